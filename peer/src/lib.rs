@@ -1,25 +1,27 @@
-//! An iWARP endpoint as sans-IO machines, and the drivers that join them with a network.
+//! An iWARP endpoint as sans-IO state machines, and the drivers that connect them to a network.
 //!
-//! A machine takes octets or a command and an [`Instant`], and gives octets, events and its next
-//! deadline. Nothing outside [`driver`] reads a clock, a random source or a socket, so the same
-//! [`Connection`] runs over real TCP, over the virtual link with its virtual clock, in tests and in
-//! fuzzers.
+//! A state machine takes received bytes or a command, and an [`Instant`]. It returns bytes to send,
+//! events, and its next deadline. Only [`driver`] reads a clock, a random source or a socket. The
+//! same [`Connection`] therefore runs over real TCP, over the virtual link with its virtual clock,
+//! in tests and in fuzzers.
 //!
 //! - [`mpa`], [`ddp`], [`rdmap`]: one protocol layer each;
 //! - [`verbs`], [`memory`]: a software RNIC, its Queue Pairs and its registered memory;
-//! - [`sdp`]: sockets on such an RNIC;
-//! - [`sdp_rnic`]: joins such a socket with the work requests and completions of an RNIC;
-//! - [`Connection`]: the layers composed, the type that drivers and services hold;
-//! - [`service`]: the service that a builtin endpoint runs on its connections (echo);
-//! - [`workload`]: what a pair of RNICs does with a connection (ping);
+//! - [`sdp`]: SDP sockets on such an RNIC;
+//! - [`sdp_rnic`]: connects an SDP socket to the Work Requests and completions of an RNIC;
+//! - [`Connection`]: all layers in one type, which drivers and services use;
+//! - [`service`]: applications that a builtin endpoint runs on its connections, such as echo;
+//! - [`workload`]: applications on the Queue Pairs of an RNIC: ping, cat, bench and probe;
 //! - [`portmap`]: the SDP port mapper, client and server;
-//! - [`shim`]: the messages between the preload shim and its agent, and the rules;
+//! - [`shim`]: the messages between the preload shim and its agent, and the shim's rules;
 //! - [`hostile`]: the same endpoint with named deviations, each with the requirements it violates;
-//! - [`soak`]: two ends under mangled octets, run by run;
-//! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and initiator.
+//! - [`soak`]: random connections between two endpoints with mangled traffic, each replayable by
+//!   seed;
+//! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and
+//!   initiator.
 //!
-//! What is absent on purpose: verdicts. This crate reports what it did and why; whether a peer is
-//! right is judged elsewhere.
+//! This crate gives no verdicts, on purpose. It reports what it did and why. Other crates judge
+//! whether a peer is right.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 

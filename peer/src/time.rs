@@ -1,8 +1,8 @@
-//! Time as the machines know it: a point handed in by the driver, never read from a clock.
+//! Time for the state machines: a point that the driver passes in, never read from a clock.
 //!
-//! A driver picks the origin (its own start, or zero for a virtual clock) and keeps to it.
-//! Durations are [`core::time::Duration`]. Arithmetic saturates at the ends, which are 584 years
-//! apart.
+//! A driver picks the origin (its own start, or zero for a virtual clock) and never changes it.
+//! Durations are [`core::time::Duration`]. Arithmetic saturates at the smallest and largest
+//! [`Instant`], which are 584 years apart.
 
 use core::fmt;
 use core::ops::Add;
@@ -34,7 +34,7 @@ impl Instant {
         Duration::from_nanos(self.0)
     }
 
-    /// Time from `earlier` to this point; zero when `earlier` is later.
+    /// Time from `earlier` to this point. Zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_duration_since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

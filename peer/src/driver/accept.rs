@@ -1,4 +1,4 @@
-//! The link over real TCP to a target that connects: the tester listens.
+//! The link over real TCP to a target that connects to the tester.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,11 +21,11 @@ pub struct LinkListener {
     address: SocketAddr,
 }
 
-/// Connections that TCP holds ready.
+/// Connections that TCP queues until the tester accepts them.
 const BACKLOG: u32 = 16;
 
 impl LinkListener {
-    /// Listens on `address`; port 0 takes a free one.
+    /// Listens on `address`. Port 0 picks a free port.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -38,23 +38,23 @@ impl LinkListener {
         Ok(LinkListener { listener, address })
     }
 
-    /// The address that it listens on.
+    /// The address that the listener is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// A link of its own: its clock begins now, its tape is empty.
+    /// A new link on this listener. Its clock starts now, and its tape is empty.
     #[must_use]
     pub fn link(&self) -> AcceptLink {
         AcceptLink { listener: self.clone(), clock: Clock::start(), tape: Tape::default(), connections: 0 }
     }
 
-    /// Resets the connections that came while nobody waited.
+    /// Resets the connections that arrived while no link was accepting.
     pub async fn turn_away(&self) {
-        // A deadline that has passed still gives what is there already.
+        // With a deadline that has passed, `timeout_at` still returns a connection that is queued.
         while let Ok(Ok((stream, _))) = timeout_at(tokio::time::Instant::now(), self.listener.accept()).await {
-            // It is gone either way.
+            // The connection is closed even if no RST could be sent.
             let _ = reset(stream);
         }
     }
@@ -70,7 +70,7 @@ pub struct AcceptLink {
 }
 
 impl AcceptLink {
-    /// The address that it listens on.
+    /// The address that the listener is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.address

@@ -1,10 +1,10 @@
-//! Real time for the machines.
+//! Real time for the state machines.
 
 use core::time::Duration;
 
 use crate::time::Instant;
 
-/// The clock of drivers in real time.
+/// The clock of drivers that run in real time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock(tokio::time::Instant);
 
@@ -17,7 +17,7 @@ impl Clock {
         Instant::ORIGIN + self.0.elapsed()
     }
 
-    /// The runtime's time at `at`; a year from now at most, which no wait outlasts.
+    /// Converts `at` to the runtime's time, at most one year from now. No wait lasts that long.
     pub(super) fn to_tokio(self, at: Instant) -> tokio::time::Instant {
         let year = Duration::from_secs(365 * 24 * 3600);
         self.0 + at.since_origin().min(self.0.elapsed() + year)

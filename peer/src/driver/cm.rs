@@ -1,8 +1,8 @@
-//! Connection management in the manner of librdmacm, over TCP: listen, connect, accept, reject,
-//! disconnect; private data; IPv4 and IPv6.
+//! Connection management, similar to librdmacm, over TCP: listen, connect, accept, reject,
+//! disconnect. It supports private data, IPv4 and IPv6.
 //!
-//! A connecting side is MPA's Initiator, a listening one its Responder, whose Reply goes out as the
-//! Queue Pair's stream message.
+//! The connecting side is MPA's Initiator, the listening side its Responder. The Responder's Reply
+//! is sent as the Queue Pair's stream message.
 
 use core::time::Duration;
 use std::io;
@@ -24,19 +24,20 @@ use crate::mpa::{
 use crate::rdmap::Outbound;
 use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
 
-/// What both sides want of a connection.
+/// Settings of a connection, for either side.
 #[derive(Debug, Clone, Copy)]
 pub struct CmSettings {
-    /// MPA.
+    /// Settings of MPA.
     pub mpa: MpaSettings,
-    /// TCP has to be connected within this time, and the peer's frame to be here within as much
-    /// again. Default 10 s.
+    /// Time limit for the TCP connection, and then again for the peer's complete start-up frame.
+    /// Default 10 s.
     pub startup_timeout: Duration,
-    /// Connecting: a peer that closes, resets or stays silent on an enhanced Request gets another
-    /// Request in revision 1, on a new connection (P2P-10-5), unless the peer-to-peer model is
-    /// wanted and no [`agreed_rtr`](MpaSettings::agreed_rtr) takes its place. Both sides then hold
-    /// the IRD and ORD of their Queue Pairs, and nobody has compared them. Default false: RFC 6581
-    /// section 10 leaves it to who knows that the application can do without.
+    /// For the connecting side: if the peer closes, resets or does not answer after an enhanced
+    /// Request, connect again and send a Request of revision 1 (P2P-10-5). This is not done if the
+    /// peer-to-peer model is required, unless [`agreed_rtr`](MpaSettings::agreed_rtr) replaces its
+    /// negotiation. The two sides then do not negotiate IRD and ORD: each uses the values of its
+    /// Queue Pair. Default false: RFC 6581 section 10 permits this only if the application can work
+    /// without the negotiation.
     pub fall_back: bool,
 }
 
@@ -47,7 +48,8 @@ impl Default for CmSettings {
 }
 
 impl CmSettings {
-    /// How to repeat the Request to a peer that gave no answer; `None` if it is not repeated.
+    /// Settings for the second Request to a peer that did not answer. `None` if there is no second
+    /// Request.
     fn again(self) -> Option<Self> {
         let mpa = MpaSettings { enhanced: EnhancedUse::Answer, ..self.mpa };
         let suits = mpa.enhanced_settings.model == Model::ClientServer || mpa.agreed_rtr.is_some();
@@ -55,43 +57,43 @@ impl CmSettings {
     }
 }
 
-/// Why no connection came about.
+/// Why the connection was not established.
 #[derive(Debug, thiserror::Error)]
 pub enum CmError {
-    /// The peer closed before its frame was complete.
+    /// The peer closed before its start-up frame was complete.
     #[error("closed by the peer during start-up")]
     Closed,
-    /// TCP.
+    /// An error of TCP.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// This side's private data.
+    /// This side's private data is too long.
     #[error(transparent)]
     PrivateData(#[from] PrivateDataTooLong),
     /// The peer's IRD is below the least ORD that this side can work with,
-    /// [`min_ord`](crate::mpa::EnhancedSettings::min_ord); a Reply has rejected it and named that
-    /// number (P2P-9.1-21).
+    /// [`min_ord`](crate::mpa::EnhancedSettings::min_ord). This side has rejected the Request with
+    /// a Reply that contains that ORD (P2P-9.1-21).
     #[error("the peer accepts fewer Read Requests than this side needs")]
     PeerIrd,
-    /// The Queue Pair cannot be joined with the stream.
+    /// The Queue Pair cannot be connected to the stream.
     #[error(transparent)]
     Qp(#[from] QpError),
-    /// The peer rejected, perhaps with private data.
+    /// The peer rejected the Request, perhaps with private data.
     #[error("rejected by the peer")]
     Rejected(PeerFrame),
-    /// The peer's answer leaves nothing to go on with.
+    /// The peer's Reply accepted with values that this side cannot use.
     #[error(transparent)]
     Setup(SetupError),
-    /// The peer's frame is no good.
+    /// The peer's start-up frame is invalid.
     #[error(transparent)]
     Startup(#[from] StartupError),
-    /// TCP was not connected, or the peer's frame not complete in time.
+    /// TCP did not connect in time, or the peer's start-up frame was not complete in time.
     #[error("the peer did not answer, or its start-up frame was not complete in time")]
     TimedOut,
 }
 
 impl CmError {
-    /// Is this the reaction of a Responder that does not know enhanced Requests, or of a broken
-    /// one?
+    /// Returns whether a Responder may react like this because it does not support enhanced
+    /// Requests, or because it is faulty.
     fn is_no_answer(&self) -> bool {
         match self {
             CmError::Closed | CmError::TimedOut => true,
@@ -106,20 +108,20 @@ impl CmError {
     }
 }
 
-/// A connection: the Queue Pair is in RTS.
+/// An established connection. Its Queue Pair is in RTS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connected {
-    /// What was agreed.
+    /// The negotiated values.
     pub negotiated: Negotiated,
-    /// The peer's frame, with its private data.
+    /// The peer's start-up frame, with its private data.
     pub peer: PeerFrame,
 }
 
 impl Device {
-    /// Connects an idle Queue Pair to a listener. `private_data` goes with the Request.
+    /// Connects an idle Queue Pair to a listener. `private_data` is sent in the Request.
     ///
     /// # Errors
-    /// See [`CmError`]; the Queue Pair is still idle.
+    /// See [`CmError`]. After an error the Queue Pair is still idle.
     pub async fn connect(
         &self,
         qp: QpHandle,
@@ -143,7 +145,7 @@ impl Device {
         Ok(self.stream_of(tcp, Opener::Here)?)
     }
 
-    /// Asks for a connection on `stream`, and joins it with the Queue Pair.
+    /// Performs MPA start-up on `stream`, and connects the stream to the Queue Pair.
     async fn start_up(
         &self,
         stream: Stream,
@@ -162,7 +164,7 @@ impl Device {
                     AfterReply::Waiting(more) => waiting = more,
                     AfterReply::Accepted(negotiated, peer) => return Ok(Connected { negotiated, peer }),
                     AfterReply::Impossible(negotiated, _, error) => {
-                        // The peer gets the reason (RFC 6581 section 9).
+                        // The Terminate reports the reason to the peer (RFC 6581 section 9).
                         stream.write_all(&Outbound::last_words(&negotiated, error, deviations)).await?;
                         stream.finish()?;
                         stream.flushed().await?;
@@ -183,18 +185,18 @@ impl Device {
         Ok(connected)
     }
 
-    /// Closes a Queue Pair's connection gracefully and waits until it is idle, or in error when the
-    /// peer did not play along.
+    /// Closes a Queue Pair's connection gracefully. Waits until the Queue Pair is idle, or in error
+    /// if the peer did not close gracefully.
     ///
     /// # Errors
-    /// It is not in RTS.
+    /// The Queue Pair is not in RTS.
     pub async fn disconnect(&self, qp: QpHandle) -> Result<(), QpError> {
         self.modify_qp(qp, &QpModify::to(QpState::Closing))?;
         self.ended(qp).await.map(|_| ())
     }
 }
 
-/// Waits for connections. Start-ups go on at the same time, so that a slow peer holds up no other.
+/// Accepts connections. Start-ups run concurrently, so a slow peer does not delay others.
 #[derive(Debug)]
 pub struct Listener {
     address: SocketAddr,
@@ -202,13 +204,13 @@ pub struct Listener {
     accepting: AbortHandle,
 }
 
-/// Connections that TCP holds ready for a listener that is busy.
+/// Connections that TCP queues while the listener is busy.
 const BACKLOG: u32 = 1024;
-/// Start-ups that go on, or are over and wait for the user, at the same time; the connections of
-/// more peers wait in TCP's queue.
+/// Maximum number of start-ups that are in progress, or complete and not yet fetched with `next`.
+/// Further connections wait in TCP's queue.
 const STARTUPS: usize = 256;
 impl Listener {
-    /// Listens on `address`; port 0 picks a free one.
+    /// Listens on `address`. Port 0 picks a free port.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -229,19 +231,19 @@ impl Listener {
         Ok(Listener { address, arrived: Mutex::new(arrived), accepting })
     }
 
-    /// The address that it listens on.
+    /// The address that the listener is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The next connection whose Request is here.
+    /// Waits for the next connection whose Request has arrived.
     ///
     /// # Errors
-    /// See [`CmError`]: the errors of one peer, or that no peer can be accepted for now; the
-    /// listener goes on.
+    /// See [`CmError`]. The error concerns one peer, or reports that no connection can be accepted
+    /// for now. The listener continues to accept.
     pub async fn next(&self) -> Result<ConnectRequest, CmError> {
-        // The accepting task ends with the listener alone.
+        // The accepting task ends only when the listener is dropped.
         self.arrived.lock().await.recv().await.unwrap_or(Err(CmError::Closed))
     }
 }
@@ -252,8 +254,8 @@ impl Drop for Listener {
     }
 }
 
-/// Accepts while the listener exists, and runs each peer's start-up concurrently. An error that
-/// keeps it from accepting is reported, and tried again after a pause.
+/// Accepts connections while the listener exists, and runs the start-ups concurrently. If accepting
+/// fails, the task reports the error and tries again after a pause.
 async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
     device: Device,
     settings: CmSettings,
@@ -278,9 +280,10 @@ async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
                 Ok(stream) => requested(device, stream, settings).await,
                 Err(error) => Err(error.into()),
             };
-            // Nobody listens any more: the connection closes.
+            // If the listener has been dropped, the connection closes.
             let _ = sender.send(request).await;
-            // Only now, so that a listener whose user takes no connection stops accepting.
+            // The permit is released only now, so that a listener stops accepting if its user
+            // fetches no requests.
             drop(place);
         });
         if is_stuck {
@@ -289,7 +292,7 @@ async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
     }
 }
 
-/// Waits for a peer's Request; one that cannot be worked with is rejected.
+/// Waits for a peer's Request. A Request that this side cannot work with is rejected.
 async fn requested(device: Device, stream: Stream, settings: CmSettings) -> Result<ConnectRequest, CmError> {
     let deviations = device.verbs(|rnic| rnic.deviations().clone());
     let arrived = async {
@@ -310,7 +313,7 @@ async fn requested(device: Device, stream: Stream, settings: CmSettings) -> Resu
     Ok(request)
 }
 
-/// A peer that wants a connection. Dropping it closes.
+/// The Request of a peer that wants to connect. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct ConnectRequest {
     device: Device,
@@ -325,19 +328,19 @@ impl ConnectRequest {
         self.decision.request()
     }
 
-    /// The peer.
+    /// The peer's address.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// The connection is closed.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.stream.peer_addr()
     }
 
-    /// Accepts, on an idle Queue Pair whose receives are posted. Work requests of this side wait
-    /// until the peer's first message has arrived.
+    /// Accepts on an idle Queue Pair, whose receives should already be posted. Work Requests of
+    /// this side wait until the peer's first message has arrived.
     ///
     /// # Errors
-    /// See [`CmError`]; the connection is closed then.
+    /// See [`CmError`]. After an error the connection is closed.
     pub fn accept(self, qp: QpHandle, private_data: &PrivateData) -> Result<Connected, CmError> {
         self.decision.check(private_data)?;
         let peer = self.decision.request().clone();
@@ -350,7 +353,7 @@ impl ConnectRequest {
         Ok(Connected { negotiated, peer })
     }
 
-    /// Rejects, and closes.
+    /// Rejects the Request and closes the connection.
     ///
     /// # Errors
     /// See [`CmError`].
@@ -365,7 +368,7 @@ impl ConnectRequest {
     }
 }
 
-/// To RTS, with the IRD and ORD that RFC 6581 settled, if it did.
+/// A change to RTS. It sets the IRD and ORD that were negotiated as in RFC 6581, if they were.
 fn agreed_depths(negotiated: &Negotiated) -> QpModify {
     let agreed = negotiated.enhanced;
     QpModify {
@@ -375,7 +378,7 @@ fn agreed_depths(negotiated: &Negotiated) -> QpModify {
     }
 }
 
-/// Some octets of a start-up frame; never none.
+/// Reads at least one byte of a start-up frame.
 async fn read_some(stream: &Stream) -> Result<Vec<u8>, CmError> {
     let mut octets = vec![0; 1024];
     let read = stream.read_some(&mut octets).await?;
@@ -393,8 +396,8 @@ mod tests {
     use super::*;
     use crate::verbs::{Node, RnicSettings};
 
-    /// Connections that nobody takes are no queue without a limit: those that wait fill the
-    /// channel, and then the places.
+    /// Connections that the user does not fetch must not fill memory without limit. Those that wait
+    /// fill the channel first. Then no permit of the semaphore is left.
     #[tokio::test]
     async fn a_listener_whose_user_takes_nobody_stops_accepting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
@@ -422,8 +425,8 @@ mod tests {
         }
     }
 
-    /// EMFILE, and no descriptor that ever comes back; a peer that is gone again is no reason to
-    /// pause.
+    /// EMFILE, with no descriptor that ever becomes free. An error that concerns one peer is no
+    /// reason to pause.
     #[tokio::test]
     async fn a_listener_that_can_accept_nobody_pauses() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);

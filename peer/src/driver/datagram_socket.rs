@@ -1,16 +1,16 @@
-//! A tester's socket for datagrams of the port mapper.
+//! A UDP socket of the tester, for datagrams to and from a port mapper.
 
 use std::net::SocketAddr;
 
 use tokio::net::UdpSocket;
 use weft_core::wire::portmap::UDP_PORT;
 
-/// A socket of the tester's for datagrams.
+/// A UDP socket of the tester.
 #[derive(Debug)]
 pub struct DatagramSocket {
-    /// Its own address.
+    /// The tester's own address.
     pub tester: SocketAddr,
-    /// The target's port mapper.
+    /// The address of the target's port mapper.
     pub target: SocketAddr,
     pub(super) udp: Option<UdpSocket>,
 }
@@ -24,8 +24,8 @@ impl DatagramSocket {
         DatagramSocket { tester, target, udp: Some(udp) }
     }
 
-    /// Whatever port the port mapper has, the record names that of the specification, by which
-    /// readers know it.
+    /// Returns `address` as the tape shows it. The target's port mapper gets the port number of the
+    /// specification, whatever its real port, because readers recognise it by that number.
     pub(super) fn named(&self, address: SocketAddr) -> SocketAddr {
         let port = if address == self.target { UDP_PORT } else { address.port() };
         SocketAddr::new(address.ip(), port)

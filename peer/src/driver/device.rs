@@ -1,13 +1,13 @@
-//! An RNIC that lives in real time: its streams are TCP connections that tasks drive, and waiting
-//! for it is async.
+//! An RNIC in real time. Its streams are TCP connections, each driven by a task, and waiting for
+//! the RNIC is async.
 //!
-//! A [`Device`] is shared by its clones. Verbs are called through [`verbs`](Device::verbs); those
-//! that give a stream something to do have a method of their own, which writes to TCP at once and
-//! leaves to the stream's task only what TCP does not take. One lock guards the RNIC: a write to
-//! TCP happens under it, straight from registered memory.
+//! Clones of a [`Device`] share one RNIC. Verbs are called through [`verbs`](Device::verbs). Verbs
+//! that make a stream send have their own methods. Such a method writes to TCP at once, straight
+//! from registered memory. The stream's task sends only the bytes that TCP did not accept. One lock
+//! guards the RNIC, also during the write.
 //!
-//! A task that waits for completions of a CQ from [`create_cq`](Device::create_cq) is woken by
-//! completions of that CQ alone.
+//! A task that waits for completions of a CQ from [`create_cq`](Device::create_cq) is woken only by
+//! completions of that CQ.
 
 mod drive;
 mod polling;
@@ -35,7 +35,7 @@ use crate::verbs::{
     PostError, QpAllocated, QpError, QpHandle, QpModify, QpState, ReceiveWr, Rnic, SendWr, SrqHandle, WorkCompletion,
 };
 
-/// The completion event handler of a device's own CQs.
+/// The completion event handler of CQs from [`Device::create_cq`].
 const HANDLER: HandlerAddress = HandlerAddress(u64::MAX);
 
 /// An RNIC in real time. Use it in a tokio runtime.
@@ -45,13 +45,13 @@ pub struct Device(Arc<Inner>);
 /// How a [`Device`] drives its RNIC.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceSettings {
-    /// All connections are recorded here, start-up included; each octet is copied then. Default
-    /// none.
+    /// Records all connections, including start-up. Recording copies every byte. Default: no
+    /// record.
     pub tape: Option<Tape>,
-    /// How a connection's task waits while there is nothing to do. Default adaptive.
+    /// How a connection's task waits while it has nothing to do. Default adaptive.
     pub busy_poll: BusyPoll,
-    /// Mangles the bytes that all connections send, start-up included; the first has number 0.
-    /// Default none.
+    /// Mangles the bytes that all connections send, including start-up. The first connection has
+    /// number 0. Default: no mangling.
     pub mangling: Option<Mangling>,
 }
 
@@ -66,13 +66,13 @@ struct Inner {
 }
 
 impl Device {
-    /// Takes over an RNIC that was opened.
+    /// Takes over an open RNIC, with default settings.
     #[must_use]
     pub fn new(rnic: Rnic) -> Self {
         Device::with(rnic, DeviceSettings::default())
     }
 
-    /// Takes over an RNIC that was opened, and drives it so.
+    /// Takes over an open RNIC.
     #[must_use]
     pub fn with(mut rnic: Rnic, settings: DeviceSettings) -> Self {
         let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HANDLER)).ok();
@@ -86,13 +86,14 @@ impl Device {
         }))
     }
 
-    /// Calls verbs that send nothing. Do not wait inside: all streams wait with it.
+    /// Calls verbs that send nothing. Do not block inside `call`: all streams wait until it
+    /// returns.
     pub fn verbs<R>(&self, call: impl FnOnce(&mut Rnic) -> R) -> R {
         call(&mut self.lock().rnic)
     }
 
-    /// Create CQ, whose completions [`completion`](Self::completion) waits for without being woken
-    /// by those of others.
+    /// Create CQ. A task in [`completion`](Self::completion) for this CQ is not woken by
+    /// completions of other CQs.
     ///
     /// # Errors
     /// As [`Rnic::create_cq`].
@@ -103,7 +104,7 @@ impl Device {
         Ok(cq)
     }
 
-    /// Destroy CQ. A task that waits for a completion of it gets an error.
+    /// Destroy CQ. A task that waits for a completion of this CQ gets an error.
     ///
     /// # Errors
     /// As [`Rnic::destroy_cq`].
@@ -114,7 +115,7 @@ impl Device {
         Ok(())
     }
 
-    /// PostSQ. What TCP takes goes out before it returns.
+    /// PostSQ. Writes to TCP before it returns, as far as TCP accepts bytes.
     ///
     /// # Errors
     /// As [`Rnic::post_send`].
@@ -125,14 +126,14 @@ impl Device {
         if let Some(llp) = state.rnic.stream_of(qp)
             && (state.transmit(now, llp) != After::Idle || state.is_late(llp))
         {
-            // Its task waits for TCP, or ends the connection.
+            // The stream's task has to wait for TCP, or to end the connection.
             state.wake(qp);
         }
         state.notify(Some(qp));
         posted
     }
 
-    /// PostRQ to a Queue Pair: a message that waits for a receive goes on.
+    /// PostRQ to a Queue Pair. If a message waits for a receive, the stream continues to read.
     ///
     /// # Errors
     /// As [`Rnic::post_receive`].
@@ -145,7 +146,7 @@ impl Device {
         posted
     }
 
-    /// PostRQ to an S-RQ: messages that wait for a receive go on.
+    /// PostRQ to an S-RQ. Streams on which a message waits for a receive continue to read.
     ///
     /// # Errors
     /// As [`Rnic::post_srq`].
@@ -162,7 +163,7 @@ impl Device {
     /// As [`Rnic::modify_qp`].
     pub fn modify_qp(&self, qp: QpHandle, modify: &QpModify) -> Result<QpAllocated, QpError> {
         let mut state = self.lock();
-        // The stream that is left needs the event as much as the one that is joined.
+        // Both the stream that the Queue Pair leaves and the stream that it joins need the event.
         state.wake(qp);
         let modified = state.rnic.modify_qp(self.0.clock.now(), qp, modify);
         state.wake(qp);
@@ -170,7 +171,7 @@ impl Device {
         modified
     }
 
-    /// Destroy QP; a connection is reset.
+    /// Destroy QP. An open connection is reset.
     ///
     /// # Errors
     /// As [`Rnic::destroy_qp`].
@@ -182,14 +183,14 @@ impl Device {
         destroyed
     }
 
-    /// The next completion of a CQ.
+    /// Waits for the next completion of a CQ.
     ///
     /// # Errors
-    /// As [`Rnic::poll_cq`], but it is never `Empty`.
+    /// As [`Rnic::poll_cq`], except `Empty`.
     pub async fn completion(&self, cq: CqHandle) -> Result<WorkCompletion, CqError> {
         self.until(On::Cq(cq), |rnic| match rnic.poll_cq(cq) {
             Err(CqError::Empty) => {
-                // It was there when it was polled.
+                // The CQ exists: it was polled just now.
                 let _ = rnic.request_completion_notification(cq, NotifyKind::NextCompletion);
                 None
             }
@@ -198,7 +199,8 @@ impl Device {
         .await
     }
 
-    /// Waits until the Queue Pair's connection is over: it is Idle or in Error.
+    /// Waits until the Queue Pair's connection is over. Returns the Queue Pair's state, usually
+    /// Idle or Error.
     ///
     /// # Errors
     /// As [`Rnic::query_qp`].
@@ -222,7 +224,8 @@ impl Device {
         .await
     }
 
-    /// Looks whenever something happens that `on` may be.
+    /// Calls `ready` now and after each event that may concern `on`, until `ready` returns a
+    /// result.
     async fn until<R>(&self, on: On, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
         let mut waiting = Waiting { device: self, on, ticket: None };
         poll_fn(|cx| {
@@ -241,17 +244,17 @@ impl Device {
         .await
     }
 
-    /// Both are one device.
+    /// Returns whether both handles share the same RNIC.
     pub(super) fn is(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The clock of its streams.
+    /// The clock of all streams of this device.
     pub(super) fn clock(&self) -> Clock {
         self.0.clock
     }
 
-    /// Takes over a TCP connection, on which start-up is still to be done.
+    /// Takes over a TCP connection before MPA start-up.
     pub(super) fn stream_of(&self, tcp: TcpStream, by: Opener) -> io::Result<Stream> {
         let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
         let settings = &self.0.settings;
@@ -259,8 +262,8 @@ impl Device {
         Stream::new(tcp, settings.tape.as_ref(), mangler, self.0.clock, by)
     }
 
-    /// Joins a connection on which start-up is done with a Queue Pair, and drives it until it is
-    /// over.
+    /// Connects a stream, after MPA start-up, to a Queue Pair, and starts the task that drives the
+    /// stream.
     pub(super) fn join(
         &self,
         stream: Stream,
@@ -295,13 +298,13 @@ impl Device {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A holder that panicked left complete entries: nothing here waits or calls out in the
-        // middle of a change.
+        // If a holder of the lock panicked, the state is still consistent: no code here waits or
+        // calls a callback in the middle of a change.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One who waits, until it is dropped.
+/// A task's registration as a waiter. It ends when this is dropped.
 struct Waiting<'a> {
     device: &'a Device,
     on: On,
@@ -316,11 +319,11 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A number that nobody can guess, for
+/// An unpredictable number, for
 /// [`MemorySettings::stag_seed`](crate::memory::MemorySettings::stag_seed).
 #[must_use]
 pub fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
-    // Its keys are the operating system's random numbers.
+    // The hasher's keys come from the operating system's random number generator.
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

@@ -1,4 +1,5 @@
-//! The builtin initiator over real TCP: one Send there, one back; or one that opens and echoes.
+//! The builtin initiator over real TCP. It exchanges one Send in each direction, or echoes what it
+//! receives.
 
 use core::time::Duration;
 use std::io;
@@ -15,37 +16,38 @@ use crate::connection::{Connection, Settings};
 use crate::mpa::PrivateDataTooLong;
 use crate::service::{EchoClient, Exchange, Outcome, Service};
 
-/// Why no exchange took place. The [`Outcome`] has the responder's actions on a connection.
+/// Why the exchange could not take place. The [`Outcome`] has the responder's actions on a
+/// connection.
 #[derive(Debug, thiserror::Error)]
 pub enum InitiateError {
-    /// No TCP connection came about.
+    /// The TCP connection could not be opened.
     #[error("cannot connect to {address}: {source}")]
     Connect {
-        /// The responder.
+        /// Address of the responder.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The settings ask for an enhanced Request with more private data than it can carry.
+    /// The settings require an enhanced Request, and the private data is too long for one.
     #[error(transparent)]
     PrivateData(PrivateDataTooLong),
-    /// The exchange took longer than it may.
+    /// The exchange exceeded its time limit.
     #[error("{address} did not finish the exchange within {} s", .after.as_secs_f32())]
     TimedOut {
-        /// The responder.
+        /// Address of the responder.
         address: SocketAddr,
-        /// How long it had.
+        /// The time limit.
         after: Duration,
     },
 }
 
-/// Connects to `address`, sends `message` when MPA start-up is done, waits for a message of at most
-/// its length, and closes. The EMSS in `settings` is replaced by TCP's. It all has to be done
-/// within `limit`. A responder that closes on an enhanced Request is tried once more without it
-/// (P2P-10-5).
+/// Connects to `address`, sends `message` after MPA start-up, waits for a message of at most the
+/// same length, and closes. All of this has to finish within `limit`. The EMSS in `settings` is
+/// replaced by TCP's value. If a responder closes after an enhanced Request, the initiator connects
+/// once more with a Request of revision 1 (P2P-10-5).
 ///
 /// # Errors
-/// TCP did not connect, the limit was reached, or the private data is too long.
+/// TCP did not connect, the time limit passed, or the private data is too long.
 pub async fn initiate(
     address: SocketAddr,
     settings: Settings,
@@ -60,8 +62,8 @@ pub async fn initiate(
     }
 }
 
-/// Connects to `address`, opens with one Send, and sends back each Send that comes, until the
-/// responder closes. Else as [`initiate`].
+/// Connects to `address`, sends one message, and then sends back each Send that it receives, until
+/// the responder closes. Otherwise as [`initiate`].
 ///
 /// # Errors
 /// TCP did not connect, or the private data is too long.
@@ -69,8 +71,8 @@ pub async fn echo_client(address: SocketAddr, settings: Settings) -> Result<(), 
     to_its_end(address, settings, EchoClient::default).await.map(|_| ())
 }
 
-/// A connection and its service until it is over, and the one to which it falls back, if it does.
-/// Gives the service of the last.
+/// Runs a connection and its service until the connection is over. If the connection may fall back
+/// to an unenhanced Request, runs a second connection. Returns the service of the last connection.
 async fn to_its_end<S: Service>(
     address: SocketAddr,
     mut settings: Settings,
@@ -83,7 +85,7 @@ async fn to_its_end<S: Service>(
         prepare(&stream, &mut settings).map_err(failed)?;
         let clock = Clock::start();
         let mut connection = Connection::initiate(clock.now(), settings.clone()).map_err(InitiateError::PrivateData)?;
-        // Nobody stops it but the caller, who need not wait.
+        // Nothing stops the connection but the caller, by dropping this future.
         let (_sender, stop) = watch::channel(false);
         drive(stream, &mut connection, &mut service, clock, stop, None, None).await;
         if !connection.may_fall_back() {

@@ -1,9 +1,8 @@
-//! The tester's hands on a target: connect, send any octets, see what comes back.
+//! The tester's access to a target: it connects, sends any bytes, and receives the answers.
 //!
-//! A [`Link`] reaches one target, over real TCP or in process over the virtual link; code that uses
-//! it need not know which. Nothing here knows a protocol: a suite builds its octets with
-//! `weft_core::wire` and reads the answer the same way. Everything that passes is on the link's
-//! [`Tape`].
+//! A [`Link`] reaches one target, over real TCP, or in process over the virtual link. Callers need
+//! not know which. This module knows no protocol: a suite builds its bytes with `weft_core::wire`,
+//! and parses the answers with it. The link's [`Tape`] records all traffic.
 //!
 //! ```
 //! use std::time::Duration;
@@ -30,11 +29,11 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(case()).unwrap();
 //! ```
 //!
-//! Time is the link's: compare [`Instant`]s of one link only. On the virtual link time stops except
-//! while somebody waits ([`TesterConnection::receive`], [`Link::pause`], connecting), and then
-//! jumps; on TCP it is the machine's. Several connections may be open at once. Dropping one closes
-//! it as a process that ends would: with FIN, or with a reset when octets of the target were not
-//! read.
+//! Each link has its own clock, so compare only [`Instant`]s of the same link. A TCP link uses the
+//! machine's clock. On the virtual link, time passes only while the tester waits
+//! ([`TesterConnection::receive`], [`Link::pause`], connecting), and then it jumps. Several
+//! connections may be open at once. Dropping a connection has the same effect as the end of a
+//! process: it sends FIN, or RST if some bytes from the target were not read.
 
 use std::io;
 use std::net::SocketAddr;
@@ -52,46 +51,46 @@ use super::tester::TesterConnection;
 use super::virtual_link::{VirtualCall, VirtualLink};
 use crate::time::Instant;
 
-/// A way to one target. See the [module](self).
+/// The connection to one target. See the [module](self).
 #[derive(Debug)]
 pub enum Link {
-    /// Real TCP.
+    /// The tester connects over TCP.
     Tcp(TcpLink),
-    /// Real TCP, and the target connects.
+    /// The target connects to the tester over TCP.
     Accept(AcceptLink),
-    /// Real UDP and TCP, and the target connects to where its port mapper sends it.
+    /// The target queries the tester's port mapper over UDP, then connects over TCP to the address
+    /// in the answer.
     Mapper(MapperLink),
-    /// In process, with a virtual clock.
+    /// The target runs in this process, with a virtual clock.
     Virtual(VirtualLink),
 }
 
-/// A message or connection of a target that queries a port mapper.
+/// A datagram or connection from a target that queries a port mapper.
 #[derive(Debug)]
 pub enum Call {
     /// A datagram.
     Datagram {
-        /// The socket of the tester's that it came to.
+        /// The tester's UDP socket that received the datagram.
         to: SocketAddr,
-        /// The target's.
+        /// The target's address.
         from: SocketAddr,
-        /// What it carries.
+        /// Payload of the datagram.
         octets: Bytes,
     },
-    /// A connection.
+    /// A TCP connection.
     Connection {
-        /// The place that it was opened to; see [`Link::place`].
+        /// The tester's address that the target connected to; see [`Link::place`].
         to: SocketAddr,
-        /// It.
+        /// The tester's side of the connection.
         connection: Box<TesterConnection>,
     },
 }
 
 impl Link {
-    /// A new connection to the target, TCP only: no MPA frame is sent.
+    /// Opens a new TCP connection to the target. No MPA frame is sent.
     ///
     /// # Errors
-    /// The target refuses, or does not answer within the link's connect time-out; it is an
-    /// initiator.
+    /// The target refuses, does not answer within the link's connect time-out, or is an initiator.
     pub async fn connect(&mut self) -> Result<TesterConnection, LinkError> {
         let connection = match self {
             Link::Tcp(link) => link.connect().await.map(TesterConnection::from_tcp)?,
@@ -102,12 +101,12 @@ impl Link {
         Ok(connection)
     }
 
-    /// As [`connect`](Self::connect), to another address of the target: one that its port mapper
-    /// gave, and over TCP from a certain address of the tester's, if any. A virtual link's
-    /// connections come from [`next_address`](Self::next_address).
+    /// As [`connect`](Self::connect), but to an address that the target's port mapper returned.
+    /// Over TCP, `from` sets the tester's address. The virtual link ignores `from` and uses
+    /// [`next_address`](Self::next_address).
     ///
     /// # Errors
-    /// As there.
+    /// As [`connect`](Self::connect).
     pub async fn connect_to(
         &mut self,
         address: SocketAddr,
@@ -129,10 +128,11 @@ impl Link {
         connection.record(if target_opens { Direction::FromTarget } else { Direction::ToTarget }, what);
     }
 
-    /// A socket of the tester's for datagrams to the target's port mapper, of one family.
+    /// Opens a UDP socket to the target's port mapper, for IPv6 if `v6` is set, otherwise for IPv4.
     ///
     /// # Errors
-    /// The target has no port mapper of that family, or there is no such socket.
+    /// The target has no port mapper of that address family, the socket cannot be opened, or the
+    /// target is an initiator.
     pub async fn datagrams(&mut self, v6: bool) -> Result<DatagramSocket, LinkError> {
         match self {
             Link::Tcp(link) => link.datagrams(v6).await,
@@ -143,10 +143,10 @@ impl Link {
         }
     }
 
-    /// Sends a datagram to the port mapper.
+    /// Sends a datagram to the target's port mapper.
     ///
     /// # Errors
-    /// The machine failed.
+    /// The operating system reported an error.
     pub async fn send_datagram(&mut self, socket: &DatagramSocket, octets: &[u8]) -> Result<(), LinkError> {
         let sent = Bytes::copy_from_slice(octets);
         let what = What::Datagram { tester: socket.tester, target: socket.named(socket.target), octets: sent };
@@ -162,10 +162,11 @@ impl Link {
         Ok(())
     }
 
-    /// Waits for a datagram to this socket, until `deadline` at most; gives who sent it, too.
+    /// Waits until `deadline` for a datagram to this socket. Returns the sender's address and the
+    /// payload, or `None` if no datagram arrived.
     ///
     /// # Errors
-    /// The machine failed.
+    /// The operating system reported an error.
     pub async fn receive_datagram(
         &mut self,
         socket: &DatagramSocket,
@@ -183,8 +184,8 @@ impl Link {
         Ok(received)
     }
 
-    /// The address that the tester's next connection to `target` comes from, where it is known
-    /// beforehand.
+    /// The address that the tester's next connection will come from. `None` if the operating system
+    /// picks it later.
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
         match self {
@@ -193,17 +194,19 @@ impl Link {
         }
     }
 
-    /// The next connection of a target that connects itself, TCP only: no MPA frame was received.
-    /// `None` when none came until `deadline`. On the virtual link the target is started by it.
+    /// Waits for the next TCP connection of a target that connects itself. No MPA frame was
+    /// received yet. Returns `None` if no connection arrived before `deadline`. On the virtual link
+    /// this call makes the target connect.
     ///
     /// # Errors
-    /// The machine failed; the target is a responder.
+    /// The operating system reported an error, or the target is a responder.
     pub async fn accept(&mut self, deadline: Instant) -> Result<Option<TesterConnection>, LinkError> {
         let connection = match self {
             Link::Tcp(link) => return Err(LinkError::Responder { address: link.target() }),
             Link::Virtual(link) => link.accept().await.map(TesterConnection::from_virtual).map(Some)?,
             Link::Accept(link) => link.accept(deadline).await?.map(TesterConnection::from_tcp),
-            // It connects to the announced address: [`Link::next_call`].
+            // This target connects to the address that the port mapper announced:
+            // [`Link::next_call`].
             Link::Mapper(link) => {
                 link.pause(deadline).await;
                 None
@@ -217,8 +220,8 @@ impl Link {
         Ok(connection)
     }
 
-    /// The address of the port mapper for a target that uses one; of IPv6 if `v6` is set and the
-    /// link has both.
+    /// The address of the tester's port mapper, which the target queries. Only the virtual link has
+    /// both an IPv4 and an IPv6 address: `v6` selects one.
     #[must_use]
     pub fn mapper_address(&self, v6: bool) -> SocketAddr {
         match self {
@@ -227,12 +230,13 @@ impl Link {
         }
     }
 
-    /// A new TCP address of the tester's, for the answer to a target that queries a port mapper:
-    /// connections to it come as [calls](Self::next_call), or are refused unless it `listens`. On
-    /// the virtual link of this family, and of another host if `other` is set.
+    /// Reserves a new TCP address of the tester, to announce in an answer to a target that queries
+    /// a port mapper. If `listens` is set, connections to the address arrive as
+    /// [calls](Self::next_call). Otherwise they are refused. On the virtual link, `v6` selects IPv6
+    /// and `other` selects another host.
     ///
     /// # Errors
-    /// No port is free; the target does not ask.
+    /// No port is free, or the target does not query a port mapper.
     pub fn place(&mut self, v6: bool, other: bool, listens: bool) -> Result<SocketAddr, LinkError> {
         match self {
             Link::Mapper(link) => link.place(listens),
@@ -244,11 +248,12 @@ impl Link {
         }
     }
 
-    /// Has the virtual target request `service` and connect; other targets are not started by the
-    /// link. Earlier events are dropped.
+    /// Makes the virtual target query the port mapper for `service` and then connect. A real target
+    /// starts by itself: in that case this call only discards the datagrams that the tester's port
+    /// mapper has received so far.
     ///
     /// # Errors
-    /// Its PM Client does not ask that.
+    /// The virtual target's port mapper client rejects the query.
     pub fn ask(&mut self, service: SocketAddr) -> Result<(), LinkError> {
         match self {
             Link::Virtual(link) => {
@@ -263,10 +268,11 @@ impl Link {
         }
     }
 
-    /// Sends a datagram of the tester's port mapper, from another port of it when `aside`.
+    /// Sends a datagram from the tester's port mapper, or from another port of the same host if
+    /// `aside` is set.
     ///
     /// # Errors
-    /// The machine failed.
+    /// The operating system reported an error, or the target does not query a port mapper.
     pub async fn answer(&mut self, aside: bool, to: SocketAddr, octets: &[u8]) -> Result<(), LinkError> {
         let from = match self {
             Link::Virtual(link) => {
@@ -282,10 +288,11 @@ impl Link {
         Ok(())
     }
 
-    /// The next event of a target that sends requests, until `deadline` at most.
+    /// Waits until `deadline` for the next datagram or connection of a target that queries a port
+    /// mapper. Returns `None` if nothing arrived.
     ///
     /// # Errors
-    /// The machine failed.
+    /// The operating system reported an error, or the target does not query a port mapper.
     pub async fn next_call(&mut self, deadline: Instant) -> Result<Option<Call>, LinkError> {
         let call = match self {
             Link::Virtual(link) => match link.next_call(deadline).await {
@@ -319,18 +326,19 @@ impl Link {
         Ok(Some(call))
     }
 
-    /// Whatever port the tester's port mapper has, the record names that of the specification, by
-    /// which readers know it.
+    /// Returns `address` as the tape shows it. The tester's port mapper gets the port number of the
+    /// specification, whatever its real port, because readers recognise it by that number.
     fn named(&self, address: SocketAddr) -> SocketAddr {
         let is_mapper = address == self.mapper_address(address.is_ipv6());
         SocketAddr::new(address.ip(), if is_mapper { UDP_PORT } else { address.port() })
     }
 
-    /// The connection by which the target resumes one that was suspended, to this port of the
-    /// tester's; TCP only. `None` when none came until `deadline`. On the virtual link alone.
+    /// Waits for the TCP connection to `port` of the tester with which the target resumes a
+    /// suspended SDP connection. Returns `None` if no connection arrived before `deadline`. Only
+    /// the virtual link supports this.
     ///
     /// # Errors
-    /// The link is another one.
+    /// The link is not a virtual link.
     pub async fn await_reconnection(
         &mut self,
         port: u16,
@@ -361,7 +369,7 @@ impl Link {
         }
     }
 
-    /// Waits until `until`; the target goes on meanwhile.
+    /// Waits until `until`. The target continues to run in the meantime.
     pub async fn pause(&self, until: Instant) {
         match self {
             Link::Tcp(link) => link.pause(until).await,
@@ -371,8 +379,9 @@ impl Link {
         }
     }
 
-    /// The address that is connected to: the target's, or the tester's where the target connects; a
-    /// made-up one on the virtual link.
+    /// The address that the connecting side connects to. This is the target's address, or the
+    /// tester's if the target connects, or the tester's port mapper. On the virtual link it is a
+    /// synthetic address.
     #[must_use]
     pub fn target(&self) -> SocketAddr {
         match self {
@@ -383,7 +392,7 @@ impl Link {
         }
     }
 
-    /// All that passed on this link's connections.
+    /// The record of all traffic on this link.
     #[must_use]
     pub fn tape(&self) -> &Tape {
         match self {
@@ -394,7 +403,7 @@ impl Link {
         }
     }
 
-    /// Time on this link is virtual: waiting costs nothing.
+    /// Returns whether the link's time is virtual, so that waiting takes no real time.
     #[must_use]
     pub fn is_virtual(&self) -> bool {
         matches!(self, Link::Virtual(_))

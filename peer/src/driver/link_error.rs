@@ -4,55 +4,55 @@ use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why the tester could not do a step. A target's actions on a connection are
-/// [`Received`](super::Received), not errors; only a [`Reset`](LinkError::Reset) during sending is
-/// reported here too.
+/// Why the tester could not perform a step. Actions of the target on a connection are not errors
+/// but [`Received`](super::Received) values. A [`Reset`](LinkError::Reset) while the tester sends
+/// is the only exception.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// No connection came about.
+    /// The connection could not be opened.
     #[error("cannot connect to {address}: {source}")]
     Connect {
-        /// The target.
+        /// Address of the target.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The target is an initiator: it connects itself.
+    /// The target is an initiator: it opens connections itself.
     #[error("the target is an initiator: weft waits for its connection and cannot connect to it")]
     Initiator,
-    /// The target is a responder: nobody comes.
+    /// The target is a responder: it opens no connections.
     #[error("{address} is a responder: weft connects to it and cannot wait for its connection")]
     Responder {
-        /// The target.
+        /// Address of the target.
         address: SocketAddr,
     },
     /// The target did not answer the connection attempt in time.
     #[error("cannot connect to {address}: no answer within {} s", .after.as_secs_f32())]
     ConnectTimeout {
-        /// The target.
+        /// Address of the target.
         address: SocketAddr,
-        /// How long was waited.
+        /// How long the tester waited.
         after: Duration,
     },
-    /// The tester closed its half before, or reset the connection.
+    /// The tester has already closed its half or reset the connection.
     #[error("the tester has closed this connection")]
     Finished,
-    /// The machine failed.
+    /// The operating system reported an error.
     #[error("{doing}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
-    /// The connection was reset while octets were sent. [`TesterConnection::receive`](super::TesterConnection::receive) reports it
-    /// again.
+    /// The target reset the connection while the tester was sending.
+    /// [`TesterConnection::receive`](super::TesterConnection::receive) reports the reset too.
     #[error("the target reset the connection")]
     Reset,
-    /// The target took no more octets for so long.
+    /// The target accepted no more bytes within the send time-out.
     #[error("the target accepted no bytes for {} s", .after.as_secs_f32())]
     SendTimeout {
-        /// How long was waited.
+        /// The send time-out.
         after: Duration,
     },
 }

@@ -1,5 +1,6 @@
-//! The link to a target that queries a port mapper and then connects. The tester is the port mapper:
-//! it has one UDP socket for all cases, and for each case the TCP ports that it announces.
+//! The link to a target that queries a port mapper and then connects. The tester acts as the port
+//! mapper. It has one UDP socket for all test cases. For each case it opens the TCP ports that it
+//! announces.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,12 +20,12 @@ use super::tape::Tape;
 use super::tcp::{SEND_TIMEOUT, TcpTester};
 use crate::time::Instant;
 
-/// Connections that TCP holds ready for each place.
+/// Connections that TCP queues on each announced address.
 const BACKLOG: u32 = 16;
-/// Longer than any message.
+/// A buffer size in bytes, longer than any message.
 const LONGEST: usize = 2048;
 
-/// The UDP socket that targets query. Clones are the same socket.
+/// The UDP socket of the tester's port mapper. Clones are the same socket.
 #[derive(Debug, Clone)]
 pub struct MapperSocket {
     udp: Arc<UdpSocket>,
@@ -32,7 +33,7 @@ pub struct MapperSocket {
 }
 
 impl MapperSocket {
-    /// Waits for datagrams at `address`; port 0 takes a free one.
+    /// Receives datagrams at `address`. Port 0 picks a free port.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -42,13 +43,13 @@ impl MapperSocket {
         Ok(MapperSocket { udp, address })
     }
 
-    /// Its address.
+    /// The address that the socket is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// A link of its own: its clock begins now, its tape is empty.
+    /// A new link on this socket. Its clock starts now, and its tape is empty.
     #[must_use]
     pub fn link(&self) -> MapperLink {
         MapperLink {
@@ -62,28 +63,28 @@ impl MapperSocket {
         }
     }
 
-    /// Forgets what came while nobody waited.
+    /// Discards the datagrams that have arrived and were not read.
     pub fn forget(&self) {
         let mut buffer = [0; LONGEST];
         while self.udp.try_recv_from(&mut buffer).is_ok() {}
     }
 }
 
-/// A target that queries the port mapper and then connects.
+/// The link to a target that queries the port mapper and then connects.
 #[derive(Debug)]
 pub struct MapperLink {
     mapper: MapperSocket,
-    /// Another port of the tester's.
+    /// A UDP socket on another port of the tester.
     aside: Option<UdpSocket>,
     listening: Vec<(TcpListener, SocketAddr)>,
-    /// Ports that are taken and refuse.
+    /// Ports that are reserved and refuse connections.
     closed: Vec<TcpSocket>,
     clock: Clock,
     tape: Tape,
     connections: u32,
 }
 
-/// What came to it.
+/// A datagram or connection that reached the tester.
 #[derive(Debug)]
 pub(super) enum MapperCall {
     Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
@@ -91,7 +92,7 @@ pub(super) enum MapperCall {
 }
 
 impl MapperLink {
-    /// The address of its port mapper.
+    /// The address of the tester's port mapper, which the target queries.
     #[must_use]
     pub fn mapper_address(&self) -> SocketAddr {
         self.mapper.address
@@ -101,8 +102,8 @@ impl MapperLink {
         self.mapper.forget();
     }
 
-    /// A new address of the tester's, on the host of its port mapper; connections to it are
-    /// accepted, or rejected.
+    /// Reserves a new TCP address of the tester, on the host of its port mapper. Connections to it
+    /// are accepted if `listens` is set, and refused otherwise.
     pub(super) fn place(&mut self, listens: bool) -> Result<SocketAddr, LinkError> {
         let failed = |source| LinkError::Io { doing: "taking a port", source };
         let at = SocketAddr::new(self.mapper.address.ip(), 0);
@@ -117,7 +118,8 @@ impl MapperLink {
         Ok(place)
     }
 
-    /// Sends a datagram, from another port when `aside`. Gives where it came from.
+    /// Sends a datagram, from another port of the same host if `aside` is set. Returns the source
+    /// address.
     pub(super) async fn answer(&mut self, aside: bool, to: SocketAddr, octets: &[u8]) -> Result<SocketAddr, LinkError> {
         let failed = |source| LinkError::Io { doing: "sending a datagram", source };
         if aside && self.aside.is_none() {
@@ -125,7 +127,8 @@ impl MapperLink {
         }
         let udp = self.aside.as_ref().filter(|_| aside).unwrap_or(&self.mapper.udp);
         match udp.send_to(octets, to).await {
-            // An ICMP message reported that the port is closed.
+            // An earlier datagram caused an ICMP "port unreachable" message. This one may still
+            // arrive.
             Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(failed(error)),
             _ => udp.local_addr().map_err(failed),
         }
@@ -145,7 +148,8 @@ impl MapperLink {
                             let octets = Bytes::copy_from_slice(read.filled());
                             return Poll::Ready(Ok(Came::Datagram { to, from, octets }));
                         }
-                        // An error from an ICMP message has no meaning for the next datagram.
+                        // The error reports an ICMP message about an earlier datagram. It does not
+                        // affect the next one.
                         Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                             return Poll::Ready(Ok(Came::Nothing));
                         }

@@ -1,12 +1,15 @@
-//! Where the machines meet a wire: the only folder with sockets, clocks and tokio.
+//! Drivers: they connect the state machines to a network. Only this folder has sockets, clocks and
+//! tokio.
 //!
-//! - [`Link`]: the tester's hands. Suites send raw octets through it and see what comes back, over [TCP](TcpLink), from a
-//!   target that [connects](AcceptLink) itself or [queries](MapperLink) a port mapper first, or over the [virtual link](VirtualLink);
-//! - [`Tape`]: all that passed on a link, for the monitor and the evidence;
+//! - [`Link`]: the tester's access to a target. Suites use it to send raw bytes and to receive the
+//!   answers. It works over [TCP](TcpLink), over the [virtual link](VirtualLink), and with a target
+//!   that [connects](AcceptLink) itself or first [queries](MapperLink) a port mapper;
+//! - [`Tape`]: the record of all traffic on a link, for the monitor and for saved evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
 //! - [`sdp`]: SDP sockets on such an RNIC;
-//! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin initiator;
+//! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin
+//!   initiator;
 //! - [`soak`]: mangled connections between two RNICs, one after the other.
 
 mod accept;

@@ -1,16 +1,16 @@
-//! The result of a tester's wait on a connection.
+//! What the tester receives on a connection.
 
 use bytes::Bytes;
 
-/// The result of waiting for bytes of the target.
+/// The result of waiting for bytes from the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
-    /// Octets of the stream, at least one; where they are cut means nothing.
+    /// At least one byte of the TCP stream. The boundaries between two results have no meaning.
     Octets(Bytes),
-    /// The target closed its half. Further calls return the same.
+    /// The target closed its half of the connection. Further calls return the same.
     Fin,
     /// The connection was reset. Further calls return the same.
     Reset,
-    /// The deadline came first.
+    /// The deadline passed first.
     TimedOut,
 }

@@ -1,4 +1,4 @@
-//! Joins one machine and its service to one TCP stream.
+//! Connects one [`Connection`] and its service to one TCP stream.
 
 use std::io;
 
@@ -15,20 +15,22 @@ use crate::connection::{Connection, Settings, Transmit};
 use crate::hostile::mangle::{Mangler, next_transmit};
 use crate::service::{Service, deliver_events};
 
-/// Octets that one read takes at most.
+/// Maximum number of bytes in one read.
 const READ_LEN: usize = 64 * 1024;
 
-/// Makes the stream ready: no delay, and the EMSS that TCP found in `settings`.
+/// Prepares the stream: turns off TCP's delay of small segments, and stores TCP's EMSS in
+/// `settings`.
 pub(super) fn prepare(stream: &TcpStream, settings: &mut Settings) -> io::Result<()> {
     stream.set_nodelay(true)?;
     settings.emss = socket2::SockRef::from(stream).tcp_mss()?;
     Ok(())
 }
 
-/// Drives `connection` until it is over. `stop` turning true closes it gracefully.
+/// Drives `connection` until it is over. When `stop` becomes true, the connection closes
+/// gracefully.
 ///
-/// One transmit is held at a time, so the rest stays where its user posted it; the service decides
-/// whether more may be read. A mangler holds more.
+/// Only one transmit is taken from `connection` at a time, so that the rest stays in the send
+/// queue. A mangler may hold more. The service decides whether more bytes may be read.
 pub(super) async fn drive(
     mut stream: TcpStream,
     connection: &mut Connection,
@@ -61,11 +63,12 @@ pub(super) async fn drive(
                 }
                 Some(Transmit::Reset) => {
                     if mangler.is_some() {
-                        // It may know nothing of it.
+                        // The mangler may have added the reset, so the connection has to be
+                        // informed.
                         connection.handle_reset(clock.now());
                     }
                     deliver_events(clock.now(), connection, service);
-                    // The connection is gone whether or not the socket could send RST.
+                    // The connection is closed even if no RST could be sent.
                     let _ = tcp::reset(stream);
                     record.end(What::Reset);
                     return;
@@ -113,7 +116,7 @@ pub(super) async fn drive(
             () = sleep_until(clock.to_tokio(deadline.unwrap_or_default())), if deadline.is_some() => {
                 connection.handle_timeout(clock.now());
             }
-            // An error means that no other task is left to stop anything.
+            // An error means that all senders are gone, so no stop can follow.
             changed = stop.wait_for(|stop| *stop), if !stopped => {
                 stopped = true;
                 if changed.is_ok() {
@@ -125,7 +128,7 @@ pub(super) async fn drive(
     }
 }
 
-/// What becomes of the stream, for a tape; nothing where there is none.
+/// Records the stream's events on a tape, if there is one.
 struct Record {
     track: Option<Track>,
     clock: Clock,
@@ -139,7 +142,7 @@ impl Record {
         }
     }
 
-    /// This side's end of the connection.
+    /// Records how this side ended the connection.
     fn end(&mut self, what: What) {
         self.ended = true;
         self.add(Direction::ToTarget, || what);

@@ -1,4 +1,4 @@
-//! The builtin responder over real TCP: accepts connections and echoes what it is sent.
+//! The builtin responder over real TCP: accepts connections and echoes each Send that it receives.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -35,14 +35,16 @@ use crate::time::Instant;
 /// The settings of a [`Server`].
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// Settings of each connection, deviations among them. The EMSS is TCP's.
+    /// Settings of each connection, including its deviations. The EMSS is replaced by TCP's value.
     pub connection: Settings,
-    /// What is done to what it sends; the connection that is accepted first has number 0. Default
-    /// none.
+    /// Mangles the bytes that the server sends. The first accepted connection has number 0.
+    /// Default: no mangling.
     pub mangling: Option<Mangling>,
-    /// Records the bytes of all connections, in the order of acceptance. Default none.
+    /// Records the bytes of all connections, numbered in the order of acceptance. Default: no
+    /// record.
     pub tape: Option<Tape>,
-    /// Connections that are served at a time; further ones wait in TCP's queue. Default 1024.
+    /// Maximum number of connections that are served at the same time. Further connections wait in
+    /// TCP's queue. Default 1024.
     pub max_connections: usize,
 }
 
@@ -55,32 +57,32 @@ impl Default for ServerSettings {
 /// An entry of a [`Server`]'s log of its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionReport {
-    /// The connection, counted from 1 in the order of acceptance.
+    /// Number of the connection, from 1 in the order of acceptance.
     pub number: u64,
-    /// The peer.
+    /// Address of the peer.
     pub peer: SocketAddr,
     /// The event.
     pub what: Happened,
 }
 
-/// What happened on a connection. [`Closed`](Happened::Closed) comes once for each that was
-/// [`Accepted`](Happened::Accepted), as its last.
+/// What happened on a connection. [`Closed`](Happened::Closed) is the last event of each connection
+/// that was [`Accepted`](Happened::Accepted), and happens once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
-    /// TCP is there.
+    /// The TCP connection was accepted.
     Accepted,
-    /// MPA start-up succeeded with this.
+    /// MPA start-up succeeded with these results.
     Established(Negotiated),
-    /// It is over.
+    /// The connection is over.
     Closed {
-        /// The cause of the end; `None` if the connection ended before it was served.
+        /// How the connection ended. `None` if it ended before it was served.
         closed: Option<Closed>,
-        /// Sends that were received.
+        /// Number of Sends that were received.
         sends: u64,
     },
 }
 
-/// The echo service, and the report of its events.
+/// The echo service, which also reports its events.
 struct Watched<'a> {
     report: &'a (dyn Fn(Happened) + Send + Sync),
     sends: u64,
@@ -112,23 +114,24 @@ pub struct Server {
     stop: StopHandle,
 }
 
-/// Stops a [`Server`]; clones stop the same one. Dropping it stops nothing.
+/// Stops a [`Server`]. Clones stop the same server. Dropping a handle stops nothing.
 #[derive(Debug, Clone)]
 pub struct StopHandle(Arc<watch::Sender<bool>>);
 
 impl StopHandle {
-    /// Lets the server accept no more, and close its connections gracefully. [`Server::run`]
-    /// returns when they are closed, within the connections' close time-out.
+    /// Makes the server accept no more connections, and close the open ones gracefully.
+    /// [`Server::run`] returns when they are closed, at the latest after the connections' close
+    /// time-out.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
 }
 
-/// Connections that TCP holds ready for a server that is busy.
+/// Connections that TCP queues while the server is busy.
 const BACKLOG: u32 = 1024;
 
 impl Server {
-    /// Listens on `address`; port 0 picks a free one. Call it in a tokio runtime.
+    /// Listens on `address`. Port 0 picks a free port. Call this function in a tokio runtime.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -141,26 +144,26 @@ impl Server {
         Ok(Server { listener, address, settings, stop: StopHandle(Arc::new(watch::Sender::new(false))) })
     }
 
-    /// The address that it listens on.
+    /// The address that the server listens on.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// What stops it.
+    /// A handle that stops this server.
     #[must_use]
     pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
     }
 
-    /// Serves until it is stopped and its connections are closed. Where descriptors or memory run
-    /// out no connection is accepted until some come back.
+    /// Serves until the server is stopped and its connections are closed. If descriptors or memory
+    /// run out, the server accepts no connection until some become free.
     pub async fn run(self) {
         self.run_reporting(|_| {}).await;
     }
 
-    /// As [`run`](Self::run), and reports what happens. `report` is called on the runtime's threads:
-    /// what it waits for, connections wait for.
+    /// As [`run`](Self::run), and calls `report` with each event. `report` runs on the runtime's
+    /// threads, so a `report` that blocks also blocks connections.
     pub async fn run_reporting(self, report: impl Fn(ConnectionReport) + Send + Sync + 'static) {
         let report = Arc::new(report);
         let mut number = 0;
@@ -182,7 +185,7 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) if is_of_one_connection(&error) => continue,
-                // Descriptors or memory have run out, perhaps by what others in this process hold.
+                // Descriptors or memory have run out. Other code of this process may be using them.
                 Err(error) => {
                     tracing::warn!(%error, "no connection is accepted for now");
                     tokio::select! {

@@ -1,8 +1,9 @@
-//! The soak over real TCP: one listener and one connector that stay, connection after connection,
-//! both mangled.
+//! The soak over real TCP: one listener and one connecting side exchange mangled bytes in both
+//! directions, connection after connection.
 //!
-//! The checks are those of [`soak`](crate::soak). A connection has a time limit, since real time
-//! cannot be skipped. Both RNICs live as long as the lane, so that leaks of connections add up.
+//! The checks are those of [`soak`](crate::soak). Each connection has a time limit, because real
+//! time cannot be skipped. Both RNICs live as long as the [`Lane`], so that leaked resources add
+//! up.
 
 use core::time::Duration;
 use std::io;
@@ -20,8 +21,9 @@ use crate::mpa::PrivateData;
 use crate::soak::{Doing, Failed, Ground, Remote, drawn_mpa};
 use crate::verbs::{CqHandle, Node, QpHandle, QpInit, Rnic, RnicSettings};
 
-/// A connection that takes longer hangs. Its parts are bounded by 2 s of start-up each, a close
-/// that resets when nothing moved for 1 s, and what a mangler may delay.
+/// A connection that takes longer than this counts as a hang. In a connection, the start-up of each
+/// side takes at most 2 s. A close resets the connection if no byte moves for 1 s. A mangler may
+/// delay some bytes.
 pub const LIMIT: Duration = Duration::from_secs(60);
 const STARTUP: Duration = Duration::from_secs(2);
 const CLOSE: Duration = Duration::from_secs(1);
@@ -31,13 +33,13 @@ const LONGEST_DELAY: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Lane {
     listener: Listener,
-    /// The listening side and the connecting side.
+    /// The device that listens and the device that connects.
     devices: [Device; 2],
     seed: u64,
 }
 
 impl Lane {
-    /// The first connection has this seed, each further one the next.
+    /// A lane whose first connection has this seed. Each further connection increments the seed.
     ///
     /// # Errors
     /// No port can be bound.
@@ -62,10 +64,10 @@ impl Lane {
         self.seed
     }
 
-    /// Plays one connection to its end.
+    /// Runs one connection until it ends.
     ///
     /// # Errors
-    /// Something that must not happen did.
+    /// A violation of what the soak checks.
     pub async fn play(&mut self) -> Result<(), Failed> {
         let mut rng = Rng::with_seed(self.seed);
         self.seed = self.seed.wrapping_add(1);
@@ -79,7 +81,8 @@ impl Lane {
         let both = async {
             tokio::join!(
                 async {
-                    // A peer whose Request never was one is no peer.
+                    // Mangling may turn the Request into something else. Then the listener rejects
+                    // it.
                     let accepted = self.listener.next().await;
                     if accepted.is_ok_and(|request| request.accept(listens.qp, &none).is_ok()) {
                         listens.use_up(&mut other, &remotes[1]).await;
@@ -104,7 +107,7 @@ impl Lane {
     }
 }
 
-/// One side of a connection.
+/// One side of a connection, with the resources that it uses.
 #[derive(Debug)]
 struct End {
     device: Device,
@@ -122,21 +125,21 @@ impl End {
         let (qp, _, _) = device.verbs(|rnic| rnic.create_qp(init, None)).map_err(|error| error.to_string())?;
         let ground = device.verbs(|rnic| Ground::new(rnic, pd, rng)).map_err(|error| error.to_string())?;
         let end = End { device: device.clone(), pd, cq, qp, ground };
-        // An empty queue takes them.
+        // A queue without entries accepts all receives.
         let _ = device.post_receive(qp, Doing::receives(rng, &end.ground));
         Ok(end)
     }
 
-    /// Works, and closes.
+    /// Posts random work, then closes the connection.
     async fn use_up(&self, rng: &mut Rng, peer: &Remote) {
         for _ in 0..rng.u32(1..=6) {
-            // A queue that is full, or in error, takes none.
+            // A queue that is full or in the Error state rejects the receives.
             let _ = self.device.post_receive(self.qp, Doing::receives(rng, &self.ground));
             let _ = self.device.post_send(self.qp, Doing::operations(rng, &self.ground, peer));
             sleep(Duration::from_millis(rng.u64(0..20))).await;
             self.device.verbs(|rnic| while rnic.poll_cq(self.cq).is_ok() {});
         }
-        // It may be over, or ending, already.
+        // The connection may have ended already, or may be closing.
         let _ = self.device.disconnect(self.qp).await;
         let _ = self.device.ended(self.qp).await;
     }

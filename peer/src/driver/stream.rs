@@ -1,5 +1,5 @@
-//! A TCP connection of a [`Device`](super::Device): reads and writes that do not wait, and the tape
-//! that they leave.
+//! A TCP connection of a [`Device`](super::Device): non-blocking reads and writes, which are
+//! recorded on a tape.
 
 use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
@@ -29,39 +29,39 @@ pub(super) struct Stream {
     log: Option<Log>,
 }
 
-/// Where a connection is recorded.
+/// Records a connection on a tape.
 #[derive(Debug)]
 struct Log {
     track: Track,
-    /// This side's end of the connection is on the tape.
+    /// The tape already shows how this side ended the connection.
     ended: AtomicBool,
-    /// Held from a write to its record, and while a read is recorded: no thread records an answer
-    /// before what it answers.
+    /// Locked from each write until it is recorded, and while a read is recorded. Otherwise one
+    /// thread could record an answer before another thread records the message it answers.
     order: Mutex<()>,
 }
 
-/// The layer between the endpoint and TCP, if it is configured to mangle.
+/// The layer between the endpoint and TCP that mangles what is sent.
 #[derive(Debug)]
 struct Mangled {
     mangler: Mangler,
-    /// A write that TCP has taken only in part.
+    /// The rest of a write that TCP has accepted only in part.
     unsent: Bytes,
-    /// It has reset the connection.
+    /// The mangler has reset the connection.
     reset: bool,
 }
 
-/// The state of a mangler's output.
+/// The result of [`Stream::flush`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flushed {
-    /// Nothing, for now.
+    /// Nothing is due to be sent.
     Idle,
-    /// TCP takes no more.
+    /// TCP accepts no more bytes for now.
     Blocked,
-    /// The connection is reset.
+    /// The mangler has reset the connection.
     Reset,
 }
 
-/// The side that connected.
+/// The side that opened the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opener {
     Here,
@@ -69,7 +69,7 @@ pub(super) enum Opener {
 }
 
 impl Stream {
-    /// Takes over a connection, without delay of small segments.
+    /// Takes over a connection, and turns off TCP's delay of small segments.
     pub(super) fn new(
         tcp: TcpStream,
         tape: Option<&Tape>,
@@ -97,36 +97,37 @@ impl Stream {
         self.tcp.local_addr()
     }
 
-    /// TCP's effective maximum segment size, in octets.
+    /// TCP's effective maximum segment size in bytes.
     pub(super) fn emss(&self) -> io::Result<u32> {
         SockRef::from(&self.tcp).tcp_mss()
     }
 
-    /// Waits until it can be read from, or written to.
+    /// Waits until the connection is readable or writable.
     pub(super) async fn ready(&self, interest: Interest) -> io::Result<()> {
         self.tcp.ready(interest).await.map(|_| ())
     }
 
-    /// It can be read from; otherwise the task is woken then. Of the tasks that ask, the last one
-    /// is.
+    /// Returns whether the connection is readable. If not, the task is woken when it is. If several
+    /// tasks poll, only the last one is woken.
     pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.tcp.poll_read_ready(cx)
     }
 
-    /// It can be written to; otherwise the task is woken then. Of the tasks that ask, the last one
-    /// is.
+    /// Returns whether the connection is writable. If not, the task is woken when it is. If several
+    /// tasks poll, only the last one is woken.
     pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.tcp.poll_write_ready(cx)
     }
 
-    /// Reads what is here, as much as fits; 0 at the peer's FIN.
+    /// Reads the bytes that have arrived, as many as fit. Returns 0 after the peer's FIN.
     ///
     /// # Errors
     /// `WouldBlock`, or the error of TCP.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut short = 0;
         let read = self.tcp.try_io(Interest::READABLE, || match (&*SockRef::from(&self.tcp)).read(buffer) {
-            // Nothing is left: reported to the runtime now, which saves a read that finds nothing.
+            // The socket is empty now. Reporting `WouldBlock` to the runtime avoids a read that
+            // would find nothing.
             Ok(octets) if octets > 0 && octets < buffer.len() => {
                 short = octets;
                 Err(io::ErrorKind::WouldBlock.into())
@@ -146,7 +147,7 @@ impl Stream {
         read
     }
 
-    /// Writes as much as TCP, or the mangler, takes.
+    /// Writes as many bytes as TCP, or the mangler, accepts.
     ///
     /// # Errors
     /// `WouldBlock`, or the error of TCP.
@@ -177,10 +178,10 @@ impl Stream {
         Ok(written)
     }
 
-    /// Carries out the mangler's actions that are due.
+    /// Sends the mangler's output that is due.
     ///
     /// # Errors
-    /// The error of TCP; nothing is left to do then.
+    /// The error of TCP. The mangler's remaining output is then discarded.
     pub(super) fn flush(&self) -> io::Result<Flushed> {
         let Some(mut mangled) = self.mangled() else { return Ok(Flushed::Idle) };
         let Mangled { mangler, unsent, reset } = &mut *mangled;
@@ -210,13 +211,14 @@ impl Stream {
         Ok(Flushed::Reset)
     }
 
-    /// When there is something to [`flush`](Self::flush); at once where TCP took no more.
+    /// When the next call of [`flush`](Self::flush) is due: at once if TCP has accepted a write
+    /// only in part.
     pub(super) fn flush_timeout(&self) -> Option<Instant> {
         let mangled = self.mangled()?;
         if mangled.unsent.is_empty() { mangled.mangler.poll_timeout() } else { Some(Instant::ORIGIN) }
     }
 
-    /// Waits until everything is with TCP.
+    /// Waits until TCP has accepted everything.
     pub(super) async fn flushed(&self) -> io::Result<()> {
         loop {
             match (self.flush()?, self.flush_timeout()) {
@@ -232,7 +234,7 @@ impl Stream {
         self.mangled.as_ref().map(|mangled| mangled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Writes all of it, waiting for TCP where it takes no more.
+    /// Writes all bytes. Waits while TCP accepts none.
     pub(super) async fn write_all(&self, mut octets: &[u8]) -> io::Result<()> {
         while !octets.is_empty() {
             self.ready(Interest::WRITABLE).await?;
@@ -245,7 +247,7 @@ impl Stream {
         self.flushed().await
     }
 
-    /// Reads some octets, waiting for the first; 0 at the peer's FIN.
+    /// Waits for bytes and reads as many as fit. Returns 0 after the peer's FIN.
     pub(super) async fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             self.ready(Interest::READABLE).await?;
@@ -256,7 +258,7 @@ impl Stream {
         }
     }
 
-    /// Closes this side's half, after everything that a mangler has.
+    /// Closes this side's half, after all bytes that a mangler still holds.
     pub(super) fn finish(&self) -> io::Result<()> {
         let Some(mut mangled) = self.mangled() else { return self.finish_tcp() };
         mangled.mangler.push(self.clock.now(), Transmit::Fin);
@@ -270,7 +272,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The connection is aborted when this is dropped: with a lingering time of zero, closing the
+    /// Aborts the connection when this stream is dropped: with a linger time of zero, closing the
     /// socket sends RST.
     pub(super) fn reset(&self) {
         if let Some(mut mangled) = self.mangled() {
@@ -281,7 +283,7 @@ impl Stream {
     }
 
     fn reset_tcp(&self) {
-        // The connection is gone whether or not the socket could send RST.
+        // The connection is closed even if no RST could be sent.
         let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
         self.record_end(What::Reset);
     }

@@ -1,5 +1,5 @@
-//! Records all traffic between a tester and its target, in order. For a [`Device`](super::Device),
-//! this side is the tester.
+//! A record of all traffic between a tester and its target, in order. If the traffic belongs to a
+//! [`Device`](super::Device), the device counts as the tester.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::time::Instant;
 
-/// The sender.
+/// The side that sent the recorded event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The tester.
@@ -18,30 +18,30 @@ pub enum Direction {
     FromTarget,
 }
 
-/// One recorded event.
+/// The content of one recorded event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// TCP's handshake is done. Always the first event of a connection, with direction `ToTarget`
-    /// when the tester connected.
+    /// The TCP handshake is complete. This is always the first event of a connection. Its direction
+    /// is `ToTarget` if the tester connected.
     Connected {
         /// The tester's address.
         tester: SocketAddr,
         /// The target's address.
         target: SocketAddr,
     },
-    /// Octets of the stream, as one write took them or one read gave them; TCP may have cut them
-    /// otherwise.
+    /// Bytes of the TCP stream, as one write accepted them or one read returned them. TCP may have
+    /// used different segment boundaries.
     Octets(Bytes),
-    /// A UDP datagram, of no connection.
+    /// A UDP datagram. It belongs to no connection.
     Datagram {
         /// The tester's address.
         tester: SocketAddr,
         /// The target's address.
         target: SocketAddr,
-        /// What it carries.
+        /// Payload of the datagram.
         octets: Bytes,
     },
-    /// The sender closed its half.
+    /// The sender closed its half of the connection.
     Fin,
     /// The sender aborted the connection.
     Reset,
@@ -50,18 +50,19 @@ pub enum What {
 /// One entry of a [`Tape`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapeEvent {
-    /// When the tester sent or saw it, on the link's clock.
+    /// When the tester sent or received the event, on the link's clock.
     pub at: Instant,
-    /// Which connection of the link: 0 is the first.
+    /// The number of the connection on its link, from 0.
     pub connection: u32,
-    /// The sender.
+    /// The side that sent the event.
     pub direction: Direction,
-    /// What it was.
+    /// The content of the event.
     pub what: What,
 }
 
-/// The record of one link or device, over all its connections; clones share it. Holds octets up to
-/// a limit and then only counts them, or holds nothing and [hands each event on](Tape::live).
+/// The record of one link or device, over all its connections. Clones share the record. A tape
+/// stores events up to a limit and then only counts them. A [live](Tape::live) tape stores nothing
+/// and passes each event to a callback.
 #[derive(Debug, Clone)]
 pub struct Tape(Arc<Mutex<Inner>>);
 
@@ -69,12 +70,12 @@ struct Inner {
     events: Vec<TapeEvent>,
     room: usize,
     lost: u64,
-    /// Number of the next connection that asks for one.
+    /// The number for the next [`Track`].
     connections: u32,
     reader: Option<Reader>,
 }
 
-/// Whom a tape hands its events on to.
+/// The callback of a [live](Tape::live) tape.
 type Reader = Box<dyn FnMut(&TapeEvent) + Send>;
 
 impl fmt::Debug for Inner {
@@ -83,7 +84,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// One connection's part of a tape.
+/// Records the events of one connection on a tape.
 #[derive(Debug)]
 pub(super) struct Track {
     tape: Tape,
@@ -96,22 +97,23 @@ impl Track {
     }
 }
 
-/// The cost of an event besides its bytes, so that a flood of tiny reads is bounded too: the event,
-/// the header of its allocation, and the packet and transcript line that are made from it.
+/// Memory in bytes that an event costs besides its payload, so that many tiny reads are limited
+/// too. This covers the event, the header of its allocation, and the packet and transcript line
+/// that are made from it.
 const EVENT_COST: usize = 512;
 
 impl Tape {
-    /// Octets that a tape holds by default: 64 MiB.
+    /// The default limit of a tape in bytes: 64 MiB.
     pub const DEFAULT_ROOM: usize = 64 << 20;
 
-    /// An empty tape for about `room` octets.
+    /// An empty tape that stores about `room` bytes.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
         Tape(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, connections: 0, reader: None })))
     }
 
-    /// A tape that keeps nothing: `reader` is called with each event as it happens, one at a time.
-    /// What it describes waits meanwhile.
+    /// A tape that stores nothing. It calls `reader` with each event as it happens, one event at a
+    /// time. The traffic waits until `reader` returns.
     #[must_use]
     pub fn live(reader: impl FnMut(&TapeEvent) + Send + 'static) -> Self {
         let tape = Tape::with_room(0);
@@ -119,7 +121,7 @@ impl Tape {
         tape
     }
 
-    /// The part of one more connection, under a number that no other one got here.
+    /// Starts the record of one more connection, under a number that is unique on this tape.
     pub(super) fn track(&self) -> Track {
         let mut inner = self.lock();
         let number = inner.connections;
@@ -145,21 +147,21 @@ impl Tape {
         inner.events.push(TapeEvent { at, connection, direction, what });
     }
 
-    /// A copy of all events so far, in the order in which the tester sent or saw them. Octets are
-    /// shared, not copied.
+    /// A copy of all events so far, in the order in which the tester sent or received them. The
+    /// copy shares the payload bytes with the tape.
     #[must_use]
     pub fn events(&self) -> Vec<TapeEvent> {
         self.lock().events.clone()
     }
 
-    /// Events that had no room; evidence is incomplete unless this is 0.
+    /// Number of events that did not fit. The evidence is complete only if this is 0.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lock().lost
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        // A holder that panicked left complete events.
+        // If a holder of the lock panicked, the stored events are still complete.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

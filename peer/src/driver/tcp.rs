@@ -16,7 +16,7 @@ use super::received::Received;
 use super::tape::Tape;
 use crate::time::Instant;
 
-/// How long a target may take no octets by default.
+/// Default time for which a target may accept no bytes before a send fails.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A target at a TCP address.
@@ -33,7 +33,8 @@ pub struct TcpLink {
 }
 
 impl TcpLink {
-    /// The target at `target`; its clock starts now. Connect time-out 5 s, send time-out 10 s.
+    /// A link to `target`. Its clock starts now. The connect time-out is 5 s, the send time-out 10
+    /// s.
     #[must_use]
     pub fn new(target: SocketAddr) -> Self {
         TcpLink {
@@ -47,21 +48,21 @@ impl TcpLink {
         }
     }
 
-    /// How long a connection attempt may take.
+    /// Sets how long a connection attempt may take.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long the target may take no octets while some are to be sent.
+    /// Sets how long the target may accept no bytes before a send fails.
     #[must_use]
     pub fn with_send_timeout(mut self, timeout: Duration) -> Self {
         self.send_timeout = timeout;
         self
     }
 
-    /// Where the target's port mapper is, for each family that it has one of.
+    /// Sets the addresses of the target's port mapper, at most one for each address family.
     #[must_use]
     pub fn with_mappers(mut self, mappers: Vec<SocketAddr>) -> Self {
         self.mappers = mappers;
@@ -73,7 +74,7 @@ impl TcpLink {
         let found = self.mappers.iter().find(|mapper| mapper.is_ipv6() == v6);
         let target = *found.ok_or_else(|| failed(io::Error::other("the target has no port mapper of that family")))?;
         let any: IpAddr = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-        // By the way there, the system picks the address.
+        // The operating system picks the source address by the route to the target.
         let way = UdpSocket::bind((any, 0)).await.map_err(failed)?;
         way.connect(target).await.map_err(failed)?;
         let own = way.local_addr().map_err(failed)?.ip();
@@ -113,7 +114,7 @@ impl TcpLink {
         let connecting = async {
             let Some(from) = from else { return TcpStream::connect(address).await };
             let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-            // A connection of before from there may still be in TIME_WAIT.
+            // An earlier connection from this address may still be in TIME_WAIT.
             socket.set_reuseaddr(true)?;
             socket.bind(from)?;
             socket.connect(address).await
@@ -144,21 +145,21 @@ impl TcpLink {
     }
 }
 
-/// The tester's end of a TCP connection.
+/// The tester's side of a TCP connection.
 #[derive(Debug)]
 pub(super) struct TcpTester {
     pub(super) number: u32,
     pub(super) tape: Tape,
     pub(super) tester: SocketAddr,
     pub(super) target: SocketAddr,
-    /// `None` once it was reset.
+    /// `None` once the tester has reset the connection.
     stream: Option<TcpStream>,
     clock: Clock,
     send_timeout: Duration,
     buffer: BytesMut,
 }
 
-/// Octets that one read takes at most.
+/// Maximum number of bytes in one read.
 const READ_LEN: usize = 64 * 1024;
 
 impl TcpTester {
@@ -183,7 +184,8 @@ impl TcpTester {
         })
     }
 
-    /// Counts in `sent` how many octets TCP took.
+    /// Sends `octets`. Sets `sent` to the number of bytes that TCP accepted, even if the send
+    /// fails.
     pub(super) async fn send(&mut self, octets: &[u8], sent: &mut usize) -> Result<(), LinkError> {
         let Some(stream) = &mut self.stream else { return Err(LinkError::Finished) };
         while let Some(rest) = octets.get(*sent..).filter(|rest| !rest.is_empty()) {
@@ -198,7 +200,8 @@ impl TcpTester {
     pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
         let Some(stream) = &mut self.stream else { return Ok(Received::Reset) };
         self.buffer.reserve(READ_LEN);
-        // Reading comes first, so that what is here already wins over a deadline that has passed.
+        // The read is polled first, so that bytes that have arrived win over a deadline that has
+        // passed.
         match timeout_at(self.clock.to_tokio(deadline), stream.read_buf(&mut self.buffer)).await {
             Err(_) => Ok(Received::TimedOut),
             Ok(Ok(0)) => Ok(Received::Fin),
@@ -222,14 +225,14 @@ impl TcpTester {
     }
 }
 
-/// Aborts a connection: with a lingering time of zero, closing the socket sends RST.
+/// Aborts a connection. With a linger time of zero, closing the socket sends RST.
 pub(super) fn reset(stream: TcpStream) -> Result<(), LinkError> {
     let lingering = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
     drop(stream);
     lingering.map_err(|source| LinkError::Io { doing: "reset", source })
 }
 
-/// Did the other side, or the network, abort the connection?
+/// Returns whether the error means that the peer or the network aborted the connection.
 pub(super) fn is_reset(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut)

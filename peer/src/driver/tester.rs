@@ -1,5 +1,5 @@
-//! One TCP connection of the tester's with a target, over whichever [`Link`](super::Link): its
-//! octets out and in, its ends, the record of them.
+//! The tester's side of one TCP connection to a target, over any kind of [`Link`](super::Link). It
+//! sends and receives bytes, closes or resets the connection, and records all of this on the tape.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use super::tcp::TcpTester;
 use super::virtual_link::VirtualTester;
 use crate::time::Instant;
 
-/// The tester's end of one TCP connection to the target.
+/// The tester's side of one TCP connection to the target.
 #[derive(Debug)]
 pub struct TesterConnection {
     end: End,
@@ -21,7 +21,8 @@ pub struct TesterConnection {
     tester: SocketAddr,
     target: SocketAddr,
     finished: bool,
-    /// What `receive` answers from now on.
+    /// The result of each further `receive`, once the target has closed or the connection was
+    /// reset.
     over: Option<Received>,
 }
 
@@ -42,11 +43,11 @@ impl TesterConnection {
         TesterConnection { end: End::Virtual(end), number, tape, tester, target, finished: false, over: None }
     }
 
-    /// Sends octets as they are. They go in one write, and so, where they fit, in one TCP segment.
+    /// Sends bytes unchanged. They go in one write, and therefore in one TCP segment if they fit.
     ///
     /// # Errors
-    /// The tester closed or reset before; the target reset, or takes no octets for the link's send
-    /// time-out.
+    /// The tester has closed or reset the connection. The connection was reset. Or the target
+    /// accepted no bytes for the link's send time-out.
     pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         if self.finished {
             return Err(LinkError::Finished);
@@ -70,11 +71,11 @@ impl TesterConnection {
         result
     }
 
-    /// Waits for an event of the target, until `deadline` at most. An event that has already
+    /// Waits until `deadline` for bytes, FIN or reset from the target. An event that has already
     /// arrived is returned even after the deadline.
     ///
     /// # Errors
-    /// The machine failed.
+    /// The operating system reported an error.
     pub async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
         if let Some(over) = &self.over {
             return Ok(over.clone());
@@ -95,10 +96,10 @@ impl TesterConnection {
         Ok(received)
     }
 
-    /// Closes the tester's half: FIN. The target's octets can still be received.
+    /// Closes the tester's half of the connection (FIN). The tester can still receive bytes.
     ///
     /// # Errors
-    /// The tester closed or reset before, or the connection was reset.
+    /// The tester has already closed or reset the connection, or the connection was reset.
     pub async fn finish(&mut self) -> Result<(), LinkError> {
         if self.finished {
             return Err(LinkError::Finished);
@@ -116,10 +117,10 @@ impl TesterConnection {
         result
     }
 
-    /// Aborts the connection: RST. Nothing can be sent or received any more.
+    /// Aborts the connection (RST). Nothing can be sent or received any more.
     ///
     /// # Errors
-    /// The machine failed.
+    /// The operating system reported an error.
     pub async fn reset(&mut self) -> Result<(), LinkError> {
         if self.over == Some(Received::Reset) {
             return Ok(());
@@ -133,7 +134,7 @@ impl TesterConnection {
         }
     }
 
-    /// The time on the link's clock.
+    /// The current time on the link's clock.
     #[must_use]
     pub fn now(&self) -> Instant {
         match &self.end {
@@ -142,13 +143,13 @@ impl TesterConnection {
         }
     }
 
-    /// The number of this connection on its link and tape; the first is 0.
+    /// The number of this connection on its link and its tape, from 0.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Addresses of the tester's end and of the target's.
+    /// Addresses of the tester and of the target, in this order.
     #[must_use]
     pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
         (self.tester, self.target)

@@ -1,10 +1,10 @@
-//! The link inside the process: the target is this crate's own [`Connection`]s, the clock is
+//! The link inside the process: the target is this crate's own [`Connection`]s, and the clock is
 //! virtual.
 //!
-//! Time stops unless the tester waits. Then the simulation jumps from one event to the next
-//! (arriving bytes, a deadline of a machine) until the awaited event happens or the tester's
-//! deadline passes. A minute of time-outs therefore costs microseconds, and all runs are equal. The
-//! latency of each direction is [`VirtualLink::LATENCY`].
+//! Time stops unless the tester waits. During a wait the simulation jumps from one event to the
+//! next (arriving bytes, or a deadline of a state machine). The wait ends with the awaited event or
+//! at the tester's deadline. A minute of time-outs therefore costs microseconds, and all runs are
+//! equal. The latency of each direction is [`VirtualLink::LATENCY`].
 
 mod end;
 mod network;
@@ -38,45 +38,45 @@ use crate::time::Instant;
 use crate::verbs::RnicError;
 use crate::workload::WorkloadError;
 
-/// Makes the machine of a new connection, with its user; `None` where it cannot.
+/// Makes the target's side of a new connection. `None` if it cannot.
 type Factory = Box<dyn FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync>;
 
-/// A target in process.
+/// A link to a target that runs in this process.
 pub struct VirtualLink {
     world: Arc<Mutex<World>>,
     tape: Tape,
     factory: Factory,
     mangling: Option<Mangling>,
     connections: u32,
-    /// It is the target that opens connections, when the tester asks for one.
+    /// The target opens connections, each time that the tester requests one.
     pub(super) target_opens: bool,
-    /// The tester's sockets for datagrams.
+    /// Number of UDP sockets that the tester has opened.
     sockets: u16,
 }
 
 impl VirtualLink {
-    /// Time from an end to the other.
+    /// Latency of each direction.
     pub const LATENCY: Duration = network::LATENCY;
-    /// The address of the target.
+    /// The target's address for TCP connections.
     pub const TARGET: SocketAddr = network::TARGET;
-    /// Most connections that are open at a time.
+    /// Maximum number of connections that are open at the same time.
     pub const MAX_CONNECTIONS: usize = 1024;
-    /// Octets in flight to an end that does not read, before the other is held back, as TCP's
-    /// window would.
+    /// Bytes in flight in one direction to a side that does not read. At this number the sender has
+    /// to wait, as it would with a full TCP window.
     pub const WINDOW: usize = network::WINDOW;
 
-    /// Where the target's port mapper is; another port of it when it strays.
+    /// Address of the target's port mapper, or another port of the same host if `aside` is set.
     #[must_use]
     pub fn mapper(v6: bool, aside: bool) -> SocketAddr {
         network::mapper(v6, aside)
     }
 
-    /// The tester's port mapper; another port of it when `aside`.
+    /// Address of the tester's port mapper, or another port of the same host if `aside` is set.
     pub(super) fn tester_mapper(v6: bool, aside: bool) -> SocketAddr {
         network::tester_mapper(v6, aside)
     }
 
-    /// A target that has `factory` make the machine of each new connection.
+    /// A target that calls `factory` for the state machine and the service of each new connection.
     pub fn new(mut factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
         Self::serving(move |now| {
             let (connection, service) = factory(now);
@@ -84,8 +84,8 @@ impl VirtualLink {
         })
     }
 
-    /// A target that has `factory` make whatever a new connection is driven by; `None`: it has no
-    /// room for one.
+    /// A target that calls `factory` for its side of each new connection. `None` means that the
+    /// target has no memory for one.
     pub fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync + 'static) -> Self {
         let world = Arc::new(Mutex::new(World {
             now: Instant::ORIGIN,
@@ -104,34 +104,34 @@ impl VirtualLink {
         }
     }
 
-    /// The same, with mangled output of the target.
+    /// Mangles the bytes that the target sends.
     #[must_use]
     pub fn mangled(mut self, mangling: Mangling) -> Self {
         self.mangling = Some(mangling);
         self
     }
 
-    /// The builtin responder with the echo service; `settings` hold its deviations.
+    /// The builtin responder with the echo service. `settings` include its deviations.
     #[must_use]
     pub fn echo(settings: Settings) -> Self {
         VirtualLink::new(move |now| (Connection::respond(now, settings.clone()), Box::new(Echo)))
     }
 
-    /// The builtin responder with `rping -s`, on Queue Pairs of the software RNIC; `settings` hold
-    /// its deviations.
+    /// The builtin responder with `rping -s`, on Queue Pairs of the software RNIC. `settings`
+    /// include its deviations.
     ///
     /// # Errors
-    /// There is no such RNIC.
+    /// The software RNIC cannot be opened.
     pub fn rping(settings: Settings) -> Result<Self, RnicError> {
         let server = RpingServer::new(settings)?;
         Ok(Self::serving(move |now| Some(Box::new(server.accept(now)))))
     }
 
-    /// An SDP socket for each connection; with the role of a Connecting Peer, it is the target that
-    /// opens them.
+    /// A target that uses an SDP socket for each connection. If the server's role is Connecting
+    /// Peer, the target opens the connections.
     ///
     /// # Errors
-    /// There is no RNIC for one.
+    /// An SDP socket cannot be created.
     pub fn sdp(server: SdpServer) -> Result<Self, WorkloadError> {
         drop(server.start(Instant::ORIGIN)?);
         let target_opens = server.role == crate::sdp::Role::Connecting;
@@ -142,18 +142,19 @@ impl VirtualLink {
         Ok(VirtualLink { target_opens, ..link })
     }
 
-    /// A PM Server, too, at the target's addresses and UDP port 3935.
+    /// Adds a PM Server (port mapper) at the target's addresses, UDP port 3935.
     #[must_use]
     pub fn with_mapper(self, settings: ServerSettings, table: Table) -> Self {
         lock(&self.world).pm_server = Some(PmServer::new(Server::new(settings, table)));
         self
     }
 
-    /// A PM Client, which asks the tester's port mapper when the tester wants it to
-    /// ([`Link::ask`](super::Link::ask)), and connects where that leads: with SDP, or by plain TCP.
+    /// A target with a PM Client. On [`Link::ask`](super::Link::ask) the client queries the
+    /// tester's port mapper. Then the target connects to the address in the answer, with SDP or by
+    /// plain TCP.
     ///
     /// # Errors
-    /// There is no RNIC for its SDP socket.
+    /// An SDP socket for the target cannot be created.
     pub fn asking(deviations: Deviations) -> Result<Self, WorkloadError> {
         let link = Self::serving(|_| None);
         lock(&link.world).pm_client = Some(PmClient::new(deviations)?);
@@ -166,22 +167,23 @@ impl VirtualLink {
         world.pm_client.as_mut().map(|client| look(now, client))
     }
 
-    /// See [`PmClient::place`]; `None` where the target does not ask.
+    /// See [`PmClient::place`]. `None` if the target has no PM Client.
     pub(super) fn place(&self, v6: bool, other: bool, listens: bool) -> Option<SocketAddr> {
         self.with_pm_client(|_, client| client.place(v6, other, listens))
     }
 
-    /// Has the target ask for `service`.
+    /// Makes the target's PM Client query the port mapper for `service`.
     pub(super) fn ask(&self, service: SocketAddr) -> Result<(), AskError> {
         self.with_pm_client(|now, client| client.ask(now, service)).unwrap_or(Ok(()))
     }
 
-    /// A datagram of the tester's port mapper.
+    /// Sends a datagram of the tester's port mapper to the target.
     pub(super) fn answer(&self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
         self.with_pm_client(|now, client| client.send(now + Self::LATENCY, from, to, octets));
     }
 
-    /// What comes from a target that asks next.
+    /// The next datagram or connection from the target's PM Client. `None` if nothing arrives
+    /// before `deadline`.
     pub(super) async fn next_call(&self, deadline: Instant) -> Option<VirtualCall> {
         tokio::task::yield_now().await;
         let mut world = lock(&self.world);
@@ -204,12 +206,12 @@ impl VirtualLink {
         }
     }
 
-    /// The tester's end of a connection that a target opened which asks.
+    /// The tester's side of a connection that the PM Client opened.
     pub(super) fn taken(&self, number: u32, from: SocketAddr, to: SocketAddr) -> VirtualTester {
         VirtualTester { number, ends: (to, from), tape: self.tape.clone(), world: Arc::clone(&self.world) }
     }
 
-    /// Connects to another address of the target: one that its port mapper gave.
+    /// Connects to another address of the target, which its port mapper returned.
     pub(super) async fn connect_to(&mut self, address: SocketAddr) -> Result<VirtualTester, LinkError> {
         let from = tester_address(self.connections);
         let given = {
@@ -223,18 +225,19 @@ impl VirtualLink {
         self.connect().await
     }
 
-    /// The address that the tester's next connection comes from.
+    /// The address that the tester's next connection will come from.
     pub(super) fn next_address(&self) -> SocketAddr {
         tester_address(self.connections)
     }
 
-    /// The address of a new socket for datagrams.
+    /// The address for a new UDP socket of the tester.
     pub(super) fn datagram_address(&mut self, v6: bool) -> SocketAddr {
         self.sockets = self.sockets.wrapping_add(1);
         SocketAddr::new(network::tester_ip(v6), FIRST_SOCKET.saturating_add(self.sockets))
     }
 
-    /// A datagram of the tester's, to the port mapper of that family.
+    /// Sends a datagram of the tester to the target's port mapper. Without a port mapper it is
+    /// lost.
     pub(super) fn send_datagram(&mut self, from: SocketAddr, octets: &[u8]) {
         let mut world = lock(&self.world);
         let arrival = world.now + Self::LATENCY;
@@ -243,7 +246,8 @@ impl VirtualLink {
         }
     }
 
-    /// The next datagram for a socket of the tester's, and who sent it.
+    /// The next datagram to the tester's socket at `to`, with the sender's address. `None` if no
+    /// datagram arrives before `deadline`.
     pub(super) async fn receive_datagram(&self, to: SocketAddr, deadline: Instant) -> Option<(SocketAddr, Bytes)> {
         tokio::task::yield_now().await;
         let mut world = lock(&self.world);
@@ -266,25 +270,25 @@ impl VirtualLink {
         }
     }
 
-    /// The builtin initiator, which [opens and then echoes](EchoClient). The tester
+    /// The builtin initiator, which [sends one message and then echoes](EchoClient). The tester
     /// [accepts](super::Link::accept) its connection.
     ///
     /// # Errors
-    /// The settings ask for an enhanced Request with more private data than it can carry.
+    /// The settings require an enhanced Request, and the private data is too long for one.
     pub fn echo_client(settings: Settings) -> Result<Self, PrivateDataTooLong> {
         Connection::initiate(Instant::ORIGIN, settings.clone())?;
         Ok(Self::new(move |now| {
-            // They were good above.
+            // The same settings succeeded above, so the fallback is never used.
             let connection =
                 Connection::initiate(now, settings.clone()).unwrap_or_else(|_| Connection::stream(Settings::default()));
             (connection, Box::new(EchoClient::default()))
         }))
     }
 
-    /// The builtin initiator with `rping -c`, likewise.
+    /// The builtin initiator with `rping -c`. The tester accepts its connection too.
     ///
     /// # Errors
-    /// There is no such RNIC.
+    /// The software RNIC cannot be opened.
     pub fn rping_client(settings: Settings) -> Result<Self, RnicError> {
         let client = RpingClient::new(settings)?;
         Ok(Self::serving(move |now| Some(Box::new(client.connect(now)))))
@@ -299,8 +303,8 @@ impl VirtualLink {
     }
 
     async fn open(&mut self, accepted: bool) -> Result<VirtualTester, LinkError> {
-        // Each wait gives the runtime its turn, so that a caller can be cancelled although time is
-        // virtual.
+        // Every wait yields to the runtime once. Otherwise a caller could not be cancelled, because
+        // virtual time never blocks.
         tokio::task::yield_now().await;
         let mut world = lock(&self.world);
         if world.machines.len() >= Self::MAX_CONNECTIONS {
@@ -318,8 +322,8 @@ impl VirtualLink {
         Ok(self.begin(served, port))
     }
 
-    /// Waits until the target connects anew to this port of the tester's, because a connection of
-    /// theirs was suspended.
+    /// Waits until the target opens a new TCP connection to `port` of the tester, to resume a
+    /// suspended SDP connection. `None` if it does not before `deadline`.
     pub(super) async fn await_reconnection(&mut self, port: u16, deadline: Instant) -> Option<VirtualTester> {
         tokio::task::yield_now().await;
         let mut world = lock(&self.world);
@@ -330,7 +334,7 @@ impl VirtualLink {
         Some(self.begin(served, Some(port)))
     }
 
-    /// A connection begins; the target's to this port of the tester's, if any.
+    /// Begins a connection. If the target opens it, `port` is the tester's port.
     fn begin(&mut self, served: Box<dyn Served>, port: Option<u16>) -> VirtualTester {
         let number = self.connections;
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
@@ -358,8 +362,8 @@ impl VirtualLink {
         lock(&self.world).run_until(until, None);
     }
 
-    /// Lets time pass until `ready` is true, `deadline` at most. Returns the last result of
-    /// `ready`. Events that are due at the target now happen first.
+    /// Lets time pass until `ready` returns true, at most until `deadline`. Returns the last result
+    /// of `ready`. Events at the target that are already due happen first.
     pub async fn until(&self, deadline: Instant, mut ready: impl FnMut() -> bool + Send) -> bool {
         tokio::task::yield_now().await;
         loop {
@@ -391,11 +395,11 @@ impl fmt::Debug for VirtualLink {
     }
 }
 
-/// The port below those of the tester's sockets for datagrams.
+/// The tester's UDP sockets get the ports after this one.
 const FIRST_SOCKET: u16 = 33_332;
 
 fn tester_address(number: u32) -> SocketAddr {
-    // Dynamic ports (RFC 6335), one a connection; they come round after 16,384.
+    // Dynamic ports (RFC 6335), one for each connection. They repeat after 16,384 connections.
     let port = 49_152 + u16::try_from(number % 16_384).unwrap_or(0);
     SocketAddr::new(network::tester_ip(false), port)
 }

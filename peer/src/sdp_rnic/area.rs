@@ -1,22 +1,23 @@
-//! Memory of the RNIC that one side of a connection names: at an odd virtual address beyond 32
-//! bits, so that no part of one is spared.
+//! Memory of the RNIC that one side of a connection registers. Its virtual address is odd and above
+//! 2^32, so that tests use all bits of an address.
 
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{Rnic, Sge};
 use crate::workload::WorkloadError;
 
-/// Octets of a buffer in front of what is named.
+/// Number of unused bytes at the start of a buffer, which makes the address odd.
 const SHIFT: usize = 3;
-/// Where each area begins.
+/// The virtual address of each area.
 pub(super) const VA: u64 = 0x0000_0007_1000_0000 + SHIFT as u64;
 const PAGE: u32 = 4096;
 
-/// The keys of STags, in sequence: reuse of an index does not make an STag valid that a peer got a
-/// moment ago.
+/// The last key of an STag. Keys are used in sequence, so an STag that a peer got recently does not
+/// become valid again when its index is reused.
 #[derive(Debug, Default)]
 pub(super) struct Keys(u8);
 
-/// Keys that there are: few, since STags of one index lie close together (RDMAP-8.1.1-9).
+/// Number of different keys. It is small because STags of the same index are close together, and
+/// STags should be spread sparsely (RDMAP-8.1.1-9).
 const KEYS: u8 = 7;
 
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +53,7 @@ impl Area {
         Sge { stag: self.stag(), tagged_offset: VA + at, length }
     }
 
-    /// Octets `from..from + len`, as far as there are any.
+    /// The bytes `from..from + len`, as far as they exist.
     pub(super) fn octets(&self, rnic: &Rnic, from: usize, len: usize) -> Vec<u8> {
         let from = SHIFT.saturating_add(from);
         let octets =
@@ -68,7 +69,7 @@ impl Area {
         }
     }
 
-    /// The peer's STag of it ends; this side continues with another one.
+    /// Ends the peer's access: the area gets another STag.
     pub(super) fn withdraw(
         &mut self,
         rnic: &mut Rnic,
@@ -82,7 +83,7 @@ impl Area {
     }
 
     pub(super) fn free(self, rnic: &mut Rnic) {
-        // The peer may have invalidated it.
+        // The peer may have invalidated the STag.
         let _ = rnic.deallocate_stag(self.stag.index);
         let _ = rnic.free_buffer(self.buffer);
     }

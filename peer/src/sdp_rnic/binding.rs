@@ -1,47 +1,47 @@
-//! The machine's outputs as work requests, and work completions as its inputs.
+//! Converts outputs of the SDP state machine to Work Requests, and completions to inputs.
 
 use crate::sdp::{Arrival, Connection, Event, Exposed, OpId, Output, Piece, PrivateBuffer, ReceiveId, Region, Start};
 use crate::time::Instant;
 use crate::verbs::{CompletedOperation, CompletionStatus, Operation, Payload, ReceiveWr, SendWr, Sge, WorkCompletion};
 
-/// Bit of a receive's `wr_id`; the rest is the Private Buffer.
+/// Set in the `wr_id` of a receive. The other bits are the number of the Private Buffer.
 const RECEIVE: u64 = 1 << 63;
-/// `wr_id` of a Send whose completion the machine does not need.
+/// The `wr_id` of a Send whose completion the state machine does not need.
 const UNREPORTED: u64 = RECEIVE - 1;
 
-/// The memory that the work requests of a connection use.
+/// The memory of a connection's Work Requests.
 pub(crate) trait Memory {
     type Error;
 
-    /// Registers memory for the peer; `None` if that fails.
+    /// Registers memory for access by the peer. `None` if that fails.
     fn register(&mut self, exposed: Exposed) -> Option<Region>;
 
-    /// Ends the peer's access by this STag.
+    /// Ends the peer's access through this STag.
     fn withdraw(&mut self, stag: u32) -> Result<(), Self::Error>;
 
-    /// Memory of `octets` octets for a Private Buffer. A larger number than before is another
-    /// buffer.
+    /// Returns memory of `octets` bytes for a Private Buffer. If the buffer had less memory before,
+    /// it gets new memory.
     fn private_buffer(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<Vec<Sge>, Self::Error>;
 
-    /// The machine does not need this Private Buffer any more.
+    /// Releases a Private Buffer that the state machine no longer needs.
     fn release(&mut self, buffer: PrivateBuffer);
 
-    /// A message of `octets` octets has arrived in a Private Buffer: calls `handle` with them.
+    /// Calls `handle` with the message of `octets` bytes that has arrived in a Private Buffer.
     fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8]));
 
-    /// Payload of a Send: appended to `head`, or returned as the list to gather it from.
+    /// Appends the payload of a Send to `head`, or returns the list to gather it from.
     fn send(&mut self, head: &mut Vec<u8>, piece: Piece) -> Result<Vec<Sge>, Self::Error>;
 
-    /// Payload of an RDMA Write.
+    /// The payload of an RDMA Write.
     fn write(&mut self, piece: Piece) -> Result<Payload, Self::Error>;
 
-    /// The sink of an RDMA Read; `None` if there is no such receive.
+    /// The memory for the data of an RDMA Read. `None` if the receive no longer exists.
     fn read(&mut self, op: OpId, receive: ReceiveId, at: u64, len: u32) -> Result<Option<Sge>, Self::Error>;
 
-    /// The work request with this `wr_id`, perhaps an RDMA Read, has completed.
+    /// The Work Request with this `wr_id` has completed. It may be an RDMA Read.
     fn completed(&mut self, wr_id: u64);
 
-    /// Copies octets `from..from + len` of a Private Buffer to a receive.
+    /// Copies the bytes `from..from + len` of a Private Buffer to offset `at` of a receive.
     fn place(
         &mut self,
         buffer: PrivateBuffer,
@@ -54,13 +54,13 @@ pub(crate) trait Memory {
 /// An action for the owner of the Queue Pair.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Nothing is left to be done for this output.
+    /// Nothing is left to do for this output.
     Done,
-    /// Post to the Send Queue. `head` goes in front of the payload that is gathered, if any.
+    /// Post to the Send Queue. If the payload is gathered, `head` precedes it.
     Send { wr: SendWr, head: Vec<u8> },
     /// Post to the Receive Queue.
     Receive(ReceiveWr),
-    /// Send these octets in streaming mode.
+    /// Send these bytes in streaming mode.
     Streaming(Vec<u8>),
     /// Attach the stream to the Queue Pair.
     Start(Box<Start>),
@@ -70,7 +70,8 @@ pub(crate) enum Step {
     Disconnect { abortive: bool },
 }
 
-/// Takes the machine's next output; `None` if there is none.
+/// Performs the state machine's next output, as far as that concerns memory. `None` if there is
+/// none.
 pub(crate) fn step<M: Memory>(
     now: Instant,
     machine: &mut Connection,
@@ -123,7 +124,7 @@ fn act<M: Memory>(output: Output, memory: &mut M) -> Result<Step, M::Error> {
     })
 }
 
-/// A work request has completed.
+/// Reports the completion of a Work Request to the state machine.
 pub(crate) fn complete<M: Memory>(now: Instant, machine: &mut Connection, memory: &mut M, completion: &WorkCompletion) {
     let is_success = completion.status == CompletionStatus::Success;
     if completion.operation == CompletedOperation::Receive {

@@ -1,5 +1,5 @@
-//! One side of a connection: SDP's machine, a software RNIC of its own, and memory that payload is
-//! copied to and from.
+//! One side of a connection: the SDP state machine, its own software RNIC, and memory that payload
+//! is copied to and from.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,21 +20,21 @@ use crate::verbs::{
 };
 use crate::workload::WorkloadError;
 
-/// Octets of payload that a TCP segment carries at most.
+/// Maximum number of payload bytes in a TCP segment.
 const EMSS: u32 = 1460;
 
 const SENT: Access = Access { local_read: true, remote_read: true, ..Access::LOCAL };
 const RECEIVED: Access = Access { remote_write: true, ..Access::LOCAL };
 
-/// The queues of an endpoint's Queue Pairs.
+/// Sizes and settings of the queues of an endpoint's Queue Pairs.
 #[derive(Debug, Clone, Copy)]
 pub struct Queues {
-    /// Work requests of the Send Queue.
+    /// Number of Work Requests in the Send Queue.
     pub sends: u32,
-    /// Work requests of the Receive Queue: a change of size may double the Private Buffers for a
-    /// while.
+    /// Number of Work Requests in the Receive Queue. While the Private Buffers are resized, there
+    /// may be twice as many.
     pub receives: u32,
-    /// The effect of a segment that arrives while this side closes.
+    /// What a segment does that arrives while this side closes.
     pub late: LateSegment,
 }
 
@@ -48,15 +48,15 @@ pub enum Progress {
         /// Its MSeqAck.
         mseq_ack: u32,
     },
-    /// A message of the peer arrived.
+    /// A message of the peer has arrived.
     MessageReceived,
-    /// An event for the user, with the octets of the receive that it ends.
+    /// An event for the user. If it ends a receive, the bytes are the received data.
     Event(Event, Vec<u8>),
     /// Anything else.
     Other,
 }
 
-/// See the [module](super).
+/// One side of an SDP connection. See the [module](super).
 #[derive(Debug)]
 pub struct Endpoint {
     machine: Connection,
@@ -64,30 +64,30 @@ pub struct Endpoint {
     queues: Queues,
     cq: CqHandle,
     qp: QpHandle,
-    /// ORD and IRD.
+    /// ORD and IRD, in this order.
     depths: (u32, u32),
     llp: Option<LlpHandle>,
-    /// What goes out in streaming mode.
+    /// Actions on TCP in streaming mode, before the Queue Pair uses the stream.
     streaming: VecDeque<Transmit>,
     next_id: u64,
     in_queue: u32,
-    /// TCP is to be closed when all that is posted is out.
+    /// Close TCP after all posted Work Requests have completed.
     closing: bool,
-    /// TCP has ended.
+    /// The TCP connection has ended.
     ended: bool,
-    /// This side has reset TCP.
+    /// This side has reset the TCP connection.
     reset: bool,
-    /// A deviation of the hostile endpoint.
+    /// A deviation: the memory of completed receives stays registered.
     keeps_memory: bool,
 }
 
-/// The RNIC, and the memory of it that the connection uses.
+/// The RNIC, and the connection's memory in it.
 #[derive(Debug)]
 struct Buffers {
     rnic: Rnic,
     keys: Keys,
     pd: PdId,
-    /// All sends since the start: an endpoint that deviates may send one again.
+    /// All sends since the start. An endpoint with deviations may send one again.
     sends: HashMap<SendId, Vec<u8>>,
     receives: HashMap<ReceiveId, Area>,
     private: HashMap<PrivateBuffer, Area>,
@@ -96,10 +96,10 @@ struct Buffers {
 }
 
 impl Endpoint {
-    /// An endpoint at the start of a TCP connection.
+    /// An endpoint on a new TCP connection.
     ///
     /// # Errors
-    /// The RNIC cannot create what a connection needs.
+    /// The RNIC cannot create the objects of a connection.
     pub fn new(
         now: Instant,
         role: Role,
@@ -142,18 +142,18 @@ impl Endpoint {
         })
     }
 
-    /// The machine.
+    /// The SDP state machine.
     #[must_use]
     pub fn machine(&self) -> &Connection {
         &self.machine
     }
 
-    /// The machine, for commands; [`advance`](Self::advance) acts on them.
+    /// The SDP state machine, for commands. Call [`advance`](Self::advance) afterwards.
     pub fn machine_mut(&mut self) -> &mut Connection {
         &mut self.machine
     }
 
-    /// Sends octets. Returns `false`, and drops them, if the machine takes no more.
+    /// Sends bytes. Returns `false`, and drops them, if the state machine rejects the send.
     pub fn send(&mut self, octets: Vec<u8>, urgent: bool) -> bool {
         let id = SendId(self.next_id);
         self.next_id += 1;
@@ -164,7 +164,7 @@ impl Endpoint {
         accepted
     }
 
-    /// Posts a receive of `len` octets. Returns `false` if that fails.
+    /// Posts a receive of `len` bytes. Returns `false` if that fails.
     pub fn receive(&mut self, len: u64, wait_for_all: bool) -> bool {
         let id = ReceiveId(self.next_id);
         self.next_id += 1;
@@ -179,14 +179,14 @@ impl Endpoint {
         }
     }
 
-    /// Receives that have not ended.
+    /// Number of receives that have not ended.
     #[must_use]
     pub fn receives(&self) -> usize {
         self.buffers.receives.len()
     }
 
-    /// Acts on one output of the machine or on one completion; `None` if there is neither. Then
-    /// call [`settle`](Self::settle).
+    /// Handles one output of the state machine or one completion. If there is neither, returns
+    /// `None`. Then call [`settle`](Self::settle).
     pub fn advance(&mut self, now: Instant) -> Option<Progress> {
         match binding::step(now, &mut self.machine, &mut self.buffers) {
             Some(step) => {
@@ -200,7 +200,8 @@ impl Endpoint {
         }
     }
 
-    /// Closes TCP if that is due. Returns `true` if the end of TCP gave the machine more to do.
+    /// Closes TCP if that is due. Returns `true` if the TCP connection has ended, which gives the
+    /// state machine more to do.
     pub fn settle(&mut self, now: Instant) -> bool {
         let rnic = &mut self.buffers.rnic;
         if self.closing && self.in_queue == 0 {
@@ -219,9 +220,9 @@ impl Endpoint {
         has_ended
     }
 
-    /// Destroying the Queue Pair resets the connection.
+    /// Resets the connection by destroying the Queue Pair.
     fn hang_up(&mut self) {
-        // It may be gone already.
+        // The Queue Pair may already be destroyed.
         let _ = self.buffers.rnic.destroy_qp(self.qp);
     }
 
@@ -241,7 +242,7 @@ impl Endpoint {
             Step::Done => {}
             Step::Send { wr, .. } => return Ok(self.post(wr)),
             Step::Receive(wr) => {
-                // A Queue Pair that has ended takes none.
+                // A Queue Pair whose connection has ended rejects the receive.
                 let _ = self.buffers.rnic.post_receive(self.qp, vec![wr]);
             }
             Step::Streaming(octets) => self.streaming.push_back(Transmit::Octets(octets.into())),
@@ -256,7 +257,7 @@ impl Endpoint {
         Ok(Progress::Other)
     }
 
-    /// A Queue Pair in error takes none.
+    /// Posts to the Send Queue. A Queue Pair in error rejects the Work Request.
     fn post(&mut self, wr: SendWr) -> Progress {
         let progress = match &wr.operation {
             Operation::Send { payload: Payload::Inline(message), .. } => {
@@ -293,7 +294,7 @@ impl Endpoint {
         Progress::Event(event, octets)
     }
 
-    /// Octets of TCP.
+    /// Handles bytes received on TCP.
     pub fn handle_octets(&mut self, now: Instant, octets: &[u8]) {
         match self.llp {
             None => self.machine.handle_streaming(now, octets),
@@ -301,7 +302,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer's FIN.
+    /// Handles the peer's FIN.
     pub fn handle_fin(&mut self, now: Instant) {
         match self.llp {
             None => self.machine.handle_disconnected(now),
@@ -309,7 +310,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer's reset.
+    /// Handles the peer's reset.
     pub fn handle_reset(&mut self, now: Instant) {
         match self.llp {
             None => self.machine.handle_disconnected(now),
@@ -317,7 +318,7 @@ impl Endpoint {
         }
     }
 
-    /// Time has passed.
+    /// Handles the deadlines that have passed at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
         if let Some(llp) = self.llp {
@@ -325,8 +326,8 @@ impl Endpoint {
         }
     }
 
-    /// The next action on TCP. Octets that leave may complete work requests:
-    /// [`advance`](Self::advance) then.
+    /// The next action on TCP. Sending bytes may complete Work Requests, so call
+    /// [`advance`](Self::advance) afterwards.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if self.reset {
             return None;
@@ -358,15 +359,16 @@ impl Endpoint {
         self.machine.poll_timeout().into_iter().chain(llp).min()
     }
 
-    /// TCP has ended and the connection is suspended: it continues over another TCP connection.
+    /// Returns whether the connection is suspended and TCP has ended, so that it can resume on a
+    /// new TCP connection.
     #[must_use]
     pub fn awaits_reconnect(&self) -> bool {
         self.ended && self.machine.is_suspended()
     }
 
-    /// Another TCP connection takes the place of the one that has ended, with another Queue Pair.
+    /// Continues on a new TCP connection, with a new Queue Pair.
     pub fn reconnect(&mut self, now: Instant) {
-        // The old queues have what was flushed.
+        // Destroys the old queues, which contain flushed Work Requests.
         self.hang_up();
         self.streaming.clear();
         let Ok((cq, qp)) = queue_pair(&mut self.buffers.rnic, self.buffers.pd, self.queues, self.depths) else {
@@ -379,13 +381,13 @@ impl Endpoint {
         self.machine.reconnected(now);
     }
 
-    /// Has this side reset TCP?
+    /// Returns whether this side has reset the TCP connection.
     #[must_use]
     pub fn has_reset(&self) -> bool {
         self.reset
     }
 
-    /// Is the connection over, and everything sent?
+    /// Returns whether the connection is over and everything was sent.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let is_stream_over = self.llp.is_none_or(|llp| self.buffers.rnic.is_stream_over(llp));
@@ -440,7 +442,7 @@ impl Memory for Buffers {
     }
 
     fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8])) {
-        // A suspension releases Private Buffers that are still posted.
+        // A suspension releases Private Buffers whose receives are still posted.
         if let Some(area) = self.private.get(&buffer) {
             handle(&area.octets(&self.rnic, 0, octets as usize));
         }
@@ -476,7 +478,7 @@ impl Memory for Buffers {
     }
 }
 
-/// The CQ and the Queue Pair of one stream.
+/// Creates a CQ and a Queue Pair for one TCP connection.
 fn queue_pair(
     rnic: &mut Rnic,
     pd: PdId,
@@ -489,7 +491,7 @@ fn queue_pair(
     Ok((cq, rnic.create_qp(init, None)?.0))
 }
 
-/// Octets of a send, as far as it has them.
+/// The bytes of this part of a send, as far as they exist.
 fn part(sends: &HashMap<SendId, Vec<u8>>, piece: Piece) -> &[u8] {
     let octets = sends.get(&piece.send).map(Vec::as_slice).unwrap_or_default();
     let from = usize::try_from(piece.from).unwrap_or(usize::MAX).min(octets.len());

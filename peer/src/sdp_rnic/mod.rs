@@ -1,12 +1,12 @@
-//! SDP's machine on an RNIC, without sockets and without a clock.
+//! The SDP state machine on an RNIC, without sockets and without a clock.
 //!
-//! `step` turns the outputs of a [`Connection`](crate::sdp::Connection) into work requests, which
-//! its caller posts. `complete` turns work completions into inputs of the machine. The memory that
-//! work requests name belongs to the caller (`Memory`): a socket gathers payload from where its
-//! user wrote it, an [`Endpoint`] copies.
+//! `step` turns outputs of a [`Connection`](crate::sdp::Connection) into Work Requests, which the
+//! caller posts. `complete` turns completions into inputs of the state machine. The caller owns the
+//! memory of the Work Requests (`Memory`): a socket gathers payload from its user's writes, an
+//! [`Endpoint`] copies payload.
 //!
-//! An [`Endpoint`] is the complete side of a connection, with a software RNIC of its own. Its inputs
-//! are octets of TCP and an instant; its outputs are octets and events.
+//! An [`Endpoint`] is one complete side of a connection, with its own software RNIC. Its inputs are
+//! bytes of TCP and the time. Its outputs are bytes and events.
 
 mod area;
 mod binding;

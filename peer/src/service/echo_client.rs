@@ -1,4 +1,5 @@
-//! The initiator that echoes: one Send first, as MPA asks of an Initiator, then as [`Echo`].
+//! The initiator that echoes: it sends one message first, as MPA requires of an Initiator, then
+//! acts as [`Echo`].
 
 use bytes::Bytes;
 
@@ -6,18 +7,18 @@ use super::{Echo, Service};
 use crate::connection::{Connection, Event};
 use crate::time::Instant;
 
-/// Sends one message when start-up is done, which lets the Responder speak, and sends back each
-/// Send that comes.
+/// Sends one message after start-up, which permits the Responder to send. Then sends back each Send
+/// that it receives.
 #[derive(Debug, Clone)]
 pub struct EchoClient {
     opening: Bytes,
 }
 
 impl EchoClient {
-    /// What the builtin initiator sends first.
+    /// The first message of the builtin initiator.
     pub const OPENING: &'static [u8] = b"weft opens";
 
-    /// Will open with this.
+    /// A client whose first message is `opening`.
     #[must_use]
     pub fn new(opening: impl Into<Bytes>) -> Self {
         EchoClient { opening: opening.into() }
@@ -35,7 +36,7 @@ impl Service for EchoClient {
         let is_established = matches!(event, Event::Established { .. });
         Echo.handle_event(now, connection, event);
         if is_established {
-            // Refused only when the connection is ending, and then there is nothing left to open.
+            // The post fails only if the connection is ending.
             let _ = connection.post_send(self.opening.clone());
         }
     }

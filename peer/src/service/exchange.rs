@@ -1,4 +1,4 @@
-//! Sends one message, waits for one back, and closes.
+//! Sends one message, waits for one answer, and closes.
 
 use bytes::Bytes;
 
@@ -7,34 +7,34 @@ use crate::connection::{Closed, Connection, Event};
 use crate::mpa::{Negotiated, PeerFrame};
 use crate::time::Instant;
 
-/// The initiator's side of an echo.
+/// The initiator's side of an echo exchange.
 #[derive(Debug)]
 pub struct Exchange {
     message: Bytes,
     outcome: Outcome,
 }
 
-/// What an [`Exchange`] saw.
+/// What happened during an [`Exchange`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// Start-up succeeded with this.
+    /// The results of MPA start-up. `None` if start-up did not succeed.
     pub negotiated: Option<Negotiated>,
-    /// The Responder's Reply, accepting or not.
+    /// The Responder's Reply, whether it accepts or rejects.
     pub reply: Option<PeerFrame>,
-    /// The message that came back.
+    /// The message that the Responder sent back.
     pub received: Option<Bytes>,
-    /// How the connection ended; `None` while it has not.
+    /// How the connection ended. `None` while it has not ended.
     pub closed: Option<Closed>,
 }
 
 impl Exchange {
-    /// Will send `message`, and take an answer of at most its length.
+    /// An exchange that sends `message`, and accepts an answer of at most the same length.
     #[must_use]
     pub fn new(message: impl Into<Bytes>) -> Self {
         Exchange { message: message.into(), outcome: Outcome::default() }
     }
 
-    /// What was seen.
+    /// What has happened so far.
     #[must_use]
     pub fn into_outcome(self) -> Outcome {
         self.outcome

@@ -1,10 +1,13 @@
-//! What an endpoint does with a connection: code above the protocol, still without IO.
+//! Applications on top of the protocol layers, without IO.
 //!
 //! A [`Service`] gets each event of one connection and answers with commands. The same service runs
-//! over TCP and over the virtual link. [`Echo`] is the builtin responder's, [`EchoClient`] the
-//! builtin initiator's, [`Exchange`] that of one Send there and one back. [`RpingServer`] is `rping
-//! -s`, and `RpingClient` `rping -c`, on Queue Pairs in place of connections, and [`SdpServer`] an
-//! SDP socket.
+//! over TCP and over the virtual link:
+//!
+//! - [`Echo`]: the service of the builtin responder;
+//! - [`EchoClient`]: the service of the builtin initiator;
+//! - [`Exchange`]: one Send in each direction;
+//! - [`RpingServer`] and `RpingClient`: `rping -s` and `rping -c`, on Queue Pairs;
+//! - [`SdpServer`]: an SDP socket with a simple user.
 
 mod echo;
 mod echo_client;
@@ -27,21 +30,21 @@ pub(crate) use served::WithService;
 use crate::connection::{Connection, Event};
 use crate::time::Instant;
 
-/// The user of one connection.
+/// The application of one connection.
 pub trait Service: Send {
-    /// `event` happened; commands may be given.
+    /// Handles an event of the connection. It may call commands of `connection`.
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
 
-    /// May the driver read on? A service that answers what it reads returns false while its answers
-    /// pile up; TCP then holds the peer back.
+    /// Returns whether the driver may continue to read. A service that answers what it reads
+    /// returns false while too many answers wait. TCP's window then stops the peer.
     fn is_ready(&self, connection: &Connection) -> bool {
         let _ = connection;
         true
     }
 }
 
-/// Hands all events to the service. Drivers call it before they poll transmits, and again after
-/// them.
+/// Passes all pending events to the service. Drivers call this before and after they poll
+/// transmits.
 pub(crate) fn deliver_events(now: Instant, connection: &mut Connection, service: &mut (impl Service + ?Sized)) {
     while let Some(event) = connection.poll_event() {
         service.handle_event(now, connection, event);

@@ -1,5 +1,5 @@
-//! A client that knows nothing of SDP, on a TCP connection in streaming mode: it sends one text,
-//! and closes when its peer does.
+//! A client without SDP, on a TCP connection in streaming mode. It sends one text, and closes when
+//! its peer does.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ pub(crate) struct PlainEnd {
 }
 
 impl PlainEnd {
-    /// The text that it sends.
+    /// The text that the client sends.
     pub(crate) const WORDS: &'static [u8] = b"plain words\n";
 
     pub(crate) fn new() -> Self {

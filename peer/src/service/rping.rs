@@ -1,10 +1,10 @@
-//! `rping -s` and `rping -c` as machines: MPA's start-up, a Queue Pair of the software RNIC, and
-//! the ritual of [`ping`](crate::workload::ping).
+//! `rping -s` and `rping -c` as state machines: MPA start-up, a Queue Pair of the software RNIC,
+//! and the message sequence of [`ping`](crate::workload::ping).
 //!
-//! All connections of one [`RpingServer`], or `RpingClient`, share its RNIC. Each has a Protection
-//! Domain, a Queue Pair and a buffer of its own, as in rping. A request beyond the buffer or out of
-//! turn ends the connection, gracefully if no transfer is in progress. The client repeats its
-//! rounds until its peer closes.
+//! All connections of one [`RpingServer`], or `RpingClient`, share its RNIC. Each connection has
+//! its own Protection Domain, Queue Pair and buffer, as in rping. If a Send advertises more bytes
+//! than the buffer holds, or arrives out of sequence, the connection is closed. The close is
+//! graceful if no transfer is in progress. The client repeats its rounds until its peer closes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,18 +26,18 @@ use crate::verbs::{
 use crate::workload::ping::{Advertisement, text};
 use crate::workload::{Region, WorkloadError};
 
-/// Octets of each Send of the ritual.
+/// Size in bytes of each Send of the sequence.
 const MESSAGE: u32 = 16;
-/// Receives that are posted: a correct client has no more than one Send in flight.
+/// Number of posted receives. A correct client has at most one Send in flight.
 const RECEIVES: u32 = 2;
-/// Reads each way.
+/// Maximum number of outstanding RDMA Reads in each direction.
 const READS: u32 = 16;
-/// Entries of the completion queue.
+/// Size of the Send Queue, the Receive Queue and the completion queue.
 const WORK: u32 = 64;
 
 const REMOTE: Access = Access { bind: false, ..Access::ALL };
 
-/// The server: one RNIC for all of its connections.
+/// The server. All of its connections share one RNIC.
 #[derive(Debug, Clone)]
 pub struct RpingServer {
     rnic: Arc<Mutex<Rnic>>,
@@ -45,13 +45,13 @@ pub struct RpingServer {
 }
 
 impl RpingServer {
-    /// Octets of each connection's buffer: the longest that rping takes.
+    /// Size in bytes of each connection's buffer: the largest size that rping accepts.
     pub const SIZE: u32 = 65_535;
 
-    /// A server whose connections have these settings, deviations among them.
+    /// A server whose connections use `settings`, including the deviations.
     ///
     /// # Errors
-    /// There is no such RNIC.
+    /// The software RNIC cannot be opened.
     pub fn new(settings: Settings) -> Result<Self, RnicError> {
         const NAME: &str = "weft0";
         let (mut rnic, _) = Node::new([NAME]).open(NAME, RnicSettings::default())?;
@@ -59,34 +59,34 @@ impl RpingServer {
         Ok(RpingServer { rnic: Arc::new(Mutex::new(rnic)), settings })
     }
 
-    /// A new connection: TCP is there.
+    /// The server's side of a new TCP connection.
     pub(crate) fn accept(&self, now: Instant) -> Rping {
         let startup = WaitRequest::start(self.settings.mpa, self.settings.deviations.clone());
         Rping::new(now, &self.rnic, self.settings.clone(), State::WaitRequest(startup), Turn::Source)
     }
 }
 
-/// The client: one RNIC for all of its connections.
+/// The client. All of its connections share one RNIC.
 #[derive(Debug, Clone)]
 pub(crate) struct RpingClient(RpingServer);
 
 impl RpingClient {
-    /// Octets of each round: rping's default.
+    /// Size in bytes of the data of a round: rping's default.
     const SIZE: u32 = 64;
 
-    /// A client whose connections have these settings, deviations among them.
+    /// A client whose connections use `settings`, including the deviations.
     ///
     /// # Errors
-    /// There is no such RNIC.
+    /// The software RNIC cannot be opened.
     pub(crate) fn new(settings: Settings) -> Result<Self, RnicError> {
         RpingServer::new(settings).map(RpingClient)
     }
 
-    /// A new connection: TCP is there.
+    /// The client's side of a new TCP connection.
     pub(crate) fn connect(&self, now: Instant) -> Rping {
         let RpingServer { rnic, settings } = self.0.clone();
         let mut request = Vec::new();
-        // rping has no private data, so it fits.
+        // The private data is empty, so the Request cannot be too long.
         let state =
             match WaitReply::start(settings.mpa, &PrivateData::default(), settings.deviations.clone(), &mut request) {
                 Ok(waiting) => State::WaitReply(waiting),
@@ -98,7 +98,7 @@ impl RpingClient {
     }
 }
 
-/// One connection of the server.
+/// One connection of the server or of the client.
 #[derive(Debug)]
 pub(crate) struct Rping {
     rnic: Arc<Mutex<Rnic>>,
@@ -115,45 +115,45 @@ pub(crate) struct Rping {
 enum State {
     WaitRequest(WaitRequest),
     WaitReply(WaitReply),
-    /// The RNIC has the stream.
+    /// The Queue Pair uses the stream.
     Operating(LlpHandle),
-    /// FIN is sent, or will be; the peer's FIN is missing.
+    /// This side sends FIN and waits for the peer's FIN.
     Refused,
     Over,
 }
 
-/// The expected event.
+/// The event that this side waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// Where the data is.
+    /// Server: the Send that advertises the data to read.
     Source,
-    /// The data, of this length.
+    /// Server: the completion of the RDMA Read of this number of bytes.
     Data(u32),
-    /// Where the data shall go.
+    /// Server: the Send that advertises where to write this number of bytes.
     Sink(u32),
-    /// The client: permission to advertise the sink.
+    /// Client: the Send that reports the end of the RDMA Read. Then the client advertises its sink.
     ReadDone,
-    /// The client: what was written, and the next round.
+    /// Client: the Send that reports the end of the RDMA Write. Then the next round begins.
     WriteDone,
-    /// The end.
+    /// No event. The connection is ending.
     Nothing,
 }
 
-/// What a connection has of the RNIC.
+/// The RNIC objects of one connection.
 #[derive(Debug, Clone, Copy)]
 struct Verbs {
     pd: PdId,
     cq: CqHandle,
     qp: QpHandle,
     messages: Region,
-    /// The server's, or the client's source.
+    /// The server's buffer, or the data that the client offers for reading.
     data: Region,
-    /// The client's.
+    /// The client's buffer for the server's RDMA Write.
     sink: Option<Region>,
 }
 
 fn lock(rnic: &Mutex<Rnic>) -> MutexGuard<'_, Rnic> {
-    // A verb that panicked left complete objects.
+    // If a holder of the lock panicked, the RNIC's objects are still consistent.
     rnic.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -262,7 +262,7 @@ impl Rping {
         }
     }
 
-    /// What the Reply led to.
+    /// Handles the result of parsing the Reply.
     fn answered(&mut self, now: Instant, reply: Result<AfterReply, StartupError>) {
         match reply {
             Ok(AfterReply::Waiting(more)) => self.state = State::WaitReply(more),
@@ -282,7 +282,7 @@ impl Rping {
         }
     }
 
-    /// A start-up frame that is no good: close.
+    /// Closes the connection after an invalid or rejecting start-up frame.
     fn refuse(&mut self, now: Instant) {
         self.state = State::Refused;
         self.outgoing.push_back(Transmit::Fin);
@@ -298,14 +298,14 @@ impl Rping {
         (self.state, self.deadline) = (State::Over, None);
     }
 
-    /// A good Request: the Queue Pair takes over, and its Reply goes out in front of everything.
+    /// Accepts a valid Request. The Queue Pair takes over the stream and sends the Reply first.
     fn begin(&mut self, now: Instant, decision: WaitDecision) -> Result<(), WorkloadError> {
         let mut reply = Vec::new();
         let negotiated = decision.accept(&self.settings.private_data, &mut reply);
         self.operate(now, &negotiated, Some(reply.into())).map(|_| ())
     }
 
-    /// The Queue Pair takes over.
+    /// Creates the Queue Pair, which takes over the stream.
     fn operate(&mut self, now: Instant, negotiated: &Negotiated, reply: Option<Bytes>) -> Result<Verbs, WorkloadError> {
         let verbs = self.open()?;
         let agreed = negotiated.enhanced;
@@ -323,8 +323,8 @@ impl Rping {
         Ok(verbs)
     }
 
-    /// Makes the connection's objects, and posts its receives. If something fails, the objects made
-    /// so far stay until the RNIC is closed.
+    /// Creates the connection's RNIC objects and posts its receives. If a step fails, the objects
+    /// created so far stay until the RNIC is closed.
     fn open(&mut self) -> Result<Verbs, WorkloadError> {
         let mut rnic = lock(&self.rnic);
         let pd = rnic.allocate_pd()?;
@@ -342,7 +342,7 @@ impl Rping {
         Ok(verbs)
     }
 
-    /// Processes the completions.
+    /// Handles all completions.
     fn work(&mut self, now: Instant) {
         let Some(verbs) = self.verbs else { return };
         let mut rnic = lock(&self.rnic);
@@ -352,7 +352,7 @@ impl Rping {
                 _ => Ok(Turn::Nothing),
             };
             self.turn = next.unwrap_or_else(|_| {
-                // It may be closing already.
+                // The Queue Pair may be closing already.
                 let _ = rnic.modify_qp(now, verbs.qp, &QpModify::to(QpState::Closing));
                 Turn::Nothing
             });
@@ -361,7 +361,7 @@ impl Rping {
 }
 
 impl Verbs {
-    /// The event to wait for next.
+    /// Handles a completion. Returns the event to wait for next.
     fn react(&self, rnic: &mut Rnic, turn: Turn, done: &WorkCompletion) -> Result<Turn, WorkloadError> {
         let out_of_turn = || Err(WorkloadError::Protocol("a Send out of turn".to_owned()));
         match (done.operation, turn) {
@@ -379,7 +379,7 @@ impl Verbs {
             }
             (CompletedOperation::Receive, Turn::Sink(size)) => {
                 let sink = self.take(rnic, done)?;
-                // rping writes a C string: up to the first zero octet, and that octet.
+                // rping writes a C string: all bytes up to and including the first zero byte.
                 let text = rnic.buffer(self.data.buffer())?.iter().take(size as usize).position(|octet| *octet == 0);
                 let length = text.and_then(|zero| u32::try_from(zero + 1).ok()).unwrap_or(size).min(sink.size);
                 let payload = Payload::Gather(vec![self.data.part(0, length)]);
@@ -403,20 +403,21 @@ impl Verbs {
         }
     }
 
-    /// Reads a client's Send; its receive is posted again.
+    /// Parses an advertisement of the client, and posts its receive again.
     fn take(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<Advertisement, WorkloadError> {
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = rnic.buffer(self.messages.buffer())?.get(start..);
         let advertisement = octets.filter(|_| received.octets == MESSAGE).and_then(Advertisement::parse);
-        // A client that is content may close at once: no receive can be posted any more then, and
-        // none is needed.
+        // The client may close after its last round. Then the receive can no longer be posted, and
+        // is not needed.
         let _ = self.post_receive(rnic, received.wr_id);
         advertisement
             .filter(|advertisement| advertisement.size <= RpingServer::SIZE)
             .ok_or_else(|| WorkloadError::Protocol("a Send that is not rping's".to_owned()))
     }
 
-    /// The client takes any Send of the right length for leave to go on, as rping does.
+    /// Checks a Send of the server. Like rping, the client accepts any Send of the right length as
+    /// the signal to continue.
     fn taken(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<(), WorkloadError> {
         let _ = self.post_receive(rnic, received.wr_id);
         match received.octets == MESSAGE {
@@ -425,7 +426,7 @@ impl Verbs {
         }
     }
 
-    /// The client advertises its source, with the data of a round in it, or its sink.
+    /// Fills the client's data for a round, and advertises `region`.
     fn advertise(&self, rnic: &mut Rnic, region: Region) -> Result<(), WorkloadError> {
         let size = RpingClient::SIZE;
         rnic.buffer_mut(self.data.buffer())?.copy_from_slice(&text(0, size));
@@ -454,7 +455,7 @@ impl Drop for Rping {
     fn drop(&mut self) {
         let Some(Verbs { pd, cq, qp, messages, data, sink }) = self.verbs else { return };
         let mut rnic = lock(&self.rnic);
-        // Nobody asks for what does not come back.
+        // A failure leaves an unused object in the RNIC, which affects no other connection.
         let _ = rnic.destroy_qp(qp);
         let _ = rnic.destroy_cq(cq);
         for region in [Some(messages), Some(data), sink].into_iter().flatten() {

@@ -1,52 +1,52 @@
-//! A connection and its user as one, for a driver that need not know what is inside.
+//! The driver's interface to one side of a connection, whatever protocol runs on it.
 
 use super::{Service, deliver_events};
 use crate::connection::{Connection, Transmit};
 use crate::time::Instant;
 
-/// What is driven. The methods are those of [`Connection`]; after each that changes something, a
-/// driver polls as it does there.
+/// One side of a connection, together with its user. The methods correspond to those of
+/// [`Connection`]. After each call that changes something, a driver polls as for a [`Connection`].
 pub trait Served: Send {
-    /// Octets came in, cut in any way.
+    /// Handles received bytes. They may be split at any position.
     fn handle_octets(&mut self, now: Instant, octets: &[u8]);
 
-    /// The peer closed its half.
+    /// The peer closed its half of the connection.
     fn handle_fin(&mut self, now: Instant);
 
     /// The connection was reset.
     fn handle_reset(&mut self, now: Instant);
 
-    /// Time has come to `now`.
+    /// Handles the deadlines that have passed at `now`.
     fn handle_timeout(&mut self, now: Instant);
 
     /// Lets the user of the connection act.
     fn serve(&mut self, now: Instant);
 
-    /// The next thing to send.
+    /// The next action on TCP: bytes to send, FIN or reset.
     fn poll_transmit(&mut self, now: Instant) -> Option<Transmit>;
 
-    /// When it wants to be called, if nothing else happens.
+    /// When [`handle_timeout`](Self::handle_timeout) has to be called.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// May the driver read on?
+    /// Returns whether the driver may continue to read.
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// Nothing more happens.
+    /// Returns whether the connection is over and everything was sent.
     fn is_over(&self) -> bool;
 
-    /// Its stream has ended, and it wants to connect anew to this port of the peer's address:
-    /// reported once.
+    /// If a suspended connection has to resume after its TCP stream has ended, returns the port of
+    /// the peer's address to connect to. Returns the port only once.
     fn poll_reconnect(&mut self) -> Option<u16> {
         None
     }
 
-    /// It is connected there. Later events concern the new stream.
+    /// The new TCP connection is established. Later calls concern this connection.
     fn handle_reconnected(&mut self, _now: Instant) {}
 }
 
-/// A connection with a service for user.
+/// A [`Connection`] with its [`Service`].
 pub(crate) struct WithService {
     pub(crate) connection: Connection,
     pub(crate) service: Box<dyn Service>,

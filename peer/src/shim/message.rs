@@ -1,29 +1,31 @@
-//! Requests and answers: one line of text each, words with spaces between.
+//! Requests and answers: one line of text each, with spaces between the words.
 //!
-//! A connection to the agent carries one request, but for [`Request::Connect`], which
-//! [`Request::From`] follows:
+//! A connection to the agent carries one request. Only after [`Request::Connect`], the shim sends a
+//! second request, [`Request::From`]:
 //!
 //! ```text
 //! shim                                    agent
 //! connect 192.0.2.17:80 sdp 192.0.2.17:7080
-//!                                         at 127.83.68.80:40123       (SDP is connected; or: failed refused WORDS)
-//! from 127.0.0.1:51234                                                (the program's descriptor is connected to it)
+//!                                         at 127.83.68.80:40123  (SDP has connected)
+//! from 127.0.0.1:51234                    (the program's descriptor has connected there)
 //!                                         done
 //! ```
 //!
-//! A program that does not block ends its request with `no-wait`. The agent answers at once with an
-//! address where a connection neither comes about nor fails until SDP's does, and the program waits
-//! for it as for any other:
+//! If SDP cannot connect, the first answer is `failed REASON TEXT`, and the exchange ends.
+//!
+//! For a non-blocking program, the request ends with `no-wait`. The agent answers at once with an
+//! address. A TCP connection to this address stays pending until the SDP connection opens or fails.
+//! The program waits for its connection as usual:
 //!
 //! ```text
 //! shim                                    agent
 //! connect 192.0.2.17:80 sdp 192.0.2.17:7080 no-wait
 //!                                         at 127.83.68.80:40123
-//! from 127.0.0.1:51234                                                (the program's descriptor is on its way there)
+//! from 127.0.0.1:51234                    (the program's descriptor is connecting)
 //! ```
 //!
-//! If SDP fails the program's connection is reset. [`Request::Why`] gets the error that the program
-//! is to see instead.
+//! If SDP fails, the program's connection is reset. [`Request::Why`] returns the error that the
+//! shim reports to the program instead.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -31,70 +33,72 @@ use core::str::{FromStr, SplitAsciiWhitespace};
 
 use super::By;
 
-/// Octets of a line at most, with its end.
+/// Maximum length of a line in bytes, including its newline.
 pub const LONGEST: usize = 512;
 
-/// What the shim wants.
+/// A request of the shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// A connection to a service.
+    /// Requests a connection to a service.
     Connect {
-        /// Where the program wants to go.
+        /// The address that the program connects to.
         service: SocketAddr,
-        /// How.
+        /// How to reach the service.
         by: By,
-        /// Where the program's descriptor is bound, if it is.
+        /// The address that the program's descriptor is bound to, if it is bound.
         source: Option<SocketAddr>,
-        /// The answer comes before the connection does.
+        /// The agent answers before the connection is open.
         no_wait: bool,
     },
-    /// The program's descriptor connects from here to the address of the answer.
+    /// The program's descriptor connects from this address to the address in the answer.
     From(SocketAddr),
-    /// Why did the connection fail that the program's descriptor began from here?
+    /// Requests the reason why the connection of the program's descriptor failed. The address is
+    /// the descriptor's own.
     Why(SocketAddr),
-    /// A program listens by TCP; SDP connections to `sdp` are to be handed to it.
+    /// A program listens by TCP. The agent passes SDP connections at `sdp` to the program.
     Listen {
-        /// The program's own address.
+        /// The address that the program listens on.
         service: SocketAddr,
-        /// Where SDP listens.
+        /// The address that the agent listens on for SDP.
         sdp: SocketAddr,
-        /// The program's socket takes no IPv4 (IPV6_V6ONLY), so that another one may.
+        /// The program's socket accepts no IPv4 (IPV6_V6ONLY), so another socket may use the port
+        /// for IPv4.
         only_v6: bool,
     },
-    /// Who is at the other end of a connection with the agent?
+    /// Requests the real addresses of a connection between the program and the agent.
     Names {
-        /// The program's end.
+        /// The program's address on this connection.
         local: SocketAddr,
-        /// The agent's end.
+        /// The agent's address on this connection.
         peer: SocketAddr,
     },
 }
 
-/// The agent's messages.
+/// The agent's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Connect here.
+    /// Connect to this address.
     At(SocketAddr),
-    /// It is so.
+    /// The agent has done what was requested.
     Done,
-    /// The names of both ends.
+    /// The real addresses of the connection.
     Names(Names),
-    /// The agent knows nothing of it.
+    /// The agent does not know the connection.
     Unknown,
-    /// It cannot be.
+    /// The request failed, with a text that describes why.
     Failed(Failure, String),
 }
 
-/// The true names of a connection's ends.
+/// The real addresses of a connection that passes through the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names {
-    /// The program's.
+    /// The program's address.
     pub local: SocketAddr,
-    /// Its peer's.
+    /// The address of the program's peer.
     pub peer: SocketAddr,
 }
 
-/// Why a request failed, as an error of the socket call that caused it.
+/// Why a request failed, as the error of the socket call that caused the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// ECONNREFUSED.
@@ -107,11 +111,11 @@ pub enum Failure {
     InUse,
     /// EADDRNOTAVAIL.
     NotAvailable,
-    /// Anything else; ECONNABORTED.
+    /// ECONNABORTED, for any other reason.
     Other,
 }
 
-/// A line that is no message.
+/// A line that is not a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MessageError(&'static str);
@@ -132,7 +136,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The line, without its end.
+/// The line, without its newline.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -160,7 +164,8 @@ impl fmt::Display for Request {
     }
 }
 
-/// The line, without its end. Words of a failure that would end the line are changed.
+/// The line, without its newline. Newlines in a failure's text become spaces, and a long text is
+/// cut.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -240,7 +245,7 @@ fn address(words: &mut SplitAsciiWhitespace<'_>) -> Result<SocketAddr, MessageEr
     words.next().and_then(|word| word.parse().ok()).ok_or(MessageError("an address and port is missing"))
 }
 
-/// Takes the next word if it is this one.
+/// Takes the next word if it equals `word`. Returns whether it did.
 fn next_is(words: &mut SplitAsciiWhitespace<'_>, word: &str) -> bool {
     let mut ahead = words.clone();
     let is = ahead.next() == Some(word);
@@ -310,7 +315,7 @@ mod tests {
         for line in ["", "at", "at here", "done 1", "failed", "failed badly", "names 1.2.3.4:5"] {
             assert!(line.parse::<Answer>().is_err(), "{line}");
         }
-        // Characters of three and four octets.
+        // Characters that take three and four bytes in UTF-8.
         for character in ["\u{20ac}", "\u{1f980}"] {
             let longest = Answer::Failed(Failure::NotAvailable, character.repeat(1000)).to_string();
             assert!(longest.len() < LONGEST, "{}", longest.len());

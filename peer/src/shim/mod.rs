@@ -1,12 +1,12 @@
-//! The messages between the preload shim and its agent (`weft sdp agent`), and the rules for what
-//! the shim hands over.
+//! The messages between the preload shim and its agent (`weft sdp agent`), and the rules that
+//! decide which connections the shim passes to the agent.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
 //! | `rules` | the addresses and ports that use SDP; the fall-back without an agent |
 //! | `message` | requests and answers, one line of text each, on a Unix stream socket |
 //!
-//! Left out: sockets. The shim has its own, the agent is a subcommand.
+//! Not included: sockets. The shim and the agent, which is a subcommand, each have their own.
 
 mod message;
 mod rules;
@@ -16,14 +16,14 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub use message::{Answer, Failure, LONGEST, MessageError, Names, Request};
 pub use rules::{By, Pattern, RuleError, Rules, Unreachable};
 
-/// Where the agent's ends of programs' IPv4 connections are: a loopback address that nobody else
-/// uses, so that the shim knows by it whose peer's name it has to ask for. The last three octets
-/// are "SDP".
+/// The agent's address for IPv4 connections with programs. It is a loopback address that nothing
+/// else uses. The shim recognises the agent's connections by it, and then requests the real peer
+/// address from the agent. The last three bytes are "SDP" in ASCII.
 pub const HERE_V4: Ipv4Addr = Ipv4Addr::new(127, 83, 68, 80);
-/// The same for IPv6, which has one loopback address only.
+/// The agent's address for IPv6 connections with programs. IPv6 has only one loopback address.
 pub const HERE_V6: Ipv6Addr = Ipv6Addr::LOCALHOST;
 
-/// May a connection with a peer at this address be the agent's?
+/// Returns whether a connection with a peer at this address may be one with the agent.
 #[must_use]
 pub fn is_here(ip: IpAddr) -> bool {
     match ip.to_canonical() {

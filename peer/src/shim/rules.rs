@@ -1,12 +1,12 @@
-//! The rules file: the destinations and services that use SDP, and the fall-back when the agent is
-//! not there.
+//! The rules file: the destinations and services that use SDP, and the fall-back if the agent does
+//! not answer.
 //!
 //! ```text
 //! # the agent's socket
 //! agent /run/weft/sdp.sock
-//! # without an agent: `closed` (such connections fail) or `open` (plain TCP)
+//! # without an agent: `closed` (connections that need SDP fail) or `open` (plain TCP)
 //! unreachable closed
-//! # the first rule that fits counts
+//! # the first rule that matches counts
 //! connect 192.0.2.17:22 tcp
 //! connect 192.0.2.0/24:80-89 sdp 7080-7089
 //! connect *:6379 sdp 192.0.2.9:7379
@@ -23,30 +23,32 @@ use core::ops::RangeInclusive;
 
 use weft_core::wire::portmap::UDP_PORT;
 
-/// Rules that a program may have, and lines of their file.
+/// Maximum number of rules for one program. `LINES` is the maximum number of lines in the file.
 const MOST: usize = 4096;
 const LINES: usize = 65_536;
 
-/// Some addresses and ports.
+/// A set of addresses and ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    /// A network and the length of its prefix in bits; none is every address of both families.
+    /// A network, and the length of its prefix in bits. `None` matches all addresses of both
+    /// families.
     net: Option<(IpAddr, u32)>,
     ports: RangeInclusive<u16>,
 }
 
-/// How a service is reached.
+/// How to reach a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// By SDP at this address.
     Sdp(SocketAddr),
-    /// By SDP at this address, or by plain TCP where that fails.
+    /// By SDP at this address, or by plain TCP if SDP fails.
     Both(SocketAddr),
-    /// By a port mapper's answer.
+    /// By the answer of a port mapper.
     Mapper {
-        /// The port mapper.
+        /// Address of the port mapper.
         mapper: SocketAddr,
-        /// Where it knows no SDP Address, there is no connection; otherwise plain TCP.
+        /// If the port mapper knows no SDP Address, the connection fails. If false, plain TCP is
+        /// used.
         sdp_only: bool,
     },
 }
@@ -57,16 +59,16 @@ pub enum Unreachable {
     /// The call fails.
     #[default]
     Closed,
-    /// The call is done as if there were no rules.
+    /// The call runs as if there were no rules.
     Open,
 }
 
-/// A rules file.
+/// The content of a rules file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Path of the agent's Unix socket.
     pub agent: String,
-    /// When it does not answer.
+    /// The fall-back if the agent does not answer.
     pub unreachable: Unreachable,
     connect: Vec<(Pattern, Connect)>,
     listen: Vec<(Pattern, Where)>,
@@ -80,42 +82,43 @@ enum Connect {
     Tcp,
 }
 
-/// A port of the same host, or an address of its own.
+/// Where SDP listens: a port of the service's host, or another address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Where {
     Port(u16),
     At(SocketAddr),
-    /// The port of the same host that is as far from `to` as the service's is from `from`.
+    /// A port of the service's host. Its distance from `to` is the distance of the service's port
+    /// from `from`.
     Range {
         from: u16,
         to: u16,
     },
-    /// A port that the agent picks, and announces by the port mapper.
+    /// A free port that the agent picks and announces through the port mapper.
     Auto,
 }
 
 /// What is wrong with a rules file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// A line.
+    /// An invalid line.
     #[error("line {line}: {what}")]
     Line {
-        /// Which, from 1 on.
+        /// Number of the line, from 1.
         line: usize,
-        /// The part that is wrong.
+        /// What is wrong with the line.
         what: &'static str,
     },
-    /// The complete text.
+    /// The file names no agent.
     #[error("no line has `agent PATH`")]
     NoAgent,
 }
 
 impl Rules {
-    /// Reads a file's text. Rules that end in `for NAME` are for programs of that name alone, in
-    /// which `*` matches anything.
+    /// Parses the text of a rules file. A rule that ends in `for NAME` applies only to programs
+    /// with this name. In NAME, `*` matches any characters.
     ///
     /// # Errors
-    /// The first line that is no rule.
+    /// The first invalid line.
     pub fn parse(text: &str, program: &str) -> Result<Self, RuleError> {
         let mut agent = None;
         let mut rules =
@@ -159,7 +162,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// How to reach this service; none: by TCP, as if there were no rules.
+    /// How to reach this service. `None`: by plain TCP, as if there were no rules.
     #[must_use]
     pub fn connect(&self, service: SocketAddr) -> Option<By> {
         let service = canonical(service);
@@ -175,8 +178,8 @@ impl Rules {
         }
     }
 
-    /// Where SDP is to listen for a program that listens here, port 0 at a free port; none:
-    /// nowhere.
+    /// The address where SDP has to listen for a program that listens on `service`. Port 0 means a
+    /// free port. `None`: SDP does not listen.
     #[must_use]
     pub fn listen(&self, service: SocketAddr) -> Option<SocketAddr> {
         let service = canonical(service);
@@ -189,7 +192,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Is a name like this pattern, in which `*` matches anything?
+/// Returns whether `name` matches `pattern`, in which `*` matches any characters.
 fn is_like(pattern: &str, name: &str) -> bool {
     let Some((first, others)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut rest) = name.strip_prefix(first) else { return false };
@@ -220,8 +223,8 @@ fn connect(how: &[&str], ports: &RangeInclusive<u16>) -> Result<Connect, &'stati
 }
 
 impl Where {
-    /// Reads PORT, ADDRESS:PORT, or FIRST-LAST: as many ports as the rule's pattern has. One port
-    /// for a range of them would lead programs to each other's services.
+    /// Parses PORT, ADDRESS:PORT, or FIRST-LAST. A range needs as many ports as the rule's pattern:
+    /// with one port for several services, programs would reach the wrong service.
     fn parse(text: &str, ports: &RangeInclusive<u16>) -> Result<Self, &'static str> {
         let several = ports.start() != ports.end() && *ports != (0..=u16::MAX);
         let port = |text: &str| text.parse().ok().filter(|port: &u16| *port != 0);
@@ -250,7 +253,8 @@ impl Where {
             Where::Port(port) => SocketAddr::new(service.ip(), port),
             Where::At(address) => address,
             Where::Range { from, to } => {
-                // It fits: the pattern does, and has as many ports.
+                // This cannot overflow: the pattern matches the service, and both ranges have the
+                // same length.
                 SocketAddr::new(service.ip(), to.saturating_add(service.port().saturating_sub(from)))
             }
             Where::Auto => SocketAddr::new(service.ip(), 0),
@@ -259,8 +263,8 @@ impl Where {
 }
 
 impl Pattern {
-    /// Reads `ADDRESS:PORTS`: `*`, an address, or a network with its prefix (IPv6 in brackets);
-    /// `*`, a port, or `FIRST-LAST`.
+    /// Parses `ADDRESS:PORTS`. ADDRESS is `*`, an address, or a network with its prefix (IPv6 in
+    /// brackets). PORTS is `*`, a port, or `FIRST-LAST`.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (net, ports) = text.rsplit_once(':').ok_or("a pattern is ADDRESS:PORTS")?;
         let port = |text: &str| text.parse::<u16>().map_err(|_| "a port is 0 to 65535");

@@ -1,4 +1,4 @@
-//! The end without RNIC: a [`Connection`] that echoes, or one whose user talks.
+//! The endpoint without an RNIC: a [`Connection`] that echoes, or one whose user sends messages.
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -15,7 +15,7 @@ pub(super) struct BuiltinEnd {
     service: User,
 }
 
-/// The user.
+/// The user of the connection.
 #[derive(Debug)]
 enum User {
     Echo,
@@ -26,7 +26,7 @@ impl Service for User {
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
         match (&self, event) {
             (User::Echo, event) => Echo.handle_event(now, connection, event),
-            // A rejected call only means that the connection is ending.
+            // A call fails only if the connection is ending.
             (User::Talks, Event::Established { .. }) => {
                 let _ = (0..64).try_for_each(|_| connection.post_receive(8000));
             }
@@ -82,7 +82,7 @@ impl BuiltinEnd {
     pub(super) fn act(&mut self, rng: &mut Rng, _: Option<&Remote>) {
         if matches!(self.service, User::Talks) {
             for _ in 0..rng.u32(1..=8) {
-                // Refused where the connection is ending.
+                // The post fails if the connection is ending.
                 let _ = self.connection.post_send(Bytes::from(vec![0x42; rng.usize(0..8000)]));
             }
         }

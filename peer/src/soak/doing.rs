@@ -1,4 +1,4 @@
-//! What the user of a Queue Pair does: anything that the verbs take, mostly right.
+//! What the user of a Queue Pair does: any Work Request that the verbs accept, usually a valid one.
 
 use fastrand::Rng;
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};
@@ -6,23 +6,23 @@ use weft_core::wire::rdmap::{AtomicOperation, Immediate};
 use super::{Ground, Remote};
 use crate::verbs::{Fence, Operation, Payload, ReceiveWr, SendWr};
 
-/// Octets of each receive.
+/// Size in bytes of each receive.
 const RECEIVE: u32 = 6000;
-/// Lengths of messages: none, a few, a segment and around it, several.
+/// Lengths of messages in bytes: zero, few, around one segment, and several segments.
 const LENGTHS: [u32; 12] = [0, 1, 3, 8, 100, 1000, 1436, 1440, 1441, 2900, 5999, 8000];
 
-/// Draws a user's next action.
+/// Draws the next action of a Queue Pair's user.
 #[derive(Debug)]
 pub struct Doing;
 
 impl Doing {
-    /// Some receives.
+    /// Draws 1 to 16 receives.
     pub fn receives(rng: &mut Rng, ground: &Ground) -> Vec<ReceiveWr> {
         let count = rng.u64(1..=16);
         (0..count).map(|wr_id| ReceiveWr { wr_id, scatter: vec![ground.sink(rng, RECEIVE)] }).collect()
     }
 
-    /// Some operations.
+    /// Draws 1 to 8 operations.
     pub fn operations(rng: &mut Rng, ground: &Ground, peer: &Remote) -> Vec<SendWr> {
         let count = rng.u64(1..=8);
         (0..count)

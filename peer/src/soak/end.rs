@@ -1,4 +1,4 @@
-//! One end of a run, whatever it is made of.
+//! One endpoint of a run, of either kind.
 
 use fastrand::Rng;
 
@@ -8,14 +8,14 @@ use super::{Remote, Spoilt};
 use crate::connection::Transmit;
 use crate::time::Instant;
 
-/// An end, as its driver sees it.
+/// One endpoint of a run.
 #[derive(Debug)]
 pub(super) enum End {
     Builtin(Box<BuiltinEnd>),
     Rnic(Box<RnicEnd>),
 }
 
-/// Calls the same on either.
+/// Calls the same method on either kind of endpoint.
 macro_rules! either {
     ($end:expr, $name:ident($($argument:expr),*)) => {
         match $end {
@@ -26,12 +26,12 @@ macro_rules! either {
 }
 
 impl End {
-    /// Something arrived.
+    /// Handles bytes, FIN or reset from the peer.
     pub(super) fn arrived(&mut self, now: Instant, arrived: &Transmit) {
         either!(self, arrived(now, arrived));
     }
 
-    /// It would read on.
+    /// Returns whether the endpoint would read more bytes.
     pub(super) fn reads(&self) -> bool {
         either!(self, reads())
     }
@@ -44,27 +44,27 @@ impl End {
         either!(self, handle_timeout(now));
     }
 
-    /// What it does to the wire next.
+    /// The endpoint's next action on TCP.
     pub(super) fn transmit(&mut self, now: Instant, rng: &mut Rng) -> Option<Transmit> {
         either!(self, transmit(now, rng))
     }
 
-    /// Its user does something.
+    /// Lets the endpoint's user perform an action.
     pub(super) fn act(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
         either!(self, act(rng, peer));
     }
 
-    /// Its user closes.
+    /// Lets the endpoint's user close the connection.
     pub(super) fn close(&mut self, now: Instant) {
         either!(self, close(now));
     }
 
-    /// Nothing more happens at it.
+    /// Returns whether the endpoint is finished.
     pub(super) fn is_over(&self) -> bool {
         either!(self, is_over())
     }
 
-    /// Its memory, for the peer.
+    /// The memory that the peer may address. `None` if the endpoint has none.
     pub(super) fn remote(&self) -> Option<Remote> {
         match self {
             End::Builtin(_) => None,
@@ -72,7 +72,7 @@ impl End {
         }
     }
 
-    /// Its memory is as it must be.
+    /// Checks that the patterns in memory are unchanged.
     pub(super) fn check(&self) -> Result<(), Spoilt> {
         match self {
             End::Builtin(_) => Ok(()),
@@ -80,7 +80,7 @@ impl End {
         }
     }
 
-    /// Everything that it had can be given back.
+    /// Frees all resources. An error means that one could not be freed.
     pub(super) fn give_back(self) -> Result<(), String> {
         match self {
             End::Builtin(_) => Ok(()),

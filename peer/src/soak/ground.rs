@@ -1,28 +1,28 @@
-//! Registered memory with patterns around it, and in what no peer may touch.
+//! Registered memory with patterns around it, and in the parts that no peer may access.
 //!
 //! ```text
 //!   guard | all rights | guard | readable | guard | writable | guard | other PD | guard | own | guard
 //! ```
 //!
-//! Each part begins and ends inside a page, so that the bytes next to it are of the same page.
-//! `own` has local rights only: receives and the sinks of Reads are in its first half, data to send
-//! in the second, whose end is never used. Memory that no peer may read begins as the pattern,
-//! which no message should ever carry.
+//! Most parts begin or end inside a page, so that the bytes next to a part are on the same page.
+//! `own` has local rights only. Its first half holds receives, its second half data to send. The
+//! end of the second half is never used. Memory that no peer may read is filled with the pattern at
+//! first, and no message may ever contain the pattern.
 
 use fastrand::Rng;
 
 use crate::memory::{Access, Buffer, MemoryError, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{RemoteAddress, Rnic, Sge};
 
-/// The octet of patterns.
+/// The byte that patterns consist of.
 const PATTERN: u8 = 0xe7;
-/// A run of this many is not a coincidence.
+/// A run of this number of pattern bytes is no coincidence.
 const RUN: usize = 24;
 const PAGE: u64 = 4096;
-/// Octets of the buffer.
+/// Size of the buffer in bytes.
 const LENGTH: u64 = 32 * PAGE;
 
-/// A part: offset in the buffer, octets.
+/// A part of the buffer: its offset and its length in bytes.
 type Part = (u64, u64);
 const ALL: Part = (PAGE + 123, 2 * PAGE + 500);
 const READABLE: Part = (5 * PAGE + 1, 3000);
@@ -30,22 +30,22 @@ const WRITABLE: Part = (7 * PAGE + 77, PAGE);
 const OTHER: Part = (10 * PAGE, PAGE);
 const OWN: Part = (12 * PAGE + 600, 18 * PAGE);
 const HALF: u64 = 9 * PAGE;
-/// The end of `own` that nobody uses.
+/// Number of bytes at the end of `own` that are never used.
 const STILL: u64 = 1000;
 
-/// The guarded memory of one end.
+/// The guarded memory of one endpoint.
 #[derive(Debug)]
 pub struct Ground {
     buffer: Buffer,
     pds: [PdId; 2],
-    /// All rights, readable, writable, of another PD, own.
+    /// The parts in this order: all rights, readable, writable, other PD, own.
     stags: [Stag; 5],
-    /// Spare ones of all rights, for Sends with Invalidate.
+    /// Further STags of the part with all rights, which Sends with Invalidate may invalidate.
     spares: Vec<Stag>,
     base: u64,
 }
 
-/// Memory that a peer may name, with or without the right to.
+/// The memory of an endpoint that its peer may address, with or without the right to access it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
     stags: [Stag; 5],
@@ -53,24 +53,24 @@ pub struct Remote {
     base: u64,
 }
 
-/// Octets that are not as they have to be.
+/// A violation of the memory checks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Spoilt {
-    /// They were written.
+    /// A byte was written that must not change.
     #[error("byte {offset} of the buffer ({part}) was changed")]
     Changed {
-        /// Where.
+        /// Offset in the buffer.
         offset: usize,
-        /// What is there.
+        /// The part of the buffer, as text.
         part: &'static str,
     },
-    /// They were sent.
+    /// The pattern was sent. The value is the position in the sent bytes.
     #[error("the sent bytes contain the pattern of memory that no peer may read, at byte {0}")]
     Sent(usize),
 }
 
 impl Ground {
-    /// Registers all of it for Queue Pairs of `pd`.
+    /// Allocates the memory, and registers its parts for Queue Pairs of `pd`.
     ///
     /// # Errors
     /// The RNIC has no memory left.
@@ -106,13 +106,13 @@ impl Ground {
         Ok(Ground { buffer, pds: [pd, other], stags, spares, base })
     }
 
-    /// What is advertised to a peer.
+    /// The STags and addresses that the peer gets.
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote { stags: self.stags, spares: self.spares.clone(), base: self.base }
     }
 
-    /// Octets that may be sent.
+    /// A random range of bytes that may be sent.
     pub fn source(&self, rng: &mut Rng, length: u32) -> Sge {
         let most = HALF - STILL;
         let length = u64::from(length).min(most);
@@ -120,13 +120,13 @@ impl Ground {
         self.own(offset, length)
     }
 
-    /// Where octets may come to.
+    /// A random range for received data.
     pub fn sink(&self, rng: &mut Rng, length: u32) -> Sge {
         let length = u64::from(length).min(HALF);
         self.own(rng.u64(0..=HALF - length), length)
     }
 
-    /// Where the response of a Read may come to: that takes the right to write from afar.
+    /// A random range for the data of an RDMA Read. This needs the right to write remotely.
     pub fn read_sink(&self, rng: &mut Rng, length: u32) -> Sge {
         let length = u64::from(length).min(ALL.1);
         let tagged_offset = first(self.base, ALL) + rng.u64(0..=ALL.1 - length);
@@ -138,10 +138,10 @@ impl Ground {
         Sge { stag: self.stags[4].to_bits(), tagged_offset, length: u32::try_from(length).unwrap_or(0) }
     }
 
-    /// Looks whether all is as it must be.
+    /// Checks that no byte was changed that must not change.
     ///
     /// # Errors
-    /// Some octet is not.
+    /// A byte was changed.
     pub fn check(&self, rnic: &Rnic) -> Result<(), Spoilt> {
         let Ok(octets) = rnic.buffer(self.buffer) else { return Ok(()) };
         let end = |part: Part| (part.0 + part.1) as usize;
@@ -164,10 +164,10 @@ impl Ground {
         Ok(())
     }
 
-    /// Looks whether octets that were sent have something of what may not be read.
+    /// Checks that sent bytes do not contain the pattern.
     ///
     /// # Errors
-    /// They have.
+    /// The bytes contain the pattern.
     pub fn check_sent(octets: &[u8]) -> Result<(), Spoilt> {
         let mut run = 0;
         for (at, octet) in octets.iter().enumerate() {
@@ -179,11 +179,11 @@ impl Ground {
         Ok(())
     }
 
-    /// Gives everything back but the Queue Pair's PD; a spare may be invalid by now, but it is
-    /// still there.
+    /// Frees everything except the Queue Pair's PD. An STag that a peer has invalidated still has
+    /// to be deallocated.
     ///
     /// # Errors
-    /// Something is still in use, or is gone.
+    /// A resource is still in use, or no longer exists.
     pub fn give_back(self, rnic: &mut Rnic) -> Result<(), String> {
         for stag in self.stags.iter().chain(&self.spares) {
             rnic.deallocate_stag(stag.index).map_err(|error| format!("{stag:?}: {error}"))?;
@@ -194,18 +194,18 @@ impl Ground {
 }
 
 impl Remote {
-    /// Where to write, mostly where that is right.
+    /// A random address to write to, usually a valid one.
     pub fn to_write(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
         let right = if rng.bool() { (0, ALL) } else { (2, WRITABLE) };
         self.address(rng, right, length)
     }
 
-    /// Where to read, mostly where that is right.
+    /// A random address to read from, usually a valid one.
     pub fn to_read(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
         self.address(rng, (1, READABLE), length)
     }
 
-    /// Eight octets, mostly aligned.
+    /// A random address of eight bytes.
     pub fn word(&self, rng: &mut Rng) -> RemoteAddress {
         let mut address = self.address(rng, (0, ALL), 8);
         if !rng.bool() {
@@ -214,12 +214,13 @@ impl Remote {
         address
     }
 
-    /// An STag that may be invalidated.
+    /// A random STag that may be invalidated.
     pub fn spare(&self, rng: &mut Rng) -> Option<u32> {
         rng.choice(&self.spares).map(|stag| stag.to_bits())
     }
 
-    /// One time in eight it is another part, or leads out of it.
+    /// A random address in the part `right`. One time in eight, the address is in any part, and may
+    /// lead out of it.
     fn address(&self, rng: &mut Rng, right: (usize, Part), length: u32) -> RemoteAddress {
         const PARTS: [Part; 5] = [ALL, READABLE, WRITABLE, OTHER, OWN];
         let wrong = rng.u32(0..8) == 0;
@@ -232,12 +233,13 @@ impl Remote {
     }
 }
 
-/// TO of a part's first octet: as far into a page as the part is, and with room for it.
+/// The Tagged Offset of a part's first byte. It has the same offset in a page as the part, unless
+/// the region is zero-based.
 fn first(base: u64, part: Part) -> u64 {
     if base == 0 { 0 } else { (base.min(u64::MAX - LENGTH) & !(PAGE - 1)) + part.0 % PAGE }
 }
 
-/// What may be sent: never the pattern twice in a row.
+/// The content of memory that may be sent. It never contains two pattern bytes in a row.
 fn filler(at: usize) -> u8 {
     (at % 251) as u8
 }

@@ -1,18 +1,19 @@
-//! Soak: two ends of this crate under mangled octets, run by run, each made of one seed.
+//! Soak: random connections between two endpoints of this crate, with mangled traffic. Each run is
+//! made from one seed.
 //!
-//! A run draws from its seed who is at each end (a Queue Pair of a software RNIC, or a
-//! [`Connection`](crate::Connection)), what MPA settles, what both users do, whose octets a
-//! [`Mangler`](crate::hostile::mangle::Mangler) gets and by which plan, and now and then a named
-//! deviation. It then plays all of it on a virtual clock, to the end. Nothing is judged but what
-//! must hold whatever arrives:
+//! From its seed, a run draws the two endpoints (each a Queue Pair of a software RNIC, or a
+//! [`Connection`](crate::Connection)), their MPA settings, and what both users do. It also draws
+//! whose output passes a [`Mangler`](crate::hostile::mangle::Mangler), with which plan, and now and
+//! then a named deviation. Then it plays the connection on a virtual clock until it ends. A run
+//! checks only what has to be true for all input:
 //!
-//! - no panic (the caller's concern: it knows how to catch one);
-//! - no hang: both ends are over by a deadline, and no instant has endless events;
-//! - no access outside registered memory, nor against its rights: patterns around and in it are as they were, and none of it is in
-//!   what was sent ([`Ground`]);
-//! - no leaks: each verb that gives a resource back takes it.
+//! - no panic (the caller has to catch it);
+//! - no hang: both endpoints are over before a deadline, and the number of events is limited;
+//! - no access outside registered memory, or against its rights. Patterns in and around the memory
+//!   must be unchanged, and sent bytes must not contain them ([`Ground`]);
+//! - no leaks: each verb that frees a resource succeeds.
 //!
-//! [`play`] is one run. [`Ground`] and [`Doing`] serve a soak over TCP, too.
+//! [`play`] performs one run. The soak over TCP also uses [`Ground`] and [`Doing`].
 
 mod builtin;
 mod doing;

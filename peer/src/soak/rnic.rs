@@ -1,5 +1,5 @@
-//! The end with an RNIC: start-up as connection management does it, then a Queue Pair on guarded
-//! memory.
+//! The endpoint with an RNIC. It performs start-up like connection management, then uses a Queue
+//! Pair on guarded memory.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::verbs::{
     CqHandle, LlpHandle, LlpSettings, Node, QpHandle, QpInit, QpModify, QpState, Rnic, RnicSettings, Sent,
 };
 
-/// How long start-up may take.
+/// Time limit for start-up.
 const STARTUP: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -33,12 +33,12 @@ pub(super) struct RnicEnd {
 
 #[derive(Debug)]
 enum State {
-    /// A Responder before the Request.
+    /// A Responder that waits for the Request.
     Request(WaitRequest, PrivateData),
-    /// An Initiator before the Reply, with what it has still to send.
+    /// An Initiator that waits for the Reply, with the Request until it is sent.
     Reply(WaitReply, Vec<u8>),
     Joined(LlpHandle),
-    /// Start-up came to nothing: TCP is to be closed.
+    /// Start-up failed, and TCP has to be closed.
     Leaving,
     Over,
 }
@@ -78,7 +78,7 @@ impl RnicEnd {
     }
 
     fn receive(&mut self, rng: &mut Rng) {
-        // A full queue, or one in error, takes none.
+        // A queue that is full or in error rejects the receives.
         let _ = self.rnic.post_receive(self.qp, Doing::receives(rng, &self.ground));
     }
 
@@ -165,7 +165,7 @@ impl RnicEnd {
             State::Joined(llp) => *llp,
             State::Request(..) | State::Reply(..) | State::Over => return None,
         };
-        // As TCP does, it takes what it likes.
+        // Like TCP, this may accept only a part of the bytes.
         let most = if rng.u32(0..4) == 0 { rng.usize(1..3000) } else { usize::MAX };
         let mut octets = Vec::new();
         let sent = self.rnic.poll_transmit(now, llp, |slices| {
@@ -188,15 +188,15 @@ impl RnicEnd {
     pub(super) fn act(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
         self.receive(rng);
         let own = self.remote();
-        // One without memory refuses whatever is written there.
+        // A peer without registered memory rejects every access. Any address serves the purpose.
         let operations = Doing::operations(rng, &self.ground, peer.unwrap_or(&own));
-        // A Queue Pair that is full or in error takes none.
+        // A Queue Pair that is full or in error rejects the operations.
         let _ = self.rnic.post_send(self.qp, operations);
     }
 
     pub(super) fn close(&mut self, now: Instant) {
         match self.state {
-            // It may be ending already.
+            // The Queue Pair may be closing already.
             State::Joined(_) => drop(self.rnic.modify_qp(now, self.qp, &QpModify::to(QpState::Closing))),
             State::Request(..) | State::Reply(..) => self.state = State::Leaving,
             State::Leaving | State::Over => {}

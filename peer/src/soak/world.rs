@@ -1,4 +1,4 @@
-//! Two ends, two ways between them, and the clock of a run.
+//! The simulation of a run: two endpoints, the traffic in both directions, and the clock.
 
 use core::fmt;
 use core::time::Duration;
@@ -16,64 +16,64 @@ use crate::hostile::{self, Deviations};
 use crate::mpa::{Depth, EnhancedUse, Model, MpaSettings, PrivateData, Rnic, Rtr, RtrKinds};
 use crate::time::Instant;
 
-/// Time from one end to the other.
+/// Latency of each direction.
 const LATENCY: Duration = Duration::from_micros(20);
-/// Octets in flight before the sender is held back.
+/// Bytes in flight in one direction at which the sender has to wait.
 const WINDOW: usize = 1 << 18;
-/// When both users have closed.
+/// When both users have closed the connection.
 const CLOSED: Duration = Duration::from_secs(20);
-/// When both ends have to be over: the sum of the longest of their time-outs, and everything that a
-/// mangler may delay.
+/// When both endpoints have to be over: the sum of their longest time-outs, and of all delays by a
+/// mangler.
 const DEADLINE: Duration = Duration::from_secs(3600);
-/// Steps of a run, which has some thousands.
+/// Maximum number of steps of a run. A normal run has some thousands.
 const STEPS: u64 = 1_000_000;
 
-/// What a run was.
+/// A description of a finished run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
-    /// The participants and their actions, as text.
+    /// The endpoints and their settings, as text.
     pub description: String,
-    /// Octets that arrived at either end.
+    /// Number of bytes that arrived at either endpoint.
     pub octets: u64,
-    /// What arrived, in order.
+    /// Number of steps of the simulation.
     pub steps: u64,
-    /// How long it took on its own clock.
+    /// Duration of the run on its virtual clock.
     pub took: Duration,
 }
 
-/// What must not happen did.
+/// A violation of what a run checks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
-    /// An end could not be made.
+    /// An endpoint could not be created.
     #[error("no end: {0}")]
     NoEnd(String),
-    /// It does not end.
+    /// The connection does not end.
     #[error("hang after {after:?}: {description}")]
     Hang {
-        /// On its own clock.
+        /// Time since the start of the run, on the clock of the run.
         after: Duration,
-        /// The participant that hangs.
+        /// What hangs, and the description of the run.
         description: String,
     },
-    /// Memory.
+    /// The memory checks of an endpoint failed.
     #[error("end {end}: {spoilt}")]
     Memory {
-        /// 0 is the Initiator.
+        /// The endpoint: 0 is the Initiator, 1 the Responder.
         end: usize,
-        /// What is wrong.
+        /// What is wrong with the memory.
         spoilt: Spoilt,
     },
-    /// A resource was leaked.
+    /// An endpoint leaked a resource.
     #[error("end {end} leaks a resource: {left}")]
     Left {
-        /// 0 is the Initiator.
+        /// The endpoint: 0 is the Initiator, 1 the Responder.
         end: usize,
-        /// The verb's error.
+        /// The error of the verb that frees the resource.
         left: String,
     },
 }
 
-/// Octets that were sent to an end and have not arrived.
+/// One direction: what an endpoint has sent and the peer has not received.
 #[derive(Debug)]
 struct Way {
     mangler: Option<Mangler>,
@@ -81,7 +81,7 @@ struct Way {
     octets: usize,
 }
 
-/// What a run is made of.
+/// The drawn endpoints of a run.
 struct Scene {
     ends: [End; 2],
     manglers: [Option<Mangler>; 2],
@@ -89,10 +89,10 @@ struct Scene {
     description: String,
 }
 
-/// Plays the run of a seed; `plan` in place of one that the seed draws.
+/// Plays the run of a seed. If `plan` is given, it replaces the plan that the seed draws.
 ///
 /// # Errors
-/// Something that must not happen did. It panics only where the endpoint does.
+/// A check failed. The function panics only if an endpoint panics.
 pub fn play(seed: u64, plan: Option<&Plan>) -> Result<Played, Failed> {
     let mut rng = Rng::with_seed(seed);
     let Scene { ends, manglers, deviates, description } = scene(&mut rng, seed, plan).map_err(Failed::NoEnd)?;
@@ -139,11 +139,11 @@ struct World {
     rng: Rng,
     now: Instant,
     ends: [End; 2],
-    /// To the Responder, to the Initiator.
+    /// The direction from the Initiator, then the direction from the Responder.
     ways: [Way; 2],
-    /// When the users do something.
+    /// When the users perform actions.
     acts: VecDeque<Instant>,
-    /// When they close.
+    /// When each user closes the connection.
     closes: [Instant; 2],
     octets: u64,
     steps: u64,
@@ -152,7 +152,7 @@ struct World {
 }
 
 impl World {
-    /// Plays to the end.
+    /// Plays the run until both endpoints are over.
     fn run(&mut self) -> Result<(), String> {
         let mut closed = [false; 2];
         while self.steps < STEPS {
@@ -162,7 +162,7 @@ impl World {
                 return Ok(());
             }
             let hangs = || {
-                // One that deviates may keep what it should close.
+                // An endpoint with deviations may keep a connection open that it should close.
                 let hangs = |end: &usize| !self.deviates[*end] && !self.ends[*end].is_over();
                 (0..2).filter(hangs).map(|end| format!("end {end} is not over")).next()
             };
@@ -193,7 +193,7 @@ impl World {
         Err(format!("{STEPS} steps"))
     }
 
-    /// When something happens to an end, or to what it has sent.
+    /// When the next event is due at an endpoint, or at the mangler of its output.
     fn next(&self, end: usize) -> Option<Instant> {
         let reads = self.ends[end].reads();
         let arrival = self.ways[1 - end].queue.front().map(|(at, _)| *at).filter(|_| reads);
@@ -202,7 +202,7 @@ impl World {
         [arrival, self.ends[end].poll_timeout(), mangled].into_iter().flatten().min()
     }
 
-    /// What is due at an end.
+    /// Handles everything that is due at an endpoint.
     fn handle(&mut self, end: usize) {
         while self.ends[end].reads()
             && let Some((_, arrived)) = self.ways[1 - end].queue.pop_front_if(|(at, _)| *at <= self.now)
@@ -211,7 +211,7 @@ impl World {
                 self.ways[1 - end].octets -= octets.len();
                 self.octets += octets.len() as u64;
                 if self.ends[end].is_over() {
-                    // Nobody has that connection any more.
+                    // The endpoint is over, so its host answers with a reset.
                     let reset = (self.now + LATENCY, Transmit::Reset);
                     let way = &mut self.ways[end];
                     if !way.queue.iter().any(|(_, transmit)| matches!(transmit, Transmit::Reset)) {
@@ -228,7 +228,7 @@ impl World {
         }
     }
 
-    /// Takes what an end sends.
+    /// Takes everything that an endpoint sends, up to the window.
     fn sends(&mut self, end: usize) {
         let (now, way) = (self.now, &mut self.ways[end]);
         while way.octets < WINDOW {
@@ -254,7 +254,7 @@ impl World {
         }
     }
 
-    /// Checks that an end sends no byte of memory that it may not read.
+    /// Checks that an endpoint sends no byte of memory that its peer may not read.
     fn look(spoilt: &mut Option<(usize, Spoilt)>, end: usize, sent: &Transmit) {
         if let Transmit::Octets(octets) = sent
             && let Err(found) = Ground::check_sent(octets)
@@ -264,12 +264,12 @@ impl World {
     }
 }
 
-/// Draws who is there.
+/// Draws the endpoints of a run.
 fn scene(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Scene, String> {
     let now = Instant::ORIGIN;
     let is_rnic = [rng.u32(0..3) > 0, rng.u32(0..3) > 0];
     let emss = *rng.choice(&[128, 536, 1460, 8960, 65_495]).unwrap_or(&1460);
-    // The mangled side: one, the other, or both.
+    // Whose output is mangled: one endpoint's, the other's, or both.
     let who = rng.u32(0..3);
     let mut mangling = |end: u32| {
         let plan = plan.cloned().unwrap_or_else(|| drawn_plan(rng));
@@ -325,7 +325,7 @@ impl fmt::Display for Plans<'_> {
     }
 }
 
-/// Each kind is there half of the time; how often it happens is drawn, too.
+/// Draws each kind of mangling with a probability of one half, and draws how often it happens.
 fn drawn_plan(rng: &mut Rng) -> Plan {
     let mut plan = Plan::default();
     for kind in Kind::ALL {
@@ -337,7 +337,7 @@ fn drawn_plan(rng: &mut Rng) -> Plan {
     plan
 }
 
-/// One time in eight it is one, now and then two.
+/// Draws one deviation one time in eight, and more of them now and then.
 fn deviations(rng: &mut Rng) -> Deviations {
     let mut set = Deviations::NONE;
     while rng.u32(0..8) == 0 {
@@ -349,7 +349,7 @@ fn deviations(rng: &mut Rng) -> Deviations {
     set
 }
 
-/// What an end wants of MPA.
+/// Draws the MPA settings of an endpoint.
 pub(crate) fn drawn_mpa(rng: &mut Rng) -> MpaSettings {
     let kinds = [Rtr::Send, Rtr::Write, Rtr::Read];
     let kind = kinds[rng.usize(0..3)];
@@ -390,7 +390,7 @@ mod tests {
         }
     }
 
-    /// A short soak; the long one is a command.
+    /// A short soak. The long one is a command of its own.
     #[test]
     fn nothing_breaks_whatever_arrives() {
         for seed in 1000..1500 {

@@ -1,15 +1,15 @@
-//! Streams of equal messages in one direction, for measuring: bandwidth and latency of Send, Write
-//! and Read.
+//! Streams of equal messages in one direction, for measurements: bandwidth and latency of Send,
+//! RDMA Write and RDMA Read.
 //!
-//! One side is the [`Source`] of the data, the other the [`Sink`]; which one connected does not
-//! matter. The [`Plan`] travels as text in the Request's private data, and each side advertises its
-//! memory: the Initiator after the plan, the Responder in its Reply. All messages of a side lie in
-//! the same memory, as they do in a plain loop over one buffer.
+//! One side is the [`Source`], which posts the operations. The other side is the [`Sink`]. Either
+//! of them may open the connection. The [`Plan`] is text in the Request's private data. Each side
+//! advertises its memory: the Initiator after the plan, the Responder in its Reply. All messages of
+//! a side use the same buffer.
 //!
-//! The sink answers every [`Plan::answered`]th Send with a Send of as many octets as a latency plan
-//! has, else of none. A run of Writes or Reads ends with a Send that is answered: then all data is
-//! where it belongs. Nothing here reads a clock: a run begins and ends with its future, and its
-//! caller measures the time.
+//! The sink answers every [`Plan::answered`]th Send with a Send. For a latency plan of Sends, the
+//! answer has the plan's message size. Otherwise it is empty. A run of Writes or Reads ends with a
+//! Send and its answer, which shows that all data has been transferred. No code here reads a clock.
+//! A run begins and ends with its future, and the caller measures the time.
 
 use core::net::SocketAddr;
 
@@ -22,11 +22,11 @@ use crate::memory::Access;
 use crate::mpa::PrivateData;
 use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr};
 
-/// What carries the data.
+/// The operation that transfers the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {
-    /// RDMA Reads, of the data's sink, whichever side that is: the reading side is called
-    /// [`Source`] all the same.
+    /// RDMA Reads of the sink's memory. The side that posts them is called [`Source`], although it
+    /// receives the data.
     Read,
     /// Sends.
     Send,
@@ -35,10 +35,10 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Carrier; 3] = [Carrier::Write, Carrier::Read, Carrier::Send];
 
-    /// Its word in a plan.
+    /// Name of the operation in a plan.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,39 +49,40 @@ impl Carrier {
     }
 }
 
-/// Greatest message, in octets.
+/// Maximum size of a message in bytes.
 pub const MAX_SIZE: u32 = 64 << 20;
-/// Greatest number of messages in flight.
+/// Maximum number of messages in flight.
 pub const MAX_DEPTH: u32 = 1024;
 
-/// What is measured on a connection.
+/// The measurement on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// What carries the data.
+    /// The operation that transfers the data.
     pub carrier: Carrier,
-    /// Octets of a message, at most [`MAX_SIZE`].
+    /// Size of a message in bytes, at most [`MAX_SIZE`].
     pub size: u32,
-    /// Messages in flight, 1 to [`MAX_DEPTH`].
+    /// Number of messages in flight, 1 to [`MAX_DEPTH`].
     pub depth: u32,
-    /// One message at a time, and an answer of the same kind to each Send: a round trip.
+    /// Measures round trips: one message at a time, and each Send is answered.
     pub latency: bool,
     /// The Responder is the source.
     pub reverse: bool,
 }
 
 const MAGIC: &str = "weft-bench/1";
-/// A Send that ends a run, or requests a number of messages from the source.
+/// Size in bytes of a Send that ends a run, or that requests a number of messages from the source.
 const CONTROL: u32 = 8;
 
 impl Plan {
-    /// As it travels, with this side's memory after it.
+    /// The text of the plan, followed by this side's memory.
     fn emit(&self, memory: RemoteAddress) -> String {
         let Plan { carrier, size, depth, latency, reverse } = self;
         let (kind, way) = (if *latency { "latency" } else { "bandwidth" }, if *reverse { "back" } else { "forth" });
         format!("{MAGIC} {} {size} {depth} {kind} {way} {}", carrier.name(), emit_memory(memory))
     }
 
-    /// Reads a Request's private data; `None` when it is no plan, or one beyond the limits.
+    /// Parses a Request's private data. `None` if it is not a plan, or if a value exceeds its
+    /// limit.
     #[must_use]
     pub fn parse(private_data: &[u8]) -> Option<(Self, RemoteAddress)> {
         let text = std::str::from_utf8(private_data).ok()?;
@@ -98,24 +99,24 @@ impl Plan {
         Some((Plan { carrier, size, depth, latency, reverse }, memory))
     }
 
-    /// Bytes of registered memory that a side needs for it.
+    /// Bytes of registered memory that a side needs for this plan.
     #[must_use]
     pub fn memory(&self) -> u64 {
         u64::from(self.size.max(1)) + u64::from(self.room())
     }
 
-    /// Bytes of each receive.
+    /// Size of each receive in bytes.
     fn room(&self) -> u32 {
         self.size.max(CONTROL)
     }
 
-    /// One of this number of Sends is answered.
+    /// The sink answers one of this number of Sends.
     #[must_use]
     pub fn answered(&self) -> u32 {
         if self.latency || self.carrier != Carrier::Send { 1 } else { self.depth.div_ceil(2) }
     }
 
-    /// Sends of a run of `count` messages that reach the sink.
+    /// Number of Sends that reach the sink in a run of `count` messages.
     fn sends(&self, count: u64) -> u64 {
         match self.carrier {
             Carrier::Send => count,
@@ -135,18 +136,18 @@ pub(super) fn parse_memory(text: &str) -> Option<RemoteAddress> {
     Some(RemoteAddress { stag: u32::from_str_radix(stag, 16).ok()?, tagged_offset })
 }
 
-/// What both sides have.
+/// The state of either side.
 #[derive(Debug)]
 struct Side {
     endpoint: Endpoint,
     plan: Plan,
-    /// For the source: the data to send, or the buffer that Reads fill. For the sink: the other end
-    /// of it.
+    /// Memory for the messages. The source sends from it, or reads into it. The sink's memory is
+    /// written or read by the source.
     data: Region,
-    /// Receives.
+    /// Memory of the receives.
     messages: Region,
     peer: RemoteAddress,
-    /// Octets of each receive.
+    /// Size of each receive in bytes.
     room: u32,
 }
 
@@ -167,7 +168,7 @@ impl Side {
         self.endpoint.post_receive(0, self.messages.part(0, self.room))
     }
 
-    /// The next Send of the peer; gives its octets.
+    /// Waits for the peer's next Send. Returns its size in bytes.
     async fn receive(&self) -> Result<u32, WorkloadError> {
         loop {
             let completion = self.endpoint.completion().await?;
@@ -198,15 +199,15 @@ impl Side {
     }
 }
 
-/// The side that posts the work.
+/// The side that posts the operations.
 #[derive(Debug)]
 pub struct Source(Side);
 
 impl Source {
-    /// Sends, Writes or Reads `count` messages; done when all data is where it belongs.
+    /// Sends, writes or reads `count` messages. Returns when all data has been transferred.
     ///
     /// # Errors
-    /// The connection ended.
+    /// The connection has ended.
     pub async fn run(&self, count: u64) -> Result<(), WorkloadError> {
         let side = &self.0;
         match (side.plan.latency, side.plan.carrier) {
@@ -234,7 +235,7 @@ impl Source {
         let side = &self.0;
         for _ in 0..count {
             if side.plan.carrier == Carrier::Write {
-                // A Write gives its target no notice.
+                // An RDMA Write gives the sink no completion, so a Send follows it.
                 let write = SendWr { signaled: false, ..SendWr::new(0, side.operation()) };
                 side.endpoint.post([write, side.message(0, false)])?;
             } else {
@@ -246,7 +247,8 @@ impl Source {
         Ok(())
     }
 
-    /// At most `depth` Sends are unanswered; `count` is made a multiple of what an answer covers.
+    /// Keeps at most `depth` Sends unanswered. `count` is rounded up to a multiple of the number of
+    /// Sends for one answer.
     async fn stream_sends(&self, count: u64) -> Result<(), WorkloadError> {
         let (side, answered) = (&self.0, u64::from(self.0.plan.answered()));
         let count = count.next_multiple_of(answered);
@@ -272,7 +274,7 @@ impl Source {
     }
 }
 
-/// The side that answers.
+/// The side that answers the source's Sends.
 #[derive(Debug)]
 pub struct Sink(Side);
 
@@ -280,7 +282,7 @@ impl Sink {
     /// Answers a source's run of `count` messages.
     ///
     /// # Errors
-    /// The connection ended.
+    /// The connection has ended.
     pub async fn run(&self, count: u64) -> Result<(), WorkloadError> {
         let side = &self.0;
         let answered = u64::from(side.plan.answered());
@@ -288,10 +290,10 @@ impl Sink {
         self.answer(sends).await
     }
 
-    /// Asks a source that listens for a run of `count` messages, and answers it.
+    /// Requests a run of `count` messages from a source that listens, and answers it.
     ///
     /// # Errors
-    /// The connection ended.
+    /// The connection has ended.
     pub async fn ask(&self, count: u64) -> Result<(), WorkloadError> {
         self.0.endpoint.send(Bytes::copy_from_slice(&count.to_be_bytes()))?;
         self.run(count).await
@@ -306,7 +308,7 @@ impl Sink {
             if n % every == 0 {
                 side.send(octets, false)?;
             }
-            // There are more receives than messages in flight: the answer goes first.
+            // More receives are posted than messages are in flight, so the answer can go first.
             side.post_receive()?;
         }
         Ok(())
@@ -321,10 +323,10 @@ impl Sink {
     }
 }
 
-/// Connects as the plan's source.
+/// Connects as the source of a plan.
 ///
 /// # Errors
-/// No connection came about, or the peer does not know plans.
+/// The connection could not be opened, or the peer does not support plans.
 pub async fn connect_source(
     device: &Device,
     address: SocketAddr,
@@ -338,7 +340,7 @@ pub async fn connect_source(
 /// Connects as the sink of a source that listens.
 ///
 /// # Errors
-/// No connection came about, or the peer does not know plans.
+/// The connection could not be opened, or the peer does not support plans.
 pub async fn connect_sink(
     device: &Device,
     address: SocketAddr,
@@ -360,19 +362,20 @@ async fn connect(
     let connected = side.endpoint.connect(address, settings, &request).await?;
     let reply = connected.peer.private_data.as_octets();
     side.peer = std::str::from_utf8(reply).ok().and_then(parse_memory).ok_or_else(|| {
-        WorkloadError::Protocol("its Reply does not advertise its memory; is `weft serve` on the other side?".into())
+        WorkloadError::Protocol("the Reply advertises no memory; is `weft serve` running on the other side?".into())
     })?;
     Ok((side, connected))
 }
 
-/// Accepts a peer whose Request brought a plan, and does its part until the peer closes.
+/// Accepts a peer whose Request contains a plan, and performs this side's part until the peer
+/// closes.
 ///
 /// # Errors
-/// The Request has no plan; the device has no room, which a reject reports to the peer; the
-/// connection ended otherwise than by the peer's close between two runs.
+/// The Request contains no plan. The device has no memory left, which a rejecting Reply reports to
+/// the peer. Or the connection ended other than by the peer's close between two runs.
 pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
     let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
-        return Err(WorkloadError::Protocol("its Request brings no plan that this version knows".into()));
+        return Err(WorkloadError::Protocol("the Request contains no plan that this version supports".into()));
     };
     let (mut side, request) = or_reject(request, Side::new(device, plan)).await?;
     side.peer = memory;
@@ -395,7 +398,7 @@ async fn serve_source(side: Side) -> Result<(), WorkloadError> {
     loop {
         let side = &source.0;
         if side.receive().await? != CONTROL {
-            return Err(WorkloadError::Protocol("a Send without a number of messages".into()));
+            return Err(WorkloadError::Protocol("a Send is not a number of messages".into()));
         }
         let count =
             side.endpoint.with(side.messages, |octets| octets.first_chunk().copied().map(u64::from_be_bytes))?;

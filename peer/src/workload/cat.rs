@@ -1,20 +1,26 @@
-//! One stream of octets from a source to a sink, carried by Sends, Writes or Reads; both sides
-//! compare length and hash at the end.
+//! One stream of bytes from a source to a sink. At the end, both sides compare length and hash.
+//!
+//! The stream is sent in parts. The carrier determines how a part is transferred:
+//!
+//! - `Send`: the Send contains the part;
+//! - `Write`: the source writes the part, then sends the part's length;
+//! - `Read`: the source sends the part's length, then the sink reads the part.
 //!
 //! ```text
 //!   source                                        sink
-//!     | Send: a part, or the length of one  ------->  |   the part itself goes by the carrier:
-//!     |  <-------              Send, empty: go ahead  |   in the Send, by a Write before it, or by
-//!     |                     ...                       |   then a Read by the sink
-//!     | Send, empty: no more                ------->  |
+//!     | Send: a part, or a part's length    ------->  |
+//!     |  <-------              Send, empty: go ahead  |
+//!     |                     ...                       |
+//!     | Send, empty: no more parts          ------->  |
 //!     | Send: length and hash               ------->  |
 //!     |  <-------              Send: length and hash  |
 //! ```
 //!
-//! Parts lie in [`SLOTS`] slots in turn, and at most as many are in flight. The Initiator's private
-//! data has the roles and where its slots are, the Responder's where its are. An Initiator that is
-//! the sink begins with an empty Send, since a Responder may not. Hashes are 64-bit FNV-1a: against
-//! mistakes, not against forgers.
+//! Each side has [`SLOTS`] slots, which the parts use in rotation. At most [`SLOTS`] parts are in
+//! flight. The Initiator's private data has the roles and the address of its slots. The Responder's
+//! has the address of its slots. An Initiator that is the sink first sends an empty Send, because a
+//! Responder may not send the first message. Hashes are 64-bit FNV-1a, which detects mistakes but
+//! not forged data.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -29,22 +35,22 @@ use crate::memory::Access;
 use crate::mpa::PrivateData;
 use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr, WorkCompletion};
 
-/// Octets of a part at most.
+/// Maximum size of a part in bytes.
 pub const PART: usize = 256 << 10;
-/// The number of parts that may be in flight.
+/// Maximum number of parts in flight, and number of slots in a side's memory.
 pub const SLOTS: u64 = 4;
 
 const MAGIC: &str = "weft-cat/1";
 const PART_U32: u32 = PART as u32;
-/// Receives: the parts, the end and the totals.
+/// Number of receives: one for each slot, and further ones for the end and the totals.
 const RECEIVES: u64 = SLOTS + 3;
 
-/// How many octets there were, and their hash.
+/// Length and hash of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
-    /// Octets.
+    /// Number of bytes.
     pub length: u64,
-    /// 64-bit FNV-1a.
+    /// 64-bit FNV-1a hash of the bytes.
     pub hash: u64,
 }
 
@@ -55,7 +61,7 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Takes in what comes next.
+    /// Adds the next bytes of the stream.
     pub fn add(&mut self, octets: &[u8]) {
         self.length += octets.len() as u64;
         for octet in octets {
@@ -74,10 +80,10 @@ impl Totals {
     }
 }
 
-/// What an Initiator asks for.
+/// The Initiator's request for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
-    /// What carries the parts.
+    /// The operation that transfers the parts.
     pub carrier: Carrier,
     /// The Initiator is the sink.
     pub pull: bool,
@@ -89,7 +95,7 @@ impl Ask {
         format!("{MAGIC} {} {way} {}", self.carrier.name(), emit_memory(memory))
     }
 
-    /// Reads a Request's private data; `None` when it asks for something else.
+    /// Parses a Request's private data. `None` if it is not a request for a stream.
     #[must_use]
     pub fn parse(private_data: &[u8]) -> Option<(Self, RemoteAddress)> {
         let text = std::str::from_utf8(private_data).ok()?;
@@ -100,9 +106,10 @@ impl Ask {
     }
 }
 
-/// Gives the next octets of a stream into the buffer; 0 at its end.
+/// Copies the next bytes of a stream into the buffer, and returns their number. 0 at the end of the
+/// stream.
 pub type Give<'a> = dyn FnMut(&mut [u8]) -> Result<usize, String> + Send + 'a;
-/// Takes the next octets of a stream.
+/// Receives the next bytes of a stream.
 pub type Take<'a> = dyn FnMut(&[u8]) -> Result<(), String> + Send + 'a;
 
 /// One side of a connection.
@@ -113,7 +120,7 @@ pub struct Cat {
     slots: Region,
     messages: Region,
     peer: RemoteAddress,
-    /// Receives that completed while the transfer waited for something else.
+    /// Receives that completed while this side waited for an RDMA Read.
     arrived: VecDeque<WorkCompletion>,
 }
 
@@ -132,10 +139,10 @@ impl Cat {
         Ok(cat)
     }
 
-    /// Connects, and asks.
+    /// Connects, and requests a stream.
     ///
     /// # Errors
-    /// No connection came about, or the peer does not know this workload.
+    /// The connection could not be opened, or the peer does not support this workload.
     pub async fn connect(
         device: &Device,
         address: SocketAddr,
@@ -147,7 +154,7 @@ impl Cat {
         let connected = cat.endpoint.connect(address, settings, &request).await?;
         let reply = std::str::from_utf8(connected.peer.private_data.as_octets()).ok().and_then(parse_memory);
         cat.peer = reply.ok_or_else(|| {
-            WorkloadError::Protocol("its Reply does not advertise its memory; is weft on the other side?".into())
+            WorkloadError::Protocol("the Reply advertises no memory; is weft running on the other side?".into())
         })?;
         if ask.pull {
             cat.endpoint.send(Bytes::new())?;
@@ -155,10 +162,10 @@ impl Cat {
         Ok(cat)
     }
 
-    /// Accepts a peer that [requested](Ask::parse) something, and rejects another.
+    /// Accepts a peer whose Request [contains an `Ask`](Ask::parse), and rejects any other peer.
     ///
     /// # Errors
-    /// It did not ask; or the connection cannot be had.
+    /// The Request is not for a stream, or the connection failed.
     pub async fn accept(device: &Device, request: ConnectRequest) -> Result<(Self, Ask), WorkloadError> {
         let Some((ask, memory)) = Ask::parse(request.peer().private_data.as_octets()) else {
             let reason = PrivateData::new(&b"no weft cat"[..]).map_err(CmError::from)?;
@@ -176,10 +183,11 @@ impl Cat {
         Ok((cat, ask))
     }
 
-    /// Is the source: sends all that `give` gives; gives what it was, which is what the sink had.
+    /// Acts as the source: sends all bytes that `give` returns. Returns their totals, which equal
+    /// the sink's.
     ///
     /// # Errors
-    /// The connection ended, `give` failed, or the sink had something else.
+    /// The connection ended, `give` failed, or the sink's totals differ.
     pub async fn give(&mut self, give: &mut Give<'_>) -> Result<Totals, WorkloadError> {
         let (mut totals, mut part) = (Totals::default(), vec![0; PART]);
         let (mut sent, mut free) = (0, SLOTS);
@@ -220,20 +228,21 @@ impl Cat {
         })
     }
 
-    /// Waits for the sink to be done with a part.
+    /// Waits until the sink has processed a part. Returns the number of slots that are now free.
     async fn go_ahead(&mut self) -> Result<u64, WorkloadError> {
         let received = self.receive().await?;
         self.post_receive(received.wr_id)?;
         if received.octets > 0 {
-            return Err(WorkloadError::Protocol(format!("{} bytes where an empty Send goes ahead", received.octets)));
+            return Err(WorkloadError::Protocol(format!("expected an empty Send, received {} bytes", received.octets)));
         }
         Ok(1)
     }
 
-    /// Is the sink: hands all to `take`; gives what it was, which is what the source had.
+    /// Acts as the sink: passes all bytes to `take`. Returns their totals, which equal the
+    /// source's.
     ///
     /// # Errors
-    /// The connection ended, `take` failed, or the source had something else.
+    /// The connection ended, `take` failed, or the source's totals differ.
     pub async fn take(&mut self, take: &mut Take<'_>) -> Result<Totals, WorkloadError> {
         let (mut totals, mut part) = (Totals::default(), Vec::new());
         for n in 0.. {
@@ -254,7 +263,7 @@ impl Cat {
         if its == totals { Ok(totals) } else { Err(differ(totals, its)) }
     }
 
-    /// Brings an announced part into `part`.
+    /// Copies an announced part to `part`, after an RDMA Read if the carrier is Read.
     async fn fetch(
         &mut self,
         offset: u64,
@@ -267,7 +276,7 @@ impl Cat {
         }
         let length = self.message(announced, |octets| octets.first_chunk().copied().map(u32::from_be_bytes))?;
         let length = length.filter(|length| (1..=PART_U32).contains(length) && announced.octets == 4);
-        let length = length.ok_or_else(|| WorkloadError::Protocol("a Send that is no part's length".into()))?;
+        let length = length.ok_or_else(|| WorkloadError::Protocol("a Send is not a part's length".into()))?;
         if self.carrier == Carrier::Read {
             let local = self.slots.part(offset, length);
             let read = Operation::Read { local, remote: self.at(offset), invalidate_local: false };
@@ -281,7 +290,7 @@ impl Cat {
     async fn totals(&mut self) -> Result<Totals, WorkloadError> {
         let received = self.receive().await?;
         let totals = self.message(&received, Totals::parse)?;
-        totals.ok_or_else(|| WorkloadError::Protocol("a Send that is no length and hash".into()))
+        totals.ok_or_else(|| WorkloadError::Protocol("a Send is not a length and a hash".into()))
     }
 
     fn message<R>(&self, received: &WorkCompletion, look: impl FnOnce(&[u8]) -> R) -> Result<R, WorkloadError> {
@@ -297,7 +306,7 @@ impl Cat {
         self.endpoint.post_receive(slot, self.messages.part(slot * PART as u64, PART_U32))
     }
 
-    /// The peer's next Send.
+    /// Waits for the peer's next Send.
     async fn receive(&mut self) -> Result<WorkCompletion, WorkloadError> {
         if let Some(received) = self.arrived.pop_front() {
             return Ok(received);
@@ -310,7 +319,7 @@ impl Cat {
         }
     }
 
-    /// Waits for the Read that was posted.
+    /// Waits for the completion of the RDMA Read that was posted.
     async fn read_done(&mut self) -> Result<(), WorkloadError> {
         loop {
             let completion = self.endpoint.completion().await?;
@@ -339,7 +348,7 @@ impl Cat {
     }
 }
 
-/// Fills `part` as far as there is something; gives how far.
+/// Fills `part` with as many bytes as the stream has. Returns their number.
 fn fill(part: &mut [u8], give: &mut Give<'_>) -> Result<usize, WorkloadError> {
     let mut length = 0;
     while length < part.len() {
@@ -354,7 +363,7 @@ fn fill(part: &mut [u8], give: &mut Give<'_>) -> Result<usize, WorkloadError> {
 fn differ(mine: Totals, its: Totals) -> WorkloadError {
     let Totals { length, hash } = mine;
     WorkloadError::Differs(format!(
-        "{length} bytes with hash {hash:016x} here, {} bytes with hash {:016x} there",
+        "this side has {length} bytes with hash {hash:016x}, the peer {} bytes with hash {:016x}",
         its.length, its.hash
     ))
 }
@@ -363,7 +372,8 @@ fn differ(mine: Totals, its: Totals) -> WorkloadError {
 mod tests {
     use super::*;
 
-    /// The test vectors of FNV-1a 64 (draft-eastlake-fnv, appendix C): nothing, "a", "foobar".
+    /// The test vectors of 64-bit FNV-1a (draft-eastlake-fnv, appendix C): the empty string, "a"
+    /// and "foobar".
     #[test]
     fn hashes_are_fnv_1a() {
         for (text, hash) in

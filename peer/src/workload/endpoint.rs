@@ -1,5 +1,5 @@
-//! What every workload needs of the verbs: a Queue Pair, a completion queue for both of its queues,
-//! and registered memory.
+//! The verbs resources of every workload: a Queue Pair, one completion queue for both of its
+//! queues, and registered memory.
 
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -16,16 +16,18 @@ use crate::verbs::{
     QpModify, QpState, ReceiveWr, RemoteAddress, Rnic, SendWr, Sge, TerminateRecord, WorkCompletion,
 };
 
-/// Sizes of an [`Endpoint`].
+/// Sizes of the queues of an [`Endpoint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointSettings {
-    /// Outstanding work requests of the Send Queue.
+    /// Maximum number of outstanding Work Requests in the Send Queue.
     pub sends: u32,
-    /// Outstanding receives.
+    /// Maximum number of outstanding receives.
     pub receives: u32,
-    /// Reads of this side in flight; the enhanced set-up of MPA may lower it.
+    /// Maximum number of outstanding RDMA Reads of this side (ORD). Enhanced MPA start-up may lower
+    /// it.
     pub ord: u32,
-    /// Read Requests of the peer that are held; the enhanced set-up of MPA may raise it.
+    /// Maximum number of outstanding RDMA Reads of the peer (IRD). Enhanced MPA start-up may raise
+    /// it.
     pub ird: u32,
 }
 
@@ -35,7 +37,7 @@ impl Default for EndpointSettings {
     }
 }
 
-/// Registered memory of an [`Endpoint`]: one buffer, one region over all of it, zero-based.
+/// Registered memory of an [`Endpoint`]: one buffer, and a zero-based region over all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Region {
     buffer: Buffer,
@@ -44,22 +46,22 @@ pub struct Region {
 }
 
 impl Region {
-    /// The part from `offset` on, `length` octets, for work requests of this side.
+    /// The `length` bytes from `offset` on, for Work Requests of this side.
     #[must_use]
     pub fn part(&self, offset: u64, length: u32) -> Sge {
         Sge { stag: self.stag.to_bits(), tagged_offset: offset, length }
     }
 
-    /// What a peer names the octet at `offset`.
+    /// The remote address of the byte at `offset`, for the peer.
     #[must_use]
     pub fn remote(&self, offset: u64) -> RemoteAddress {
         RemoteAddress { stag: self.stag.to_bits(), tagged_offset: offset }
     }
 
-    /// New memory of `len` octets, at least one, registered with all rights that `access` gives.
+    /// Allocates `len` bytes, at least one, and registers them with the rights in `access`.
     ///
     /// # Errors
-    /// There is no such memory left.
+    /// The RNIC has no such memory left.
     pub(crate) fn register(
         rnic: &mut Rnic,
         pd: PdId,
@@ -68,7 +70,8 @@ impl Region {
         access: Access,
     ) -> Result<Self, WorkloadError> {
         let buffer = rnic.allocate_buffer(len.max(1))?;
-        // Buffers begin at multiples of the greatest page, which makes the shortest list.
+        // Buffers begin at multiples of the largest page size, so large pages give the shortest
+        // list.
         let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 1 << 21);
         let (key, base) = (StagKey(key), ToBase::ZeroBased);
         let registration = Registration { pd, key, list, base, remote: access.is_remote(), access };
@@ -81,33 +84,34 @@ impl Region {
         }
     }
 
-    /// Gives all back.
+    /// Deregisters the region and frees its buffer.
     pub(crate) fn deregister(self, rnic: &mut Rnic) {
-        // Bound or deallocated STags stay as they are.
+        // The call fails if a Memory Window is bound to the region, or if the STag is already
+        // deallocated.
         let _ = rnic.deallocate_stag(self.index);
         let _ = rnic.free_buffer(self.buffer);
     }
 
-    /// Where its octets are.
+    /// The region's buffer.
     pub(crate) fn buffer(&self) -> Buffer {
         self.buffer
     }
 
-    /// Its octets.
+    /// Size of the region in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.buffer.len()
     }
 
-    /// It has no octets.
+    /// Returns whether the region has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 }
 
-/// Continues with this side's resources for a connection. If they are not available, the peer gets
-/// a Reply that rejects, instead of a close that could mean anything.
+/// Continues with this side's resources for a connection. If they could not be created, the peer
+/// gets a Reply that rejects. A plain close would not show the reason.
 ///
 /// # Errors
 /// The error of `made`.
@@ -119,14 +123,14 @@ pub async fn or_reject<T>(
         Ok(made) => Ok((made, request)),
         Err(error) => {
             let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
-            // A peer that is gone meanwhile is not the error to report.
+            // If the peer has closed in the meantime, `error` is still the one to report.
             let _ = request.reject(&reason).await;
             Err(error)
         }
     }
 }
 
-/// One side of a connection. Dropping it gives all back, and resets a connection that is still
+/// One side of a connection. Dropping it frees all resources, and resets a connection that is still
 /// open.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -136,15 +140,15 @@ pub struct Endpoint {
     qp: QpHandle,
     id: QpId,
     regions: Vec<Region>,
-    /// It has, or had, a connection.
+    /// The endpoint has, or had, a connection.
     connected: AtomicBool,
 }
 
 impl Endpoint {
-    /// An endpoint without connection.
+    /// An endpoint without a connection.
     ///
     /// # Errors
-    /// The device has no room for it.
+    /// The device cannot create the endpoint's resources.
     pub fn new(device: &Device, settings: EndpointSettings) -> Result<Self, WorkloadError> {
         let pd = device.verbs(Rnic::allocate_pd)?;
         let made = device.create_cq(settings.sends.saturating_add(settings.receives)).map_err(WorkloadError::from);
@@ -171,10 +175,10 @@ impl Endpoint {
         }
     }
 
-    /// Registers `len` octets of new memory, at least one, with all rights that `access` gives.
+    /// Allocates `len` bytes, at least one, and registers them with the rights in `access`.
     ///
     /// # Errors
-    /// There is no such memory left.
+    /// The device has no such memory left.
     pub fn register(&mut self, len: usize, access: Access) -> Result<Region, WorkloadError> {
         let key = u8::try_from(self.regions.len() % 256).unwrap_or(0);
         let region = self.device.verbs(|rnic| Region::register(rnic, self.pd, key, len, access))?;
@@ -182,18 +186,18 @@ impl Endpoint {
         Ok(region)
     }
 
-    /// Looks at a region's octets.
+    /// Calls `look` with the bytes of a region.
     ///
     /// # Errors
-    /// It is not this device's.
+    /// The region does not belong to this device.
     pub fn with<R>(&self, region: Region, look: impl FnOnce(&[u8]) -> R) -> Result<R, WorkloadError> {
         Ok(self.device.verbs(|rnic| rnic.buffer(region.buffer).map(look))?)
     }
 
-    /// Changes a region's octets.
+    /// Calls `change` with the bytes of a region.
     ///
     /// # Errors
-    /// It is not this device's.
+    /// The region does not belong to this device.
     pub fn with_mut<R>(&self, region: Region, change: impl FnOnce(&mut [u8]) -> R) -> Result<R, WorkloadError> {
         Ok(self.device.verbs(|rnic| rnic.buffer_mut(region.buffer).map(change))?)
     }
@@ -213,7 +217,7 @@ impl Endpoint {
         Ok(connected)
     }
 
-    /// Accepts a peer. Receives that its first messages need are posted by now.
+    /// Accepts a peer. Before this call, post the receives for the peer's first messages.
     ///
     /// # Errors
     /// See [`CmError`].
@@ -226,17 +230,17 @@ impl Endpoint {
     /// Posts a receive into registered memory.
     ///
     /// # Errors
-    /// The queue is full, or the connection ended.
+    /// The queue is full, or the connection has ended.
     pub fn post_receive(&self, wr_id: u64, to: Sge) -> Result<(), WorkloadError> {
         let wr = ReceiveWr { wr_id, scatter: vec![to] };
         let posted = self.device.post_receive(self.qp, [wr]);
         self.posted(posted, CompletedOperation::Receive)
     }
 
-    /// Posts work requests.
+    /// Posts Work Requests to the Send Queue.
     ///
     /// # Errors
-    /// The queue is full, or the connection ended.
+    /// The queue is full, or the connection has ended.
     pub fn post(&self, list: impl IntoIterator<Item = SendWr>) -> Result<(), WorkloadError> {
         let mut list = list.into_iter().peekable();
         let Some(first) = list.peek().map(|wr| CompletedOperation::from(&wr.operation)) else { return Ok(()) };
@@ -244,7 +248,8 @@ impl Endpoint {
         self.posted(posted, first)
     }
 
-    /// A connection that is over takes no work: that is its end, and no mistake of this side's.
+    /// Converts the result of posting. If the connection is over, the error is `Ended`, since this
+    /// side made no mistake.
     fn posted(&self, posted: Result<usize, PostError>, operation: CompletedOperation) -> Result<(), WorkloadError> {
         match posted {
             Ok(_) if !self.is_idle_again() => Ok(()),
@@ -255,8 +260,8 @@ impl Endpoint {
         }
     }
 
-    /// The connection ended gracefully. The Queue Pair is Idle then and takes work requests, which
-    /// wait for a next connection.
+    /// Returns whether a connection has ended gracefully. The Queue Pair is then Idle, and Work
+    /// Requests would wait for a next connection.
     fn is_idle_again(&self) -> bool {
         self.connected.load(Ordering::Relaxed)
             && self.device.verbs(|rnic| {
@@ -265,20 +270,21 @@ impl Endpoint {
             })
     }
 
-    /// Posts a Send of octets that need no registered memory; only a failure completes.
+    /// Posts a Send of bytes that need no registered memory. It gives a completion only if it
+    /// fails.
     ///
     /// # Errors
-    /// The queue is full, or the connection ended.
+    /// The queue is full, or the connection has ended.
     pub fn send(&self, octets: impl Into<Bytes>) -> Result<(), WorkloadError> {
         let payload = Payload::Inline(octets.into());
         let operation = Operation::Send { payload, solicited: false, invalidate: None };
         self.post([SendWr { signaled: false, ..SendWr::new(0, operation) }])
     }
 
-    /// The next completion, which is a success.
+    /// Waits for the next completion and requires success.
     ///
     /// # Errors
-    /// The next completion is not: `Ended` when it was flushed, `Failed` otherwise.
+    /// The completion is not a success: `Ended` if it was flushed, otherwise `Failed`.
     pub async fn completion(&self) -> Result<WorkCompletion, WorkloadError> {
         let completion = self.any_completion().await?;
         match completion.status {
@@ -287,7 +293,7 @@ impl Endpoint {
         }
     }
 
-    /// The next completion, whatever its status.
+    /// Waits for the next completion, with any status.
     ///
     /// # Errors
     /// The device was closed.
@@ -295,7 +301,7 @@ impl Endpoint {
         Ok(self.device.completion(self.cq).await?)
     }
 
-    /// What it means that `operation` completed with `status`.
+    /// The error for an `operation` that completed with `status`.
     pub(super) fn failure(&self, operation: CompletedOperation, status: CompletionStatus) -> WorkloadError {
         let terminate = self.terminate();
         match status {
@@ -304,7 +310,7 @@ impl Endpoint {
         }
     }
 
-    /// The Terminate that ended the connection, if one did.
+    /// The Terminate that ended the connection, if there was one.
     #[must_use]
     pub fn terminate(&self) -> Option<TerminateRecord> {
         self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok().and_then(|attributes| attributes.terminate)
@@ -316,13 +322,13 @@ impl Endpoint {
         self.id
     }
 
-    /// Its device.
+    /// The endpoint's device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Its state.
+    /// The Queue Pair's state.
     ///
     /// # Errors
     /// The device was closed.
@@ -330,7 +336,7 @@ impl Endpoint {
         Ok(self.device.verbs(|rnic| rnic.query_qp(self.qp))?.state)
     }
 
-    /// Closes gracefully, unless the connection is over already, and waits for the end.
+    /// Closes gracefully, unless the connection is already over, and waits for the end.
     ///
     /// # Errors
     /// The device was closed.
@@ -346,13 +352,14 @@ impl Endpoint {
     /// Resets the connection.
     ///
     /// # Errors
-    /// There is none.
+    /// The Queue Pair cannot enter the Error state.
     pub fn abort(&self) -> Result<(), WorkloadError> {
         self.device.modify_qp(self.qp, &QpModify::to(QpState::Error))?;
         Ok(())
     }
 
-    /// Waits until the connection is over, whichever side ends it: gracefully when this gives Idle.
+    /// Waits until the connection is over, whichever side ends it. Returns Idle after a graceful
+    /// close.
     ///
     /// # Errors
     /// The device was closed.
@@ -363,7 +370,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // A peer or a closed device may already have destroyed some of them.
+        // A closed device has already destroyed some of these objects.
         let _ = self.device.destroy_qp(self.qp);
         let _ = self.device.destroy_cq(self.cq);
         self.device.verbs(|rnic| {

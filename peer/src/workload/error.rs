@@ -1,67 +1,68 @@
-//! Why a workload did not come to its end.
+//! Errors of workloads.
 
 use crate::driver::cm::CmError;
 use crate::memory::{BufferError, MemoryError};
 use crate::verbs::{CompletedOperation, CompletionStatus, CqError, PostError, QpError, TerminateRecord};
 
-/// Why a workload did not come to its end.
+/// Why a workload failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// Memory of the endpoint.
+    /// Access to the endpoint's memory failed.
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    /// No connection came about, or it cannot be used.
+    /// The connection could not be opened, or cannot be used.
     #[error(transparent)]
     Cm(#[from] CmError),
-    /// A completion queue.
+    /// A call for a completion queue failed.
     #[error(transparent)]
     Cq(#[from] CqError),
-    /// What came is not what went.
+    /// The received data differs from the sent data.
     #[error("the data differs: {0}")]
     Differs(String),
-    /// The connection ended before the work was done.
+    /// The connection ended before the workload was complete.
     #[error("the connection ended during the {operation:?}{}", reported(*.terminate))]
     Ended {
-        /// The work that was flushed.
+        /// The operation that was flushed.
         operation: CompletedOperation,
-        /// The Terminate that ended it, if one did.
+        /// The Terminate that ended the connection, if there was one.
         terminate: Option<TerminateRecord>,
     },
-    /// A work request failed.
+    /// A Work Request failed.
     #[error("{operation:?}: {status}{}", reported(*.terminate))]
     Failed {
-        /// The operation.
+        /// The operation of the Work Request.
         operation: CompletedOperation,
-        /// How.
+        /// The status of its completion.
         status: CompletionStatus,
-        /// The Terminate that this side sent because of it.
+        /// The Terminate that this side sent or received because of the failure, if there was one.
         terminate: Option<TerminateRecord>,
     },
-    /// The local source or destination of the data failed.
+    /// The local source or destination of the data failed, or this side cannot perform an
+    /// operation.
     #[error("{0}")]
     Local(String),
-    /// Memory could not be had.
+    /// Memory could not be registered.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The data that came is not the data that went.
+    /// The received data of a round differs from the sent data.
     #[error("data mismatch in round {round}: byte {offset} is {found:#04x}, expected {expected:#04x}")]
     Mismatch {
-        /// The round, from 0.
+        /// Number of the round, from 0.
         round: u64,
-        /// The first octet that differs.
+        /// Position of the first byte that differs, from 0.
         offset: usize,
-        /// What was sent.
+        /// The byte that was sent.
         expected: u8,
-        /// The received byte.
+        /// The byte that was received.
         found: u8,
     },
-    /// Work could not be posted.
+    /// A Work Request could not be posted.
     #[error(transparent)]
     Post(#[from] PostError),
-    /// The peer does not keep the workload's protocol.
+    /// The peer violates the workload's protocol.
     #[error("the peer does not speak this workload's protocol: {0}")]
     Protocol(String),
-    /// A Queue Pair.
+    /// A call for a Queue Pair failed.
     #[error(transparent)]
     Qp(#[from] QpError),
 }

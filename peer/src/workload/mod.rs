@@ -1,14 +1,14 @@
-//! What a connected pair of endpoints does: workloads over the verbs of a
+//! Applications of a connected pair of endpoints, on the verbs of a
 //! [`Device`](crate::driver::Device).
 //!
-//! - [`mod@bench`]: streams of equal messages, to be measured;
-//! - [`cat`]: one stream of octets, by Sends, Writes or Reads;
-//! - [`ping`]: rping's ritual, both roles: Send, Read, Send, Send, Write, Send;
-//! - [`probe`]: operations of one's choice, one by one, wrong ones too.
+//! - [`mod@bench`]: streams of equal messages, for measurements;
+//! - [`cat`]: one stream of bytes, by Sends, RDMA Writes or RDMA Reads;
+//! - [`ping`]: the message sequence of rping, both roles: Send, Read, Send, Send, Write, Send;
+//! - [`probe`]: single operations that the caller selects, including invalid ones.
 //!
-//! The verbs calls of a workload are async; the formats of its messages and of its data are
-//! functions of bytes. Each has an [`Endpoint`]: a Queue Pair with its completion queue and
-//! registered memory.
+//! The verbs calls of a workload are async. Its message formats and its data are plain functions of
+//! bytes. Each side has an [`Endpoint`]: a Queue Pair with its completion queue and registered
+//! memory.
 
 pub mod bench;
 pub mod cat;

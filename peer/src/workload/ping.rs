@@ -1,17 +1,18 @@
-//! rping's ritual, so that librdmacm's `rping` can be the other side.
+//! The message sequence of rping, so that librdmacm's `rping` can be the other side.
 //!
 //! ```text
 //!   client                                     server
-//!     | Send: where the source is       ------->  |
+//!     | Send: address of the source     ------->  |
 //!     |  <-------        RDMA Read of the source  |
 //!     |  <-------                 Send: go ahead  |
-//!     | Send: where the sink is         ------->  |
+//!     | Send: address of the sink       ------->  |
 //!     |  <-------         RDMA Write to the sink  |
 //!     |  <-------                 Send: go ahead  |
 //! ```
 //!
-//! Each Send has 16 octets: an [`Advertisement`], or zeros. Private data is none. The server writes
-//! back what it read as a C string: up to the first zero octet, and that octet.
+//! Each Send has 16 bytes: an [`Advertisement`], or zeros. There is no private data. The server
+//! treats the data that it read as a C string: it writes back all bytes up to and including the
+//! first zero byte.
 
 use core::net::SocketAddr;
 
@@ -24,26 +25,26 @@ use crate::memory::Access;
 use crate::mpa::PrivateData;
 use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr, WorkCompletion};
 
-/// The sizes that rping takes, in octets: room for the text and the longest number, and no more
-/// than its buffer.
+/// The sizes in bytes that rping accepts. The smallest has room for the text and the longest
+/// number. The largest fits in rping's buffer.
 pub const SIZES: std::ops::RangeInclusive<u32> = 23..=65_535;
 
-/// Octets of each Send.
+/// Size of each Send in bytes.
 const MESSAGE: u32 = 16;
-/// Receives that are posted: no correct peer has more than one Send in flight.
+/// Number of posted receives. A correct peer has at most one Send in flight.
 const RECEIVES: u32 = 2;
 
-/// Memory that the peer shall read or write.
+/// Memory that the peer has to read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advertisement {
-    /// Where.
+    /// Address of the first byte.
     pub address: RemoteAddress,
-    /// Octets.
+    /// Size in bytes.
     pub size: u32,
 }
 
 impl Advertisement {
-    /// As it travels, each field in network byte order: TO (8 octets), STag (4), size (4).
+    /// The message, with all fields in network byte order: TO (8 bytes), STag (4), size (4).
     #[must_use]
     pub fn emit(&self) -> [u8; 16] {
         let mut octets = [0; 16];
@@ -53,7 +54,7 @@ impl Advertisement {
         octets
     }
 
-    /// Reads the first 16 octets; `None` when there are less.
+    /// Parses the first 16 bytes. `None` if there are fewer.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let (tagged_offset, rest) = octets.split_first_chunk()?;
@@ -65,8 +66,8 @@ impl Advertisement {
     }
 }
 
-/// The data of a round, counted from 0: `rdma-ping-N: `, then letters from `A` to `z` in a circle
-/// that begins one letter later each round, then a zero octet.
+/// The data of a round, counted from 0: `rdma-ping-N: `, then a cycle of the characters from `A` to
+/// `z`, then a zero byte. Each round starts the cycle one character later.
 #[must_use]
 pub fn text(round: u64, size: u32) -> Vec<u8> {
     const LETTERS: u64 = 58;
@@ -81,7 +82,7 @@ pub fn text(round: u64, size: u32) -> Vec<u8> {
     text
 }
 
-/// What was written: the octets up to the first zero.
+/// The text in the data: all bytes before the first zero byte.
 #[must_use]
 pub fn printed(data: &[u8]) -> String {
     let text = data.split(|octet| *octet == 0).next().unwrap_or_default();
@@ -90,7 +91,7 @@ pub fn printed(data: &[u8]) -> String {
 
 const REMOTE: Access = Access { bind: false, ..Access::ALL };
 
-/// The receives of a side.
+/// The memory of a side's receives.
 #[derive(Debug)]
 struct Messages(Region);
 
@@ -105,22 +106,23 @@ impl Messages {
         endpoint.post_receive(slot, self.0.part(slot * u64::from(MESSAGE), MESSAGE))
     }
 
-    /// What a receive brought; it is posted again.
+    /// The bytes of a completed receive, which is then posted again.
     fn take(&self, endpoint: &Endpoint, received: &WorkCompletion) -> Result<[u8; 16], WorkloadError> {
         if received.octets != MESSAGE {
-            let problem = format!("a Send of {} bytes: those of rping have {MESSAGE}", received.octets);
+            let problem = format!("received a Send of {} bytes, expected {MESSAGE} as in rping", received.octets);
             return Err(WorkloadError::Protocol(problem));
         }
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = endpoint.with(self.0, |octets| octets.get(start..).and_then(<[u8]>::first_chunk).copied())?;
-        // A peer that is content may close at once: no receive can be posted any more then, and
-        // none is needed.
+        // The peer may close after its last round. Then the receive can no longer be posted, and is
+        // not needed.
         let _ = self.post(endpoint, received.wr_id);
-        octets.ok_or_else(|| WorkloadError::Protocol("a Send without its bytes".to_owned()))
+        octets.ok_or_else(|| WorkloadError::Protocol("a Send has no data".to_owned()))
     }
 }
 
-/// Waits for a completion of one kind; others of this side's are passed over.
+/// Waits for the completion of `operation`. Completions of other operations of this side are
+/// ignored. A received Send is an error, unless `operation` is a receive.
 async fn wait_for(endpoint: &Endpoint, operation: CompletedOperation) -> Result<WorkCompletion, WorkloadError> {
     loop {
         let completion = endpoint.completion().await?;
@@ -128,12 +130,12 @@ async fn wait_for(endpoint: &Endpoint, operation: CompletedOperation) -> Result<
             return Ok(completion);
         }
         if completion.operation == CompletedOperation::Receive {
-            return Err(WorkloadError::Protocol(format!("a Send before the end of the {operation:?}")));
+            return Err(WorkloadError::Protocol(format!("a Send arrived before the {operation:?} completed")));
         }
     }
 }
 
-/// The side that has the data.
+/// The side whose data is read and written back.
 #[derive(Debug)]
 pub struct Client {
     endpoint: Endpoint,
@@ -150,7 +152,7 @@ impl Client {
     /// sent data.
     ///
     /// # Errors
-    /// The device has no room for it.
+    /// The device cannot create the client's resources.
     pub fn new(device: &Device, size: u32, validate: bool) -> Result<Self, WorkloadError> {
         let mut endpoint = Endpoint::new(device, EndpointSettings::default())?;
         let messages = Messages::new(&mut endpoint)?;
@@ -167,7 +169,7 @@ impl Client {
         self.endpoint.connect(address, settings, &PrivateData::default()).await
     }
 
-    /// One round; gives the data that came back.
+    /// Performs one round. Returns the data that the server wrote.
     ///
     /// # Errors
     /// The connection ended, or the data differs.
@@ -178,8 +180,8 @@ impl Client {
             let advertisement = Advertisement { address: region.remote(0), size: self.size };
             self.endpoint.send(Bytes::copy_from_slice(&advertisement.emit()))?;
             let go_ahead = wait_for(&self.endpoint, CompletedOperation::Receive).await?;
-            // rping's server sends zeros, or what it had in its own buffer; an echo neither reads
-            // nor writes.
+            // rping's server sends zeros, or old contents of its own buffer. An echo server would
+            // never read or write, so the round would prove nothing.
             if self.messages.take(&self.endpoint, &go_ahead)? == advertisement.emit() {
                 let problem = "the peer sends back what it receives: it is an echo, and not a ping server";
                 return Err(WorkloadError::Protocol(problem.to_owned()));
@@ -205,7 +207,7 @@ impl Client {
     }
 }
 
-/// The side that reads and writes.
+/// The side that reads and writes the client's data.
 #[derive(Debug)]
 pub struct Server {
     endpoint: Endpoint,
@@ -221,10 +223,10 @@ impl Server {
         size as u64 + (MESSAGE * RECEIVES) as u64
     }
 
-    /// A server for rounds of at most `size` octets.
+    /// A server for rounds of at most `size` bytes.
     ///
     /// # Errors
-    /// The device has no room for it.
+    /// The device cannot create the server's resources.
     pub fn new(device: &Device, size: u32) -> Result<Self, WorkloadError> {
         let mut endpoint = Endpoint::new(device, EndpointSettings::default())?;
         let messages = Messages::new(&mut endpoint)?;
@@ -240,11 +242,12 @@ impl Server {
         self.endpoint.accept(request, &PrivateData::default())
     }
 
-    /// One round; gives the data that was read, or nothing when the client closed between two
-    /// rounds.
+    /// Performs one round. Returns the data that this side read, or `None` if the client closed
+    /// between two rounds.
     ///
     /// # Errors
-    /// The connection ended otherwise, or the client asks for more than this server was made for.
+    /// The connection ended in another way, or the client requests a larger round than this server
+    /// accepts.
     pub async fn round(&mut self) -> Result<Option<Vec<u8>>, WorkloadError> {
         let source = match self.advertisement().await {
             Err(WorkloadError::Ended { operation: CompletedOperation::Receive, terminate: None }) => return Ok(None),
@@ -274,7 +277,7 @@ impl Server {
             advertisement => {
                 let requested = advertisement.map_or(0, |advertisement| advertisement.size);
                 Err(WorkloadError::Protocol(format!(
-                    "a round of {requested} bytes: this server accepts {}; use the same size on both sides",
+                    "the client requests {requested} bytes, this server accepts {}; use the same size on both sides",
                     self.size
                 )))
             }
@@ -294,7 +297,7 @@ impl Server {
 mod tests {
     use super::*;
 
-    /// From a capture of librdmacm's rping over siw: its first Send and the data of its first
+    /// Data from a capture of librdmacm's rping over siw: the first Send, and the data of the first
     /// round.
     #[test]
     fn as_rping_has_it() {
@@ -308,7 +311,8 @@ mod tests {
         assert_eq!(printed(&text(0, 100)), format!("rdma-ping-0: {letters}"));
     }
 
-    /// The circle of letters begins one later each round, and after 58 rounds anew.
+    /// Each round starts the cycle one character later. After 58 rounds the cycle starts with `A`
+    /// again.
     #[test]
     fn rounds_differ() {
         assert_eq!(text(57, 23), b"rdma-ping-57: zABCDEFG\0");

@@ -1,8 +1,8 @@
-//! The task of one connection: reads what TCP has, and sends what could not be sent at once.
+//! The task of one connection. It reads from TCP, and sends the bytes that could not be sent at
+//! once.
 //!
-//! It is one future that is polled, not a loop of waits: a connection on which a message arrives is
-//! read from, handled and answered with one look at the socket, one lock of the device, and nothing
-//! made or thrown away.
+//! The task is one hand-written future instead of a loop of awaits. A message that arrives is read,
+//! handled and answered with one poll of the socket, one lock of the device, and no allocation.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -21,16 +21,17 @@ use super::{Device, Stream};
 use crate::time::Instant;
 use crate::verbs::LlpHandle;
 
-/// Octets that one read takes at most. While a read copies, its TCP acknowledges nothing, so a
-/// longer one makes a sender on the same machine wait (`bench/loopback`: 256 KiB are slower by a
+/// Maximum number of bytes in one read. While a read copies, its TCP sends no acknowledgement, so
+/// longer reads delay a sender on the same machine (`bench/loopback`: 256 KiB are slower by a
 /// fifth).
 const READ_LEN: usize = 64 * 1024;
-/// Reads and turns at sending after which the task lets others run: those of other connections, and
-/// the task that posts the next receives.
+/// Number of rounds (reads, or attempts to send) after which the task yields. Then other
+/// connections' tasks can run, and the task that posts the next receives.
 const ROUNDS: u32 = 4;
 
 thread_local! {
-    /// Where octets lie while they are handled; no connection keeps any.
+    /// Holds the bytes of a read while they are handled. Connections of one thread share the
+    /// buffer.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_LEN]);
 }
 
@@ -55,13 +56,13 @@ struct Drive<'a> {
     device: &'a Device,
     stream: Arc<Stream>,
     llp: LlpHandle,
-    /// The peer's half is.
+    /// The peer has not closed or reset the connection.
     open: bool,
-    /// Nothing is left to do.
+    /// The task has nothing left to do.
     over: bool,
-    /// The RNIC wants octets.
+    /// The RNIC can handle more bytes.
     wanted: bool,
-    /// There is more to send than TCP took.
+    /// There is more to send than TCP accepted.
     blocked: bool,
     deadline: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -70,7 +71,8 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // A task may have posted work, whatever the socket's state is.
+        // Each poll calls `turn` at least once: another task may have posted work, even if the
+        // socket has no event.
         let mut looked = false;
         let mut rounds = 0;
         while !self.over {
@@ -92,10 +94,10 @@ impl Drive<'_> {
             } else {
                 let now = self.device.0.clock.now();
                 if !reads && !self.blocked {
-                    // A task that has work for it wakes it.
+                    // A task that posts work wakes this task.
                     self.polling.goes_on(now);
                 } else if self.polling.looks_again(now) {
-                    // The runtime looks at its sockets, does not sleep, and wakes this task.
+                    // The runtime polls its sockets instead of sleeping, and then wakes this task.
                     let _ = pin!(yield_now()).poll(cx);
                 }
                 return Poll::Pending;
@@ -104,7 +106,7 @@ impl Drive<'_> {
         Poll::Ready(())
     }
 
-    /// Reads once; was there something?
+    /// Reads once. Returns whether there was anything to read.
     fn read(&mut self, task: &Waker) -> bool {
         BUFFER.with_borrow_mut(|buffer| {
             let read = self.stream.read(buffer);
@@ -128,7 +130,7 @@ impl Drive<'_> {
         })
     }
 
-    /// Lets the RNIC handle what happened, and sends its answers.
+    /// Passes an event to the RNIC through `handle`, and sends the RNIC's answers.
     fn turn(&mut self, task: &Waker, handle: impl FnOnce(&mut crate::verbs::Rnic, Instant)) {
         let now = self.device.0.clock.now();
         let mut state = self.device.lock();
@@ -148,7 +150,7 @@ impl Drive<'_> {
         self.deadline = [state.rnic.poll_timeout(self.llp), late].into_iter().flatten().min();
     }
 
-    /// The deadline has passed; otherwise the task is woken then.
+    /// Returns whether the deadline has passed. If not, the task is woken at the deadline.
     fn is_late(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(deadline) = self.deadline else {
             self.timer = None;

@@ -1,59 +1,62 @@
-//! Whether a stream's task sleeps when there is nothing to do, or looks again at once. To sleep and
-//! be woken takes longer than many a wait, and waking costs the peer, too, where it is on the same
-//! machine.
+//! Decides whether a stream's task sleeps when it has nothing to do, or polls again at once (busy
+//! polling). Sleeping and waking up often takes longer than the wait itself. If the peer runs on
+//! the same machine, the wake-up delays the peer too.
 //!
-//! Looking again pays while waits are short, and a stream finds that out by itself. It begins when
-//! a wait would have been over in time, and goes on as long as that stays so. Where a look is in
-//! vain until the time is over the task sleeps, and twice as many short waits as before have to go
-//! by until it tries again, up to some dozens; each success takes half of them back, and a long
-//! wait between them undoes half of those that went by, so that a machine which stops for a moment
-//! now and then does not put it to sleep for good. So a stream sleeps if nothing happens on it, or
-//! if its peer takes long. If other programs need the processor, the awaited event comes late, and
-//! polling takes little of their time.
+//! Busy polling pays while waits are short. Each stream measures this by itself:
 //!
-//! The runtime is what looks, at all its sockets at once. A device therefore needs one task at a
-//! time that keeps it awake, or a few where it has several threads. Where many connections are open
-//! it does without: it gets several events at a time when it sleeps in between, and reads and
-//! writes more of each.
+//! - A stream starts to busy-poll after enough short waits, at first after one. It continues as
+//!   long as waits stay short.
+//! - If a busy-polled wait exceeds its time, the task sleeps. The number of short waits before the
+//!   next attempt then doubles, up to 64. Each success halves the number.
+//! - A long wait while the stream does not busy-poll halves the count of short waits. It does not
+//!   reset the count, so a machine that pauses now and then does not stop busy polling for good.
+//!
+//! A stream on which nothing happens, or whose peer is slow, therefore sleeps. If other programs
+//! need the processor, waits become long, and polling takes little of their time.
+//!
+//! The runtime polls all its sockets at once. Per device, one task that keeps the runtime awake is
+//! therefore enough, or a few if the runtime has several threads. With many open connections no
+//! task busy-polls: during a sleep several events arrive, and each wake-up then reads and writes
+//! more.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::time::Instant;
 
-/// How a task waits while there is nothing to do on its connection.
+/// How a task waits while its connection has nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BusyPoll {
-    /// It looks again at once where waits turn out to be short, up to 100 us, and sleeps otherwise.
-    /// It always sleeps on a machine with one processor, and where the device has more than eight
+    /// Polls again at once, for at most 100 us, if waits have been short, and sleeps otherwise.
+    /// Always sleeps on a machine with one processor, and if the device has more than eight
     /// connections.
     #[default]
     Adaptive,
-    /// It looks again for so long before it sleeps: round trips without a wake-up, for a processor
-    /// that does nothing else. Never, when this is zero.
+    /// Always polls for this time before it sleeps. Round trips need no wake-up, but one processor
+    /// is busy all the time. Zero means that the task never busy-polls.
     For(Duration),
 }
 
-/// A wait that is worth no sleep.
+/// A wait below this time counts as short. An adaptive task busy-polls for at most this time.
 const SHORT: Duration = Duration::from_micros(100);
-/// After this number of short waits even a stream that never gained anything tries again: it loses
-/// a look of 100 us for each of these rows of waits.
+/// Maximum of [`Polling::doubt`]. Even a stream for which busy polling never pays tries again after
+/// this number of short waits. Each try costs 100 us.
 const MOST_DOUBT: u32 = 1 << 6;
 
-/// Connections of a device with which it still looks again of its own accord.
+/// Maximum number of streams of a device with which an adaptive task may busy-poll.
 const FEW: usize = 8;
 
-/// Places for those of a device that look again of their own accord.
+/// Limits how many streams of a device busy-poll at the same time in adaptive mode.
 #[derive(Debug)]
 pub(super) struct Places {
     setting: BusyPoll,
     free: AtomicUsize,
-    /// Streams of the device.
+    /// Number of streams of the device.
     streams: AtomicUsize,
 }
 
 impl Places {
-    /// As many as this machine's processors allow.
+    /// Allows half as many streams to busy-poll as this machine has processors.
     pub(super) fn new(setting: BusyPoll) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Places { setting, free: AtomicUsize::new(processors / 2), streams: AtomicUsize::new(0) }
@@ -68,7 +71,7 @@ impl Places {
     }
 }
 
-/// One of the [`Places`], until it is dropped.
+/// The permission of one stream to busy-poll, until it is dropped.
 #[derive(Debug)]
 struct Place<'a>(&'a Places);
 
@@ -78,17 +81,17 @@ impl Drop for Place<'_> {
     }
 }
 
-/// What one stream has found out.
+/// What one stream has measured.
 #[derive(Debug)]
 pub(super) struct Polling<'a> {
     places: &'a Places,
-    /// Since when there is nothing to do.
+    /// Since when the stream has nothing to do. `None` while it works.
     since: Option<Instant>,
-    /// It looks again during this wait.
+    /// Held while the stream busy-polls in adaptive mode.
     place: Option<Place<'a>>,
-    /// Short waits since it last looked in vain, up to `doubt`.
+    /// Number of short waits since busy polling last failed, at most `doubt`. Long waits halve it.
     short: u32,
-    /// Short waits that it takes to try.
+    /// Number of short waits before the next attempt to busy-poll.
     doubt: u32,
 }
 
@@ -98,7 +101,8 @@ impl<'a> Polling<'a> {
         Polling { places, since: None, place: None, short: 0, doubt: 1 }
     }
 
-    /// There is nothing to do: look again at once?
+    /// The stream has nothing to do. Returns whether the task polls again at once instead of
+    /// sleeping.
     pub(super) fn looks_again(&mut self, now: Instant) -> bool {
         let first = self.since.is_none();
         let waited = now.saturating_duration_since(*self.since.get_or_insert(now));
@@ -113,7 +117,7 @@ impl<'a> Polling<'a> {
         self.place.is_some()
     }
 
-    /// There is something to do.
+    /// The stream has something to do again.
     pub(super) fn goes_on(&mut self, now: Instant) {
         let Some(since) = self.since.take() else { return };
         let was_short = now.saturating_duration_since(since) < SHORT;
@@ -142,11 +146,12 @@ impl Drop for Polling<'_> {
 mod tests {
     use super::*;
 
-    /// A stream on a machine with this number of processors, and its clock.
+    /// A stream, and its clock.
     struct World<'a>(Polling<'a>, Instant);
 
     impl World<'_> {
-        /// A wait of this number of microseconds; for how many of them it looked again.
+        /// Simulates a wait of `micros` microseconds. Returns for how many of them the stream
+        /// busy-polled.
         fn wait(&mut self, micros: u64) -> u64 {
             let World(polling, now) = self;
             let looked = (0..micros).filter(|_| {
@@ -170,7 +175,7 @@ mod tests {
         let mut world = World(Polling::new(&places), Instant::ORIGIN);
         assert_eq!(world.wait(60), 0, "nothing is known yet");
         assert_eq!([60, 1, 99].map(|micros| world.wait(micros)), [60, 1, 99]);
-        // One that is longer costs its first part, and sleep comes back.
+        // A longer wait is polled for 100 us only. Then the stream sleeps through the next waits.
         assert_eq!([1_000_000, 60, 60, 60].map(|micros| world.wait(micros)), [100, 0, 0, 60]);
     }
 
@@ -181,7 +186,8 @@ mod tests {
         assert_eq!((0..1000).map(|_| world.wait(100)).sum::<u64>(), 0);
     }
 
-    /// Short waits that end in a long one whenever it looks: as if its processor went to others.
+    /// Each wait that is busy-polled is long, and all others are short: as if the processor were
+    /// taken away.
     #[test]
     fn looks_in_vain_become_rare() {
         let places = places(BusyPoll::Adaptive, 1);
@@ -194,13 +200,13 @@ mod tests {
         }
         let times = looked / 100;
         assert!((1_500..1_600).contains(&times), "{times} times in {waits} waits");
-        // Success brings it back.
+        // Each success halves the number of waits before an attempt.
         while world.wait(50) == 0 {}
         assert_eq!((0..MOST_DOUBT).map(|_| world.wait(50)).sum::<u64>(), u64::from(MOST_DOUBT) * 50);
         assert_eq!(world.0.doubt, 1);
     }
 
-    /// The processor goes to others for a moment every now and then.
+    /// The processor runs other programs for a moment every now and then.
     #[test]
     fn a_long_wait_now_and_then_does_not_put_it_to_sleep_for_good() {
         let places = places(BusyPoll::Adaptive, 1);
@@ -219,7 +225,7 @@ mod tests {
         assert_eq!(other.wait(50), 0);
         one.0.goes_on(one.1);
         assert_eq!(other.wait(50), 50);
-        // A stream that ends while it looks leaves its place.
+        // A stream that ends while it busy-polls releases its permission.
         assert!(other.0.looks_again(other.1));
         drop(other);
         assert_eq!(one.wait(50), 50);
@@ -244,7 +250,7 @@ mod tests {
                 assert_eq!([50, 1000].map(|micros| world.wait(micros)), looked);
             }
         }
-        // One processor: nobody else could do anything meanwhile.
+        // With one processor, nothing else could run during busy polling.
         let places = places(BusyPoll::Adaptive, 0);
         let mut world = World(Polling::new(&places), Instant::ORIGIN);
         assert_eq!((0..100).map(|_| world.wait(10)).sum::<u64>(), 0);

@@ -1,5 +1,5 @@
-//! What the lock of a [`Device`](super::Device) guards: the RNIC, its streams, and who waits for
-//! what.
+//! The state that the lock of a [`Device`](super::Device) guards: the RNIC, its streams, and the
+//! tasks that wait for events.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,18 +12,19 @@ use crate::driver::stream::Flushed;
 use crate::time::Instant;
 use crate::verbs::{CqHandle, LlpHandle, Notification, QpHandle, Rnic, Sent};
 
-/// Octets that one turn with the lock sends, and at most one batch more.
+/// Bytes after which sending releases the lock. The last batch may exceed this number.
 const TURN: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) rnic: Rnic,
     pub(super) streams: BTreeMap<LlpHandle, Driven>,
-    /// Tasks that wait for completions of a CQ.
+    /// Tasks that wait for completions of a CQ from
+    /// [`Device::create_cq`](super::Device::create_cq).
     pub(super) cqs: BTreeMap<CqHandle, Waiters>,
-    /// Tasks that wait for a Queue Pair's state.
+    /// Tasks that wait for a state of a Queue Pair.
     qps: BTreeMap<QpHandle, Waiters>,
-    /// Tasks that wait for completions of other CQs.
+    /// Tasks that wait for completions of any other CQ.
     happened: Waiters,
 }
 
@@ -35,17 +36,17 @@ pub(super) struct Driven {
     task: Option<Waker>,
 }
 
-/// The awaited event.
+/// The event that a task waits for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum On {
-    /// Completions of a CQ.
+    /// A completion of a CQ.
     Cq(CqHandle),
-    /// Another state of a Queue Pair.
+    /// A change of a Queue Pair's state.
     Qp(QpHandle),
 }
 
 impl Driven {
-    /// A stream for this Queue Pair.
+    /// A stream that belongs to this Queue Pair.
     pub(super) fn new(stream: Arc<Stream>, qp: QpHandle) -> Self {
         Driven { stream, qp, task: None }
     }
@@ -54,7 +55,7 @@ impl Driven {
         self.qp
     }
 
-    /// Wakes its task: there is something to do that only the task can do.
+    /// Wakes the stream's task, for work that only this task can do.
     pub(super) fn wake(&self) {
         if let Some(task) = &self.task {
             task.wake_by_ref();
@@ -62,14 +63,14 @@ impl Driven {
     }
 }
 
-/// What sending came to.
+/// The result of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// All is sent.
+    /// Everything is sent.
     Idle,
-    /// TCP takes no more for now, or others have their turn, or the connection ended.
+    /// TCP accepts no more for now, the limit of bytes was reached, or the connection ended.
     Blocked,
-    /// The connection is to be reset.
+    /// The connection has to be reset.
     Reset,
 }
 
@@ -84,7 +85,7 @@ impl State {
         }
     }
 
-    /// Waits until [`notify`](Self::notify) wakes this task.
+    /// Registers a task, which [`notify`](Self::notify) wakes.
     pub(super) fn join(&mut self, on: On, task: &Waker) -> Ticket {
         match on {
             On::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.happened).join(task),
@@ -92,7 +93,7 @@ impl State {
         }
     }
 
-    /// Waits no more, woken or not.
+    /// Ends the registration of a task, whether or not it was woken.
     pub(super) fn leave(&mut self, on: On, ticket: Ticket) {
         match on {
             On::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.happened).leave(ticket),
@@ -107,12 +108,12 @@ impl State {
         }
     }
 
-    /// The Queue Pair that a stream is for.
+    /// The Queue Pair that a stream belongs to.
     pub(super) fn qp_of(&self, llp: LlpHandle) -> Option<QpHandle> {
         self.streams.get(&llp).map(Driven::qp)
     }
 
-    /// From now on a task that gives the stream something to do wakes this task.
+    /// Sets the task that is woken when another task gives the stream work.
     pub(super) fn attend(&mut self, llp: LlpHandle, task: &Waker) {
         if let Some(driven) = self.streams.get_mut(&llp)
             && !driven.task.as_ref().is_some_and(|known| known.will_wake(task))
@@ -128,16 +129,18 @@ impl State {
         }
     }
 
-    /// Sends pending bytes, and the output of a mangler that is due.
+    /// Sends pending bytes, and the mangler's output that is due.
     pub(super) fn transmit(&mut self, now: Instant, llp: LlpHandle) -> After {
         let after = self.offer(now, llp);
         let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return after };
         match stream.flush() {
-            // It is full, and goes on by time, not when TCP takes more.
+            // The mangler is full. Time makes room in it, not TCP, so the task must not wait for
+            // TCP.
             Ok(Flushed::Idle) if after == After::Blocked && stream.flush_timeout().is_some() => After::Idle,
             Ok(Flushed::Idle) => after,
             Ok(Flushed::Blocked) => After::Blocked,
-            // The RNIC may know nothing of it, and learns of it when the stream is left.
+            // The mangler may have added the reset. The RNIC is informed when the stream is
+            // detached.
             Ok(Flushed::Reset) => After::Reset,
             Err(_) => {
                 self.rnic.handle_reset(now, llp);
@@ -146,12 +149,12 @@ impl State {
         }
     }
 
-    /// A mangler sends something later.
+    /// Returns whether a mangler still has something to send.
     pub(super) fn is_late(&self, llp: LlpHandle) -> bool {
         self.streams.get(&llp).is_some_and(|driven| driven.stream.flush_timeout().is_some())
     }
 
-    /// Sends as long as TCP takes some, but not so long that others wait for the lock.
+    /// Sends as long as TCP accepts bytes, up to [`TURN`] bytes, so that other tasks get the lock.
     fn offer(&mut self, now: Instant, llp: LlpHandle) -> After {
         let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return After::Idle };
         let mut turn = 0;
@@ -185,9 +188,9 @@ impl State {
         After::Blocked
     }
 
-    /// Wakes the tasks that wait for events of this Queue Pair or of no Queue Pair. Tasks that wait
-    /// for others sleep on: a thousand connections must not wake up whenever one of them makes
-    /// progress.
+    /// Wakes the tasks that wait for this Queue Pair, for completions, or for any event of the
+    /// RNIC. Tasks that wait for other Queue Pairs continue to sleep: otherwise each event would
+    /// wake the tasks of all connections.
     pub(super) fn notify(&mut self, qp: Option<QpHandle>) {
         let mut all = false;
         while let Some(notification) = self.rnic.poll_notification() {
@@ -197,7 +200,7 @@ impl State {
                         waiters.wake();
                     }
                 }
-                // An error of a CQ or of the RNIC affects its Queue Pairs too.
+                // An error of a CQ or of the RNIC also affects its Queue Pairs.
                 _ => all = true,
             }
         }
@@ -240,14 +243,14 @@ mod tests {
         state.join(On::Qp(one), &waker(0));
         let ticket = state.join(On::Qp(other), &waker(1));
         state.join(On::Cq(cq), &waker(2));
-        // A task that waits for a CQ of its own is woken by every event.
+        // This CQ is not from `create_cq`, so every event wakes the task that waits for it.
         state.notify(Some(one));
         assert_eq!(counts(), [1, 0, 1]);
         state.notify(None);
         assert_eq!(counts(), [1, 0, 1]);
         state.notify(Some(other));
         assert_eq!(counts(), [1, 1, 1]);
-        // A list is there as long as somebody is in it.
+        // An entry exists only while some task waits for its Queue Pair.
         state.leave(On::Qp(other), ticket);
         assert!(!state.qps.contains_key(&other));
     }

@@ -1,16 +1,17 @@
-//! Tasks that wait for one event: all are woken together, and check for themselves.
+//! Tasks that wait for one event. The event wakes all of them, and each task then checks its
+//! condition.
 //!
-//! Under the lock of a [`Device`](super::Device) that is all it takes: who looks and finds nothing
-//! joins before the lock is free again, so nothing that happens is missed, and a round trip costs
-//! one waker.
+//! All calls happen under the lock of a [`Device`](super::Device). A task that finds its condition
+//! false registers before it releases the lock, so it cannot miss an event.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
-/// Numbers all who ever waited, so that a ticket is good for no other list than its own.
+/// The number for the next ticket. Tickets are unique across all lists, so a ticket of one list
+/// removes nothing from another.
 static TICKETS: AtomicU64 = AtomicU64::new(0);
 
-/// Names one who waits.
+/// Identifies one registration of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket(u64);
 
@@ -18,14 +19,14 @@ pub(super) struct Ticket(u64);
 pub(super) struct Waiters(Vec<(Ticket, Waker)>);
 
 impl Waiters {
-    /// Waits until [`wake`](Self::wake).
+    /// Registers a task until the next [`wake`](Self::wake).
     pub(super) fn join(&mut self, waker: &Waker) -> Ticket {
         let ticket = Ticket(TICKETS.fetch_add(1, Ordering::Relaxed));
         self.0.push((ticket, waker.clone()));
         ticket
     }
 
-    /// Waits no more, woken or not.
+    /// Removes a registration, whether or not the task was woken.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         self.0.retain(|(waiting, _)| *waiting != ticket);
     }
@@ -62,7 +63,7 @@ mod tests {
         let (mut waiters, mut others) = (Waiters::default(), Waiters::default());
         let tickets = woken.each_ref().map(|woken| waiters.join(&Arc::clone(woken).into()));
         let other = others.join(&Arc::clone(&woken[2]).into());
-        // A ticket of another list is nobody's here.
+        // A ticket of another list removes nothing here.
         waiters.leave(other);
         waiters.leave(tickets[1]);
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Questions to port mappers, over one UDP socket for each family.
+//! A client that queries port mappers, over one UDP socket for each address family.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,16 +15,16 @@ use crate::driver::device::random_seed;
 use crate::driver::tape::Tape;
 use crate::portmap::{Ask, AskError, Client, ClientSettings, Resolution, Resolved, Transaction};
 
-/// Questions that wait for the client's task.
+/// Maximum number of queries that wait for the client's task.
 const WAITING: usize = 64;
 
-/// Why there is no answer.
+/// Why a query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum PmError {
-    /// The question is refused.
+    /// The client rejected the query.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// The client's socket failed, and it ended.
+    /// The client's socket failed, so the client has ended.
     #[error("the client of the port mapper has ended")]
     Ended,
 }
@@ -34,8 +34,8 @@ enum Command {
     Reset(Ask, SocketAddr, oneshot::Sender<Resolution>),
 }
 
-/// A client; clones ask through the same sockets and keep answers together. It ends with the last
-/// of them.
+/// A PM Client. Clones share its sockets and its cache of answers. The client ends when the last
+/// clone is dropped.
 #[derive(Debug, Clone)]
 pub struct PmClient {
     commands: mpsc::Sender<Command>,
@@ -52,20 +52,20 @@ impl Drop for Ending {
 }
 
 impl PmClient {
-    /// A client on ports that the host picks, at any address. A family that the host does not have
-    /// is done without.
+    /// A client at the unspecified addresses, with ports that the operating system picks. An
+    /// address family that the host does not support is left out.
     ///
     /// # Errors
-    /// No socket can be bound.
+    /// No socket can be bound for either address family.
     pub fn bind(settings: ClientSettings, tape: Option<&Tape>) -> io::Result<Self> {
         let any = |ip| SocketAddr::new(ip, 0);
         Self::bind_to(&[any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))], settings, tape)
     }
 
-    /// A client at these addresses: one of each family is used.
+    /// A client at these addresses: the last one of each address family that can be bound.
     ///
     /// # Errors
-    /// None of them can be bound.
+    /// None of the addresses can be bound.
     pub fn bind_to(addresses: &[SocketAddr], settings: ClientSettings, tape: Option<&Tape>) -> io::Result<Self> {
         let clock = Clock::start();
         let (mut sockets, mut failed) = ([None, None], None);
@@ -86,19 +86,19 @@ impl PmClient {
         Ok(PmClient { commands, _task: std::sync::Arc::new(Ending(task)) })
     }
 
-    /// Asks, or takes the answer that is kept. It takes as long as the settings let a port mapper
-    /// be silent, at most.
+    /// Queries a port mapper, or returns a cached answer. If the port mapper does not answer, this
+    /// takes as long as the settings' repetitions allow.
     ///
     /// # Errors
-    /// The question is refused, or the client has ended.
+    /// The client rejected the query, or the client has ended.
     pub async fn resolve(&self, ask: Ask) -> Result<Resolved, PmError> {
         let (result, answer) = oneshot::channel();
         self.commands.send(Command::Ask(ask, result)).await.map_err(|_| PmError::Ended)?;
         Ok(answer.await.map_err(|_| PmError::Ended)??)
     }
 
-    /// The connection to `address`, which `ask` was resolved to, was reset: where to connect to
-    /// instead.
+    /// Reports that the connection to `address`, the answer to `ask`, was reset. Returns where to
+    /// connect instead.
     ///
     /// # Errors
     /// The client has ended.
@@ -179,7 +179,7 @@ impl Task {
                 Ok(transaction) => {
                     self.waiting.insert(transaction, result);
                 }
-                // Nobody may be waiting any more.
+                // The caller may have dropped its future.
                 Err(error) => {
                     let _ = result.send(Err(error));
                 }
@@ -208,7 +208,7 @@ impl Task {
                 let _ = result.send(Ok(resolved));
             }
         }
-        // The requester may have gone away; its request ends, too.
+        // Cancels the queries whose callers have dropped their futures.
         let gone: Vec<Transaction> =
             self.waiting.iter().filter(|(_, result)| result.is_closed()).map(|(transaction, _)| *transaction).collect();
         for transaction in gone {

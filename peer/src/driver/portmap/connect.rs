@@ -1,4 +1,5 @@
-//! From a service's name in TCP's port space to a connection: with SDP, or without (section 7).
+//! Resolves a service's TCP address with a port mapper and connects: with SDP, or by plain TCP
+//! (section 7).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,35 +9,35 @@ use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 use super::client::{PmClient, PmError};
 use crate::portmap::{Ask, Resolution};
 
-/// A connection, and what was agreed about it.
+/// A connection, and the result of its query.
 #[derive(Debug)]
 pub struct Mapped {
-    /// The connection; nothing was sent on it.
+    /// The connection. Nothing was sent on it yet.
     pub stream: TcpStream,
-    /// `Sdp`: a Hello comes first. `Conventional`: plain TCP.
+    /// `Sdp`: this side has to send an SDP Hello first. `Conventional`: plain TCP.
     pub resolution: Resolution,
 }
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The question.
+    /// The query failed.
     #[error(transparent)]
     Pm(#[from] PmError),
-    /// TCP.
+    /// TCP could not connect.
     #[error("{address}: {error}")]
     Tcp {
-        /// Where to.
+        /// The address that TCP connected to.
         address: SocketAddr,
-        /// Its message.
+        /// The error of TCP.
         error: io::Error,
     },
 }
 
-/// The address that this host reaches `target` from.
+/// The local address from which this host reaches `target`.
 ///
 /// # Errors
-/// It does not reach it.
+/// The host has no route to `target`, or no socket can be opened.
 pub async fn source_for(target: SocketAddr) -> io::Result<IpAddr> {
     let any: SocketAddr = if target.is_ipv4() { ([0; 4], 0).into() } else { ([0; 16], 0).into() };
     let socket = UdpSocket::bind(any).await?;
@@ -44,10 +45,11 @@ pub async fn source_for(target: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// A TCP socket at `from`; port 0 picks a free one, which is then known before it is used.
+/// A TCP socket bound to `from`, and its address. Port 0 picks a free port, so the port is known
+/// before the socket connects.
 ///
 /// # Errors
-/// It cannot be bound.
+/// The address cannot be bound.
 pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
     let socket = if from.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -56,11 +58,12 @@ pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
     Ok((socket, local))
 }
 
-/// Asks the port mapper at `mapper` for `service`, and connects to the SDP Address from the port
-/// that it announced. Denied, without an answer, or reset there: connects to `service` itself.
+/// Queries the port mapper at `mapper` for `service`, and connects to the SDP Address in the
+/// answer, from the port that the query announced. Connects to `service` itself if the port mapper
+/// denies or does not answer, or if the connection to the SDP Address is reset.
 ///
 /// # Errors
-/// See [`ConnectError`]; at the SDP Address all but a reset are errors of the connection.
+/// See [`ConnectError`]. At the SDP Address, any TCP error other than a reset is returned.
 pub async fn connect(client: &PmClient, mapper: SocketAddr, service: SocketAddr) -> Result<Mapped, ConnectError> {
     let tcp = |error| ConnectError::Tcp { address: service, error };
     let source = SocketAddr::new(source_for(service).await.map_err(tcp)?, 0);
@@ -70,8 +73,9 @@ pub async fn connect(client: &PmClient, mapper: SocketAddr, service: SocketAddr)
     follow(client, ask, resolution, socket).await
 }
 
-/// Connects `socket` to what came of `ask`. A reset at the SDP Address is as good as a PMDeny:
-/// another socket connects to the Conventional Address, and the answer is not kept any longer.
+/// Connects `socket` to the address that `ask` was resolved to. A reset at the SDP Address counts
+/// as a PMDeny: another socket connects to the Conventional Address, and the answer leaves the
+/// cache.
 ///
 /// # Errors
 /// See [`ConnectError`].

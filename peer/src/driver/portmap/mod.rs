@@ -1,11 +1,12 @@
 //! The SDP port mapper over UDP, in real time.
 //!
-//! - [`PmClient`]: questions to any port mapper, each a future;
-//! - [`connect`](fn@connect), [`follow`]: asks, and connects to what came of it: SDP's address, or plain TCP;
-//! - [`PmServer`]: answers on one or more addresses.
+//! - [`PmClient`]: queries any port mapper, with one future for each query;
+//! - [`connect`](fn@connect), [`follow`]: query, then connect to the answer, with SDP or by plain
+//!   TCP;
+//! - [`PmServer`]: a port mapper that answers on one or more addresses.
 //!
-//! A server that is bound to the unspecified address lets the host choose where its answers come
-//! from; where a host has several addresses, bind each of them.
+//! If a server is bound to the unspecified address, the operating system picks the source address
+//! of its answers. On a host with several addresses, bind each of them.
 
 mod client;
 mod connect;

@@ -13,10 +13,10 @@ use crate::driver::clock::Clock;
 use crate::driver::tape::Tape;
 use crate::portmap::{Datagram, Server, ServerEvent, ServerSettings, Table};
 
-/// Events that wait for their reader; more are dropped.
+/// Maximum number of events that wait for [`PmServer::next_event`]. Further events are dropped.
 const EVENTS: usize = 4096;
 
-/// A server; it answers until it is dropped.
+/// A PM Server, which answers until it is dropped.
 #[derive(Debug)]
 pub struct PmServer {
     shared: Arc<Shared>,
@@ -30,15 +30,15 @@ struct Shared {
     clock: Clock,
     machine: Mutex<Server>,
     events: mpsc::Sender<ServerEvent>,
-    /// The deadline may have changed.
+    /// Notified when the server's deadline may have changed.
     changed: Notify,
 }
 
 impl PmServer {
-    /// Answers at each of `addresses`; port 0 picks a free one.
+    /// Answers on each of `addresses`. Port 0 picks a free port.
     ///
     /// # Errors
-    /// One of them cannot be bound.
+    /// One of the addresses cannot be bound.
     pub fn bind(
         addresses: &[SocketAddr],
         settings: ServerSettings,
@@ -62,23 +62,23 @@ impl PmServer {
         Ok(PmServer { shared, addresses, events, _tasks: tasks })
     }
 
-    /// Where it answers.
+    /// The addresses that the server is bound to.
     #[must_use]
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What happened next.
+    /// Waits for the next event.
     pub async fn next_event(&mut self) -> Option<ServerEvent> {
         self.events.recv().await
     }
 
-    /// Looks at its mappings, or changes them.
+    /// Reads or changes the server's mappings.
     pub fn table<R>(&self, with: impl FnOnce(&mut Table) -> R) -> R {
         with(self.shared.lock().table())
     }
 
-    /// A connection arrived at an SDP Address; see [`Server::handle_connection`].
+    /// Reports a TCP connection at an SDP Address. See [`Server::handle_connection`].
     #[must_use]
     pub fn connected(&self, connecting: SocketAddr, address: SocketAddr) -> Option<SocketAddr> {
         let mut machine = self.shared.lock();
@@ -90,14 +90,14 @@ impl PmServer {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Server> {
-        // A holder that panicked left complete entries.
+        // If a holder of the lock panicked, the server's state is still consistent.
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands on what happened.
+    /// Passes the server's events to the reader.
     fn flush(&self, machine: &mut Server) {
         while let Some(event) = machine.poll_event() {
-            // A reader that does not keep up misses some; the answers do not wait for it.
+            // A slow reader loses events. The server's answers do not wait for it.
             let _ = self.events.try_send(event);
         }
         self.changed.notify_one();

@@ -1,4 +1,4 @@
-//! A UDP socket of a port mapper, and its record.
+//! A UDP socket of a port mapper or of its client, which records its datagrams on a tape.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,10 +12,11 @@ use crate::driver::clock::Clock;
 use crate::driver::tape::{Direction, Tape, What};
 use crate::portmap::Datagram;
 
-/// Longer than any message; a longer datagram is not a message.
+/// A buffer size in bytes, longer than any message. A datagram of this size is therefore no
+/// message.
 pub(super) const LONGEST: usize = 2048;
 
-/// The owner of a socket.
+/// The side that owns a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Client,
@@ -38,11 +39,11 @@ impl Socket {
         Ok(Socket { role, udp, local, clock, tape })
     }
 
-    /// A second socket with the same port, which is connected to `peer`: the kernel reports to it
-    /// that nobody has the port there (ICMP). Datagrams from there come to it, too.
+    /// A second socket on the same local port, connected to `peer`. The kernel reports to this
+    /// socket that the peer's port is closed (ICMP). Datagrams from `peer` also arrive on it.
     pub(super) fn connected(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
-        // Only from here on: a port that was picked as one to be shared could be that of another
-        // client of this user.
+        // Set only after the first socket has its port. Otherwise the kernel could have picked a
+        // port that another process of the same user shares.
         SockRef::from(&self.udp).set_reuse_port(true)?;
         let socket = unbound(self.local)?;
         socket.set_reuse_port(true)?;
@@ -55,8 +56,8 @@ impl Socket {
         self.local
     }
 
-    /// The next datagram. Errors of single datagrams, such as those that an ICMP message brings,
-    /// are passed over.
+    /// Waits for the next datagram. Errors that concern one datagram, such as a received ICMP
+    /// message, are ignored.
     pub(super) async fn receive(&self, buffer: &mut [u8; LONGEST]) -> io::Result<(usize, SocketAddr)> {
         loop {
             match self.udp.recv_from(buffer).await {
@@ -71,12 +72,12 @@ impl Socket {
         }
     }
 
-    /// A datagram arrived, here or at a socket that is connected.
+    /// Records a datagram that arrived on this socket or on a connected one.
     pub(super) fn received(&self, from: SocketAddr, octets: &[u8]) {
         self.record(Direction::FromTarget, from, octets);
     }
 
-    /// Sends; a datagram that cannot be sent is as one that was lost.
+    /// Sends a datagram. A datagram that cannot be sent counts as lost.
     pub(super) async fn send(&self, datagram: &Datagram) {
         let sent = if datagram.aside {
             match udp_at(SocketAddr::new(self.local.ip(), 0)) {
@@ -92,8 +93,8 @@ impl Socket {
         }
     }
 
-    /// Whatever port the port mapper was given, its record names that of the specification, by
-    /// which readers know it.
+    /// Records a datagram. The port mapper gets the port number of the specification, whatever its
+    /// real port, because readers recognise it by that number.
     fn record(&self, direction: Direction, peer: SocketAddr, octets: &[u8]) {
         if let Some(tape) = &self.tape {
             let (mut tester, mut target) = (self.local, peer);
@@ -113,7 +114,8 @@ fn udp_at(address: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// IPv6 alone at an IPv6 address, so that one of each family can have the same port.
+/// A socket that is not bound. An IPv6 socket accepts only IPv6, so that both families can use the
+/// same port.
 fn unbound(address: SocketAddr) -> io::Result<socket2::Socket> {
     let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {

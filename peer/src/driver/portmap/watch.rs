@@ -1,7 +1,8 @@
-//! Port mappers that owe an answer, each with a socket that is connected to it, so that ICMP's "port unreachable" ends the wait at once.
+//! Watches the port mappers that have not answered yet. Each has a socket that is connected to it,
+//! so an ICMP "port unreachable" message ends the wait at once.
 //!
-//! The questions themselves go out from the client's one socket, which a reply may come to from
-//! anywhere.
+//! The queries themselves are sent from the client's unconnected socket. That socket receives
+//! replies from any address.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,19 +14,19 @@ use tokio::task::AbortHandle;
 
 use super::socket::{LONGEST, Socket};
 
-/// Events that wait for the client's task.
+/// Maximum number of events that wait for the client's task.
 const WAITING: usize = 64;
 
 /// What a connected socket received.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A datagram, and from where.
+    /// A datagram, and its sender.
     Datagram(SocketAddr, Vec<u8>),
-    /// Nobody has the port there.
+    /// The port mapper's port is closed.
     Absent(SocketAddr),
 }
 
-/// All of them.
+/// The watched port mappers, each with its task.
 #[derive(Debug)]
 pub(super) struct Watches {
     tasks: HashMap<SocketAddr, AbortHandle>,
@@ -39,8 +40,8 @@ impl Watches {
         Watches { tasks: HashMap::new(), sender, receiver }
     }
 
-    /// Watches the port mapper that `socket` is about to use. Where that is not possible, a timeout
-    /// replaces it.
+    /// Watches a port mapper, from now until [`keep`](Self::keep) drops it. If no socket can be
+    /// opened, only the client's time-out ends the wait.
     pub(super) fn begin(&mut self, socket: &Socket, mapper: SocketAddr) {
         if self.tasks.contains_key(&mapper) {
             return;
@@ -54,7 +55,7 @@ impl Watches {
         }
     }
 
-    /// Keeps those that are still in use.
+    /// Stops watching all port mappers that are no longer used.
     pub(super) fn keep(&mut self, is_used: impl Fn(SocketAddr) -> bool) {
         self.tasks.retain(|mapper, task| {
             let keep = is_used(*mapper);
@@ -65,7 +66,7 @@ impl Watches {
         });
     }
 
-    /// The next event.
+    /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Option<Event> {
         self.receiver.recv().await
     }

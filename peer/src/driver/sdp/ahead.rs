@@ -1,27 +1,29 @@
-//! How large the receives are that are posted ahead.
+//! Chooses the size of the receives that are posted ahead.
 //!
-//! A large one is worth an advertisement, or takes what a SrcAvail has in one Read. Where each
-//! message has a few octets, it is neither: advertised again and again, it costs a SinkAvail and a
-//! RdmaWrCompl for each of them, where a Data message alone would do.
+//! A large receive is worth an advertisement, or takes all data of a SrcAvail in one Read. If each
+//! message has only a few bytes, small receives are better. A large one would be advertised again
+//! and again: each message would cost a SinkAvail and an RdmaWrCompl, although a Data message would
+//! do.
 
-/// Receives in a row that got few octets, after which the next ones are small.
+/// After this number of consecutive receives that got few bytes, the next receives are small.
 const FEW: u8 = 4;
 
-/// What has been seen of the peer's messages.
+/// What the recent receives show about the peer's messages.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    /// Receives in a row, up to the last one, that got few octets.
+    /// Number of consecutive receives that got few bytes, including the last one. At most [`FEW`].
     few: u8,
 }
 
 impl Ahead {
-    /// A receive of `len` octets has ended with `octets`. Those up to `least` are not advertised.
+    /// Notes that a receive of `len` bytes has ended with `octets` bytes. Receives of up to `least`
+    /// bytes are not advertised.
     pub(super) fn ended(&mut self, len: usize, octets: usize, least: usize) {
         let got_few = octets < len.min(least);
         self.few = if got_few { FEW.min(self.few + 1) } else { 0 };
     }
 
-    /// Octets of the next one, where large ones have `large`.
+    /// Size in bytes of the next receive. `large` is the size of a large receive.
     pub(super) fn len(&self, large: usize, least: usize) -> usize {
         if self.few == FEW { large.min(least) } else { large }.max(1)
     }
@@ -43,7 +45,7 @@ mod tests {
         assert_eq!([1, 16383, 16384, 1, 2, 3].map(&mut next), [large; 6], "the third was not small");
         assert_eq!([4, 5, 16383].map(&mut next), [large, least, least]);
         assert_eq!([16384, 1, 65536].map(&mut next), [least, large, large], "a small one is filled: more waits");
-        // Receives that are never advertised stay as they are.
+        // Receives that are too small to be advertised keep their size.
         assert_eq!(
             [0; 9].map(|octets| {
                 ahead.ended(100, octets, least);

@@ -1,5 +1,5 @@
-//! What a socket has beside reading and writing: peeking, complete receives, Out-Of-Band data, its
-//! buffers' sizes, its halves, its statistics.
+//! The calls of a socket other than reading and writing: peeking, complete receives, Out-Of-Band
+//! data, buffer sizes, half-close, statistics.
 
 use core::future::poll_fn;
 use core::task::{Context, Poll};
@@ -9,22 +9,22 @@ use super::SdpStream;
 use super::statistics::Statistics;
 use crate::sdp::Half;
 
-/// Reading beside the stream. As with tokio's sockets, of the tasks that wait to read (or peek)
-/// only the one that polled last is woken, and of those that wait to write, too.
+/// Peeking. As with tokio's sockets, only the last task that polled to read (or peek) is woken, and
+/// only the last task that polled to write.
 impl SdpStream {
-    /// Copies what has arrived, as far as it fits, and leaves it to be read; waits when nothing is
-    /// there. 0 octets: the end of the stream, or `to` is empty.
+    /// Copies data that has arrived, as much as fits, and leaves it in the stream. Waits if there
+    /// is none. Returns 0 at the end of the stream, or if `to` is empty.
     ///
     /// # Errors
-    /// As reading.
+    /// The same errors as reading.
     pub async fn peek(&self, to: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| self.poll_peek(cx, to)).await
     }
 
-    /// [`peek`](Self::peek), to be polled.
+    /// The poll function of [`peek`](Self::peek).
     ///
     /// # Errors
-    /// As reading.
+    /// The same errors as reading.
     pub fn poll_peek(&self, cx: &mut Context<'_>, to: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut engine = self.lock();
         let Some(read) = engine.read(to, true) else {
@@ -35,31 +35,31 @@ impl SdpStream {
     }
 }
 
-/// A receive that waits for all of its bytes (MSG_WAITALL; section 9.3). No part of it is ever
-/// advertised: the data arrives in receives that are posted ahead, each of which may end with fewer
+/// A receive that waits for all of its bytes (MSG_WAITALL; section 9.3). Its memory is never
+/// advertised. The data arrives in receives that are posted ahead, each of which may end with fewer
 /// bytes.
 impl SdpStream {
     /// Fills `to`, and returns the number of bytes. The number is smaller if the stream ends or
-    /// breaks first, or at an Out-Of-Band byte: the next call continues after it. If the future is
-    /// dropped before its end, its data is lost.
+    /// breaks, or if an Out-Of-Band byte follows. The next call then continues after that byte. If
+    /// the future is dropped early, the bytes it has read are lost.
     ///
     /// # Errors
-    /// As reading, where there is no octet in front of the error.
+    /// The same errors as reading, if the error comes before any byte.
     pub async fn receive_all(&self, to: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         poll_fn(|cx| self.poll_receive_all(cx, to, &mut filled)).await
     }
 
-    /// [`receive_all`](Self::receive_all), to be polled; `filled` is how many octets `to` has
-    /// by then, 0 at first.
+    /// The poll function of [`receive_all`](Self::receive_all). `filled` is the number of bytes in
+    /// `to` so far. Start with 0.
     ///
     /// # Errors
-    /// As reading, where there is no octet in front of the error.
+    /// The same errors as reading, if the error comes before any byte.
     pub fn poll_receive_all(&self, cx: &mut Context<'_>, to: &mut [u8], filled: &mut usize) -> Poll<io::Result<usize>> {
         let mut engine = self.lock();
         while let Some(rest) = to.get_mut(*filled..).filter(|rest| !rest.is_empty()) {
-            // A read ends in front of such an octet; it does not begin there but for this receive's
-            // own beginning.
+            // A read stops before an Out-Of-Band byte. Only the first read of this call may begin
+            // at one.
             if *filled > 0 && engine.arrived.at_mark() {
                 break;
             }
@@ -74,7 +74,7 @@ impl SdpStream {
                     self.go(&mut engine);
                 }
                 Some(Err(error)) if *filled == 0 => return Poll::Ready(Err(error.into())),
-                // The next one is reported.
+                // The next call returns the error.
                 Some(Err(_)) => break,
             }
         }
@@ -82,14 +82,15 @@ impl SdpStream {
     }
 }
 
-/// Out-Of-Band data (section 9.5.3), as sockets have it. A read ends in front of an Out-Of-Band
-/// octet, or of the place where it was; the next one continues after it.
+/// Out-Of-Band data (section 9.5.3), as TCP sockets have it. A read stops before an Out-Of-Band
+/// byte, or before the position from which one was removed. The next read continues after that
+/// position.
 impl SdpStream {
-    /// Writes all octets; the last one is Out-Of-Band data (MSG_OOB). When it is dropped before its
-    /// end some may be written, without the Out-Of-Band octet.
+    /// Writes all bytes. The last byte is Out-Of-Band data (MSG_OOB). If the future is dropped
+    /// early, some bytes may be written, without the Out-Of-Band byte.
     ///
     /// # Errors
-    /// As writing.
+    /// The same errors as writing.
     pub async fn send_urgent(&self, mut octets: &[u8]) -> io::Result<()> {
         while !octets.is_empty() {
             let written = poll_fn(|cx| self.poll_send_urgent(cx, octets)).await?;
@@ -98,22 +99,22 @@ impl SdpStream {
         Ok(())
     }
 
-    /// Takes as many octets as there is room for; when it takes all, the last one is Out-Of-Band
-    /// data.
+    /// Accepts as many bytes as the send buffer has room for. If it accepts all, the last byte is
+    /// Out-Of-Band data.
     ///
     /// # Errors
-    /// As writing.
+    /// The same errors as writing.
     pub fn poll_send_urgent(&self, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_send(cx, &[IoSlice::new(octets)], true)
     }
 
-    /// Waits until Out-Of-Band data is announced, or here and not read. `false`: the connection is
-    /// over, and there is none.
+    /// Waits until Out-Of-Band data is announced, or has arrived and is not read. Returns `false`
+    /// if there is none and the stream has ended.
     pub async fn urgent(&self) -> bool {
         poll_fn(|cx| self.poll_urgent(cx)).await
     }
 
-    /// [`urgent`](Self::urgent), to be polled.
+    /// The poll function of [`urgent`](Self::urgent).
     pub fn poll_urgent(&self, cx: &mut Context<'_>) -> Poll<bool> {
         let mut engine = self.lock();
         if engine.arrived.has_urgent() {
@@ -126,27 +127,27 @@ impl SdpStream {
         Poll::Pending
     }
 
-    /// Takes the newest Out-Of-Band octet (a receive with MSG_OOB); one that a newer one followed
+    /// Takes the newest Out-Of-Band byte (a receive with MSG_OOB). An older one that was not taken
     /// is lost.
     ///
     /// # Errors
-    /// `WouldBlock`: it is announced, and has not arrived. `InvalidInput`: there is none, or it
-    /// stays in the stream.
+    /// `WouldBlock`: the byte is announced and has not arrived. `InvalidInput`: there is none, or
+    /// Out-Of-Band bytes stay in the stream.
     pub fn receive_urgent(&self) -> io::Result<u8> {
         Ok(self.lock().take_urgent()?)
     }
 
-    /// The next read begins at the place of an Out-Of-Band octet (sockatmark).
+    /// Returns whether the next read begins at the position of an Out-Of-Band byte (sockatmark).
     #[must_use]
     pub fn at_mark(&self) -> bool {
         self.lock().arrived.at_mark()
     }
 
-    /// Reads as any read does, but an Out-Of-Band octet that is in the stream comes alone, with
-    /// `true`. 0 octets: the end of the stream, or `to` is empty.
+    /// Reads like any read, but returns an Out-Of-Band byte in the stream alone, with `true`.
+    /// Returns 0 bytes at the end of the stream, or if `to` is empty.
     ///
     /// # Errors
-    /// As reading.
+    /// The same errors as reading.
     pub async fn read_marked(&self, to: &mut [u8]) -> io::Result<(usize, bool)> {
         poll_fn(|cx| {
             let mut engine = self.lock();
@@ -163,33 +164,33 @@ impl SdpStream {
         .await
     }
 
-    /// Out-Of-Band octets that arrive from now on stay in the stream (SO_OOBINLINE). Not so at
-    /// first.
+    /// Sets whether Out-Of-Band bytes that arrive from now on stay in the stream (SO_OOBINLINE).
+    /// The initial value is [`oob_inline`](super::SdpSettings::oob_inline).
     pub fn set_oob_inline(&self, inline: bool) {
         self.lock().arrived.inline = inline;
     }
 
-    /// Do Out-Of-Band octets stay in the stream?
+    /// Returns whether Out-Of-Band bytes stay in the stream.
     #[must_use]
     pub fn oob_inline(&self) -> bool {
         self.lock().arrived.inline
     }
 }
 
-/// Buffers, halves and figures.
+/// Buffer sizes, half-close and statistics.
 impl SdpStream {
-    /// Octets that may be written and not be out yet (SO_SNDBUF), at least 1.
+    /// Maximum number of bytes that are written and not sent yet (SO_SNDBUF), at least 1.
     #[must_use]
     pub fn send_buffer(&self) -> usize {
         self.lock().settings.send_buffer
     }
 
-    /// Sets [`send_buffer`](Self::send_buffer). What is written already stays.
+    /// Sets [`send_buffer`](Self::send_buffer). Data that is already written stays.
     pub fn set_send_buffer(&self, octets: usize) {
         self.lock().set_send_buffer(octets);
     }
 
-    /// Octets of the receives that are posted ahead (SO_RCVBUF): a multiple of
+    /// Total size in bytes of the receives that are posted ahead (SO_RCVBUF): a multiple of
     /// [`receive`](super::SdpSettings::receive).
     #[must_use]
     pub fn receive_buffer(&self) -> usize {
@@ -197,17 +198,18 @@ impl SdpStream {
         engine.settings.receives.saturating_mul(engine.settings.receive)
     }
 
-    /// Sets [`receive_buffer`](Self::receive_buffer), to the next multiple, one receive at least
-    /// and 4096 at most. A smaller one counts when receives that are posted have ended.
+    /// Sets [`receive_buffer`](Self::receive_buffer), rounded up to a multiple of
+    /// [`receive`](super::SdpSettings::receive), from 1 to 4096 receives. A smaller value takes
+    /// effect as posted receives end.
     pub fn set_receive_buffer(&self, octets: usize) {
         let mut engine = self.lock();
         engine.set_receive_buffer(octets);
         self.go(&mut engine);
     }
 
-    /// Ends one half. `Out`: written data is still sent, then a DisConn; writing fails with
-    /// `BrokenPipe`. `In`: reads return 0 bytes, and arriving data is dropped; the peer does not
-    /// notice it.
+    /// Ends one half of the connection. `Out`: written data is still sent, followed by a DisConn.
+    /// Further writes fail with `BrokenPipe`. `In`: reads return 0 bytes, and arriving data is
+    /// dropped. The peer is not informed.
     pub fn shut_down(&self, half: Half) {
         let mut engine = self.lock();
         match half {
@@ -217,7 +219,7 @@ impl SdpStream {
         self.go(&mut engine);
     }
 
-    /// Its state, and its counters.
+    /// The connection's state and counters.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.lock().statistics()

@@ -1,8 +1,8 @@
-//! Octets of the RNIC's memory that a connection uses: a buffer, and the region over all of it,
-//! zero-based, as long as one is needed.
+//! Memory of the RNIC that a connection uses: a buffer, and a zero-based region over all of it
+//! while one is needed.
 //!
-//! A region that the peer may reach is registered when it is advertised and deregistered when its
-//! time is over; the octets stay. Its key is nobody's to guess.
+//! A region that the peer may access is registered when it is advertised, and deregistered when the
+//! peer's access ends. The buffer stays. The STag's key is random, so a peer cannot guess it.
 
 use super::SdpError;
 use crate::driver::Device;
@@ -10,14 +10,15 @@ use crate::driver::device::random_seed;
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{Rnic, Sge};
 
-/// The peer may read, as the SrcAvail permits.
+/// Rights for memory that the peer may read after a SrcAvail.
 pub(super) const SOURCE: Access =
     Access { local_read: true, local_write: false, remote_read: true, remote_write: false, bind: false };
-/// The peer may write, as the SinkAvail permits; or it answers a Read of this side.
+/// Rights for memory that the peer may write after a SinkAvail, or in answer to a Read of this
+/// side.
 pub(super) const SINK: Access =
     Access { local_read: false, local_write: true, remote_read: false, remote_write: true, bind: false };
 
-/// Some octets of the RNIC's memory.
+/// A buffer of the RNIC, with the STag of its region if it is registered.
 #[derive(Debug)]
 pub(super) struct Area {
     buffer: Buffer,
@@ -25,12 +26,13 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// `len` octets, at least one; nobody can reach them through the RNIC.
+    /// An area of `len` bytes, at least one byte. It is not registered.
     pub(super) fn new(rnic: &mut Rnic, len: usize) -> Result<Self, SdpError> {
         Ok(Area { buffer: rnic.allocate_buffer(len.max(1))?, stag: None })
     }
 
-    /// Registers it with these rights, unless it is: with the same then.
+    /// Registers the area with `access`, unless it is already registered. The existing rights must
+    /// then be the same.
     pub(super) fn have_registered(&mut self, device: &Device, pd: PdId, access: Access) -> Result<(), SdpError> {
         if self.stag.is_none() {
             device.verbs(|rnic| self.register(rnic, pd, access))?;
@@ -38,7 +40,7 @@ impl Area {
         Ok(())
     }
 
-    /// Registers it; gives the STag. What was registered before means nothing any more.
+    /// Registers the area and returns the STag. An earlier STag of the area becomes invalid.
     pub(super) fn register(&mut self, rnic: &mut Rnic, pd: PdId, access: Access) -> Result<u32, SdpError> {
         self.withdraw(rnic);
         let stag = self.expose(rnic, pd, (0, self.buffer.len()), access)?;
@@ -46,8 +48,8 @@ impl Area {
         Ok(stag.to_bits())
     }
 
-    /// Registers `len` octets from `from` on by themselves. The STag has to be given up before the
-    /// memory is.
+    /// Registers only `len` bytes from offset `from` on. The caller has to deallocate the STag
+    /// before it frees the area.
     pub(super) fn expose(
         &self,
         rnic: &mut Rnic,
@@ -61,10 +63,10 @@ impl Area {
         Ok(rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access })?.stag)
     }
 
-    /// Nobody reaches it through the RNIC any more.
+    /// Ends all access through the RNIC.
     pub(super) fn withdraw(&mut self, rnic: &mut Rnic) {
         if let Some(stag) = self.stag.take() {
-            // A region that the peer invalidated is still there to be given up.
+            // A region that the peer invalidated still has to be deallocated.
             let _ = rnic.deallocate_stag(stag.index);
         }
     }
@@ -77,24 +79,24 @@ impl Area {
         self.buffer.len()
     }
 
-    /// `len` octets from `at` on, for a work request; `None` where it is not registered.
+    /// `len` bytes from offset `at` on, for a Work Request. `None` if the area is not registered.
     pub(super) fn part(&self, at: u64, len: u32) -> Option<Sge> {
         Some(Sge { stag: self.stag()?, tagged_offset: at, length: len })
     }
 
-    /// Copies octets in, from `at` on.
+    /// Copies `octets` into the area, from offset `at` on.
     pub(super) fn put(&self, rnic: &mut Rnic, at: usize, octets: &[u8]) {
         if let Some(to) = rnic.buffer_mut(self.buffer).ok().and_then(|all| all.get_mut(at..at + octets.len())) {
             to.copy_from_slice(octets);
         }
     }
 
-    /// Octets from `from` to `to`; none if it has fewer.
+    /// The bytes `from..to`. Empty if the area has fewer bytes.
     pub(super) fn octets<'a>(&self, rnic: &'a Rnic, from: usize, to: usize) -> &'a [u8] {
         rnic.buffer(self.buffer).ok().and_then(|all| all.get(from..to)).unwrap_or_default()
     }
 
-    /// Copies `len` octets from `from` on to `at` of another one.
+    /// Copies `len` bytes from offset `from` on to offset `at` of another area.
     pub(super) fn copy(&self, rnic: &mut Rnic, from: usize, len: usize, other: &Area, at: usize) {
         let octets = self.octets(rnic, from, from + len).to_vec();
         if let Some(to) = rnic.buffer_mut(other.buffer).ok().and_then(|all| all.get_mut(at..at + octets.len())) {
@@ -102,7 +104,7 @@ impl Area {
         }
     }
 
-    /// Gives the memory back.
+    /// Deregisters the area and frees its buffer.
     pub(super) fn free(mut self, rnic: &mut Rnic) {
         self.withdraw(rnic);
         let _ = rnic.free_buffer(self.buffer);

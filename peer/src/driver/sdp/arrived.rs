@@ -1,9 +1,9 @@
-//! What has arrived for the reader: the octets of receives that ended, and the places of
-//! Out-Of-Band octets among them.
+//! Data that has arrived for the reader: the bytes of receives that ended, and the positions of
+//! Out-Of-Band bytes among them.
 //!
-//! An Out-Of-Band octet is taken out of the stream when it arrives, and can be had by itself; with
-//! `inline` it stays where it is. In both cases its place is a mark: a read ends there, and only
-//! one that begins there goes on.
+//! An Out-Of-Band byte is removed from the stream when it arrives, and can be read separately. With
+//! `inline` it stays in the stream. In both cases its position is a mark: a read stops at a mark,
+//! and only a read that begins there continues past it.
 
 use std::collections::VecDeque;
 
@@ -12,54 +12,55 @@ use super::posted::Part;
 use super::spare::Spare;
 use crate::driver::Device;
 
-/// The octets that wait for the reader.
+/// The bytes that wait for the reader.
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     ready: VecDeque<Part>,
-    /// Octets that were read, and those that arrived, since the start.
+    /// Number of bytes that were read so far. `end` is the number that arrived so far.
     read: u64,
     end: u64,
-    /// Places that a read stops at, counted as `read` is. Each counts as a receive, so that there
-    /// are not many.
+    /// Positions where a read stops, counted from the start of the stream like `read`. Each mark
+    /// counts as a receive, which limits their number.
     marks: VecDeque<u64>,
-    /// Out-Of-Band octets stay in the stream (SO_OOBINLINE).
+    /// Out-Of-Band bytes stay in the stream (SO_OOBINLINE).
     pub(super) inline: bool,
-    /// The newest Out-Of-Band octet that was taken out of the stream.
+    /// The newest Out-Of-Band byte that was removed from the stream and not taken.
     urgent: Option<u8>,
-    /// Those that were announced and have not arrived.
+    /// Number of Out-Of-Band bytes that were announced and have not arrived.
     announced: u64,
 }
 
 impl Arrived {
-    /// Nothing has arrived.
+    /// The state at the start of the stream.
     pub(super) fn new(inline: bool) -> Self {
         Arrived { inline, ..Arrived::default() }
     }
 
-    /// As many receives of `size` octets as what is not read takes up: octets fill them, and an
-    /// Out-Of-Band octet ends one. The place where the next read begins takes up none: it is passed
-    /// when more arrives.
+    /// Number of receives of `size` bytes that the unread data occupies. Each mark also counts as
+    /// one, because an Out-Of-Band byte ends a receive. A mark at the position of the next read
+    /// does not count: it is passed when more data arrives.
     pub(super) fn receives(&self, size: usize) -> usize {
         let full = self.octets() / size.max(1) as u64;
         let marks = self.marks.iter().filter(|mark| **mark > self.read).count();
         usize::try_from(full).unwrap_or(usize::MAX).saturating_add(marks)
     }
 
-    /// Octets that are not read.
+    /// Number of bytes that have arrived and were not read.
     pub(super) fn octets(&self) -> u64 {
         self.end - self.read
     }
 
-    /// Out-Of-Band data is on its way.
+    /// Notes that the peer has announced an Out-Of-Band byte.
     pub(super) fn announce(&mut self) {
         self.announced = self.announced.saturating_add(1);
     }
 
-    /// Octets of a receive that ended; `urgent`: the last one is Out-Of-Band data. Memory of which
-    /// nothing is left to be read goes to `spare`. Gives how many octets were copied.
+    /// Adds the bytes of a receive that ended. If `urgent` is set, the last byte is Out-Of-Band
+    /// data. Memory without unread bytes goes to `spare`. Returns the number of bytes that were
+    /// copied.
     ///
-    /// When the reader is late by `most` receives, octets are appended to those of the last one,
-    /// where that has room: messages of few octets must not use up SO_RCVBUF (section 9.5.6).
+    /// If `most` receives are already unread, the bytes are appended to those of the last one, if
+    /// they fit there. Messages of few bytes must not use up SO_RCVBUF (section 9.5.6).
     pub(super) fn push(
         &mut self,
         device: &Device,
@@ -100,7 +101,7 @@ impl Arrived {
         0
     }
 
-    /// Copies what is there, as far as it fits and up to the next mark; nothing is taken away.
+    /// Copies unread bytes to `to`, as many as fit, up to the next mark. They stay unread.
     pub(super) fn peek(&self, device: &Device, to: &mut [u8]) -> usize {
         let mut room = self.room(to.len());
         let mut copied = 0;
@@ -121,7 +122,7 @@ impl Arrived {
         copied
     }
 
-    /// The same, and the octets are the reader's. Memory that is not needed any more goes to
+    /// As [`peek`](Self::peek), and marks the bytes as read. Memory without unread bytes goes to
     /// `spare`.
     pub(super) fn read(&mut self, device: &Device, to: &mut [u8], spare: &mut Spare) -> usize {
         let read = self.peek(device, to);
@@ -129,7 +130,7 @@ impl Arrived {
         read
     }
 
-    /// Drops all; gives whether there was any that a receive waits for.
+    /// Drops all unread data. Returns whether there was any, so that receives can be posted again.
     pub(super) fn clear(&mut self, device: &Device, spare: &mut Spare) -> bool {
         let any = self.read < self.end || !self.marks.is_empty();
         self.read = self.end;
@@ -159,39 +160,40 @@ impl Arrived {
         }
     }
 
-    /// How many of `octets` a read may have: up to the next mark that it does not begin at.
+    /// Number of bytes, at most `octets`, that a read may return: up to the next mark after the
+    /// read position.
     fn room(&self, octets: usize) -> usize {
         let next = self.marks.iter().find(|mark| **mark > self.read);
         let most = next.map_or(u64::MAX, |mark| mark - self.read);
         octets.min(usize::try_from(most).unwrap_or(usize::MAX))
     }
 
-    /// The next read begins where an Out-Of-Band octet is, or was.
+    /// Returns whether the next read begins at the position of an Out-Of-Band byte.
     pub(super) fn at_mark(&self) -> bool {
         self.marks.front() == Some(&self.read)
     }
 
-    /// The Out-Of-Band octet that was taken out of the stream.
+    /// Takes the Out-Of-Band byte that was removed from the stream.
     pub(super) fn take_urgent(&mut self) -> Option<u8> {
         self.urgent.take()
     }
 
-    /// One is on its way.
+    /// Returns whether an announced Out-Of-Band byte has not arrived.
     pub(super) fn is_announced(&self) -> bool {
         self.announced > 0
     }
 
-    /// One is on its way, or here and not read.
+    /// Returns whether an Out-Of-Band byte is announced, or has arrived and was not read.
     pub(super) fn has_urgent(&self) -> bool {
         self.announced > 0 || self.urgent.is_some() || self.inline && !self.marks.is_empty()
     }
 
-    /// All memory, to be moved.
+    /// All memory, to move it to another device.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         self.ready.iter_mut().map(|ready| &mut ready.area)
     }
 
-    /// All memory, to be given back.
+    /// All memory, to free it.
     pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
         self.ready.into_iter().map(|ready| ready.area)
     }

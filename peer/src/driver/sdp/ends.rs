@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-/// The ends of the TCP connection.
+/// The addresses of a TCP connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
     pub(super) local: SocketAddr,
     pub(super) peer: SocketAddr,
-    /// This side connected.
+    /// This side opened the connection.
     pub(super) connected: bool,
 }

@@ -1,5 +1,5 @@
-//! A connection's machine with its RNIC objects: outputs of the machine become work requests, and
-//! completions become its inputs.
+//! A connection's SDP state machine with its RNIC objects. Outputs of the state machine become Work
+//! Requests, and completions become its inputs.
 
 mod end;
 mod memory;
@@ -27,79 +27,80 @@ use crate::verbs::{
     CompletedOperation, CqError, CqHandle, LateSegment, PostError, PostStatus, QpHandle, QpInit, Rnic, WorkCompletion,
 };
 
-/// How often completions are looked for before others have their turn.
+/// Maximum number of polls for completions before other tasks may run.
 const LOOKS: usize = 16;
 
-/// The CQs of the Queue Pair's two queues. If TCP takes a Send, its completion is there at once, so
-/// that the task, which waits for receives, need not be woken.
+/// The CQs of the Queue Pair's two queues. If TCP accepts a Send at once, the caller finds its
+/// completion at once. The connection's task waits only for receives, so it is not woken.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cqs {
     pub(super) send: CqHandle,
     pub(super) receive: CqHandle,
 }
 
-/// One connection's engine.
+/// The state of one connection.
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) device: Device,
-    /// The ends of the TCP connection.
+    /// The addresses of the TCP connection.
     pub(super) ends: Ends,
     pub(super) machine: Connection,
     pub(super) settings: SdpSettings,
     pub(super) pd: PdId,
     pub(super) cqs: Cqs,
     pub(super) qp: QpHandle,
-    /// What was written and is not out.
+    /// Data that is written and not sent yet.
     pub(super) outgoing: Outgoing,
     receives: HashMap<ReceiveId, Posted>,
     private: HashMap<PrivateBuffer, Private>,
-    /// What the peer may read of sends.
+    /// Regions of written data that the peer may read, by STag.
     exposed: HashMap<u32, Stag>,
-    /// The Read in progress, and its sink.
+    /// The RDMA Read in progress, and the receive that it fills.
     reading: Option<(OpId, ReceiveId)>,
     next_receive: u64,
     ahead: Ahead,
-    /// Memory that nothing waits in.
+    /// Unused memory.
     pub(super) spare: Spare,
     pub(super) arrived: Arrived,
-    /// The peer sends no more.
+    /// The peer sends no more data.
     pub(super) ended: bool,
-    /// How the connection ended.
+    /// Whether the connection ended with a graceful close. `None` while it has not ended.
     pub(super) graceful: Option<bool>,
-    /// The cause of the end below SDP, unless it was graceful.
+    /// The cause of the end, if a layer below SDP ended the connection.
     cause: Option<String>,
     queue: SendQueue,
-    /// Work requests that are through, while they are looked at.
+    /// Completions that were polled and are being handled. Otherwise empty.
     completions: Vec<WorkCompletion>,
     pub(super) streaming: VecDeque<Vec<u8>>,
     pub(super) start: Option<Start>,
-    /// TCP is to be ended; by a reset.
+    /// TCP has to be closed: with a reset if true, gracefully if false.
     pub(super) hang_up: Option<bool>,
     pub(super) error: Option<SdpError>,
     pub(super) opened: bool,
-    /// The connection rests: the port to connect to; none where the peer connects.
+    /// Set while the connection is suspended. The inner value is the port that this side connects
+    /// to, or `None` if the peer connects.
     pub(super) reconnect: Option<Option<u16>>,
-    /// The connection that the peer made, and whose it is.
+    /// The new TCP connection that the peer opened, and the device it belongs to.
     pub(super) successor: Option<(Device, TcpStream)>,
-    /// How often the connection went on over another one that the peer made.
+    /// How often the connection resumed on a TCP connection that the peer opened.
     pub(super) moves: u64,
-    /// The task is over.
+    /// The connection's task has finished.
     pub(super) gone: bool,
-    /// When its task wakes by itself.
+    /// The deadline at which the connection's task wakes by itself.
     pub(super) watched: Option<Instant>,
-    /// Its task waits for what the Send Queue completes, too.
+    /// The connection's task waits for completions of the Send Queue too.
     pub(super) watches_sends: bool,
-    /// Something has moved since its task polled last.
+    /// Something has completed since the task last considered freeing unused memory.
     pub(super) busy: bool,
-    /// Octets that were copied for Bcopy, and for who reads and writes.
+    /// Number of bytes that this side copied: from and to the user, and for Bcopy.
     pub(super) copied: u64,
     pub(super) reader: Option<Waker>,
     pub(super) writer: Option<Waker>,
-    /// Tasks that wait for the connection to open or to end.
+    /// Tasks that wait for the connection to open, to end, or to change in another way.
     pub(super) watchers: Vec<Waker>,
-    /// Nobody reads any more.
+    /// Reading has ended, so arriving data is dropped.
     pub(super) discards: bool,
-    /// Octets that were written never got out.
+    /// Some written bytes were never sent.
     pub(super) lost: bool,
 }
 
@@ -158,13 +159,14 @@ impl Engine {
         })
     }
 
-    /// Does all that the machine wants done.
+    /// Performs everything that the state machine requires now.
     pub(super) fn run(&mut self, now: Instant) {
         self.settle(now);
         self.queue.post(&self.device, self.qp);
     }
 
-    /// The same, and continues with what that completes. `false`: there is more to look at.
+    /// As [`run`](Self::run), and handles the completions that follow, up to a limit. Returns
+    /// `false` if the limit was reached.
     pub(super) fn run_on(&mut self, now: Instant) -> bool {
         for _ in 0..LOOKS {
             self.run(now);
@@ -175,8 +177,8 @@ impl Engine {
         false
     }
 
-    /// There is something to do that only its task does: a move, an end, an earlier deadline, a
-    /// wait for TCP.
+    /// Returns whether there is work that only the connection's task does: a move, the end, an
+    /// earlier deadline, or a wait for TCP.
     pub(super) fn wants_task(&self) -> bool {
         let sooner = match (self.machine.poll_timeout(), self.watched) {
             (Some(deadline), Some(watched)) => deadline < watched,
@@ -186,7 +188,8 @@ impl Engine {
         sooner || unwatched || self.machine.is_over() || self.machine.is_suspended()
     }
 
-    /// Takes what has completed; `false` when nothing has. What it leads to is not posted yet.
+    /// Handles the completions that are available. Returns `false` if there are none. Resulting
+    /// Work Requests for the Send Queue are not posted yet.
     fn take_completions(&mut self, now: Instant) -> bool {
         // Send completions come first: an answer cannot arrive before its message was sent.
         let Cqs { send, receive } = self.cqs;
@@ -204,17 +207,18 @@ impl Engine {
         self.busy |= any;
         for completion in completions.drain(..) {
             self.completed(now, &completion);
-            // Receives come before the next message, which would be held for them otherwise.
+            // Post new receives before the next message is handled. Without a receive, the message
+            // would stay in its Private Buffer.
             self.settle(now);
         }
         self.completions = completions;
         any
     }
 
-    /// Does all that the machine wants done, but for posting to the Send Queue.
+    /// Performs everything that the state machine requires now, except posting to the Send Queue.
     fn settle(&mut self, now: Instant) {
-        // A receive that is posted may take what waits in Private Buffers, and leave room for the
-        // next; what nobody reads leaves it, too.
+        // A new receive may take data that waits in Private Buffers and end at once. Discarding
+        // unread data also makes room for another receive.
         loop {
             let posted = self.post_receives();
             self.drain(now);
@@ -224,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// Performs all steps that are due now.
+    /// Performs all steps of the state machine that are due now.
     fn drain(&mut self, now: Instant) {
         loop {
             let (machine, mut buffers) = self.parts();
@@ -241,7 +245,8 @@ impl Engine {
             Step::Done => {}
             Step::Send { wr, head } => self.queue.push(&self.device, self.pd, wr, head)?,
             Step::Receive(wr) => match self.device.post_receive(self.qp, [wr]) {
-                // The connection has ended; messages that arrived before are reported first.
+                // The connection has ended. Messages that arrived before the end are still
+                // reported.
                 Ok(_) | Err(PostError { status: PostStatus::InvalidQpState, .. }) => {}
                 Err(error) => return Err(error.into()),
             },
@@ -251,8 +256,8 @@ impl Engine {
             Step::Disconnect { abortive } => {
                 self.hang_up = Some(abortive);
                 if abortive {
-                    // From here on, the memory belongs to the reader. The RNIC must not place more
-                    // data there.
+                    // The memory now belongs to the reader. The RNIC must not place more data in
+                    // it.
                     let _ = self.device.destroy_qp(self.qp);
                 }
             }
@@ -315,12 +320,12 @@ impl Engine {
         }
     }
 
-    /// Octets up to which a receive is not advertised.
+    /// Receives of up to this number of bytes are not advertised.
     fn least_advertised(&self) -> usize {
         usize::try_from(self.machine.sink_threshold()).unwrap_or(usize::MAX)
     }
 
-    /// Wakes this task when something happens that is not only a reader's or a writer's. A task
+    /// Wakes `task` on the next event, except events that concern only reading or writing. A task
     /// that registers again is not woken twice.
     pub(super) fn watch(&mut self, task: &Waker) {
         if !self.watchers.iter().any(|known| known.will_wake(task)) {
@@ -333,12 +338,12 @@ impl Engine {
         users.chain(self.watchers.drain(..)).for_each(Waker::wake);
     }
 
-    /// Nothing is queued or in progress.
+    /// Returns whether no Work Request is queued or in progress.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// A wait for a completion is over.
+    /// Handles the result of a wait for a completion.
     pub(super) fn took(&mut self, now: Instant, completion: Result<WorkCompletion, CqError>) {
         if matches!(&completion, Ok(completion) if completion.operation == CompletedOperation::Receive) {
             // Send completions come first: an answer cannot arrive before its message was sent.
@@ -350,7 +355,7 @@ impl Engine {
         }
     }
 
-    /// A work request has completed.
+    /// Handles the completion of a Work Request.
     fn completed(&mut self, now: Instant, completion: &WorkCompletion) {
         if completion.operation != CompletedOperation::Receive {
             self.queue.completed();
@@ -359,26 +364,26 @@ impl Engine {
         sdp_rnic::complete(now, machine, &mut buffers, completion);
     }
 
-    /// The connection has another Queue Pair: nothing is queued, and start-up comes.
+    /// Resets the state that belongs to a Queue Pair, before start-up on a new one.
     pub(super) fn start_anew(&mut self) {
         self.queue.clear();
         self.streaming.clear();
         (self.reading, self.start, self.hang_up, self.reconnect) = (None, None, None, None);
     }
 
-    /// Gives the RNIC's objects back. Octets that have arrived stay until they are read, in Private
-    /// Buffers too.
+    /// Destroys the Queue Pair and the CQs. Received bytes stay until they are read, including
+    /// those in Private Buffers.
     pub(super) fn tear_down(&mut self) {
-        // Each can be gone already only with the RNIC itself.
+        // The calls fail only if the RNIC itself is gone.
         let _ = self.device.destroy_qp(self.qp);
         let _ = self.device.destroy_cq(self.cqs.send);
         let _ = self.device.destroy_cq(self.cqs.receive);
     }
 }
 
-/// A Queue Pair as such a connection needs it, and its CQs.
+/// Creates a Queue Pair for an SDP connection, and its CQs.
 pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(Cqs, QpHandle), SdpError> {
-    // A change of size may double the Private Buffers for a while.
+    // While the Private Buffers are resized, there may be twice as many.
     let receives = u32::from(sdp.bufs).saturating_mul(4).max(64);
     let cqs = Cqs { send: device.create_cq(queue::SENDS)?, receive: device.create_cq(receives)? };
     let init = QpInit {
@@ -386,7 +391,8 @@ pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(C
         max_rq_wrs: receives,
         ord: sdp.ord.into(),
         ird: sdp.ird.into(),
-        // The peer's updates may cross the last DisConn, and TCP still have octets for it.
+        // The peer's credit updates may arrive after this side closes. A reset would discard bytes
+        // that TCP has not sent yet.
         late: LateSegment::Drop,
         ..QpInit::new(pd, cqs.send, cqs.receive)
     };

@@ -1,5 +1,5 @@
-//! Socket duplication and managed failover (section 13) of sockets: a connection moves to another
-//! listener of this side, perhaps of another device, and a peer that asks for it is followed.
+//! Socket duplication and managed failover (section 13). A connection moves to another listener of
+//! this side, perhaps on another device. If the peer moves its side, this side follows.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,22 +18,24 @@ use crate::driver::stream::Opener;
 use crate::memory::PdId;
 use crate::verbs::Rnic;
 
-/// How long the peer has to end the TCP connection that the two sides leave. Both have all that was
-/// sent on it: SuspCommAck is the last message (section 13.1.1), and one repetition of TCP's comes
-/// well within this time.
+/// How long the peer may take to close the TCP connection that both sides leave. SuspCommAck is the
+/// last message on it (section 13.1.1), so no data is lost. One retransmission by TCP fits well
+/// within this time.
 const LEAVE: Duration = Duration::from_secs(2);
 
 impl SdpStream {
-    /// Moves this end of the connection to `listener`, and to its device: the peer ends TCP and
-    /// connects there (sections 13.1.1 and 13.2). What was written and what has arrived stays; who
-    /// reads and writes notices nothing. Meanwhile nobody else may accept from the listener:
-    /// connections of others are closed. The listener has to be on the same address; the peer keeps
-    /// its address, and its port where it can (it cannot where it was connected to).
+    /// Moves this side of the connection to `listener` and its device. The peer closes TCP and
+    /// connects to the listener (sections 13.1.1 and 13.2). Written data and unread data stay, and
+    /// readers and writers notice nothing.
     ///
-    /// When it is dropped before its end the connection may be lost.
+    /// The listener has to have the same IP address as this side. Until the move is complete, no
+    /// other task may accept from it, and connections of other peers are closed. The peer keeps its
+    /// IP address. It also keeps its port if it opened the old connection.
+    ///
+    /// If the future is dropped early, the connection may be lost.
     ///
     /// # Errors
-    /// The connection is shut down, or is moved already; or it was lost meanwhile.
+    /// The connection is shut down or is already moving, or it is lost during the move.
     pub async fn fail_over(&self, listener: &SdpListener) -> Result<(), SdpError> {
         let port = listener.local_addr()?.port();
         let shared = self.shared();
@@ -50,8 +52,8 @@ impl SdpStream {
             loop {
                 let (tcp, from) = listener.tcp.accept().await?;
                 let port = ends.connected || from.port() == ends.peer.port();
-                // SDP-13.1.1-2 to SDP-13.1.1-4; a port that was listened on cannot be connected
-                // from (C30).
+                // Checks SDP-13.1.1-2 to SDP-13.1.1-4. A peer that accepted the old connection
+                // still listens on its port, so it cannot connect from that port (note C30).
                 if port && from.ip() == ends.peer.ip() && tcp.local_addr()?.ip() == ends.local.ip() {
                     return Ok::<_, std::io::Error>(tcp);
                 }
@@ -74,13 +76,13 @@ impl SdpStream {
     }
 }
 
-/// The connection rests: TCP ends, and another connection takes its place.
+/// Replaces the TCP connection of a suspended connection.
 pub(super) async fn go_on(shared: &Arc<Shared>) {
     let (device, qp) = {
         let engine = shared.lock();
         (engine.device.clone(), engine.qp)
     };
-    // If it cannot be closed, it is reset with its Queue Pair.
+    // If the connection cannot be closed gracefully, it is reset with its Queue Pair.
     let _ = tokio::time::timeout(LEAVE, device.disconnect(qp)).await;
     if let Err(error) = replace(shared).await {
         let mut engine = shared.lock();
@@ -98,7 +100,7 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
     let late = || SdpError::Io(ErrorKind::TimedOut, "the connection was not replaced in time".to_owned());
     let (device, tcp, opener) = match port {
         Some(port) => {
-            // Where it was connected to, the port of before is one that is listened on (C30).
+            // If this side accepted the old connection, a listener still uses its port (note C30).
             let before = ends.connected.then_some(ends.local);
             let connecting = connect(before, SocketAddr::new(ends.peer.ip(), port));
             let tcp = tokio::time::timeout(timeout, connecting).await.map_err(|_| late())??;
@@ -126,27 +128,27 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
     set_up(shared, stream).await
 }
 
-/// Connects, from the port of before where there was one. A port that is bound and not left to the
-/// connect is shared with no other connection, so it can be had again when the peer moves (section
-/// 13.1.1).
+/// Connects from address `before`, or from a free port if that fails or is not given. The port is
+/// bound explicitly. The operating system then shares it with no other connection, so this side can
+/// use it again when the peer moves (section 13.1.1).
 pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::io::Result<TcpStream> {
     let socket = reusable(to)?;
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    // One that somebody has taken meanwhile is not to be had; the peer may not mind.
+    // If another socket uses the port, the peer may still accept a different one.
     if before.is_none_or(|before| socket.bind(before).is_err()) {
         socket.bind(SocketAddr::new(any, 0))?;
     }
     socket.connect(to).await
 }
 
-/// Connects from this address and no other.
+/// Connects from `source` only.
 pub(super) async fn connect_from(source: SocketAddr, to: SocketAddr) -> std::io::Result<TcpStream> {
     let socket = reusable(to)?;
     socket.bind(source)?;
     socket.connect(to).await
 }
 
-/// A socket of the family, whose port can be had again.
+/// A socket of the same address family as `like`, whose port can be bound again.
 fn reusable(like: SocketAddr) -> std::io::Result<TcpSocket> {
     let socket = if like.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -154,7 +156,7 @@ fn reusable(like: SocketAddr) -> std::io::Result<TcpSocket> {
 }
 
 impl Engine {
-    /// Another Queue Pair, perhaps of another device, which everything moves to.
+    /// Replaces the Queue Pair, and moves all memory if `device` is another device.
     fn renew(&mut self, device: &Device) -> Result<(), SdpError> {
         self.tear_down();
         if !self.device.is(device) {
@@ -179,12 +181,12 @@ impl Engine {
 }
 
 fn give_up(device: &Device, pd: PdId) {
-    // Nothing of this connection is in it any more.
+    // The connection has no objects left in this Protection Domain.
     let _ = device.verbs(|rnic| rnic.deallocate_pd(pd));
 }
 
 impl Area {
-    /// The same octets in the memory of another device, and not registered.
+    /// Moves the area's bytes to memory of another device. The new memory is not registered.
     fn move_to(&mut self, from: &Device, to: &Device) -> Result<(), SdpError> {
         let octets = from.verbs(|rnic| self.octets(rnic, 0, self.len()).to_vec());
         let there = to.verbs(|rnic| {

@@ -1,20 +1,23 @@
-//! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], whose octets are read and
-//! written as TCP's are.
+//! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], which are used like TCP's.
 //!
-//! Each connection has a Queue Pair, and a task that joins it with its
-//! [`Connection`](crate::sdp::Connection) (`engine`), on memory of the RNIC (`area`). Written data
-//! (`user`) is copied once, into memory that Sends, Writes and SrcAvails use (`outgoing`, `queue`).
-//! A read copies data once, out of receives that are posted ahead so that every mechanism finds one
-//! (`posted`, `ahead`), or out of the Private Buffers that they took over (`arrived`). Unused
-//! memory is kept as long as the connection transfers data (`spare`). `api` has the other calls of
-//! a socket, `failover` moves it to another listener; `relay` joins one with a TCP connection,
-//! whose urgent bytes `urgent` reads.
+//! Each connection has a Queue Pair and a task. The task connects the Queue Pair to the SDP state
+//! machine ([`Connection`](crate::sdp::Connection)). The modules:
 //!
-//! Not supported: receives in the user's own memory. Receives are posted ahead of reads, in memory
-//! of the stream. MSG_WAITALL ([`SdpStream::receive_all`]) is therefore not the machine's
-//! `wait_all` (of [`Connection::receive`](crate::sdp::Connection::receive)): it fills the buffer as
-//! bytes arrive. No buffer that must be filled completely is ever advertised, as section 9.3
-//! requires.
+//! - `stream`: the socket and its task; `api`: the other calls of a socket;
+//! - `engine`: the state machine with its RNIC objects; `user`: reads and writes of the engine's
+//!   user;
+//! - `area`: memory of the RNIC; `spare`: unused memory, kept while the connection transfers data;
+//! - `outgoing`, `queue`: written data, copied once into memory that Sends, Writes and SrcAvails
+//!   use;
+//! - `posted`, `ahead`: receives, posted before the user reads so that every mechanism finds one;
+//! - `arrived`: received data. A read copies it once, out of a receive or a Private Buffer;
+//! - `failover`: moves a connection to another listener;
+//! - `relay`: connects a socket to a TCP connection; `urgent`: TCP's urgent bytes for `relay`.
+//!
+//! Not supported: receives in the user's own memory. MSG_WAITALL ([`SdpStream::receive_all`])
+//! therefore does not use the state machine's `wait_all` (of
+//! [`Connection::receive`](crate::sdp::Connection::receive)): it fills the buffer as bytes arrive.
+//! No buffer that must be filled completely is ever advertised, as section 9.3 requires.
 
 mod ahead;
 mod api;
@@ -51,29 +54,30 @@ use super::stream::Opener;
 use crate::sdp::{Refusal, Role, Settings, Violation};
 use crate::verbs::{CqError, PostError, QpError};
 
-/// How sockets are made.
+/// Settings of SDP sockets.
 #[derive(Debug, Clone, Copy)]
 pub struct SdpSettings {
-    /// SDP, and below it MPA.
+    /// Settings of SDP, and of MPA below it.
     pub sdp: Settings,
-    /// TCP has to be connected within this time. Default 10 s.
+    /// Time limit for the TCP connection. Default 10 s.
     pub connect_timeout: Duration,
-    /// Octets that may be written and not be out yet (SO_SNDBUF). Default 1 MiB.
+    /// Maximum number of bytes that are written and not sent yet (SO_SNDBUF). Default 1 MiB.
     pub send_buffer: usize,
-    /// Octets of a receive that is posted ahead. Default 64 KiB.
+    /// Size in bytes of a receive that is posted ahead. Default 64 KiB.
     pub receive: usize,
-    /// Receives that are posted ahead, at least 1; with `receive` they make SO_RCVBUF. Default 4.
+    /// Number of receives that are posted ahead, at least 1. SO_RCVBUF is this number times
+    /// `receive`. Default 4.
     pub receives: usize,
-    /// TCP's own keep-alive probes the peer of a connection on which nothing arrives, first after
-    /// this time, at least 1 s (SO_KEEPALIVE; section 14.3). Default none: no probes.
+    /// Time without received data after which TCP's keep-alive probes the peer, at least 1 s
+    /// (SO_KEEPALIVE; section 14.3). Default: no probes.
     pub keep_alive: Option<Duration>,
     /// A listener on IPv6 accepts no IPv4 (IPV6_V6ONLY). Default false: `[::]` accepts both, unless
     /// the host is configured otherwise.
     pub only_v6: bool,
-    /// Out-Of-Band octets stay in the stream from the first one on (SO_OOBINLINE). Default false.
+    /// Out-Of-Band bytes stay in the stream from the start (SO_OOBINLINE). Default false.
     pub oob_inline: bool,
-    /// Where this side connects from (bind(2)); port 0 is a free one. Default none: the host
-    /// chooses.
+    /// The local address to connect from (bind(2)). Port 0 picks a free port. Default: the
+    /// operating system chooses.
     pub source: Option<SocketAddr>,
 }
 
@@ -94,7 +98,7 @@ impl Default for SdpSettings {
 }
 
 impl SdpSettings {
-    /// Turns TCP's keep-alive on, where it is wanted.
+    /// Turns on TCP's keep-alive if the settings require it.
     fn dress(&self, tcp: &TcpStream) -> io::Result<()> {
         match self.keep_alive {
             Some(idle) => SockRef::from(tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(idle)),
@@ -103,22 +107,22 @@ impl SdpSettings {
     }
 }
 
-/// Why there is no connection, or none any more.
+/// Why there is no connection, or why it ended.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SdpError {
-    /// TCP, by its words.
+    /// An error of TCP, with its message.
     #[error("{1}")]
     Io(io::ErrorKind, String),
-    /// The RNIC has no room for a connection.
+    /// The RNIC cannot create the objects that a connection needs.
     #[error("the RNIC has no room for a connection: {0}")]
     Rnic(String),
-    /// The peer's start-up.
+    /// The peer refused the connection during SDP start-up.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The connection was reset during start-up.
     #[error("closed during start-up")]
     Closed,
-    /// The peer broke a rule that makes going on impossible.
+    /// The peer broke a rule of SDP, so the connection cannot continue.
     #[error("the peer broke a rule: {0}")]
     Violation(#[from] Violation),
 }
@@ -158,39 +162,40 @@ impl SdpStream {
         SdpStream::over(device, tcp, settings).await
     }
 
-    /// Sets SDP up on a TCP connection that this side opened, such as one that a [port
-    /// mapper](super::portmap) led to.
+    /// Starts SDP on a TCP connection that this side opened, for example to the address that a
+    /// [port mapper](super::portmap) returned.
     ///
     /// # Errors
     /// See [`SdpError`].
     pub async fn over(device: &Device, tcp: TcpStream, settings: SdpSettings) -> Result<Self, SdpError> {
-        // Its port has to be had again when the peer moves (section 13.1.1).
+        // When the peer moves the connection, this side connects again from the same port (section
+        // 13.1.1).
         SockRef::from(&tcp).set_reuse_address(true)?;
         settings.dress(&tcp)?;
         SdpStream::start(device, device.stream_of(tcp, Opener::Here)?, Role::Connecting, settings).await
     }
 }
 
-/// Waits for SDP connections.
+/// Accepts SDP connections.
 #[derive(Debug)]
 pub struct SdpListener {
     device: Device,
     tcp: TcpListener,
     settings: SdpSettings,
-    /// Those that [`accept`](Self::accept) began.
+    /// Start-ups that [`accept`](Self::accept) has begun.
     startups: Mutex<JoinSet<Result<SdpStream, SdpError>>>,
 }
 
-/// Receives that are posted ahead at most.
+/// Maximum number of receives that are posted ahead.
 const MOST_RECEIVES: usize = 1 << 12;
-/// Connections that TCP holds ready.
+/// Connections that TCP queues for the listener.
 const BACKLOG: u32 = 1024;
-/// Start-ups of a listener that go on at the same time; the connections of more peers wait in TCP's
-/// queue.
+/// Maximum number of start-ups that a listener runs at the same time. Further connections wait in
+/// TCP's queue.
 const STARTUPS: usize = 256;
 
 impl SdpListener {
-    /// Listens on `address`; port 0 picks a free one.
+    /// Listens on `address`. Port 0 picks a free port.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -205,7 +210,7 @@ impl SdpListener {
         Ok(SdpListener { device: device.clone(), tcp: socket.listen(BACKLOG)?, settings, startups })
     }
 
-    /// The address that it listens on.
+    /// The address that the listener is bound to.
     ///
     /// # Errors
     /// The error of TCP.
@@ -213,13 +218,13 @@ impl SdpListener {
         self.tcp.local_addr()
     }
 
-    /// The next connection whose start-up is over. Up to 256 start-ups go on at a time, also when
-    /// this is dropped before its end, so a silent peer delays no other one; it is given up after
-    /// [`startup_timeout`](Settings::startup_timeout). Connections come in the order in which their
-    /// start-ups end.
+    /// Waits for the next connection whose start-up is complete, in the order of completion. Up to
+    /// 256 start-ups run concurrently, so a silent peer delays no other. A start-up fails after
+    /// [`startup_timeout`](Settings::startup_timeout). If this future is dropped, the start-ups
+    /// continue.
     ///
     /// # Errors
-    /// See [`SdpError`]: of one peer; the listener goes on.
+    /// See [`SdpError`]. The error concerns one peer. The listener continues.
     pub async fn accept(&self) -> Result<SdpStream, SdpError> {
         let mut startups = self.startups.lock().await;
         loop {
@@ -231,17 +236,18 @@ impl SdpListener {
         }
     }
 
-    /// The next connection, whose start-up is still to come: for who keeps limits of its own.
+    /// Waits for the next TCP connection and leaves the start-up to the caller, who may have limits
+    /// of its own.
     ///
     /// # Errors
-    /// The error of TCP; the listener continues.
+    /// The error of TCP. The listener continues.
     pub async fn incoming(&self) -> io::Result<Incoming> {
         let (tcp, peer) = self.tcp.accept().await?;
         Ok(Incoming { device: self.device.clone(), tcp, peer, settings: self.settings })
     }
 }
 
-/// A TCP connection that came to a listener.
+/// A TCP connection that a listener accepted, before SDP start-up.
 #[derive(Debug)]
 pub struct Incoming {
     device: Device,
@@ -251,13 +257,13 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The side that connected.
+    /// The peer's address.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Where to.
+    /// The local address of the connection.
     ///
     /// # Errors
     /// The error of TCP.
@@ -265,7 +271,7 @@ impl Incoming {
         self.tcp.local_addr()
     }
 
-    /// Does the start-up.
+    /// Runs the SDP start-up.
     ///
     /// # Errors
     /// See [`SdpError`].

@@ -1,6 +1,6 @@
 //! Memory for written data that is not sent yet. Writes are stored in sequence in a few areas.
-//! Sends and Writes gather from these areas, and SrcAvails advertise parts of them, so that a byte
-//! is copied once on its way from the user to TCP.
+//! Sends and Writes gather from these areas, and SrcAvails advertise parts of them. A byte is
+//! therefore copied only once on its way from the user to TCP.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -13,10 +13,10 @@ use crate::memory::{Access, PdId};
 use crate::sdp::{Piece, SendId};
 use crate::verbs::Sge;
 
-/// The largest area in bytes, and therefore the largest send: a longer write of a user becomes
-/// several.
+/// The largest area in bytes, and therefore the largest send. A longer write of a user
+/// becomes several sends.
 pub(super) const MOST: usize = 1 << 20;
-/// Octets of an area at least.
+/// The smallest area in bytes.
 const LEAST: usize = 4 << 10;
 
 /// Sends that have not ended, in the order in which they were written.
@@ -31,12 +31,12 @@ pub(super) struct Outgoing {
     octets: usize,
 }
 
-/// An area, and what lies in it.
+/// An area, and the sends in it.
 #[derive(Debug)]
 struct Chunk {
     area: Area,
     used: usize,
-    /// Sends that have not ended.
+    /// Number of sends in this area that have not ended.
     sends: usize,
 }
 
@@ -49,17 +49,17 @@ struct Send {
 }
 
 impl Outgoing {
-    /// Octets that are not out.
+    /// Number of bytes that are not sent yet.
     pub(super) fn octets(&self) -> usize {
         self.octets
     }
 
-    /// What the next send will be called.
+    /// The ID of the next send.
     pub(super) fn next_id(&self) -> SendId {
         SendId(self.first_send + self.sends.len() as u64)
     }
 
-    /// Makes room for a send of `len` octets, at most [`MOST`].
+    /// Makes room for a send of `len` bytes, at most [`MOST`].
     pub(super) fn make_room(
         &mut self,
         (device, pd): (&Device, PdId),
@@ -76,7 +76,7 @@ impl Outgoing {
         }
         let wanted = len.clamp(LEAST, MOST).next_power_of_two();
         let mut area = spare.take(device, wanted..=wanted.saturating_mul(4))?;
-        // It may have been anything.
+        // A spare area may be registered or not.
         if let Err(error) = area.have_registered(device, pd, Access::LOCAL) {
             spare.give(device, area);
             return Err(error);
@@ -86,7 +86,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// The next send: `len` octets, for which room was made.
+    /// Adds the next send: `len` bytes, after a call of `make_room`.
     pub(super) fn push(&mut self, device: &Device, octets: &[IoSlice<'_>], len: usize) {
         let number = self.first_chunk + (self.chunks.len() as u64).saturating_sub(1);
         let Some(chunk) = self.chunks.back_mut() else { return };
@@ -103,7 +103,7 @@ impl Outgoing {
         self.sends.push_back(Send { chunk: number, from, len, over: false });
     }
 
-    /// A send ended.
+    /// Notes that a send has ended.
     pub(super) fn over(&mut self, device: &Device, send: SendId, spare: &mut Spare) {
         let Some(send) = self.index(send).and_then(|at| self.sends.get_mut(at)).filter(|send| !send.over) else {
             return;
@@ -119,7 +119,7 @@ impl Outgoing {
         self.drop_unused(device, spare);
     }
 
-    /// Areas in which nothing lies are given up, but for the last one.
+    /// Releases areas without sends, except the last area.
     fn drop_unused(&mut self, device: &Device, spare: &mut Spare) {
         while self.chunks.len() > 1 && self.chunks.front().is_some_and(|chunk| chunk.sends == 0) {
             self.chunks.pop_front().into_iter().for_each(|chunk| spare.give(device, chunk.area));
@@ -127,12 +127,12 @@ impl Outgoing {
         }
     }
 
-    /// It has memory, and nothing lies in it.
+    /// Returns whether there is memory, and none of it holds a send.
     pub(super) fn is_resting(&self) -> bool {
         self.sends.is_empty() && !self.chunks.is_empty()
     }
 
-    /// Gives memory up that nothing lies in.
+    /// Releases all memory if none of it holds a send.
     pub(super) fn rest(&mut self, device: &Device, spare: &mut Spare) {
         if self.sends.is_empty() {
             self.first_chunk += self.chunks.len() as u64;
@@ -140,22 +140,23 @@ impl Outgoing {
         }
     }
 
-    /// Octets of a send, for a work request.
+    /// A part of a send, for a Work Request.
     pub(super) fn sge(&mut self, device: &Device, pd: PdId, piece: Piece) -> Result<Option<Sge>, SdpError> {
         let Some((at, from)) = self.find(piece) else { return Ok(None) };
         let Some(Chunk { area, .. }) = self.chunks.get_mut(at) else { return Ok(None) };
-        // It is not when the connection moved to another device.
+        // After a move to another device, the area is no longer registered.
         area.have_registered(device, pd, Access::LOCAL)?;
         Ok(area.part(from as u64, piece.len))
     }
 
-    /// Octets of a send, and the area that they lie in from there on.
+    /// The area that contains this part of a send, and the part's offset in the area.
     pub(super) fn area(&self, piece: Piece) -> Option<(&Area, usize)> {
         let (at, from) = self.find(piece)?;
         Some((&self.chunks.get(at)?.area, from))
     }
 
-    /// The chunk that has these bytes of a send, and their position in it.
+    /// The index of the chunk that contains this part of a send, and the part's offset in the
+    /// chunk.
     fn find(&self, piece: Piece) -> Option<(usize, usize)> {
         let send = self.sends.get(self.index(piece.send)?).filter(|send| !send.over)?;
         let from = usize::try_from(piece.from).ok()?;
@@ -168,12 +169,12 @@ impl Outgoing {
         usize::try_from(send.0.checked_sub(self.first_send)?).ok()
     }
 
-    /// All memory, to be moved.
+    /// All memory, to move it to another device.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         self.chunks.iter_mut().map(|chunk| &mut chunk.area)
     }
 
-    /// All memory, to be given back.
+    /// All memory, to free it.
     pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
         self.chunks.into_iter().map(|chunk| chunk.area)
     }

@@ -1,8 +1,8 @@
-//! Receives that are posted ahead, and where what arrives for them lies.
+//! Receives that are posted ahead, and the memory that holds their data.
 //!
-//! A receive has no memory until something needs it. Octets that come by Bcopy stay in the Private
-//! Buffer that they arrived in, which is the receive's from then on, where they fill a good part of
-//! it: another one is posted in its place, and nothing is copied.
+//! A receive has no memory until something needs it. If data that arrives by Bcopy fills at least
+//! half of its Private Buffer, the receive takes over that buffer. Another Private Buffer is posted
+//! instead, and nothing is copied.
 
 use super::SdpError;
 use super::area::Area;
@@ -12,17 +12,17 @@ use crate::driver::Device;
 /// A receive that has not ended.
 #[derive(Debug)]
 pub(super) struct Posted {
-    /// Its octets.
+    /// Size of the receive in bytes.
     pub(super) len: usize,
-    /// The first octets that it has, in the areas that they arrived in.
+    /// The first bytes of the receive, in the Private Buffers that they arrived in.
     taken: Vec<Part>,
-    /// Octets of `taken`.
+    /// Number of bytes in `taken`.
     in_taken: usize,
-    /// Memory for all octets of it; those of `taken` are not there.
+    /// Memory for all bytes of the receive. The bytes in `taken` are not in it.
     own: Option<Area>,
 }
 
-/// Octets, and where they lie.
+/// A range of bytes in an area.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) area: Area,
@@ -31,18 +31,18 @@ pub(super) struct Part {
 }
 
 impl Posted {
-    /// One for up to `len` octets.
+    /// A receive of up to `len` bytes.
     pub(super) fn new(len: usize) -> Self {
         Posted { len, taken: Vec::new(), in_taken: 0, own: None }
     }
 
-    /// Memory for all of it.
+    /// Memory for all bytes of the receive, which is allocated at the first call.
     pub(super) fn own(&mut self, device: &Device, spare: &mut Spare) -> Result<&mut Area, SdpError> {
         let own = match self.own.take() {
             Some(own) => own,
             None => {
                 let mut area = spare.take(device, self.len..=self.len)?;
-                // It may have been a Private Buffer.
+                // The area may still be registered from its use as a Private Buffer.
                 device.verbs(|rnic| area.withdraw(rnic));
                 area
             }
@@ -50,34 +50,36 @@ impl Posted {
         Ok(self.own.insert(own))
     }
 
-    /// Octet `at` may come as it lies in somebody else's area: nothing after the last one that did
-    /// has been filled.
+    /// Returns whether the receive may take over a Private Buffer for the bytes from `at` on. This
+    /// is only possible directly after the last buffer that it took over.
     pub(super) fn can_take(&self, at: u64) -> bool {
         at == self.in_taken as u64
     }
 
-    /// Its next octets lie there.
+    /// Takes over a buffer with the next bytes of the receive.
     pub(super) fn take(&mut self, part: Part) {
         self.in_taken += part.to - part.from;
         self.taken.push(part);
     }
 
-    /// Its own memory, where it has some.
+    /// The receive's own memory, if it has any.
     pub(super) fn own_area_mut(&mut self) -> Option<&mut Area> {
         self.own.as_mut()
     }
 
-    /// The same, to be looked at.
+    /// As [`own_area_mut`](Self::own_area_mut), for tests that only read.
     #[cfg(test)]
     pub(super) fn own_area(&self) -> Option<&Area> {
         self.own.as_ref()
     }
 
-    /// It ended with this number of octets: their place. The rest goes to `spare`.
+    /// Ends the receive with `octets` bytes. Returns where the bytes are. Memory that holds none
+    /// goes to `spare`.
     pub(super) fn into_parts(self, device: &Device, octets: usize, spare: &mut Spare) -> Vec<Part> {
         let Posted { mut taken, in_taken, own, .. } = self;
         if let Some(mut area) = own {
-            // A Read that the connection's end cut short.
+            // An RDMA Read that the end of the connection interrupted may have left the area
+            // registered.
             device.verbs(|rnic| area.withdraw(rnic));
             if octets > in_taken {
                 taken.push(Part { area, from: in_taken, to: octets });
@@ -88,12 +90,12 @@ impl Posted {
         taken
     }
 
-    /// All memory, to be moved.
+    /// All memory, to move it to another device.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         self.taken.iter_mut().map(|part| &mut part.area).chain(&mut self.own)
     }
 
-    /// All memory, to be given back.
+    /// All memory, to free it.
     pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
         self.taken.into_iter().map(|part| part.area).chain(self.own)
     }

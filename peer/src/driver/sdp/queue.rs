@@ -1,7 +1,7 @@
-//! Work requests that wait for the Send Queue, and the headers of messages whose payload is
-//! gathered from the user's memory.
+//! Work Requests that wait for the Send Queue, and the headers of messages whose payload is
+//! gathered from other memory.
 //!
-//! All that is due is posted at once, so that it goes to TCP with one call.
+//! All Work Requests that are due are posted with one call, so that TCP gets them with one write.
 
 use std::collections::VecDeque;
 
@@ -11,18 +11,18 @@ use crate::driver::Device;
 use crate::memory::{Access, PdId};
 use crate::verbs::{Operation, Payload, QpHandle, SendWr};
 
-/// Work requests of the Send Queue at a time.
+/// Maximum number of Work Requests in the Send Queue.
 pub(super) const SENDS: u32 = 256;
-/// Octets of headers at most.
+/// Maximum size of a message's headers in bytes.
 pub(super) const HEAD: usize = 40;
 
-/// Work requests in the order in which they are due.
+/// Work Requests in the order in which they have to be posted.
 #[derive(Debug, Default)]
 pub(super) struct SendQueue {
     waiting: VecDeque<Waiting>,
     in_queue: u32,
-    /// Headers of those that are gathered: as many places as there are work requests at a time, one
-    /// after the other.
+    /// Headers of messages whose payload is gathered: a ring with one slot for each Work Request
+    /// that the Send Queue can hold.
     heads: Option<Area>,
     next_head: u64,
 }
@@ -30,13 +30,13 @@ pub(super) struct SendQueue {
 #[derive(Debug)]
 struct Waiting {
     wr: SendWr,
-    /// Goes in front of what is gathered.
+    /// The headers, which precede the gathered payload.
     head: Vec<u8>,
 }
 
 impl SendQueue {
-    /// Adds a work request. `head`, up to [`HEAD`] octets, goes in front of its payload, which lies
-    /// in registered memory.
+    /// Adds a Work Request. `head`, at most [`HEAD`] bytes, precedes the payload, which is in
+    /// registered memory.
     pub(super) fn push(&mut self, device: &Device, pd: PdId, wr: SendWr, head: Vec<u8>) -> Result<(), SdpError> {
         if !head.is_empty() {
             let heads = match self.heads.take() {
@@ -49,7 +49,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Posts what the Send Queue has room for.
+    /// Posts as many Work Requests as the Send Queue has room for.
     pub(super) fn post(&mut self, device: &Device, qp: QpHandle) {
         let count = self.waiting.len().min(SENDS.saturating_sub(self.in_queue) as usize);
         if count == 0 {
@@ -76,44 +76,44 @@ impl SendQueue {
         let mut due = due.into_iter();
         while due.len() > 0 {
             let left = due.len();
-            // A Queue Pair that left RTS flushes nothing that it did not take: the receives'
-            // completions report its end.
+            // If the Queue Pair has left RTS, a Work Request that it rejects gets no completion.
+            // The completions of its receives report the end.
             let posted = device.post_send(qp, due.by_ref()).unwrap_or_else(|error| error.posted);
             self.in_queue += u32::try_from(posted).unwrap_or(u32::MAX);
             if due.len() == left {
-                // One that is gone does not even look at them.
+                // The Queue Pair no longer exists, so it accepts none.
                 break;
             }
         }
     }
 
-    /// One that was posted is through.
+    /// Notes that a posted Work Request has completed.
     pub(super) fn completed(&mut self) {
         self.in_queue = self.in_queue.saturating_sub(1);
     }
 
-    /// Nothing is queued or in progress.
+    /// Returns whether no Work Request is queued or in progress.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.in_queue == 0
     }
 
-    /// Its memory, where nothing needs it for now.
+    /// Takes the memory of the headers, if no Work Request needs it now.
     pub(super) fn rest(&mut self) -> Option<Area> {
         self.heads.take_if(|_| self.waiting.is_empty() && self.in_queue == 0)
     }
 
-    /// The Queue Pair is another one.
+    /// Drops all Work Requests, because the Queue Pair was replaced.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
         self.in_queue = 0;
     }
 
-    /// Its memory, to be moved.
+    /// The memory of the headers, to move it to another device.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         self.heads.iter_mut()
     }
 
-    /// Its memory, to be given back.
+    /// The memory of the headers, to free it.
     pub(super) fn into_area(self) -> Option<Area> {
         self.heads
     }
@@ -126,7 +126,8 @@ mod tests {
     use crate::sdp::Settings;
     use crate::verbs::{Node, Rnic, RnicSettings};
 
-    /// A message may end the connection while others wait that the one before it called for.
+    /// A message may end the connection while Work Requests that an earlier message caused still
+    /// wait.
     #[tokio::test]
     async fn a_queue_pair_that_is_gone_keeps_nobody_waiting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);

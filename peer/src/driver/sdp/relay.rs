@@ -1,10 +1,11 @@
-//! Joins a stream with another one: data that arrives on one side is sent on the other. Each side
+//! Relays data between two streams: data that arrives on one side is sent on the other. Each side
 //! is TCP or SDP.
 //!
-//! If one side's stream ends, the other is shut down, separately for each direction. If one side is
-//! reset, the other is reset too, even while it accepts no data; earlier data is forwarded as far
-//! as it is accepted at once. An urgent byte (MSG_OOB) is sent as urgent on the other side, at the
-//! same position of the stream (`urgent` reads and sends those of TCP).
+//! If one side's stream ends, the other side's sending half is shut down, separately for each
+//! direction. If one side is reset, the other is reset too, even while it accepts no data. Earlier
+//! data is forwarded as far as the other side accepts it at once. An urgent byte (MSG_OOB) is sent
+//! as urgent on the other side, at the same position of the stream. The module `urgent` handles
+//! TCP's urgent bytes.
 
 use core::future::Future;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -18,8 +19,8 @@ use tokio::net::TcpStream;
 
 use super::{SdpStream, urgent};
 
-/// Bytes that a direction carries at a time: at first, and at most. The size grows while reads fill
-/// it.
+/// Size in bytes of a direction's buffer: at first, and at most. The size doubles whenever a read
+/// fills the buffer.
 const FIRST: usize = 4 << 10;
 const MOST: usize = 256 << 10;
 
@@ -28,46 +29,46 @@ const MOST: usize = 256 << 10;
 pub enum Side {
     /// Plain TCP.
     Tcp(TcpStream),
-    /// SDP. A stream that was made with [`oob_inline`](super::SdpSettings::oob_inline) loses no
-    /// urgent octet that arrives before the relay.
+    /// SDP. If the stream was created with [`oob_inline`](super::SdpSettings::oob_inline), an
+    /// urgent byte that arrives before the relay starts is not lost.
     Sdp(SdpStream),
 }
 
-/// How it ended.
+/// How a relay ended.
 #[derive(Debug)]
 pub enum End {
-    /// Both directions came to their end.
+    /// The streams of both directions ended.
     Graceful,
-    /// The first side broke, and the second one was reset.
+    /// The first side failed, and the second side was reset.
     First(io::Error),
-    /// The second side broke, and the first one was reset.
+    /// The second side failed, and the first side was reset.
     Second(io::Error),
-    /// It was stopped, and both sides were reset.
+    /// The caller stopped the relay, and both sides were reset.
     Stopped,
 }
 
-/// What came of it.
+/// The result of a relay.
 #[derive(Debug)]
 pub struct Relayed {
-    /// Octets from the first side that the second one took.
+    /// Number of bytes from the first side that the second side accepted.
     pub forth: u64,
-    /// Octets from the second side that the first one took.
+    /// Number of bytes from the second side that the first side accepted.
     pub back: u64,
-    /// How it ended.
+    /// How the relay ended.
     pub end: End,
 }
 
-/// Which side failed.
+/// Which side of one direction failed.
 enum Broke {
     From(io::Error),
     To(io::Error),
 }
 
-/// Carries octets both ways until both ways are at their end, a side breaks, or `stop` comes. Both
-/// streams are over when it returns.
+/// Relays data in both directions until both streams end, a side fails, or `stop` completes. Both
+/// connections are over when this function returns.
 pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> Relayed {
-    // Until both ways are at their end whatever ends this is a reset: also the death of the
-    // process, which would look like the end of the stream to who is joined by TCP.
+    // Until both streams have ended, any other end has to reset both sides. This includes the end
+    // of the process: otherwise a TCP peer would take it for the normal end of the stream.
     for side in [&first, &second] {
         side.be_reset_when_dropped(true);
         side.keep_urgent_inline();
@@ -98,7 +99,7 @@ pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) ->
     Relayed { forth: forth.into_inner(), back: back.into_inner(), end }
 }
 
-/// One direction.
+/// Relays one direction. Adds the number of relayed bytes to `count`.
 async fn carry(from: &Side, to: &Side, count: &AtomicU64) -> Result<(), Broke> {
     let mut buffer = vec![0; FIRST];
     loop {
@@ -152,7 +153,8 @@ impl Side {
         }
     }
 
-    /// Octets that arrived, or one octet that is urgent, and which of the two it is.
+    /// Reads bytes that have arrived, or one urgent byte. The second value is true for an urgent
+    /// byte.
     async fn read(&self, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
         match self {
             Side::Sdp(sdp) => sdp.read_marked(buffer).await,
@@ -167,11 +169,11 @@ impl Side {
         }
     }
 
-    /// Urgent octets stay in the stream.
+    /// Makes urgent bytes stay in the stream.
     fn keep_urgent_inline(&self) {
         match self {
             Side::Sdp(sdp) => sdp.set_oob_inline(true),
-            // A socket on which that cannot be set is gone already.
+            // Setting the option fails only if the connection is already closed.
             Side::Tcp(tcp) => _ = SockRef::from(tcp).set_out_of_band_inline(true),
         }
     }
@@ -192,19 +194,19 @@ impl Side {
         Ok(())
     }
 
-    /// No more octets go out.
+    /// Shuts down the sending half.
     async fn finish(&self) -> io::Result<()> {
         match self {
             Side::Sdp(sdp) => (&mut &*sdp).shutdown().await,
             Side::Tcp(tcp) => match SockRef::from(tcp).shutdown(std::net::Shutdown::Write) {
-                // It was reset meanwhile; a read from it fails.
+                // The connection was reset in the meantime. The next read returns the error.
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
                 done => done,
             },
         }
     }
 
-    /// Waits until it is broken; for ever, where it never is.
+    /// Waits until the connection fails. Never returns if it does not fail.
     async fn broken(&self) -> io::Error {
         match self {
             Side::Sdp(sdp) => sdp.broken().await,
@@ -219,13 +221,13 @@ impl Side {
         }
     }
 
-    /// Resets it, and waits until nothing of it is left.
+    /// Resets the connection, and waits until it is over.
     pub async fn abort(self) {
         self.reset();
         self.over().await;
     }
 
-    /// The abort is reported to the peer.
+    /// Resets the connection.
     fn reset(&self) {
         match self {
             Side::Sdp(sdp) => sdp.abort(),
@@ -233,16 +235,17 @@ impl Side {
         }
     }
 
-    /// For TCP; SDP does this until both sides have sent their end.
+    /// Makes dropping a TCP side send RST or FIN. SDP needs no setting: until both sides have sent
+    /// their DisConn, dropping it resets the connection.
     fn be_reset_when_dropped(&self, reset: bool) {
         if let Side::Tcp(tcp) = self {
-            // With a lingering time of zero, closing the socket sends RST. It is gone already where
-            // that cannot be set.
+            // With a linger time of zero, closing the socket sends RST. Setting the time fails only
+            // if the connection is already closed.
             let _ = SockRef::from(tcp).set_linger(reset.then_some(Duration::ZERO));
         }
     }
 
-    /// Waits until nothing of it is left.
+    /// Waits until the connection is over and its resources are free.
     async fn over(&self) {
         if let Side::Sdp(sdp) = self {
             sdp.closed().await;

@@ -1,5 +1,5 @@
-//! Memory of a connection that holds nothing at the moment. Octets that come and go find it warm:
-//! making a new buffer for each costs more than copying does.
+//! Unused memory of a connection. Reusing it is much cheaper than allocating a new buffer, which
+//! costs more than copying the data.
 
 use std::ops::RangeInclusive;
 
@@ -7,12 +7,12 @@ use super::SdpError;
 use super::area::Area;
 use crate::driver::Device;
 
-/// Octets that are kept at most.
+/// Maximum number of bytes that are kept.
 const MOST: usize = 4 << 20;
-/// Areas that are kept at most.
+/// Maximum number of areas that are kept.
 const COUNT: usize = 256;
 
-/// Areas that nothing waits in; the one that was used last is the last.
+/// Unused areas. The last one was used most recently.
 #[derive(Debug, Default)]
 pub(super) struct Spare {
     areas: Vec<Area>,
@@ -20,8 +20,7 @@ pub(super) struct Spare {
 }
 
 impl Spare {
-    /// One with a number of octets in this range: at least, and at most. A new one has as few as
-    /// may be.
+    /// An area whose size in bytes is in this range. A newly allocated area has the smallest size.
     pub(super) fn take(&mut self, device: &Device, octets: RangeInclusive<usize>) -> Result<Area, SdpError> {
         match self.areas.iter().rposition(|area| octets.contains(&area.len())) {
             Some(at) => {
@@ -33,7 +32,7 @@ impl Spare {
         }
     }
 
-    /// Nobody needs it for now.
+    /// Keeps an area that is no longer used, or frees it if there are enough.
     pub(super) fn give(&mut self, device: &Device, area: Area) {
         if self.octets + area.len() > MOST || self.areas.len() >= COUNT {
             return device.verbs(|rnic| area.free(rnic));
@@ -46,12 +45,12 @@ impl Spare {
         self.areas.is_empty()
     }
 
-    /// All of it, to be moved.
+    /// All memory, to move it to another device.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         self.areas.iter_mut()
     }
 
-    /// All of it, to be given back.
+    /// All memory, to free it.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Area> + use<> {
         self.octets = 0;
         std::mem::take(&mut self.areas).into_iter()

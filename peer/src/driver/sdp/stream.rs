@@ -1,4 +1,4 @@
-//! The socket, and the task that moves its engine.
+//! The socket of an SDP connection, and the task that drives its engine.
 
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
@@ -22,12 +22,12 @@ use crate::driver::stream::Stream;
 use crate::sdp::{Half, Policy, Refused, Role, Start};
 use crate::verbs::{CqHandle, QpModify, QpState};
 
-/// A connection on which nothing has moved for so long gives spare memory back.
+/// A connection on which nothing has completed for this time frees its unused memory.
 const REST: Duration = Duration::from_secs(1);
-/// A wait that is not due to a deadline of the machine ends after so long.
+/// Used in place of a missing deadline.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// An SDP connection. Dropping it shuts it down; written data is still sent.
+/// An SDP connection. Dropping it shuts the connection down. Written data is still sent.
 #[derive(Debug)]
 pub struct SdpStream {
     shared: Arc<Shared>,
@@ -38,19 +38,20 @@ pub struct SdpStream {
 #[derive(Debug)]
 pub(super) struct Shared {
     engine: Mutex<Engine>,
-    /// The user did something.
+    /// Notified when a user's call has given the task work.
     command: Notify,
     pub(super) clock: Clock,
 }
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, Engine> {
-        // An engine is changed by complete steps.
+        // If a holder of the lock panicked, the engine is still consistent: each change is
+        // complete.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the machine act on the last change. Wakes its task if more is to be done than can be
-    /// done here.
+    /// Lets the state machine act on the last change. Wakes the connection's task if more has to be
+    /// done than is possible here.
     fn go(&self, engine: &mut Engine) {
         if !engine.run_on(self.clock.now()) || engine.wants_task() {
             self.command.notify_one();
@@ -74,7 +75,7 @@ impl SdpStream {
             return Err(error);
         }
         let mut task = Box::pin(drive(Arc::clone(&shared)));
-        // Hello and HelloAck are exchanged before anybody gets the socket.
+        // Complete the exchange of Hello and HelloAck before the caller gets the socket.
         let over = tokio::select! {
             () = &mut task => true,
             () = opened(&shared) => false,
@@ -85,8 +86,8 @@ impl SdpStream {
             let error = shared.lock().error.clone();
             return Err(error.unwrap_or(SdpError::Closed));
         }
-        // A connection that broke as soon as it was there is one that broke, however fast: a read
-        // from it fails.
+        // The connection opened, even if it broke right afterwards. Reading from it returns the
+        // error.
         Ok(SdpStream { shared, local, peer })
     }
 
@@ -94,12 +95,12 @@ impl SdpStream {
         self.shared.lock()
     }
 
-    /// Lets the machine act on what was just done.
+    /// Lets the state machine act on the last change.
     pub(super) fn go(&self, engine: &mut Engine) {
         self.shared.go(engine);
     }
 
-    /// This side's address at first.
+    /// This side's address when the connection was opened.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local
@@ -109,22 +110,22 @@ impl SdpStream {
         &self.shared
     }
 
-    /// The peer's first address.
+    /// The peer's address when the connection was opened.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
     }
 
-    /// The Mode of a half-connection.
+    /// The Mode of one half-connection.
     #[must_use]
     pub fn mode(&self, half: Half) -> Mode {
         self.shared.lock().machine.mode(half)
     }
 
-    /// Asks for a Mode; see [`Connection::set_mode`](crate::sdp::Connection::set_mode).
+    /// Requests a Mode. See [`Connection::set_mode`](crate::sdp::Connection::set_mode).
     ///
     /// # Errors
-    /// [`Refused`].
+    /// See [`Refused`].
     pub fn set_mode(&self, half: Half, mode: Mode) -> Result<(), Refused> {
         let mut engine = self.shared.lock();
         engine.machine.set_mode(half, mode)?;
@@ -132,50 +133,50 @@ impl SdpStream {
         Ok(())
     }
 
-    /// Changes the choices of mechanisms.
+    /// Changes the policy that selects the transfer mechanisms.
     pub fn set_policy(&self, policy: Policy) {
         let mut engine = self.shared.lock();
         *engine.machine.policy_mut() = policy;
         self.shared.go(&mut engine);
     }
 
-    /// Asks the peer for Private Buffers of this size, in octets.
+    /// Requests that the peer change the size of its Private Buffers to `octets` bytes.
     pub fn resize(&self, octets: u32) {
         let mut engine = self.shared.lock();
         engine.machine.resize(octets);
         self.shared.go(&mut engine);
     }
 
-    /// Octets that this side copied: from and to its users, and for Bcopy.
+    /// Number of bytes that this side copied: from and to the user, and for Bcopy.
     #[must_use]
     pub fn copied(&self) -> u64 {
         self.shared.lock().copied
     }
 
-    /// Abortive close.
+    /// Closes the connection abortively.
     pub fn abort(&self) {
         let mut engine = self.shared.lock();
         engine.machine.abort(self.shared.clock.now());
         self.shared.go(&mut engine);
     }
 
-    /// Waits until the connection is over and all is given back.
+    /// Waits until the connection is over and its resources are free.
     pub async fn closed(&self) {
         over(&self.shared).await;
     }
 
-    /// The same.
+    /// As [`closed`](Self::closed), and returns how the connection ended.
     ///
     /// # Errors
-    /// It ended by anything but a graceful close.
+    /// The connection did not end with a graceful close.
     pub async fn ended(&self) -> io::Result<()> {
         over(&self.shared).await;
         let engine = self.shared.lock();
         if engine.is_broken() { Err(engine.why_broken().into()) } else { Ok(()) }
     }
 
-    /// Waits until the connection is over by anything but a graceful close, and gives the reason;
-    /// for ever, where that is how it ends.
+    /// Waits until the connection ends other than by a graceful close. Returns the reason. Never
+    /// returns after a graceful close.
     pub async fn broken(&self) -> io::Error {
         wait(&self.shared, Engine::is_broken).await;
         self.shared.lock().why_broken().into()
@@ -191,11 +192,11 @@ impl Drop for SdpStream {
     }
 }
 
-/// Reading and writing, for several who share it, too. A write takes octets, and confirms no more.
-/// A flush, and a shut-down, confirm that all of them are out: the peer has what it read or was
-/// written by RDMA, and the octets of messages are TCP's. Where the connection ended before that
-/// they fail. Of the tasks that wait to read only the one that polled last is woken, and of those
-/// that wait to write.
+/// Reading and writing, also through shared references. A completed write only means that the bytes
+/// are in the send buffer. A completed flush or shut-down means that all bytes were sent: the peer
+/// has read them by RDMA Read, RDMA Writes have placed them, or TCP has accepted the messages. Both
+/// fail if the connection ends earlier. Only the last task that polled to read is woken, and only
+/// the last task that polled to write.
 impl SdpStream {
     pub(super) fn poll_send(
         &self,
@@ -306,7 +307,7 @@ impl From<SdpError> for io::Error {
     }
 }
 
-/// Streaming mode, until iWARP begins.
+/// Runs the start-up in TCP's streaming mode, until iWARP begins.
 pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), SdpError> {
     let mut buffer = vec![0; 1024];
     loop {
@@ -325,7 +326,7 @@ pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), S
             stream.write_all(&octets).await?;
         }
         if let Some((_, error)) = hang_up {
-            // The last message is out; TCP ends after it.
+            // The last message was sent. Dropping the stream now closes TCP.
             return Err(error.unwrap_or(SdpError::Closed));
         }
         if let Some(start) = start {
@@ -350,8 +351,8 @@ pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), S
     }
 }
 
-/// iWARP begins: bytes of it that have already arrived go to the RNIC before those that TCP still
-/// has.
+/// Starts iWARP on the stream. iWARP bytes that start-up has already read go to the RNIC before
+/// TCP's next bytes.
 fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpError> {
     let (device, qp) = {
         let engine = shared.lock();
@@ -368,7 +369,7 @@ fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpErr
     Ok(())
 }
 
-/// Moves the engine as long as there is a connection.
+/// Drives the engine until the connection is over. This is the connection's task.
 async fn drive(shared: Arc<Shared>) {
     let mut rest = pin!(sleep(REST));
     let mut may_rest = false;
@@ -380,7 +381,7 @@ async fn drive(shared: Arc<Shared>) {
             let deadline = engine.machine.poll_timeout();
             engine.watched = deadline;
             if !settled {
-                // Others have their turn.
+                // Let other tasks run first.
                 shared.command.notify_one();
             }
             if !may_rest && engine.keeps_spare() {
@@ -399,7 +400,7 @@ async fn drive(shared: Arc<Shared>) {
             && (idle || hang_up != Some(false))
         {
             if hang_up == Some(false) {
-                // If it cannot be closed, it is reset with its Queue Pair.
+                // If the connection cannot be closed gracefully, it is reset with its Queue Pair.
                 let _ = device.disconnect(qp).await;
             } else if hang_up.is_none() {
                 let _ = device.ended(qp).await;
@@ -431,8 +432,8 @@ async fn drive(shared: Arc<Shared>) {
     }
 }
 
-/// Waits for the next completion and handles it, with nothing between: who reads and writes takes
-/// completions, too, and their order counts.
+/// Waits for the next completion and handles it under one lock of the engine. Calls that read or
+/// write take completions too, and their order matters.
 async fn completion(shared: &Shared, device: &Device, cq: CqHandle) {
     let mut next = pin!(device.completion(cq));
     core::future::poll_fn(|cx| {
@@ -455,7 +456,8 @@ async fn over(shared: &Shared) {
     wait(shared, |engine| engine.gone).await;
 }
 
-/// Waits until `there` is true; it is called whenever the engine wakes readers.
+/// Waits until `there` returns true. It is called after each event that wakes the engine's
+/// watchers.
 pub(super) async fn wait(shared: &Shared, there: impl Fn(&Engine) -> bool) {
     core::future::poll_fn(|cx| {
         let mut engine = shared.lock();

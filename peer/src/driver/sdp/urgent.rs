@@ -1,10 +1,11 @@
-//! Urgent octets (MSG_OOB) of a TCP connection that is relayed, which keeps them in the stream
-//! (SO_OOBINLINE).
+//! Urgent bytes (MSG_OOB) of a TCP connection that is relayed. The connection keeps them in the
+//! stream (SO_OOBINLINE).
 //!
-//! The kernel ends a read before an urgent byte: a read either returns only bytes before one, or
-//! begins with one. The reader must know which before it reads. An urgent byte that arrives between
-//! the check and the read would pass as an ordinary one. TCP has one mark: an urgent byte that a
-//! newer one overtakes becomes an ordinary byte.
+//! The kernel stops a read before an urgent byte. A read therefore returns either bytes before an
+//! urgent byte, or bytes that begin with one. The reader has to know which before it reads:
+//! otherwise an urgent byte that arrives between the check and the read would pass as an ordinary
+//! byte. TCP has only one urgent mark. If a newer urgent byte arrives, an unread older one becomes
+//! an ordinary byte.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem::MaybeUninit;
@@ -13,8 +14,8 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Reads octets up to the next urgent one, or that one alone; returns which. 0 octets: the end of
-/// the stream.
+/// Reads bytes up to the next urgent byte, or only an urgent byte. Returns the number of bytes, and
+/// whether they are urgent. 0 bytes: the end of the stream.
 pub(super) async fn read(tcp: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
     if first(tcp).await? == 0 {
         return Ok((0, false));
@@ -25,7 +26,7 @@ pub(super) async fn read(tcp: &TcpStream, buffer: &mut [u8]) -> io::Result<(usiz
     Ok((read, urgent))
 }
 
-/// Sends one octet as urgent.
+/// Sends one byte as urgent.
 pub(super) async fn send(tcp: &TcpStream, octet: u8) -> io::Result<()> {
     loop {
         tcp.writable().await?;
@@ -38,11 +39,11 @@ pub(super) async fn send(tcp: &TcpStream, octet: u8) -> io::Result<()> {
     }
 }
 
-/// Waits for the next octet, which stays; 0 at the end of the stream.
+/// Waits for the next byte and leaves it in the stream. Returns 0 at the end of the stream.
 async fn first(tcp: &TcpStream) -> io::Result<usize> {
     let peek = || SockRef::from(tcp).peek(&mut [MaybeUninit::uninit()]);
-    // An urgent octet that arrived by itself before urgent octets stayed in the stream made nothing
-    // readable.
+    // Peek first. An urgent byte that arrived alone, before urgent bytes stayed in the stream, did
+    // not make the socket readable.
     let mut there = peek();
     while matches!(&there, Err(error) if error.kind() == ErrorKind::WouldBlock) {
         tcp.readable().await?;
@@ -51,9 +52,9 @@ async fn first(tcp: &TcpStream) -> io::Result<usize> {
     there
 }
 
-/// Is the next octet, which is there, urgent? This is SIOCATMARK by calls that need no unsafe code:
-/// out of line, the number of octets that can be read (SIOCINQ) is the number of those in front of
-/// the mark.
+/// Returns whether the next byte, which has arrived, is urgent. This replaces SIOCATMARK by calls
+/// that need no unsafe code. While urgent bytes are out of line, SIOCINQ returns the number of
+/// bytes before the mark.
 fn at_mark(tcp: &TcpStream) -> io::Result<bool> {
     let socket = SockRef::from(tcp);
     socket.set_out_of_band_inline(false)?;

@@ -1,5 +1,4 @@
-//! What the socket's user does with an engine: writes, reads, Out-Of-Band data, the sizes of its
-//! buffers.
+//! What a socket's user does with an engine: writes, reads, Out-Of-Band data, buffer sizes.
 
 use std::io::{ErrorKind, IoSlice};
 use std::task::Waker;
@@ -11,12 +10,12 @@ use super::statistics::{HalfStatistics, Statistics};
 use super::{SdpError, outgoing};
 use crate::sdp::Half;
 
-/// Octets of a send that goes out by messages or Writes.
+/// Maximum size in bytes of a send that goes out by Data messages or Writes.
 const PART: usize = 256 << 10;
 
 impl Engine {
-    /// Takes octets of the user, as many as there is room for; `None` when there is none. `urgent`:
-    /// the last one is Out-Of-Band data, if all are taken.
+    /// Accepts bytes of the user, as many as the send buffer has room for. `None` if it is full. If
+    /// `urgent` is set and all bytes are accepted, the last one is Out-Of-Band data.
     pub(super) fn write(&mut self, octets: &[IoSlice<'_>], urgent: bool) -> Option<Result<usize, SdpError>> {
         if self.gone || self.machine.is_over() {
             return Some(Err(self.broken_pipe()));
@@ -35,7 +34,7 @@ impl Engine {
         }
         if let Err(refused) = self.machine.send(self.outgoing.next_id(), len as u64, urgent && len == wanted) {
             return match refused {
-                // It is as if there were no room: one ends some time.
+                // As if the buffer were full: when a send ends, the writer is woken.
                 crate::sdp::Refused::QueueFull => None,
                 _ => {
                     let closed = "this side has shut down sending".to_owned();
@@ -54,21 +53,21 @@ impl Engine {
         self.error.clone().unwrap_or(closed)
     }
 
-    /// Octets that a send may have: few enough that they are still near the processor when they go
-    /// to TCP, but where each send costs a round trip of its own.
+    /// Maximum size in bytes of a send. A small send is still in the processor's cache when it goes
+    /// to TCP. A send by SrcAvail costs a round trip, so it may be larger.
     fn most_of_a_send(&mut self, wanted: u64) -> usize {
         let by_src_avail =
             self.machine.mode(Half::Out) == Mode::Combined && wanted > self.machine.policy_mut().source_threshold;
         if by_src_avail { outgoing::MOST } else { PART }
     }
 
-    /// Octets that were written and are not out.
+    /// Number of bytes that are written and not sent yet.
     pub(super) fn unsent(&self) -> usize {
         self.outgoing.octets()
     }
 
-    /// Gives the reader octets, as many as fit and are there; `None` when it has to wait, 0 at the
-    /// end of the stream. `peek`: they stay to be read.
+    /// Copies unread bytes to `to`, as many as fit. `None` if the reader has to wait, 0 at the end
+    /// of the stream. If `peek` is set, the bytes stay unread.
     pub(super) fn read(&mut self, to: &mut [u8], peek: bool) -> Option<Result<usize, SdpError>> {
         if to.is_empty() || self.discards {
             return Some(Ok(0));
@@ -90,18 +89,18 @@ impl Engine {
         Some(Ok(0))
     }
 
-    /// There is no reader any more: arriving data is dropped.
+    /// Ends reading: unread and arriving data is dropped.
     pub(super) fn stop_reading(&mut self) {
         self.discards = true;
         self.reader.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Drops what has arrived for nobody; gives whether there was any.
+    /// Drops unread data if reading has ended. Returns whether there was any.
     pub(super) fn discard(&mut self) -> bool {
         self.discards && self.arrived.clear(&self.device, &mut self.spare)
     }
 
-    /// The Out-Of-Band octet.
+    /// Takes the Out-Of-Band byte.
     pub(super) fn take_urgent(&mut self) -> Result<u8, SdpError> {
         if let Some(octet) = self.arrived.take_urgent() {
             return Ok(octet);
@@ -113,13 +112,14 @@ impl Engine {
         })
     }
 
-    /// Octets that may be written and not be out.
+    /// Sets the maximum number of bytes that are written and not sent yet.
     pub(super) fn set_send_buffer(&mut self, octets: usize) {
         self.settings.send_buffer = octets.max(1);
         self.writer.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Octets of the receives that are posted ahead.
+    /// Sets the total size in bytes of the receives that are posted ahead, rounded up to a multiple
+    /// of one receive's size.
     pub(super) fn set_receive_buffer(&mut self, octets: usize) {
         self.settings.receives = octets.div_ceil(self.settings.receive.max(1)).clamp(1, super::MOST_RECEIVES);
     }

@@ -1,5 +1,5 @@
-//! The tester's end of a virtual connection: what it sends reaches the target a latency later, and
-//! the world runs on while it waits.
+//! The tester's side of a virtual connection. What it sends reaches the target after the link's
+//! latency. The simulation advances while it waits.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,22 +14,23 @@ use crate::driver::received::Received;
 use crate::driver::tape::Tape;
 use crate::time::Instant;
 
-/// The tester's end of a virtual connection.
+/// The tester's side of a virtual connection.
 pub(in crate::driver) struct VirtualTester {
     pub(in crate::driver) number: u32,
-    /// Addresses of the tester and of the target.
+    /// Addresses of the tester and of the target, in this order.
     pub(super) ends: (SocketAddr, SocketAddr),
     pub(in crate::driver) tape: Tape,
     pub(super) world: Arc<Mutex<World>>,
 }
 
 impl VirtualTester {
-    /// Addresses of the tester and of the target.
+    /// Addresses of the tester and of the target, in this order.
     pub(in crate::driver) fn addresses(&self) -> (SocketAddr, SocketAddr) {
         self.ends
     }
 
-    /// A target that reads no more makes the sender wait, in vain: the send time-out of TCP's link.
+    /// Sends bytes. If the target does not read, the call waits in virtual time and then fails with
+    /// the same send time-out as over TCP.
     pub(in crate::driver) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         let mut world = lock(&self.world);
         for wait in [LATENCY, SEND_TIMEOUT] {

@@ -1,8 +1,8 @@
-//! A PM Client in process, for the virtual link, and the connection that it opens where it was
-//! sent: with SDP, or by plain TCP.
+//! A PM Client in process, for the virtual link. It queries a port mapper and connects to the
+//! address in the answer, with SDP or by plain TCP.
 //!
-//! It does what [`follow`](crate::driver::portmap::follow) does over real TCP. What is absent: a program
-//! that wants a service; the tester decides which one is wanted.
+//! It does what [`follow`](crate::driver::portmap::follow) does over real TCP. No application
+//! requests a service here: the tester chooses which service the client queries.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,49 +17,49 @@ use crate::service::{PlainEnd, SdpServer, SdpUser, Served};
 use crate::time::Instant;
 use crate::workload::WorkloadError;
 
-/// Datagrams on their way to the tester at most; more are lost.
+/// Maximum number of datagrams in flight to the tester. Further datagrams are lost.
 const MOST: usize = 1 << 16;
-/// Its first AssocHandle: the same in each run.
+/// The client's first AssocHandle, the same in each run.
 const FIRST_HANDLE: u64 = 0x5eed_0000_0000_0001;
-/// The port below those that its connections come from, and the one that it asks from.
+/// The client's connections come from the ports after this one.
 const BELOW_PORTS: u16 = 40_000;
 const ASKS_FROM: u16 = 33_331;
-/// The port below those where the tester listens.
+/// The tester's addresses get the ports after this one.
 const BELOW_PLACES: u16 = 20_000;
 
-/// A TCP connection that is being opened.
+/// A TCP connection that the client is opening.
 #[derive(Debug, Clone, Copy)]
 struct Attempt {
-    /// When its SYN is at the tester, or the reset back at the target.
+    /// When its SYN reaches the tester, or the RST that answers it reaches the target.
     at: Instant,
     ask: Ask,
     from: SocketAddr,
     to: SocketAddr,
     sdp: bool,
-    /// It is the second one of its question.
+    /// This is the second attempt for its query, after a reset at the SDP Address.
     again: bool,
     refused: bool,
 }
 
-/// What comes to the tester.
+/// What the target sends to the tester, apart from bytes of connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::driver) enum VirtualCall {
-    /// A datagram to a socket of the tester's.
+    /// A datagram to a UDP socket of the tester.
     Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
-    /// A connection to a place where the tester listens; the number of its machine.
+    /// Connection `number` to an address on which the tester listens.
     Connection { number: u32, from: SocketAddr, to: SocketAddr },
 }
 
-/// The client, what is in flight, and where the tester is.
+/// The client, its traffic in flight, and the addresses that the tester listens on.
 pub(super) struct PmClient {
     client: Client,
     sdp: SdpServer,
     listening: Vec<SocketAddr>,
-    /// Places that were given out, whether or not somebody listens there.
+    /// Number of addresses of the tester that are reserved, with or without a listener.
     places: u16,
-    /// When it arrives, who sent it, its octets.
+    /// Datagrams to the client: time of arrival, sender, payload.
     to_target: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
-    /// What has arrived, or will.
+    /// Events for the tester, each with its time of arrival.
     calls: VecDeque<(Instant, VirtualCall)>,
     attempts: VecDeque<Attempt>,
     ports: u16,
@@ -67,7 +67,7 @@ pub(super) struct PmClient {
 }
 
 impl PmClient {
-    /// A client that deviates so.
+    /// A client with these deviations.
     pub(super) fn new(deviations: Deviations) -> Result<Self, WorkloadError> {
         let sdp = SdpServer::new(SdpUser::Echo, Role::Connecting, deviations.clone());
         drop(sdp.start(Instant::ORIGIN)?);
@@ -85,7 +85,7 @@ impl PmClient {
         })
     }
 
-    /// A new address of the tester's; nobody listens there, unless `listens`.
+    /// Reserves a new address of the tester. Connections to it are refused unless `listens` is set.
     pub(super) fn place(&mut self, v6: bool, other: bool, listens: bool) -> SocketAddr {
         self.places += 1;
         let ip = if other { network::other_ip(v6) } else { network::tester_ip(v6) };
@@ -96,7 +96,8 @@ impl PmClient {
         place
     }
 
-    /// Somebody wants a connection to `service`.
+    /// Queries the tester's port mapper for `service`, as for an application that needs a
+    /// connection.
     pub(super) fn ask(&mut self, now: Instant, service: SocketAddr) -> Result<(), AskError> {
         let connecting = self.next_end(service.is_ipv6());
         self.client.ask(now, Ask { mapper: network::tester_mapper(service.is_ipv6(), false), service, connecting })?;
@@ -109,22 +110,23 @@ impl PmClient {
         SocketAddr::new(network::mapper(v6, false).ip(), BELOW_PORTS.saturating_add(self.ports))
     }
 
-    /// A datagram of the tester's, at `arrival`; nobody gets one that goes elsewhere.
+    /// Delivers a datagram of the tester at `arrival`. It is lost unless `to` is the client's own
+    /// address.
     pub(super) fn send(&mut self, arrival: Instant, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
         if to == asks_from(to.is_ipv6()) {
             self.to_target.push_back((arrival, from, octets.to_vec()));
         }
     }
 
-    /// When something happens at the target next.
+    /// When the next event at the target is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let datagram = self.to_target.front().map(|(at, ..)| *at);
         let attempt = self.attempts.iter().map(|attempt| attempt.at).min();
         [datagram, attempt, self.client.deadline()].into_iter().flatten().min()
     }
 
-    /// Lets all happen that is due at `now`; gives the machines of new connections, with their
-    /// numbers.
+    /// Handles all events that are due at `now`. Returns the target's side of each new connection,
+    /// with its number.
     pub(super) fn handle(&mut self, now: Instant) -> Vec<(u32, Box<dyn Served>)> {
         while let Some((_, from, octets)) = self.to_target.pop_front_if(|(at, ..)| *at <= now) {
             self.client.handle_datagram(now, from, &octets);
@@ -155,7 +157,7 @@ impl PmClient {
             self.attempts.push_back(Attempt { at: now + LATENCY, refused: true, ..attempt });
             return None;
         }
-        // There was memory for one before.
+        // A socket was created in `new`, so the RNIC is known to have memory for one.
         let served: Box<dyn Served> = if sdp { Box::new(self.sdp.start(now).ok()?) } else { Box::new(PlainEnd::new()) };
         let number = self.connections;
         self.connections += 1;
@@ -163,7 +165,8 @@ impl PmClient {
         Some((number, served))
     }
 
-    /// Sends the client's messages, and connects to the addresses that it got.
+    /// Sends the client's pending datagrams, and connects to the addresses in the answers it
+    /// received.
     fn drain(&mut self, now: Instant) {
         while let Some(datagram) = self.client.poll_datagram() {
             let v6 = datagram.to.is_ipv6();
@@ -186,12 +189,12 @@ impl PmClient {
         self.attempts.push_back(Attempt { at, ask, from, to: resolution.address(), sdp, again, refused: false });
     }
 
-    /// When the next call is there.
+    /// When the next event for the tester arrives.
     pub(super) fn due(&self) -> Option<Instant> {
         self.calls.iter().map(|(at, _)| *at).min()
     }
 
-    /// The next call; of two at the same time the one that was sent first.
+    /// The next event for the tester. If two arrive at the same time, the one that was sent first.
     pub(super) fn take(&mut self) -> Option<VirtualCall> {
         let due = self.due()?;
         let index = self.calls.iter().position(|(at, _)| *at == due)?;
@@ -199,7 +202,7 @@ impl PmClient {
     }
 }
 
-/// Where the client's datagrams come from.
+/// The address that the client's datagrams come from.
 fn asks_from(v6: bool) -> SocketAddr {
     SocketAddr::new(network::mapper(v6, false).ip(), ASKS_FROM)
 }

@@ -1,4 +1,4 @@
-//! A PM Server in process, for the virtual link: datagrams on their way to it and back.
+//! A PM Server in process, for the virtual link, with the datagrams in flight in both directions.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,15 +9,15 @@ use super::network::{LATENCY, mapper};
 use crate::portmap::Server;
 use crate::time::Instant;
 
-/// Datagrams on their way to the tester at most; more are lost.
+/// Maximum number of datagrams in flight to the tester. Further datagrams are lost.
 const MOST: usize = 1 << 16;
 
-/// The server and what is in flight.
+/// The server, and its datagrams in flight.
 pub(super) struct PmServer {
     server: Server,
-    /// When it arrives, who sent it, its octets.
+    /// Datagrams to the server: time of arrival, sender, payload.
     pub(super) to_target: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
-    /// When it arrives, where to, who sent it, its octets.
+    /// Datagrams to the tester: time of arrival, destination, sender, payload.
     to_tester: VecDeque<(Instant, SocketAddr, SocketAddr, Bytes)>,
 }
 
@@ -26,12 +26,12 @@ impl PmServer {
         PmServer { server, to_target: VecDeque::new(), to_tester: VecDeque::new() }
     }
 
-    /// When something happens at the server next.
+    /// When the next event at the server is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.to_target.front().map(|(at, ..)| *at).into_iter().chain(self.server.deadline()).min()
     }
 
-    /// Lets all happen that is due at `now`.
+    /// Handles all events that are due at `now`.
     pub(super) fn handle(&mut self, now: Instant) {
         while let Some((_, from, octets)) = self.to_target.pop_front_if(|(at, ..)| *at <= now) {
             self.server.handle_datagram(now, from, &octets);
@@ -49,7 +49,8 @@ impl PmServer {
         while self.server.poll_event().is_some() {}
     }
 
-    /// A TCP connection arrives: for which service was its address given?
+    /// A TCP connection from the tester arrived at `to`. Returns the service that the server mapped
+    /// to this address, or `None`.
     pub(super) fn connected(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) -> Option<SocketAddr> {
         self.server.handle_connection(now, from, to)
     }
@@ -59,7 +60,7 @@ impl PmServer {
         self.to_tester.iter().find(|(_, other, ..)| *other == to).map(|(at, ..)| *at)
     }
 
-    /// The next datagram for this socket, and who sent it.
+    /// The next datagram for this socket, with the sender's address.
     pub(super) fn take(&mut self, to: SocketAddr) -> Option<(SocketAddr, Bytes)> {
         let index = self.to_tester.iter().position(|(_, other, ..)| *other == to)?;
         self.to_tester.remove(index).map(|(_, _, from, octets)| (from, octets))

@@ -1,5 +1,5 @@
-//! The world of a virtual link: the target's machines, what is in flight to and from them, and the
-//! clock, which jumps from one happening to the next.
+//! The simulation of a virtual link: the target's side of all connections, the traffic in flight,
+//! and the clock, which jumps from one event to the next.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::hostile::mangle::{Mangler, next_transmit};
 use crate::service::Served;
 use crate::time::Instant;
 
-/// The clock and all connections.
+/// The clock, all connections, and the port mapper's client or server.
 pub(super) struct World {
     pub(super) now: Instant,
     pub(super) machines: BTreeMap<u32, Machine>,
@@ -23,17 +23,17 @@ pub(super) struct World {
     pub(super) pm_client: Option<PmClient>,
 }
 
-/// One connection: the target's machine, and what is in flight both ways.
+/// One connection: the target's state machine, and the traffic in flight in both directions.
 pub(super) struct Machine {
     served: Box<dyn Served>,
     mangler: Option<Mangler>,
     pub(super) to_target: VecDeque<(Instant, Item)>,
     pub(super) to_tester: VecDeque<(Instant, Item)>,
-    /// Octets in `to_target`.
+    /// Number of bytes in `to_target`.
     pub(super) unread: usize,
-    /// Octets in `to_tester`.
+    /// Number of bytes in `to_tester`.
     in_flight: usize,
-    /// The tester dropped its end: nobody reads.
+    /// The tester has dropped its side, so nothing reads `to_tester`.
     pub(super) abandoned: bool,
 }
 
@@ -56,14 +56,14 @@ impl Machine {
         }
     }
 
-    /// When something happens at the target's end next.
+    /// When the next event at the target's side is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let arrival = if self.reads() { self.to_target.front().map(|(at, _)| *at) } else { None };
         let mangled = self.mangler.as_ref().filter(|_| !self.is_held_back()).and_then(Mangler::poll_timeout);
         [arrival, self.served.poll_timeout(), mangled].into_iter().flatten().min()
     }
 
-    /// Lets all happen that is due at `now`.
+    /// Handles all events that are due at `now`.
     fn handle(&mut self, now: Instant) {
         while self.reads()
             && let Some((_, item)) = self.to_target.pop_front_if(|(at, _)| *at <= now)
@@ -84,7 +84,7 @@ impl Machine {
         self.serve(now);
     }
 
-    /// The tester does not read.
+    /// The target may not send, because the tester does not read.
     fn is_held_back(&self) -> bool {
         self.in_flight >= WINDOW
     }
@@ -112,7 +112,8 @@ impl Machine {
                 Some(Transmit::Fin) => Item::Fin,
                 Some(Transmit::Reset) => {
                     if self.mangler.is_some() {
-                        // The machine may know nothing of it.
+                        // The mangler may have added the reset, so the state machine has to be
+                        // informed.
                         self.served.handle_reset(now);
                     }
                     Item::Reset
@@ -127,7 +128,7 @@ impl Machine {
     }
 }
 
-/// In the place of a machine that has another connection by now.
+/// Replaces a state machine that has moved to another connection.
 struct Gone;
 
 impl Served for Gone {
@@ -155,14 +156,14 @@ impl Served for Gone {
 }
 
 impl World {
-    /// Runs until `deadline`, or until something reaches the tester of `wanted`, which may be at
-    /// once.
+    /// Runs until `deadline`, or until something has reached the tester on connection `wanted`,
+    /// which may already be the case.
     pub(super) fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
         loop {
             let here = wanted.and_then(|number| self.machines.get(&number)?.to_tester.front().map(|(at, _)| *at));
             let machines = self.next();
-            // A happening at the target comes first when both are due at the same time: it may not
-            // change what the tester gets.
+            // If both are due at the same time, the event at the target comes first. It cannot
+            // change what reaches the tester now.
             let next = match (here, machines) {
                 (Some(here), machines) if machines.is_none_or(|at| here < at) => {
                     if here <= deadline.max(self.now) {
@@ -186,19 +187,19 @@ impl World {
         }
     }
 
-    /// When something happens at the target next.
+    /// When the next event at the target is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let mapper = self.pm_server.as_ref().and_then(PmServer::next);
         let asker = self.pm_client.as_ref().and_then(PmClient::next);
         self.machines.values().filter_map(Machine::next).chain(mapper).chain(asker).min()
     }
 
-    /// Runs until a machine wants to connect anew to this port, `deadline` at most; takes it from
-    /// the connection that has ended.
+    /// Runs until a suspended connection opens a new TCP connection to `port`, at most until
+    /// `deadline`. Returns the state machine of that connection, and leaves [`Gone`] in its place.
     pub(super) fn reconnecting(&mut self, port: u16, deadline: Instant) -> Option<Box<dyn Served>> {
         loop {
             for machine in self.machines.values_mut() {
-                // One that connects elsewhere finds nobody.
+                // A connection attempt to another port finds no listener and is ignored.
                 if machine.served.poll_reconnect() == Some(port) {
                     return Some(std::mem::replace(&mut machine.served, Box::new(Gone)));
                 }
@@ -241,7 +242,7 @@ impl World {
         }
     }
 
-    /// What has reached the tester by now.
+    /// What has reached the tester on this connection by now.
     pub(super) fn take(&mut self, number: u32) -> Received {
         let now = self.now;
         let Some(machine) = self.machines.get_mut(&number) else { return Received::Reset };
@@ -258,8 +259,8 @@ impl World {
     }
 }
 
-/// The world of a link.
+/// Locks the simulation.
 pub(super) fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
-    // A service that panicked did so between two happenings; the world is consistent.
+    // If a service panicked, it did so between two events, so the simulation is consistent.
     world.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! One end: an SDP endpoint and its user.
+//! The driver's interface to an SDP endpoint and its user.
 
 use super::SdpServer;
 use super::user::{Mind, Wish};
@@ -10,7 +10,8 @@ use crate::time::Instant;
 use crate::verbs::LateSegment;
 use crate::workload::WorkloadError;
 
-/// The peer's updates may cross the last DisConn, and TCP still have octets for it.
+/// The peer's credit updates may arrive after this side closes. A reset would discard bytes that
+/// TCP has not sent yet.
 const QUEUES: Queues = Queues { sends: 256, receives: 256, late: LateSegment::Drop };
 
 /// See the [module](super).
@@ -18,9 +19,9 @@ const QUEUES: Queues = Queues { sends: 256, receives: 256, late: LateSegment::Dr
 pub(crate) struct SdpEnd {
     endpoint: Endpoint,
     mind: Mind,
-    /// The peer has reset TCP.
+    /// The peer has reset the TCP connection.
     reset: bool,
-    /// The port to connect to when TCP has ended.
+    /// The port to connect to after the TCP connection has ended.
     reconnect: Option<u16>,
 }
 
@@ -32,7 +33,7 @@ impl SdpEnd {
         Ok(end)
     }
 
-    /// Does all that the user, the machine and the RNIC require.
+    /// Performs everything that the user, the SDP state machine and the RNIC require now.
     fn run(&mut self, now: Instant) {
         loop {
             while let Some(wish) = self.mind.next(now, self.endpoint.machine_mut()) {

@@ -1,10 +1,10 @@
-//! An SDP socket with a simple user, as a machine: SDP on a Queue Pair of a software RNIC of its
-//! own.
+//! An SDP socket with a simple user, as a state machine: SDP on a Queue Pair of its own software
+//! RNIC.
 //!
-//! [`SdpServer`] makes one for each connection. Every one of its Private Buffers, receives and
-//! advertised sends is memory of that RNIC. What is absent: sockets, and accepting the connection
-//! that resumes one that this side suspended; the owner of the socket connects where the peer
-//! suspended.
+//! [`SdpServer`] creates one for each connection. All Private Buffers, receives and advertised
+//! sends are memory of that RNIC. Not included: the TCP connections. If the peer suspends a
+//! connection, the owner of the socket opens the new TCP connection. A connection that this side
+//! suspends cannot be resumed.
 
 mod end;
 mod user;
@@ -17,24 +17,24 @@ use crate::sdp::{Policy, Role, Settings};
 use crate::time::Instant;
 use crate::workload::WorkloadError;
 
-/// Makes the SDP end of each connection.
+/// Creates this side of each SDP connection.
 #[derive(Debug, Clone)]
 pub struct SdpServer {
-    /// What runs on it.
+    /// The user of the socket.
     pub user: SdpUser,
-    /// Which part it plays in SDP's start-up.
+    /// The role in SDP start-up.
     pub role: Role,
-    /// What its side wants.
+    /// The SDP settings.
     pub settings: Settings,
-    /// What it does wrong.
+    /// The deviations from the specification.
     pub deviations: Deviations,
 }
 
 impl SdpServer {
-    /// Octets of a Private Buffer: few, so that small receives are advertised.
+    /// Size in bytes of a Private Buffer. It is small, so that small receives are advertised too.
     pub const RECV_SIZE: u32 = 1000;
 
-    /// An end whose settings use each mechanism with sends of a few thousand octets.
+    /// A server whose settings use every transfer mechanism with sends of a few thousand bytes.
     #[must_use]
     pub fn new(user: SdpUser, role: Role, deviations: Deviations) -> Self {
         let policy = Policy { source_threshold: 500, sink_threshold: 0, src_avail_payload: 40, ..Policy::default() };
@@ -48,10 +48,10 @@ impl SdpServer {
         SdpServer { user, role, settings, deviations }
     }
 
-    /// TCP is there.
+    /// Starts this side of a new TCP connection.
     ///
     /// # Errors
-    /// There is no such RNIC.
+    /// The RNIC cannot create the objects of a connection.
     pub(crate) fn start(&self, now: Instant) -> Result<SdpEnd, WorkloadError> {
         SdpEnd::new(now, self)
     }

@@ -1,11 +1,18 @@
-//! The user of an SDP socket: what it posts, and how it handles arriving data.
+//! The user of an SDP socket: it posts receives, sends data, and handles received data.
 //!
-//! [`SdpUser::Drive`] takes commands as text: lines, or parts of one that `;` separates. `send N`
-//! and `urgent N` send N octets;
-//! `read N N..` posts receives, whose octets are thrown away, and no command is read before all of them have ended; `mode out|in
-//! buffered|combined|pipelined`; `resize N`; `suspend PORT`; `cancel-sends`, `cancel-receives`; `shut`, `abort`; `answer read|send-sm|both`,
-//! `threshold N`, `payload N`, `max-read N`, `hints` change the policy; `wait N` lets N
-//! milliseconds pass before the next.
+//! [`SdpUser::Drive`] executes commands in the text that it receives. A newline or `;` ends a
+//! command:
+//!
+//! - `send N`: send N bytes; `urgent N`: the same, and the last byte is Out-Of-Band data;
+//! - `read N N..`: post receives and discard their data. Until all of them have ended, no further
+//!   command is read;
+//! - `mode out|in buffered|combined|pipelined`: request a Mode for a half-connection;
+//! - `resize N`: request another size of the peer's Private Buffers;
+//! - `suspend PORT`: suspend the connection;
+//! - `cancel-sends`, `cancel-receives`, `shut`, `abort`: cancel or close;
+//! - `answer read|send-sm|both`, `threshold N`, `payload N`, `max-read N`, `hints`, `follow`:
+//!   change the policy;
+//! - `wait N`: wait N milliseconds before the next command.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -15,33 +22,33 @@ use weft_core::wire::sdp::Mode;
 use crate::sdp::{Connection, Half, SrcAvailAnswer};
 use crate::time::Instant;
 
-/// Octets of each receive of an echo, a sink and a source.
+/// Size in bytes of each receive of an echo, a sink or a source.
 const RECEIVE: u64 = 4000;
-/// Receives of theirs that are posted.
+/// Number of receives that an echo, a sink or a source keeps posted.
 const RECEIVES: usize = 2;
-/// Octets of a receive for commands: too few to be advertised.
+/// Size in bytes of a receive for commands. It is too small to be advertised.
 const COMMAND: u64 = 64;
-/// What a source sends.
+/// Sizes in bytes of the sends of a source.
 const SOURCE: [usize; 3] = [300, 3000, 2500];
-/// Most octets of one send or receive of a command.
+/// Maximum number of bytes in one send or receive of a command.
 const MOST: u64 = 1 << 20;
-/// Most octets of commands that wait.
+/// Maximum number of bytes of commands that wait.
 const MOST_TEXT: usize = 4096;
 
-/// What runs on an SDP socket.
+/// The application on an SDP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SdpUser {
-    /// Sends back what it gets, Out-Of-Band octets as such.
+    /// Sends back the data that it receives. Out-Of-Band bytes are sent back as Out-Of-Band data.
     Echo,
-    /// Reads, and sends nothing.
+    /// Reads all data and sends nothing.
     Sink,
-    /// Sends a few thousand octets when the connection is there, and reads.
+    /// Sends a few thousand bytes after the connection has opened, and reads.
     Source,
     /// Executes commands in the text that it reads.
     Drive,
 }
 
-/// A user's request to the end that has the memory.
+/// A user's request to the [`SdpEnd`](super::SdpEnd), which owns the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wish {
     Send { octets: Vec<u8>, urgent: bool },
@@ -49,17 +56,17 @@ pub(super) enum Wish {
     Nothing,
 }
 
-/// A user with what it has in mind.
+/// A user and its state.
 #[derive(Debug)]
 pub(super) struct Mind {
     user: SdpUser,
     text: Vec<u8>,
     wishes: VecDeque<Wish>,
-    /// Receives that have not ended, and those of them that a command posted.
+    /// Number of receives that have not ended. `commanded` counts those that a command posted.
     receives: usize,
     commanded: usize,
     commands: VecDeque<String>,
-    /// The next command waits until then.
+    /// Time before which no command is executed.
     pub(super) wait: Option<Instant>,
     ended: bool,
 }
@@ -70,7 +77,7 @@ impl Mind {
         Mind { user, text: Vec::new(), wishes, receives: 0, commanded: 0, commands, wait: None, ended: false }
     }
 
-    /// The connection is there.
+    /// The connection has opened.
     pub(super) fn opened(&mut self) {
         if self.user == SdpUser::Source {
             self.wishes.extend(SOURCE.map(|len| Wish::Send { octets: pattern(len), urgent: false }));
@@ -78,7 +85,7 @@ impl Mind {
         self.post();
     }
 
-    /// A receive ended.
+    /// A receive has ended.
     pub(super) fn received(&mut self, octets: Vec<u8>, urgent: bool, more: bool) {
         self.receives = self.receives.saturating_sub(1);
         let commanded = self.commanded > 0;
@@ -90,7 +97,7 @@ impl Mind {
         }
         if !more && !self.ended {
             self.ended = true;
-            // After what is still to be sent.
+            // Shut down after the sends that are still pending.
             self.wishes.push_back(Wish::Nothing);
         }
         if more {
@@ -113,7 +120,7 @@ impl Mind {
         }
     }
 
-    /// Posts the receives that this user always keeps posted.
+    /// Posts the receives that this user keeps posted.
     fn post(&mut self) {
         let idle = self.receives == 0 && self.commands.is_empty() && self.wait.is_none();
         match self.user {
@@ -128,7 +135,7 @@ impl Mind {
         self.wishes.push_back(Wish::Receive(len));
     }
 
-    /// What it wants next of the end; commands to the machine are given at once.
+    /// The user's next request. Commands for the SDP state machine are executed at once.
     pub(super) fn next(&mut self, now: Instant, machine: &mut Connection) -> Option<Wish> {
         loop {
             if let Some(wish) = self.wishes.pop_front() {
@@ -153,7 +160,7 @@ impl Mind {
         }
     }
 
-    /// Executes a command; an unknown one is ignored.
+    /// Executes a command. An unknown command is ignored.
     fn obey(&mut self, now: Instant, command: &str, machine: &mut Connection) {
         let mut words = command.split_whitespace();
         let name = words.next().unwrap_or_default();
@@ -178,12 +185,12 @@ impl Mind {
                     Some("pipelined") => Mode::Pipelined,
                     _ => Mode::Combined,
                 };
-                // A Mode that cannot be requested now is not.
+                // A Mode that cannot be requested now is ignored.
                 let _ = machine.set_mode(half, mode);
             }
             "resize" => machine.resize(size()),
             "suspend" => {
-                // Where it cannot be suspended, it is not.
+                // If the connection cannot be suspended, the command is ignored.
                 let _ = machine.suspend(u16::try_from(number).unwrap_or(0));
             }
             "cancel-sends" => machine.cancel_sends(),
@@ -208,7 +215,7 @@ impl Mind {
     }
 }
 
-/// Octets of which no short run is like another.
+/// Test data in which no short sequence repeats another.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|n| u8::try_from((n ^ n >> 8) & 0xff).unwrap_or(0)).collect()
 }

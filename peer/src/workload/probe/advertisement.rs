@@ -1,18 +1,18 @@
-//! The advertisement of a side's memory at the front of its private data.
+//! The advertisement of a side's region at the start of its private data.
 
 use crate::memory::Access;
 use crate::verbs::RemoteAddress;
 
-/// The peer's region.
+/// A side's region for its peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advertisement {
-    /// Its first octet.
+    /// Address of the first byte.
     pub address: RemoteAddress,
-    /// Its octets.
+    /// Size of the region in bytes.
     pub length: u32,
-    /// Peers may read it.
+    /// The peer may read the region.
     pub readable: bool,
-    /// Peers may write it.
+    /// The peer may write to the region.
     pub writable: bool,
 }
 
@@ -23,16 +23,17 @@ const REMOTE_WRITE: u32 = 2;
 const REMOTE_READ: u32 = 4;
 
 impl Advertisement {
-    /// Octets of it.
+    /// Size of an advertisement in bytes.
     pub const LEN: usize = 24;
 
-    /// A region with these rights.
+    /// An advertisement of a region with these rights.
     #[must_use]
     pub const fn new(address: RemoteAddress, length: u32, access: Access) -> Self {
         Advertisement { address, length, readable: access.remote_read, writable: access.remote_write }
     }
 
-    /// `SIWP`, then in network byte order: STag (4 octets), TO (8), length (4), rights (4).
+    /// The bytes `SIWP`, then in network byte order: STag (4 bytes), TO (8), length (4), rights
+    /// (4).
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
         let rights = [(self.readable, REMOTE_READ), (self.writable, REMOTE_WRITE)];
@@ -48,7 +49,8 @@ impl Advertisement {
         .concat()
     }
 
-    /// Reads the front of private data, if it is there, and gives the text after it.
+    /// Parses the advertisement at the start of private data, if there is one. Also returns the
+    /// text after it.
     #[must_use]
     pub fn parse(private_data: &[u8]) -> (Option<Self>, &[u8]) {
         Self::fields(private_data).map_or((None, private_data), |(found, text)| (Some(found), text))
@@ -71,8 +73,8 @@ impl Advertisement {
 mod tests {
     use super::*;
 
-    /// From a capture of siwprobe on siw: the private data of its Reply (probe-ops-mpa1-crc), and
-    /// the same with a text.
+    /// Data from a capture of siwprobe on siw: the private data of its Reply (probe-ops-mpa1-crc),
+    /// and the same data with a text.
     #[test]
     fn as_siwprobe_has_it() {
         let octets = [

@@ -1,15 +1,14 @@
-//! Operations of one's choice on one connection, right ones and wrong ones, reported one by one.
-//! `siwprobe` of `interop/siw`, which does the same over libibverbs, can be the other side; so can
-//! this.
+//! Single operations on one connection, valid and invalid ones, with a result for each. `siwprobe`
+//! of `interop/siw` does the same over libibverbs. The peer can be `siwprobe` or another probe.
 //!
-//! Each side has a region for the other and advertises it at the front of its private data
-//! ([`Advertisement`]); a text may follow. Byte `i` of the region begins as `7 i + 3`, and byte `i`
-//! of a Send or Write is `13 i + 5` (modulo 256, `i` from 0 in each message). The contents at the
-//! end are compared by FNV-1a hashes of 64 bits. A side that [echoes](ProbeSettings::echo) sends
-//! each Send back.
+//! Each side has a region for its peer, and advertises it at the start of its private data
+//! ([`Advertisement`]). A text may follow. Byte `i` of the region is `7 i + 3` at first. Byte `i`
+//! of a Send or Write is `13 i + 5`, with `i` from 0 in each message. Both values are modulo 256.
+//! At the end, 64-bit FNV-1a hashes of the contents are compared. A side that
+//! [echoes](ProbeSettings::echo) sends each Send back.
 //!
-//! Left out: what a Consumer of verbs cannot express. Malformed segments are
-//! [`hostile`](crate::hostile)'s and the suites' matter.
+//! Not included: malformed segments, which the verbs cannot express. [`hostile`](crate::hostile)
+//! and the suites cover them.
 
 mod advertisement;
 mod op;
@@ -35,26 +34,27 @@ use crate::verbs::{
     WorkCompletion,
 };
 
-/// What a side is made of. The defaults are siwprobe's.
+/// Settings of one side. The defaults are those of siwprobe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSettings {
-    /// Octets of the region for the peer, and of the greatest message of this side. Default 2^20.
+    /// Size in bytes of the region for the peer, and of the largest message of this side. Default
+    /// 2^20.
     pub region: u32,
-    /// Peers may read the region. Default true.
+    /// The peer may read the region. Default true.
     pub readable: bool,
-    /// Peers may write it. Default true.
+    /// The peer may write to the region. Default true.
     pub writable: bool,
-    /// Receives that are posted. Default 16.
+    /// Number of posted receives. Default 16.
     pub receives: u32,
-    /// Octets of each. Default 65,536.
+    /// Size of each receive in bytes. Default 65,536.
     pub room: u32,
-    /// Reads of this side in flight. Default 16.
+    /// Maximum number of outstanding RDMA Reads of this side (ORD). Default 16.
     pub ord: u32,
-    /// Read Requests of the peer that are held. Default 16.
+    /// Maximum number of outstanding RDMA Reads of the peer (IRD). Default 16.
     pub ird: u32,
-    /// Each Send is sent back. Default false.
+    /// This side sends back each Send that it receives. Default false.
     pub echo: bool,
-    /// After the advertisement in the private data. Default none.
+    /// The text after the advertisement in the private data. Default: no text.
     pub text: Bytes,
 }
 
@@ -85,24 +85,24 @@ impl ProbeSettings {
 /// A message that filled a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
-    /// Its octets.
+    /// Size of the message in bytes.
     pub octets: u32,
-    /// FNV-1a of them.
+    /// 64-bit FNV-1a hash of the message.
     pub hash: u64,
-    /// With Solicited Event.
+    /// The message was sent with Solicited Event.
     pub solicited: bool,
-    /// The STag that it invalidated.
+    /// The STag that the message invalidated.
     pub invalidated: Option<u32>,
-    /// It was Immediate Data.
+    /// The value, if the message was Immediate Data.
     pub immediate: Option<Immediate>,
 }
 
-/// What an operation came to.
+/// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
-    /// FNV-1a of what a Read brought.
+    /// 64-bit FNV-1a hash of the data that an RDMA Read returned.
     pub hash: Option<u64>,
-    /// What an Atomic Operation found.
+    /// The value in memory before an Atomic Operation.
     pub original_value: Option<u64>,
     /// The received message.
     pub received: Option<Arrived>,
@@ -111,19 +111,19 @@ pub struct Done {
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Both sides closed gracefully.
+    /// The connection was closed gracefully.
     pub graceful: bool,
-    /// The Terminate that ended it, if one did.
+    /// The Terminate that ended the connection, if there was one.
     pub terminate: Option<TerminateRecord>,
-    /// FNV-1a of the region.
+    /// 64-bit FNV-1a hash of this side's region.
     pub hash: u64,
 }
 
-/// Messages of a [burst](Op::Burst) that are outstanding at most.
+/// Maximum number of outstanding messages of a [burst](Op::Burst).
 const OUTSTANDING: u32 = 64;
-/// Work request ids of echoes begin here: the slot follows.
+/// The `wr_id` of an echo is this number plus the slot of the receive.
 const ECHO: u64 = 1 << 32;
-/// Work request id of operations.
+/// The `wr_id` of operations.
 const OPERATION: u64 = 0;
 
 /// One side of a connection.
@@ -131,26 +131,26 @@ const OPERATION: u64 = 0;
 pub struct Probe {
     endpoint: Endpoint,
     settings: ProbeSettings,
-    /// What the peer may read and write.
+    /// The region that the peer may access.
     region: Region,
-    /// What Sends and Writes carry.
+    /// The data of Sends and Writes.
     source: Region,
-    /// Where Reads go.
+    /// Memory for the data of Reads.
     sink: Region,
     receives: Region,
     peer: Option<Advertisement>,
-    /// Messages that [`Probe::next`] did not give yet.
+    /// Messages that [`Probe::next`] has not returned yet.
     arrived: VecDeque<Arrived>,
-    /// A receive is posted, or comes back. With a peer that is content and closes at once none can
-    /// be posted any more.
+    /// A receive is posted, or will be after an echo. If the peer has closed the connection, no
+    /// receive can be posted.
     listens: bool,
 }
 
 impl Probe {
-    /// A side without connection.
+    /// A side without a connection.
     ///
     /// # Errors
-    /// The device has no room for it.
+    /// The device cannot create the side's resources.
     pub fn new(device: &Device, settings: ProbeSettings) -> Result<Self, WorkloadError> {
         let ProbeSettings { region: length, readable, writable, receives: slots, room, ord, ird, .. } = settings;
         let sends = OUTSTANDING + slots + 1;
@@ -158,7 +158,7 @@ impl Probe {
         let access = Access { remote_read: readable, remote_write: writable, ..Access::LOCAL };
         let region = endpoint.register(length as usize, access)?;
         let source = endpoint.register(length as usize, Access::LOCAL)?;
-        // What a Read brings is a peer's writing.
+        // The peer's Read Response writes to this region.
         let sink = endpoint.register(length as usize, Access { remote_write: true, ..Access::LOCAL })?;
         let receives = endpoint.register(slots as usize * room as usize, Access::LOCAL)?;
         endpoint.with_mut(region, |octets| fill(octets, 7, 3))?;
@@ -172,7 +172,7 @@ impl Probe {
     /// Connects.
     ///
     /// # Errors
-    /// No connection came about.
+    /// The connection could not be opened.
     pub async fn connect(&mut self, address: SocketAddr, settings: CmSettings) -> Result<Connected, CmError> {
         let connected = self.endpoint.connect(address, settings, &self.private_data()?).await?;
         self.peer = Advertisement::parse(connected.peer.private_data.as_octets()).0;
@@ -195,16 +195,17 @@ impl Probe {
         Ok(PrivateData::new([&advertisement.emit()[..], &self.settings.text].concat())?)
     }
 
-    /// What the peer advertised.
+    /// The peer's advertisement. `None` if its private data contains none.
     #[must_use]
     pub fn peer(&self) -> Option<Advertisement> {
         self.peer
     }
 
-    /// Does it, and waits until it is done: for this side, which may be before the peer refuses it.
+    /// Performs an operation, and waits until this side has completed it. The peer may reject it
+    /// later.
     ///
     /// # Errors
-    /// It failed, the connection is over, or this side cannot do it.
+    /// The operation failed, the connection is over, or this side cannot perform the operation.
     pub async fn run(&mut self, op: Op) -> Result<Done, WorkloadError> {
         match op {
             Op::Abort => {
@@ -256,12 +257,12 @@ impl Probe {
         Ok(done)
     }
 
-    /// The work request, and how many octets it brings.
+    /// The operation for a Work Request, and the number of bytes that it reads, if it reads.
     fn operation(&self, op: Op) -> Result<(Operation, Option<u32>), WorkloadError> {
         let largest = self.settings.region;
         let local = |region: Region, octets: u32| -> Result<Sge, WorkloadError> {
             (octets <= largest).then(|| region.part(0, octets)).ok_or_else(|| {
-                WorkloadError::Local(format!("{octets} bytes: the region of this side has {largest}, make it larger"))
+                WorkloadError::Local(format!("{octets} bytes do not fit in this side's region of {largest} bytes"))
             })
         };
         let payload = |octets| -> Result<Payload, WorkloadError> {
@@ -290,13 +291,13 @@ impl Probe {
             }
             Op::Immediate => (Operation::Immediate { data: Immediate { data: *b"immedia." }, solicited: false }, None),
             Op::Abort | Op::Burst { .. } | Op::Disconnect | Op::End | Op::Receive => {
-                return Err(WorkloadError::Local(format!("{op:?} is no work request")));
+                return Err(WorkloadError::Local(format!("{op} is not a Work Request")));
             }
         })
     }
 
     fn advertised(&self) -> Result<Advertisement, WorkloadError> {
-        self.peer.ok_or_else(|| WorkloadError::Protocol("it did not advertise a region".to_owned()))
+        self.peer.ok_or_else(|| WorkloadError::Protocol("the private data advertises no region".to_owned()))
     }
 
     fn remote(&self, place: Place, octets: u32) -> Result<RemoteAddress, WorkloadError> {
@@ -310,7 +311,7 @@ impl Probe {
         Ok(RemoteAddress { stag: address.stag ^ wrong, tagged_offset })
     }
 
-    /// The next message of the peer; nothing when the connection is over.
+    /// Waits for the peer's next message. Returns `None` if the connection is over.
     ///
     /// # Errors
     /// The device was closed.
@@ -319,7 +320,7 @@ impl Probe {
             if let Some(arrived) = self.arrived.pop_front() {
                 return Ok(Some(arrived));
             }
-            // The end flushes a receive, if one is posted.
+            // If a receive is posted, the end of the connection flushes it.
             if !self.listens {
                 self.endpoint.ended().await?;
                 return Ok(None);
@@ -341,14 +342,14 @@ impl Probe {
             match (completion.status, is_operation) {
                 (CompletionStatus::Success, true) => return Ok(completion),
                 (CompletionStatus::Success, false) => self.handle(completion)?,
-                // Its own completion has more details.
+                // The operation's own completion follows, and has more details.
                 (_, false) => {}
                 (status, true) => return Err(self.endpoint.failure(completion.operation, status)),
             }
         }
     }
 
-    /// Takes what arrived, or gives an echo's receive back.
+    /// Handles a received message, or posts the receive of a completed echo again.
     fn handle(&mut self, completion: WorkCompletion) -> Result<(), WorkloadError> {
         if completion.operation != CompletedOperation::Receive {
             if let Some(slot) = completion.wr_id.checked_sub(ECHO) {
@@ -360,7 +361,7 @@ impl Probe {
         let part = self.slot(slot, completion.octets);
         let start = usize::try_from(part.tagged_offset).unwrap_or(0);
         let (octets, hash) = match immediate {
-            // It comes with the completion; the receive's memory has nothing of it.
+            // The value is in the completion, not in the receive's memory.
             Some(Immediate { data }) => (data.len() as u32, hash(&data)),
             None => {
                 let end = start + part.length as usize;
@@ -386,12 +387,12 @@ impl Probe {
         self.endpoint.post_receive(slot, self.slot(slot, self.settings.room))
     }
 
-    /// What arrived and was not waited for.
+    /// The messages that have arrived and were not returned by [`Probe::next`].
     pub fn arrivals(&mut self) -> impl Iterator<Item = Arrived> + '_ {
         self.arrived.drain(..)
     }
 
-    /// Closes gracefully, unless the connection is over already; returns how it ended.
+    /// Closes gracefully, unless the connection is already over. Returns how the connection ended.
     ///
     /// # Errors
     /// The device was closed.
@@ -403,8 +404,8 @@ impl Probe {
     }
 }
 
-/// A Request with this private data comes from a probe: weft's, or siwprobe with `-g` or `-d
-/// probe`.
+/// Returns whether a Request with this private data comes from a probe: from weft, or from siwprobe
+/// with `-g` or `-d probe`.
 #[must_use]
 pub fn is_requested(private_data: &[u8]) -> bool {
     Advertisement::parse(private_data).0.is_some() || private_data.starts_with(b"probe")

@@ -1,106 +1,107 @@
-//! The operations of a probe: one word an operation, spelled as siwprobe spells it.
+//! The operations of a probe, in siwprobe's text format: one word for each operation.
 
 use core::fmt;
 
 use crate::workload::bench::Carrier;
 
-/// An operation. `wrong` is XORed with the peer's STag: 0 names the region that the peer
-/// advertised.
+/// An operation. The value `wrong` is XORed with the peer's STag. With 0, the operation uses the
+/// region that the peer advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Reset the connection.
     Abort,
-    /// `count` messages of `octets` octets, at most 64 of them outstanding.
+    /// `count` messages of `octets` bytes each, at most 64 of them outstanding.
     Burst {
-        /// What carries them.
+        /// The operation that transfers the messages.
         carrier: Carrier,
-        /// Octets of each.
+        /// Size of each message in bytes.
         octets: u32,
-        /// How many.
+        /// Number of messages.
         count: u32,
     },
     /// Close gracefully.
     Disconnect,
     /// Wait until the peer ends the connection.
     End,
-    /// FetchAdd of 1 (RFC 7306) on the eight octets at `offset`.
+    /// FetchAdd of 1 (RFC 7306) on the eight bytes at `offset`.
     FetchAdd {
-        /// From the region's first octet.
+        /// Offset from the region's first byte.
         offset: u64,
-        /// See [`Op`].
+        /// XORed with the STag, see [`Op`].
         wrong: u32,
     },
     /// Immediate Data (RFC 7306).
     Immediate,
     /// RDMA Read.
     Read {
-        /// Octets.
+        /// Number of bytes.
         octets: u32,
-        /// Where.
+        /// Address in the peer's memory.
         place: Place,
     },
     /// Wait for one Send of the peer.
     Receive,
-    /// One of the four Sends.
+    /// A Send, with or without Solicited Event and Invalidate.
     Send {
-        /// Octets.
+        /// Number of bytes.
         octets: u32,
-        /// With Solicited Event.
+        /// Send with Solicited Event.
         solicited: bool,
-        /// With Invalidate.
+        /// The STag for Send with Invalidate. `None` for a Send without Invalidate.
         invalidate: Option<Target>,
     },
     /// RDMA Write.
     Write {
-        /// Octets.
+        /// Number of bytes.
         octets: u32,
-        /// Where.
+        /// Address in the peer's memory.
         place: Place,
     },
 }
 
-/// A place in the memory of the peer.
+/// An address in the peer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// `offset` octets from the region's first one; it may lie outside.
+    /// `offset` bytes after the region's first byte. The address may be outside the region.
     At {
         /// Added to the region's Tagged Offset, modulo 2^64.
         offset: u64,
-        /// See [`Op`].
+        /// XORed with the STag, see [`Op`].
         wrong: u32,
     },
-    /// Half of the message is after the region's end.
+    /// The first half of the message is inside the region, the second half after its end.
     AcrossTheEnd,
-    /// Half of the message is after Tagged Offset 2^64 - 1.
+    /// The second half of the message is after Tagged Offset 2^64 - 1.
     AcrossTheWrap,
 }
 
-/// An STag of the peer.
+/// An STag of the peer, for Send with Invalidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// The region's, XORed with this.
+    /// The region's STag, XORed with this value.
     Region(u32),
-    /// STag 0, which names nothing.
+    /// STag 0, which identifies no region.
     Zero,
 }
 
-/// Turns an STag into one that neither siwprobe nor this side has registered.
+/// Changes an STag so that neither siwprobe nor this side has registered it.
 const BAD_KEY: u32 = 0x00ab_cd00;
 
 impl Op {
-    /// Reads an operation: a name, then numbers after colons. Decimal, or hexadecimal after `0x`.
+    /// Parses an operation: a name, then numbers after colons. Numbers are decimal, or hexadecimal
+    /// after `0x`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A text that describes the mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
         let burst = if name == "burst" { parts.next() } else { None };
         let numbers = parts.map(number).collect::<Option<Vec<u64>>>();
-        let numbers = numbers.ok_or_else(|| format!("{text}: what follows the name is not a number"))?;
-        let most = most(name).ok_or_else(|| format!("{text}: there is no operation {name}"))?;
+        let numbers = numbers.ok_or_else(|| format!("{text}: a value after the name is not a number"))?;
+        let most = most(name).ok_or_else(|| format!("{text}: unknown operation {name}"))?;
         if numbers.len() > most {
-            return Err(format!("{text}: {name} has {most} numbers at most"));
+            return Err(format!("{text}: {name} takes at most {most} numbers"));
         }
         let small = |at: usize| match numbers.get(at).copied().map(u32::try_from) {
             None => Ok(0),
@@ -115,7 +116,7 @@ impl Op {
             "abort" => Op::Abort,
             "burst" => {
                 let carrier = Carrier::ALL.into_iter().find(|carrier| burst == Some(carrier.name()));
-                let carrier = carrier.ok_or_else(|| format!("{text}: burst:send, burst:write or burst:read"))?;
+                let carrier = carrier.ok_or_else(|| format!("{text}: write burst:send, burst:write or burst:read"))?;
                 Op::Burst { carrier, octets, count: small(1)? }
             }
             "disc" => Op::Disconnect,
@@ -135,13 +136,13 @@ impl Op {
             "write" => Op::Write { octets, place: place()? },
             "writebadkey" => Op::Write { octets, place: bad },
             "writewrap" => Op::Write { octets, place: Place::AcrossTheWrap },
-            // The one that is left of those that `most` knows.
+            // `writeoob`. The function `most` has rejected all other names.
             _ => Op::Write { octets, place: Place::AcrossTheEnd },
         })
     }
 }
 
-/// The format that [`Op::parse`] reads.
+/// The text that [`Op::parse`] accepts.
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, octets, place) = match *self {
@@ -175,7 +176,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Numbers that an operation has at most; `None` when there is no such operation.
+/// Maximum number of numbers after an operation's name. `None` if the name is unknown.
 fn most(name: &str) -> Option<usize> {
     Some(match name {
         "abort" | "disc" | "end" | "immediate" | "recv" => 0,

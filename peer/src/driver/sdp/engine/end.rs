@@ -8,7 +8,8 @@ use crate::time::Instant;
 use crate::verbs::{QpState, TerminateRecord};
 
 impl Engine {
-    /// The Queue Pair's connection is over: what had arrived counts, then nothing more does.
+    /// Reports the end of the Queue Pair's connection to the state machine, after all messages that
+    /// had arrived.
     pub(in crate::driver::sdp) fn ended(&mut self, now: Instant) {
         while self.take_completions(now) {
             self.run(now);
@@ -16,7 +17,7 @@ impl Engine {
         self.machine.handle_disconnected(now);
     }
 
-    /// The cause of the end as the Queue Pair reported it; `None` if SDP ended the connection.
+    /// The cause of the end as the Queue Pair reported it. `None` if SDP ended the connection.
     pub(super) fn cause_of_end(&self) -> Option<String> {
         let qp = self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok()?;
         match (qp.state, qp.terminate) {
@@ -32,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// Why it is over, where that was not by a graceful close.
+    /// Why the connection ended, if it did not end with a graceful close.
     pub(in crate::driver::sdp) fn why_broken(&self) -> SdpError {
         let reset = || match &self.cause {
             Some(cause) => SdpError::Io(ErrorKind::ConnectionReset, format!("the connection was reset: {cause}")),
@@ -41,7 +42,7 @@ impl Engine {
         self.error.clone().unwrap_or_else(reset)
     }
 
-    /// It is over, and not by a graceful close.
+    /// Returns whether the connection ended other than by a graceful close.
     pub(in crate::driver::sdp) fn is_broken(&self) -> bool {
         self.gone && (self.error.is_some() || self.graceful != Some(true))
     }

@@ -1,5 +1,5 @@
-//! The memory of a connection: Private Buffers and receives that are posted, where payload goes,
-//! what the peer may read, what is spare.
+//! The memory of a connection: Private Buffers, posted receives, regions that the peer may read,
+//! and unused memory.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,19 +16,19 @@ use crate::sdp::{Connection, Exposed, OpId, Piece, PrivateBuffer, ReceiveId, Reg
 use crate::sdp_rnic::Memory;
 use crate::verbs::{Payload, Sge};
 
-/// Payload of at most this many octets goes into the work request with its headers: that costs less
-/// than to gather it.
+/// Payload of at most this many bytes is copied into the Work Request after the headers. For few
+/// bytes, copying is faster than gathering.
 const INLINE: u32 = 512;
 
 /// A Private Buffer.
 #[derive(Debug)]
 pub(super) struct Private {
     pub(super) area: Area,
-    /// Octets of the message in it.
+    /// Size in bytes of the message in the buffer.
     pub(super) filled: u32,
 }
 
-/// The memory of an engine, without its machine.
+/// The memory of an engine, without its state machine.
 #[derive(Debug)]
 pub(super) struct Buffers<'a> {
     device: &'a Device,
@@ -89,7 +89,7 @@ impl Memory for Buffers<'_> {
                 vacant.insert(Private { area: self.spare.take(self.device, size..=size)?, filled: 0 })
             }
         };
-        // It is not when it held octets while the connection moved.
+        // After a move to another device, a buffer that held data is no longer registered.
         private.area.have_registered(self.device, self.pd, Access::LOCAL)?;
         Ok(private.area.part(0, octets).into_iter().collect())
     }
@@ -100,7 +100,7 @@ impl Memory for Buffers<'_> {
         }
     }
 
-    /// Headers only: payload is placed from where it is.
+    /// Passes only the headers to the state machine. `place` handles the payload.
     fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8])) {
         let Some(private) = self.private.get_mut(&buffer) else { return };
         private.filled = octets;
@@ -127,7 +127,7 @@ impl Memory for Buffers<'_> {
     fn read(&mut self, op: OpId, receive: ReceiveId, at: u64, len: u32) -> Result<Option<Sge>, SdpError> {
         let Some(posted) = self.receives.get_mut(&receive) else { return Ok(None) };
         let (pd, area) = (self.pd, posted.own(self.device, self.spare)?);
-        // In iWARP the answer to a Read is a write of the peer.
+        // In iWARP the peer's answer to a Read writes to this region.
         self.device.verbs(|rnic| area.register(rnic, pd, area::SINK))?;
         let part = area.part(at, len);
         if part.is_some() {
@@ -170,7 +170,7 @@ impl Memory for Buffers<'_> {
 }
 
 impl Engine {
-    /// The machine, and the memory that its steps use.
+    /// The state machine, and the memory that its steps use.
     pub(super) fn parts(&mut self) -> (&mut Connection, Buffers<'_>) {
         let buffers = Buffers {
             device: &self.device,
@@ -186,8 +186,8 @@ impl Engine {
         (&mut self.machine, buffers)
     }
 
-    /// Receives are posted ahead, as many as the settings require, less those that what is unread
-    /// takes up; gives whether any was.
+    /// Posts receives ahead, as many as the settings require, minus those that unread data
+    /// occupies. Returns whether any was posted.
     pub(in super::super) fn post_receives(&mut self) -> bool {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);
@@ -204,7 +204,7 @@ impl Engine {
         any
     }
 
-    /// All memory that is the connection's.
+    /// All memory of the connection.
     pub(in super::super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         let private = self.private.values_mut().map(|private| &mut private.area);
         let posted = self.receives.values_mut().flat_map(Posted::areas_mut).chain(private);
@@ -212,19 +212,19 @@ impl Engine {
         unread.chain(self.outgoing.areas_mut()).chain(self.queue.areas_mut()).chain(self.spare.areas_mut())
     }
 
-    /// Memory is kept that nothing waits in.
+    /// Returns whether the connection keeps unused memory.
     pub(in super::super) fn keeps_spare(&self) -> bool {
         !self.spare.is_empty() || self.outgoing.is_resting()
     }
 
-    /// Gives memory back that nothing waits in: who rests keeps none.
+    /// Frees all unused memory, because the connection transfers nothing.
     pub(in super::super) fn give_spare_back(&mut self) {
         self.outgoing.rest(&self.device, &mut self.spare);
         let spare = self.spare.take_all().chain(self.queue.rest());
         self.device.verbs(|rnic| spare.for_each(|area| area.free(rnic)));
     }
 
-    /// The peer may read no send any more.
+    /// Ends the peer's access to written data.
     pub(in super::super) fn expose_nothing(&mut self) {
         for stag in self.exposed.drain().map(|(_, stag)| stag) {
             let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
@@ -234,7 +234,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // A start-up that nobody waits for any more ends here, with its Queue Pair.
+        // A start-up that was dropped ends here, with its Queue Pair.
         self.tear_down();
         self.expose_nothing();
         let private = self.private.drain().map(|(_, private)| private.area);

@@ -1,5 +1,5 @@
-//! Sockets of two devices in one process, seen from inside: what an engine registers, keeps and
-//! gives back. What a user sees is tested in `peer/tests/it/sdp_socket`.
+//! Tests of an engine's internals with sockets of two devices in one process: what it registers,
+//! keeps and frees. `peer/tests/it/sdp_socket` tests the sockets' behaviour.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ async fn pair() -> (SdpStream, SdpStream) {
     (here.unwrap(), there.unwrap())
 }
 
-/// The peer's access rights to posted receives, and to those that wait for the reader.
+/// The access rights of all posted receives that are registered.
 fn reachable(stream: &SdpStream) -> Vec<Access> {
     let engine = stream.lock();
     let areas = engine.receives.values().filter_map(Posted::own_area);
@@ -35,7 +35,7 @@ fn reachable(stream: &SdpStream) -> Vec<Access> {
     stags.filter_map(|stag| engine.device.verbs(|rnic| rnic.query_region(stag.index).unwrap().access)).collect()
 }
 
-/// Section 9.3: a buffer is the peer's between SinkAvail and RdmaWrCompl, and at no other time.
+/// Section 9.3: the peer may access a buffer from SinkAvail to RdmaWrCompl, and at no other time.
 #[tokio::test]
 async fn a_receive_is_the_peers_while_it_is_advertised() {
     let (mut here, mut there) = pair().await;
@@ -57,7 +57,7 @@ async fn a_receive_is_the_peers_while_it_is_advertised() {
     assert_eq!((there.statistics().receiving.adverts, reachable(&there)), (0, vec![]));
 }
 
-/// As one who waits in a `select!` with other things does.
+/// A task registers repeatedly if it waits in a `select!` with other futures.
 #[tokio::test]
 async fn a_task_that_registers_repeatedly_is_woken_once() {
     let (here, _there) = pair().await;
