@@ -1,4 +1,4 @@
-//! What a connection emits: octets for the wire, and events for its user.
+//! Outputs of a connection: bytes for TCP, and events for the user.
 
 use bytes::Bytes;
 use weft_core::wire::rdmap::TerminateError;
@@ -7,113 +7,114 @@ use weft_core::{RequirementId, requirement};
 use crate::mpa::{FpduError, Negotiated, PeerFrame, StartupError};
 use crate::rdmap::{SendId, StreamError};
 
-/// The commands to a driver, in the order in which it carries them out.
+/// Commands to the driver. The driver executes them in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transmit {
-    /// Send these octets: one start-up frame, or one FPDU.
+    /// Send these bytes: one start-up frame, one FPDU, or data of streaming mode.
     Octets(Bytes),
-    /// Close the sending half gracefully; nothing follows but perhaps `Reset`.
+    /// Close this endpoint's direction gracefully. Only `Reset` can follow.
     Fin,
-    /// Abort the connection; nothing follows.
+    /// Abort the connection. Nothing follows.
     Reset,
 }
 
-/// The events of a connection, in the order in which they happened.
+/// Events of a connection, in the order in which they happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A good Request is here: [`accept`](super::Connection::accept) or
+    /// A valid Request arrived. The user has to call [`accept`](super::Connection::accept) or
     /// [`reject`](super::Connection::reject).
     Request(PeerFrame),
-    /// Start-up succeeded; Full Operation begins. A Responder's Sends wait for the first valid
-    /// FPDU.
+    /// Start-up succeeded. A Responder's Sends wait until the first valid FPDU arrives.
     Established {
-        /// What was agreed.
+        /// The negotiated values.
         negotiated: Negotiated,
-        /// The peer's frame.
+        /// The peer's start-up frame.
         peer: PeerFrame,
     },
-    /// The Responder rejected: MPA is left, TCP is open and the user's to close (MPA-7.1.2-15).
+    /// The Responder rejected the Request. The connection does not use MPA. TCP is still open, and
+    /// the user has to close it (MPA-7.1.2-15).
     Rejected(PeerFrame),
-    /// A Send arrived and used up the oldest posted receive.
+    /// A Send arrived and has used the oldest posted receive.
     Received {
-        /// Its payload.
+        /// Payload of the Send.
         octets: Bytes,
-        /// It asks for a solicited event.
+        /// The Send requests a solicited event.
         solicited: bool,
     },
-    /// Octets of streaming mode, as TCP gave them.
+    /// Received bytes of streaming mode, in the pieces in which TCP delivered them.
     Streamed(Bytes),
-    /// An accepting Reply that this endpoint cannot accept, for the ULP to see (P2P-9.1-25).
-    /// [`Event::TerminateSent`] has the reason.
+    /// An accepting Reply arrived, but this endpoint cannot work with its values. The event reports
+    /// the Reply to the ULP (P2P-9.1-25). [`Event::TerminateSent`] has the reason.
     Unusable(PeerFrame),
-    /// The last octets of this Send were given to the driver.
+    /// The driver has received the last bytes of this Send.
     SendCompleted(SendId),
-    /// The peer closed its half gracefully: nothing more arrives. Sends still go out (DDP-6.2.1-6)
-    /// until the user closes.
+    /// The peer closed its direction gracefully, so no more data arrives. Sends can still be posted
+    /// until the user closes (DDP-6.2.1-6).
     HalfClosed,
-    /// A Terminate is queued for the peer, with the error that the peer made. The connection then
-    /// closes.
+    /// A Terminate is queued for the peer, because of this error of the peer or a local error. The
+    /// connection then closes.
     TerminateSent(StreamError),
     /// The peer's Terminate arrived. The connection then closes.
     TerminateReceived(TerminateError),
-    /// The connection is over: both halves closed, or reset. Always the last event. Sends and
-    /// receives without an event of their own until now have failed.
+    /// The connection is closed in both directions, or was reset. This is always the last event.
+    /// All Sends and receives without an event have failed.
     Closed(Closed),
 }
 
 /// The end of a connection: the side that ended it, and the first cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed {
-    /// Who.
+    /// Side that ended the connection.
     pub by: By,
-    /// Why.
+    /// First cause.
     pub why: Why,
 }
 
-/// The side that ended it.
+/// The side that ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum By {
     /// The peer closed, reset or terminated.
     Peer,
-    /// This endpoint, for what the peer did or did not do: closed locally with an error.
+    /// This endpoint closed, because of an error or a time-out.
     Library,
-    /// This endpoint's user.
+    /// The user of this endpoint closed or aborted.
     User,
 }
 
-/// Why a connection ended.
+/// Cause of the end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// The user requested it.
+    /// The user closed or aborted the connection.
     #[error("requested")]
     Requested,
-    /// The peer closed its half in the middle of an FPDU or of a message.
+    /// The peer closed its direction in the middle of an FPDU or of a message.
     #[error("the peer closed in the middle of a message")]
     CutShort,
-    /// The peer broke the stream; a Terminate reported it.
+    /// The peer violated the protocol, or a local error occurred. A Terminate reported the error.
     #[error("terminated: {0}")]
     Fault(StreamError),
-    /// The peer closed its half gracefully.
+    /// The peer closed its direction gracefully.
     #[error("FIN")]
     Fin,
-    /// The first FPDU that a Responder got is invalid, so it may send none, not even a Terminate.
+    /// The first FPDU that a Responder received is invalid. The Responder may not send an FPDU
+    /// then, not even a Terminate.
     #[error("first FPDU: {0}")]
     FirstFpdu(FpduError),
-    /// No FPDU arrived after an accepting Reply.
+    /// No FPDU arrived in time after an accepting Reply.
     #[error("no FPDU arrived in time")]
     FirstFpduTimeout,
-    /// No octet of a Request arrived: the peer has nothing to send, or is a Responder, too
+    /// No byte of a Request arrived in time. The peer has nothing to send, or is also a Responder
     /// ("passive/passive").
     #[error("no Request came in time; the peer may be a Responder, too")]
     NoRequest,
-    /// The Request's IRD is lower than the ORD that this endpoint's ULP needs; a rejecting Reply
-    /// names it.
+    /// The Request's IRD is lower than the ORD that this endpoint's ULP needs. The rejecting Reply
+    /// has the required ORD.
     #[error("the Request's IRD is too low for this endpoint's ULP")]
     PeerIrd,
     /// The peer, or the network, reset the connection.
     #[error("reset")]
     Reset,
-    /// The peer's start-up frame is no good.
+    /// The peer's start-up frame is invalid.
     #[error(transparent)]
     Startup(StartupError),
     /// The peer's start-up frame was not complete in time.
@@ -125,7 +126,8 @@ pub enum Why {
 }
 
 impl Why {
-    /// The requirement that the peer broke or that makes this endpoint close, where there is one.
+    /// The requirement that the peer violated, or the requirement to close. `None` if no
+    /// requirement applies.
     #[must_use]
     pub fn requirement(&self) -> Option<RequirementId> {
         match self {
@@ -152,7 +154,7 @@ impl std::fmt::Display for Closed {
         let why = self.why.to_string();
         write!(f, "closed by the {by}: {why}")?;
         match self.why.requirement().map(|id| format!(" ({id})")) {
-            // The words of some errors end with it.
+            // The texts of some errors already end with the requirement.
             Some(id) if !why.ends_with(&id) => f.write_str(&id),
             _ => Ok(()),
         }

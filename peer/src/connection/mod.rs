@@ -1,18 +1,21 @@
-//! One iWARP connection, sans IO.
+//! One iWARP connection as a state machine without I/O.
 //!
-//! Methods come in four kinds:
+//! The methods have four kinds:
 //!
-//! - **getters** change nothing;
-//! - **`handle_*`**: something arrived from below: octets, FIN, RST, or the time named by `poll_timeout`;
-//! - **commands** of the user: accept, reject, post a send or receive, close, abort;
-//! - **`poll_*`**: what to do next.
+//! - **Getters** change nothing.
+//! - **`handle_*`** report an input from TCP or the clock: bytes, FIN, RST, or the time from
+//!   `poll_timeout`.
+//! - **Commands** come from the user: accept, reject, post a Send or receive, close, abort.
+//! - **`poll_*`** return what the driver has to do next.
 //!
-//! After each call of the second or third kind, a driver polls until it gets `None`: first
-//! [`poll_event`](Connection::poll_event) (handling an event may cause commands), then
-//! [`poll_transmit`](Connection::poll_transmit) (which may cause events again). Then it waits for
-//! input or until [`poll_timeout`](Connection::poll_timeout). Time never runs backwards between
-//! calls. Transmits may be left unpolled while TCP accepts no more: the memory of the connection is
-//! bounded by its settings and its user's posts, not by the peer.
+//! After each `handle_*` call and each command, a driver calls
+//! [`poll_event`](Connection::poll_event) until it returns `None`. Events come first, because the
+//! user can answer them with commands. Then the driver calls
+//! [`poll_transmit`](Connection::poll_transmit), which can create new events. When both functions
+//! return `None`, the driver waits for input or until [`poll_timeout`](Connection::poll_timeout).
+//! The time passed to the calls must never decrease. The driver does not have to poll transmits
+//! while TCP accepts no more bytes. The settings and the posts of the user limit the memory of the
+//! connection. The peer cannot increase it.
 //!
 //! ```
 //! use weft_peer::{Connection, Event, Instant, Settings, Transmit};
@@ -46,73 +49,75 @@ use crate::mpa::{PrivateDataTooLong, StartupError, WaitDecision, WaitReply, Wait
 use crate::rdmap::{Delivery, Outbound, SendId, StreamError};
 use crate::time::Instant;
 
-/// A connection, as MPA Initiator or Responder. See the [module](self) for how to drive it.
+/// A connection, as MPA Initiator or Responder. The [module](self) explains how to drive it.
 #[derive(Debug)]
 pub struct Connection {
     settings: Settings,
     state: State,
-    /// Frames and resets that wait for the driver. FPDUs are made when polled.
+    /// Start-up frames, streaming data and resets for the driver. FPDUs are built when the driver
+    /// polls.
     outgoing: VecDeque<Transmit>,
     events: VecDeque<Event>,
     deadline: Option<Instant>,
     fin: Fin,
     peer_fin: bool,
-    /// The first cause of the end.
+    /// Side that ended the connection, and the first cause.
     ending: Option<Closed>,
-    /// The peer closed, or reset, in answer to an enhanced Request.
+    /// True if the peer closed or reset the connection in answer to an enhanced Request.
     refused_enhanced: bool,
     conduct: Conduct,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Before MPA: octets pass as they are.
+    /// Before MPA starts: bytes pass through unchanged.
     Streaming,
-    /// Responder, before a complete Request.
+    /// Responder, waits for a complete Request.
     WaitRequest(WaitRequest),
-    /// Responder, before the user's answer.
+    /// Responder, waits for the user to accept or reject.
     WaitDecision(WaitDecision),
-    /// Initiator, before a complete Reply.
+    /// Initiator, waits for a complete Reply.
     WaitReply(WaitReply),
-    /// Full Operation, and a Responder that waits for the first FPDU.
+    /// After start-up: FPDUs are received and sent. A Responder may still wait for the first FPDU.
     Operating(Box<Stream>),
-    /// In error: a begun message and the Terminate are still sent; arriving data is dropped
-    /// (DDP-7.1-18).
+    /// After an error: the message in progress and the Terminate are still sent. Received data is
+    /// dropped (DDP-7.1-18).
     Draining(Box<Outbound>),
-    /// Only FIN is sent, and arriving data is dropped: start-up failed, or MPA was left.
+    /// Start-up failed, or the connection no longer uses MPA. Only FIN is sent. Received data is
+    /// dropped.
     Silent,
-    /// Nothing more happens.
+    /// The connection is closed. Nothing more is sent or received.
     Over,
 }
 
-/// The state of this side's half.
+/// State of this endpoint's direction of the TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fin {
     Open,
-    /// Goes out after everything that is queued.
+    /// FIN will be sent after everything that is queued.
     Wanted,
     Sent,
 }
 
-/// A command that the connection cannot follow.
+/// Reason why a command is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// No Request waits for an answer.
+    /// No Request waits for the user's answer.
     #[error("no Request waits for an answer")]
     NoRequest,
-    /// MPA was started, or the connection is closing.
+    /// MPA has started, or the connection is closing.
     #[error("the connection is not in streaming mode")]
     NotStreaming,
-    /// An enhanced frame carries less of it.
+    /// The private data is too long for an enhanced frame.
     #[error(transparent)]
     PrivateData(PrivateDataTooLong),
-    /// Start-up is not over, or the connection is closing (DDP-6.2.1-4).
+    /// Start-up is not complete, or the connection is closing (DDP-6.2.1-4).
     #[error("the connection is not in Full Operation")]
     NotOperating,
-    /// As many are posted as the settings allow.
+    /// The number of posted Sends or receives has reached the limit of the settings.
     #[error("{0} are already posted")]
     QueueFull(usize),
-    /// A message has at most 2^32 - 1 octets (DDP-5.2-2).
+    /// The message is longer than 2^32 - 1 bytes (DDP-5.2-2).
     #[error("a message of {0} bytes is too long")]
     TooLong(usize),
 }
@@ -138,33 +143,34 @@ impl Connection {
 
 /// Getters.
 impl Connection {
-    /// Nothing more happens and everything was polled.
+    /// Returns whether the connection is closed and the driver has polled everything.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Over) && self.outgoing.is_empty() && self.events.is_empty()
     }
 
-    /// The next transmit is a reset: octets that TCP has not taken need not be sent.
+    /// Returns whether the next transmit is a reset. The driver can drop bytes that TCP has not
+    /// accepted then.
     #[must_use]
     pub fn is_aborting(&self) -> bool {
         matches!(self.outgoing.front(), Some(Transmit::Reset))
     }
 
-    /// Sends can be posted.
+    /// Returns whether Sends can be posted.
     #[must_use]
     pub fn is_operating(&self) -> bool {
         matches!(self.state, State::Operating(_)) && self.fin == Fin::Open
     }
 
-    /// The peer closed or reset the connection in answer to an enhanced Request: a new connection
-    /// may come with [`Settings::unenhanced`], if that is compatible with what its user wants
-    /// (P2P-10-5).
+    /// Returns whether the peer closed or reset the connection in answer to an enhanced Request.
+    /// The user may then open a new connection with [`Settings::unenhanced`], if it can work
+    /// without the enhanced set-up (P2P-10-5).
     #[must_use]
     pub fn may_fall_back(&self) -> bool {
         self.refused_enhanced
     }
 
-    /// Sends that are posted and not complete.
+    /// Number of posted Sends that are incomplete.
     #[must_use]
     pub fn outstanding_sends(&self) -> usize {
         match &self.state {
@@ -173,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// Octets of the Sends that are posted and not complete, of which some may have gone out.
+    /// Number of payload bytes of all incomplete Sends. Some of these bytes may already be sent.
     #[must_use]
     pub fn outstanding_octets(&self) -> usize {
         match &self.state {
@@ -182,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// Receives that are posted and not used up.
+    /// Number of posted receives that are unused.
     #[must_use]
     pub fn posted_receives(&self) -> usize {
         match &self.state {
@@ -192,9 +198,9 @@ impl Connection {
     }
 }
 
-/// Arriving bytes.
+/// Input from TCP and the clock.
 impl Connection {
-    /// Octets came in, cut in any way.
+    /// Processes received bytes. TCP may have segmented them in any way.
     pub fn handle_octets(&mut self, now: Instant, mut octets: &[u8]) {
         match mem::replace(&mut self.state, State::Silent) {
             State::Streaming => {
@@ -205,7 +211,7 @@ impl Connection {
             }
             State::WaitRequest(state) => self.handle_request(now, state, octets),
             State::WaitReply(state) => self.handle_reply(now, state, octets),
-            // An Initiator sends nothing before it has the Reply.
+            // An Initiator may not send before it has the Reply.
             State::WaitDecision(_) if !octets.is_empty() => {
                 let error = StartupError::Surplus { octets: octets.len() };
                 self.end(now, By::Library, Why::Startup(error));
@@ -215,7 +221,7 @@ impl Connection {
         }
     }
 
-    /// The peer closed its half.
+    /// Processes the peer's FIN.
     pub fn handle_fin(&mut self, now: Instant) {
         self.peer_fin = true;
         self.note_refusal();
@@ -239,7 +245,7 @@ impl Connection {
                     self.ending.get_or_insert(Closed { by: By::Peer, why: Why::Fin });
                     self.events.push_back(Event::HalfClosed);
                 } else {
-                    // No FPDU can come any more that would give the permission to send one.
+                    // A Responder may send only after a valid FPDU, and none can arrive any more.
                     self.events.push_back(Event::HalfClosed);
                     self.end(now, By::Peer, Why::Fin);
                 }
@@ -253,7 +259,7 @@ impl Connection {
         self.finish_when_closed();
     }
 
-    /// The connection was reset.
+    /// Processes a reset of the connection.
     pub fn handle_reset(&mut self, _now: Instant) {
         self.note_refusal();
         self.ending.get_or_insert(Closed { by: By::Peer, why: Why::Reset });
@@ -261,8 +267,8 @@ impl Connection {
         self.finish();
     }
 
-    /// Time has come to `now`; nothing happens before the deadline that
-    /// [`poll_timeout`](Self::poll_timeout) names.
+    /// Processes the time `now`. Does nothing before the time that
+    /// [`poll_timeout`](Self::poll_timeout) returned.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return;
@@ -284,11 +290,11 @@ impl Connection {
 
 /// Commands.
 impl Connection {
-    /// Posts a Send. A Responder's waits until the first valid FPDU arrived.
+    /// Posts a Send. A Responder sends it only after the first valid FPDU has arrived.
     ///
     /// # Errors
-    /// Start-up is not over or the connection is closing; too many are outstanding; the message is
-    /// too long.
+    /// Start-up is not complete or the connection is closing. Too many Sends are outstanding. The
+    /// message is too long.
     pub fn post_send(&mut self, payload: impl Into<Bytes>) -> Result<SendId, Refused> {
         let payload = payload.into();
         let max = self.settings.max_sends;
@@ -304,10 +310,10 @@ impl Connection {
         Ok(stream.outbound.post_send(payload))
     }
 
-    /// Posts a receive of `length` octets, for one Send. Memory is taken as octets arrive.
+    /// Posts a receive of `length` bytes, for one Send. Memory is allocated as payload arrives.
     ///
     /// # Errors
-    /// Start-up is not over or the connection is in error; too many are posted.
+    /// Start-up is not complete or the connection has an error. Too many receives are posted.
     pub fn post_receive(&mut self, length: u32) -> Result<(), Refused> {
         let max = self.settings.max_receives;
         let State::Operating(stream) = &mut self.state else { return Err(Refused::NotOperating) };
@@ -319,8 +325,8 @@ impl Connection {
     }
 
     /// Closes gracefully: sends everything that is posted, then FIN (DDP-6.2.1-1). Data that
-    /// arrives before the peer's FIN is still delivered. Before Full Operation, only FIN is sent.
-    /// Does nothing if the connection is already closing.
+    /// arrives before the peer's FIN is still delivered. Before start-up is complete, only FIN is
+    /// sent. Does nothing if the connection is already closing.
     pub fn close(&mut self, now: Instant) {
         if self.fin != Fin::Open || matches!(self.state, State::Over) {
             return;
@@ -350,8 +356,9 @@ impl Connection {
 
 /// What to do next.
 impl Connection {
-    /// The next thing for the driver to send. Call it when TCP can take more: SendCompleted means
-    /// that the driver took it.
+    /// Returns the next item for the driver to send. The driver calls this function when TCP can
+    /// accept more bytes. [`Event::SendCompleted`] means that the driver has received the last
+    /// bytes of the Send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if !self.conduct.splits_fpdus
             && let Some(transmit) = self.outgoing.pop_front()
@@ -365,7 +372,7 @@ impl Connection {
         };
         if let Some(mut fpdu) = fpdu {
             if fpdu.octets.is_empty() {
-                // A deviation holds it back.
+                // A deviation delays this FPDU.
                 self.events.extend(fpdu.completes.map(Event::SendCompleted));
                 return self.poll_transmit(now);
             }
@@ -392,12 +399,13 @@ impl Connection {
         None
     }
 
-    /// The next thing that happened.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called, if nothing else happens.
+    /// Time at which the driver has to call [`handle_timeout`](Self::handle_timeout). `None` if no
+    /// time-out is active.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
@@ -430,7 +438,7 @@ impl Connection {
         self.state = State::Operating(stream);
     }
 
-    /// Sends a Terminate as the last message, if this half is open, and closes it.
+    /// Sends a Terminate as the last message, if no FIN was sent, and closes this direction.
     fn terminate(&mut self, now: Instant, by: By, mut outbound: Outbound, error: StreamError) {
         if self.fin != Fin::Sent && !self.conduct.skips_terminate {
             let mut message = error.terminate();
@@ -446,7 +454,7 @@ impl Connection {
         self.state = State::Draining(Box::new(outbound));
     }
 
-    /// The deviations of where TCP segments end.
+    /// Splits or shortens an FPDU, if a deviation requires this.
     fn misdeliver(&mut self, fpdu: &mut Vec<u8>) {
         if self.conduct.splits_fpdus {
             let rest = fpdu.split_off(fpdu.len() / 2);
@@ -460,8 +468,8 @@ impl Connection {
         }
     }
 
-    /// Stops listening and closes this half; `by` and `why` count if nothing ended the connection
-    /// before.
+    /// Ignores further input and closes this direction. `by` and `why` become the cause of the end
+    /// unless there is an earlier cause.
     fn end(&mut self, now: Instant, by: By, why: Why) {
         self.ending.get_or_insert(Closed { by, why });
         self.state = State::Silent;

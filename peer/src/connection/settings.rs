@@ -5,32 +5,35 @@ use core::time::Duration;
 use crate::hostile::Deviations;
 use crate::mpa::{EnhancedUse, MpaSettings, PrivateData};
 
-/// Settings of one connection. The defaults are those of a correct endpoint that asks for MPA
-/// revision 1 and takes revision 2.
+/// Settings of one connection. The defaults are for a correct endpoint. As Initiator, it sends a
+/// Request of revision 1. As Responder, it accepts revisions 1 and 2.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Responder: accept a good Request at once, where the Reply has room for `private_data`.
-    /// Otherwise [`Event::Request`](super::Event::Request) asks the user. Default true.
+    /// Responder: accept each valid Request automatically if the Reply can carry `private_data`.
+    /// Otherwise [`Event::Request`](super::Event::Request) lets the user decide. Default true.
     pub accept: bool,
-    /// Once this endpoint is closing: reset when so long nothing went out, and, unless it closes
-    /// for an error, nothing arrived. Default 10 s.
+    /// Time-out while this endpoint is closing. When the time-out expires, the endpoint resets the
+    /// connection. Each transmission restarts the time-out. Unless the endpoint closes because of
+    /// an error, bytes that arrive after start-up also restart the time-out. Default 10 s.
     pub close_timeout: Duration,
-    /// Misdeeds; none by default.
+    /// Deliberate protocol violations. None by default.
     pub deviations: Deviations,
-    /// Effective maximum segment size of the TCP connection in octets; FPDUs are cut to it. Default 1460.
+    /// Effective maximum segment size of the TCP connection in bytes. Messages are cut so that
+    /// their FPDUs fit. Default 1460.
     pub emss: u32,
-    /// Responder: close when no FPDU has arrived so long after the accepting Reply (MPA-7.1.2-29).
-    /// Default 60 s.
+    /// Responder: close if no FPDU arrives within this time after the accepting Reply
+    /// (MPA-7.1.2-29). Default 60 s.
     pub first_fpdu_timeout: Duration,
-    /// Most receives that may be posted at a time. Default 4096.
+    /// Greatest number of posted receives. Default 4096.
     pub max_receives: usize,
-    /// Most Sends that may be outstanding. Default 4096.
+    /// Greatest number of outstanding Sends. Default 4096.
     pub max_sends: usize,
-    /// Revision, CRCs, markers, the enhanced set-up: what this endpoint wants of MPA.
+    /// MPA settings of this endpoint: revision, CRCs, markers, enhanced set-up.
     pub mpa: MpaSettings,
     /// Private data of the Request, or of an automatic Reply.
     pub private_data: PrivateData,
-    /// Close when the peer's start-up frame is not complete by then (MPA-7.1.2-28). Default 10 s.
+    /// Close if the peer's start-up frame is not complete within this time (MPA-7.1.2-28). Default
+    /// 10 s.
     pub startup_timeout: Duration,
 }
 
@@ -52,7 +55,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The same for a new connection of revision 1 after the peer closed on an enhanced Request
+    /// The same settings, but with a Request of revision 1. Use these settings for a new connection
+    /// after the peer closed on an enhanced Request
     /// ([`Connection::may_fall_back`](super::Connection::may_fall_back), P2P-10-5). The ULPs must
     /// then agree on IRD, ORD and the side that sends first.
     #[must_use]

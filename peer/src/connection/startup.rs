@@ -1,5 +1,5 @@
-//! Start-up as a connection does it: streaming mode before it, Request and Reply, the user's
-//! answer, and what follows.
+//! Start-up of a connection: streaming mode, Request and Reply, the user's decision, and the
+//! transition to FPDUs.
 
 use bytes::Bytes;
 use weft_core::wire::mpa::{Framing, mulpdu};
@@ -16,28 +16,30 @@ use crate::time::Instant;
 
 /// Construction.
 impl Connection {
-    /// An MPA Initiator on a TCP connection that is established; its Request is ready to be sent.
+    /// Creates an MPA Initiator on an established TCP connection. The Request is ready to be
+    /// polled.
     ///
     /// # Errors
-    /// The settings ask for an enhanced Request, and have more private data than that can carry.
+    /// The settings request the enhanced set-up, and the private data is too long for an enhanced
+    /// Request.
     pub fn initiate(now: Instant, settings: Settings) -> Result<Self, PrivateDataTooLong> {
         let mut connection = Connection::new(settings, State::Silent);
         connection.begin(now, Role::Initiator)?;
         Ok(connection)
     }
 
-    /// An MPA Responder on a TCP connection that is established.
+    /// Creates an MPA Responder on an established TCP connection.
     #[must_use]
     pub fn respond(now: Instant, settings: Settings) -> Self {
         let mut connection = Connection::new(settings, State::Silent);
-        // Only an Initiator's private data is looked at.
+        // `begin` can fail only for an Initiator's private data.
         let _ = connection.begin(now, Role::Responder);
         connection
     }
 
-    /// A TCP connection in streaming mode: octets pass as they are, until
-    /// [`start_initiator`](Self::start_initiator) or [`start_responder`](Self::start_responder)
-    /// ("delayed start", RFC 5044 section 7.1.3).
+    /// Creates a connection in streaming mode on an established TCP connection. Bytes pass through
+    /// unchanged until [`start_initiator`](Self::start_initiator) or
+    /// [`start_responder`](Self::start_responder) ("delayed start", RFC 5044 section 7.1.3).
     #[must_use]
     pub fn stream(settings: Settings) -> Self {
         Connection::new(settings, State::Streaming)
@@ -69,10 +71,11 @@ impl Connection {
 
 /// Commands of streaming mode and of start-up.
 impl Connection {
-    /// Sends octets in streaming mode.
+    /// Sends bytes in streaming mode.
     ///
     /// # Errors
-    /// The connection is not in streaming mode, or is closing; too many are waiting for the driver.
+    /// The connection is not in streaming mode, or is closing. Too many transmits wait for the
+    /// driver.
     pub fn post_streaming(&mut self, octets: impl Into<Bytes>) -> Result<(), Refused> {
         self.check_streaming()?;
         if self.outgoing.len() >= self.settings.max_sends {
@@ -82,13 +85,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Leaves streaming mode as MPA Initiator: the Request goes out after what was posted. To be
-    /// called when the peer's last streaming message has arrived (MPA-7.1.5-1); octets that came
-    /// with it do not belong to MPA yet, since a Responder is silent until it has the Request: hand
-    /// them over as `unread`, and the connection closes for them.
+    /// Leaves streaming mode as MPA Initiator. The Request is sent after all posted bytes. Call
+    /// this function when the peer's last streaming message has arrived (MPA-7.1.5-1). `unread` has
+    /// the bytes received after that message. A Responder may not send before it has the Request.
+    /// If `unread` is not empty, the connection therefore closes with an error.
     ///
     /// # Errors
-    /// The connection is not in streaming mode, or is closing; the private data is too long for an
+    /// The connection is not in streaming mode, or is closing. The private data is too long for an
     /// enhanced Request.
     pub fn start_initiator(&mut self, now: Instant, unread: &[u8]) -> Result<(), Refused> {
         self.check_streaming()?;
@@ -100,15 +103,16 @@ impl Connection {
         Ok(())
     }
 
-    /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message:
-    /// the Request may come right after it, so MPA has to be there before (MPA-7.1.5-2). `unread`
-    /// is what arrived after the last octet that the user's streaming protocol used up.
+    /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message.
+    /// MPA must be active before this, because the Request may arrive right after the message
+    /// (MPA-7.1.5-2). `unread` has the received bytes that the user's streaming protocol has not
+    /// used.
     ///
     /// # Errors
     /// The connection is not in streaming mode, or is closing.
     pub fn start_responder(&mut self, now: Instant, last: impl Into<Bytes>, unread: &[u8]) -> Result<(), Refused> {
         self.check_streaming()?;
-        // Only an Initiator's private data is looked at.
+        // `begin` can fail only for an Initiator's private data.
         let _ = self.begin(now, Role::Responder);
         let last = last.into();
         if !last.is_empty() {
@@ -118,10 +122,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Accepts the Request that waits, with this private data in the Reply.
+    /// Accepts the waiting Request. `private_data` is for the Reply.
     ///
     /// # Errors
-    /// No Request waits; the private data is too long for an enhanced Reply.
+    /// No Request waits. The private data is too long for an enhanced Reply.
     pub fn accept(&mut self, now: Instant, private_data: &PrivateData) -> Result<(), Refused> {
         let decision = self.take_decision(private_data)?;
         let peer = decision.request().clone();
@@ -133,11 +137,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Rejects the Request that waits: a Reply with R=1. MPA is left; TCP stays open until
-    /// [`close`](Self::close) (MPA-7.1.2-7). What arrives until then is dropped.
+    /// Rejects the waiting Request with a Reply with R=1. The connection does not use MPA then. TCP
+    /// stays open until [`close`](Self::close) (MPA-7.1.2-7). Data that arrives until then is
+    /// dropped.
     ///
     /// # Errors
-    /// No Request waits; the private data is too long for an enhanced Reply.
+    /// No Request waits. The private data is too long for an enhanced Reply.
     pub fn reject(&mut self, private_data: &PrivateData) -> Result<(), Refused> {
         let decision = self.take_decision(private_data)?;
         self.send_rejection(decision, private_data);
@@ -145,9 +150,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Something failed on this side that has no code of its own: Terminate 20 05 goes out, if this
-    /// side may send, and the connection closes (P2P-9.3-4). Before Full Operation nothing is sent
-    /// but FIN. Does nothing when the connection is closing.
+    /// Closes the connection because of a local error that has no code of its own (P2P-9.3-4). If
+    /// this endpoint may send FPDUs, it first sends a Terminate with 20 05. Otherwise it only sends
+    /// FIN. Does nothing if the connection is already closing.
     pub fn fail(&mut self, now: Instant) {
         if self.fin != Fin::Open || matches!(self.state, State::Over) {
             return;
@@ -181,7 +186,7 @@ impl Connection {
     }
 }
 
-/// Arriving bytes.
+/// Received bytes.
 impl Connection {
     pub(super) fn handle_request(&mut self, now: Instant, state: WaitRequest, octets: &[u8]) {
         match state.handle_octets(octets) {
@@ -203,14 +208,14 @@ impl Connection {
         self.outgoing.push_back(Transmit::Octets(plain_reply(&self.settings.mpa).into()));
     }
 
-    /// A deviation's answer to a Request that is malformed, or ends too early.
+    /// Answers a malformed or incomplete Request, if a deviation requires this.
     pub(super) fn answer_malformed(&mut self) {
         if self.conduct.answers_malformed && matches!(self.state, State::WaitRequest(_) | State::Silent) {
             self.send_plain_reply();
         }
     }
 
-    /// A malformed start-up frame closes at once (MPA-8-9).
+    /// Closes at once after a malformed start-up frame (MPA-8-9).
     fn refuse(&mut self, now: Instant, error: StartupError) {
         if self.conduct.closes_late {
             self.ending.get_or_insert(Closed { by: By::Library, why: Why::Startup(error) });
@@ -244,7 +249,7 @@ impl Connection {
         let request = decision.request().clone();
         self.state = State::WaitDecision(decision);
         if automatic {
-            // The state that `accept` wants was set just above, and the private data fits.
+            // `accept` cannot fail: the state was set just above, and the private data fits.
             let _ = self.accept(now, &private_data);
         } else {
             self.events.push_back(Event::Request(request));
@@ -277,7 +282,7 @@ impl Connection {
         Outbound::new(FpduSender::deviating(sent, deviations.clone()), mulpdu, negotiated.version)
     }
 
-    /// A Write of no octets, where no FPDU belongs.
+    /// Sends a Write of 0 bytes although no FPDU is allowed (a deviation).
     fn send_stray_fpdu(&mut self) {
         let mut sender = FpduSender::new(Framing { markers: false, crc: true });
         if let Ok(octets) = sender.fpdu(&[&Rtr::Write.ulpdu(1)]) {
@@ -294,7 +299,7 @@ impl Connection {
         self.events.extend(event);
     }
 
-    /// Octets of the peer's frame that are here.
+    /// Number of received bytes of the peer's start-up frame.
     pub(super) fn startup_octets(&self) -> usize {
         match &self.state {
             State::WaitRequest(state) => state.received(),
@@ -303,14 +308,14 @@ impl Connection {
         }
     }
 
-    /// The peer is going, or gone: was that its answer to an enhanced Request?
+    /// Records whether the peer's close or reset is an answer to an enhanced Request.
     pub(super) fn note_refusal(&mut self) {
         let waits = matches!(&self.state, State::WaitReply(_)) && self.startup_octets() == 0;
         self.refused_enhanced |= waits && self.settings.mpa.asks_enhanced();
     }
 }
 
-/// How FPDUs look that are sent, and that are received.
+/// Format of the sent FPDUs and format of the received FPDUs.
 fn framings(negotiated: &Negotiated, deviations: &Deviations) -> (Framing, Framing) {
     let (mut sent, mut received) = (negotiated.framing_sent(), negotiated.framing_received());
     hostile::hook::framing(deviations, &mut sent, &mut received);

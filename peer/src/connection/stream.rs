@@ -1,4 +1,4 @@
-//! Full Operation: MPA framing, DDP and RDMAP of one connection, composed.
+//! The stream of one connection after start-up: combines MPA framing, DDP and RDMAP.
 
 use weft_core::wire::mpa::Framing;
 
@@ -12,28 +12,30 @@ pub(super) struct Stream {
     deframer: Deframer,
     pub(super) inbound: Inbound,
     pub(super) outbound: Outbound,
-    /// A valid FPDU arrived, or this is the Initiator: FPDUs may be sent (MPA-7.1.2-17).
+    /// FPDUs may be sent: this endpoint is the Initiator, or a valid FPDU has arrived
+    /// (MPA-7.1.2-17).
     pub(super) may_send: bool,
-    /// Responder: no valid FPDU has arrived.
+    /// Responder: no valid FPDU has arrived yet.
     pub(super) awaits_first: bool,
     version: u8,
-    /// Responder: what the Initiator may begin with.
+    /// Responder: kinds of ready-to-receive message that the Initiator may send first.
     rtr: RtrKinds,
-    /// Initiator: the Read Response to the ready-to-receive message has not come.
+    /// Initiator: it sent a ready-to-receive message of kind Read, and the Read Response has not
+    /// arrived yet.
     awaits_read_response: bool,
     conduct: Conduct,
 }
 
-/// Why a stream can go on no longer.
+/// Reason why a stream cannot continue.
 pub(super) enum StreamEnd {
-    /// The peer broke it.
+    /// The peer violated the protocol.
     Fault(StreamError),
-    /// The first FPDU is invalid, and FPDUs may not be sent.
+    /// The first FPDU is invalid, so this endpoint may not send FPDUs.
     FirstFpdu(FpduError),
 }
 
 impl Stream {
-    /// `received` is how the peer's FPDUs look.
+    /// `received` is the format of the peer's FPDUs.
     pub(super) fn new(
         negotiated: &Negotiated,
         mut outbound: Outbound,
@@ -47,14 +49,15 @@ impl Stream {
             let mut opening: Vec<Vec<u8>> = kind.map(|kind| kind.ulpdu(version)).into_iter().collect();
             hostile::hook::opening(deviations, &mut opening);
             for ulpdu in opening {
-                // A Send takes a message sequence number, whether or not the ULP gets it.
+                // A Send uses a message sequence number, even if the peer's ULP does not get the
+                // Send.
                 if ArrivedRtr::of(&ulpdu, version) == Some(ArrivedRtr::Send) {
                     outbound.skip_send();
                 }
                 outbound.send_ahead(ulpdu);
             }
         } else if conduct.sends_early {
-            // Not every ULP has something to send by then.
+            // Use a Write of 0 bytes, because the ULP may have nothing to send yet.
             outbound.send_ahead(Rtr::Write.ulpdu(version));
         }
         Stream {
@@ -70,7 +73,8 @@ impl Stream {
         }
     }
 
-    /// Reads until something is delivered, an error ends it, or `octets` is used up (`None`).
+    /// Reads FPDUs until one delivers a message or causes an error. Returns `None` if all `octets`
+    /// are used.
     pub(super) fn read(&mut self, octets: &mut &[u8]) -> Option<Result<Delivery, StreamEnd>> {
         while let Some(ulpdu) = self.deframer.next(octets) {
             let first = self.awaits_first;
@@ -91,20 +95,21 @@ impl Stream {
             }
             if first {
                 match ArrivedRtr::of(ulpdu, self.version) {
-                    // Also where none was agreed: some Initiators of revision 1 begin with it.
+                    // Answer the Read even if no ready-to-receive message was agreed, because some
+                    // Initiators of revision 1 send one.
                     Some(ArrivedRtr::Read { sink_stag, sink_to }) => {
                         if !self.conduct.withholds_read_response {
                             self.outbound.send_ahead(read_response(self.version, sink_stag, sink_to));
                         }
                         continue;
                     }
-                    // Its ULP knows nothing of it, so it uses none of its buffers (RFC 6581 section
-                    // 4.4.2).
+                    // The ULP does not know about this Send, so the Send uses no receive buffer
+                    // (RFC 6581 section 4.4.2).
                     Some(ArrivedRtr::Send) if self.rtr.send => {
                         self.inbound.skip_send();
                         continue;
                     }
-                    // A Write of no octets is one like any other.
+                    // A Write of 0 bytes needs no special treatment.
                     Some(ArrivedRtr::Send | ArrivedRtr::Write) | None => {}
                 }
             } else if self.awaits_read_response && is_read_response(ulpdu, self.version) {
@@ -124,7 +129,7 @@ impl Stream {
         None
     }
 
-    /// No received FPDU or message is incomplete.
+    /// Returns whether no received FPDU or message is incomplete.
     pub(super) fn is_at_boundary(&self) -> bool {
         self.deframer.is_at_boundary() && !self.inbound.is_mid_message()
     }

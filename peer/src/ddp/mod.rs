@@ -1,9 +1,10 @@
-//! Direct Data Placement (RFC 5041): segmentation of what goes out, and whose turn it is of what
-//! comes in.
+//! Direct Data Placement (RFC 5041): segmentation of outbound messages, and the order of inbound
+//! segments.
 //!
-//! [`Segmenter`] cuts one message, tagged or untagged, to MULPDU; [`UntaggedQueue`] is the Data
-//! Sink's place in one queue number. Payload is never held here: it stays with its owner, who
-//! fetches or places it by the numbers that these give.
+//! [`Segmenter`] cuts one tagged or untagged message into segments of at most MULPDU (maximum ULPDU
+//! size). [`UntaggedQueue`] checks message sequence number (MSN) and message offset (MO) of the
+//! inbound segments of one queue number (QN). Neither holds payload: both return offsets and
+//! lengths, and the owner of the buffers copies the payload.
 
 mod segmenter;
 mod untagged_queue;

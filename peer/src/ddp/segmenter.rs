@@ -1,65 +1,66 @@
-//! Segmentation of one message (RFC 5041 sections 4.1 to 4.3, 5.2): headers, and which octets of
-//! the message follow each.
+//! Segmentation of one message (RFC 5041 sections 4.1 to 4.3, 5.2). Each segment has a header and a
+//! range of the message as payload.
 //!
-//! The message itself stays where it is; its owner fetches the octets of a segment when it goes
-//! out.
+//! The segmenter does not hold the message. The owner of the message copies the payload when the
+//! segment is sent.
 
 use core::ops::Range;
 
 use weft_core::wire::ddp::{self, RawHeader, RawTagged, RawUntagged};
 use weft_core::wire::rdmap;
 
-/// Where a message goes at the Data Sink.
+/// Destination of a message at the Data Sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
-    /// Into a Tagged Buffer.
+    /// A Tagged Buffer.
     Tagged {
-        /// Its STag.
+        /// STag of the Tagged Buffer.
         stag: u32,
-        /// TO of the first octet.
+        /// TO of the first byte of the message.
         tagged_offset: u64,
     },
-    /// Into the next buffer of a queue.
+    /// The next buffer of a queue.
     Untagged {
-        /// The queue.
+        /// Queue number (QN).
         qn: u32,
-        /// The message's number.
+        /// Message sequence number (MSN).
         msn: u32,
-        /// The four bytes that RDMAP puts after its control byte: the STag to invalidate, or 0.
+        /// The four bytes after RDMAP's control byte: the STag to invalidate, or 0.
         word: u32,
     },
 }
 
-/// Cuts a message into segments in order of MO or TO. A message without payload is one segment
-/// (DDP-5.2-8).
+/// Cuts a message into segments, in order of message offset (MO) or tagged offset (TO). A message
+/// without payload has one segment (DDP-5.2-8).
 #[derive(Debug, Clone)]
 pub struct Segmenter {
     destination: Destination,
-    /// Its version is DDP's, too.
+    /// RDMAP control byte of each segment. The DDP header uses the same version.
     control: rdmap::Control,
     length: u32,
     done: u32,
     finished: bool,
 }
 
-/// One segment.
+/// One segment of an outbound message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutSegment {
-    /// Its header.
+    /// DDP and RDMAP header of the segment.
     pub header: RawHeader,
-    /// Which octets of the message are its payload.
+    /// Range of the message in bytes that is the payload of this segment.
     pub payload: Range<u32>,
 }
 
 impl Segmenter {
-    /// A message of `length` octets.
+    /// Creates a segmenter for a message of `length` bytes.
     #[must_use]
     pub fn new(destination: Destination, control: rdmap::Control, length: u32) -> Self {
         Segmenter { destination, control, length, done: 0, finished: false }
     }
 
-    /// The next segment, header and payload together at most `mulpdu` octets; `None` after the last
-    /// one.
+    /// Returns the next segment, or `None` after the last segment. Header and payload together have
+    /// at most `mulpdu` bytes. A segment has at least one byte of payload, even if `mulpdu` is too
+    /// small for this, unless the message is empty.
     pub fn next_segment(&mut self, mulpdu: u16) -> Option<OutSegment> {
         if self.finished {
             return None;
@@ -87,13 +88,13 @@ impl Segmenter {
         Some(OutSegment { header, payload: start..self.done })
     }
 
-    /// The last segment was given out.
+    /// Returns whether `next_segment` has returned the last segment.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Octets of the message that were given out.
+    /// Number of bytes of the message in the segments returned so far.
     #[must_use]
     pub fn done(&self) -> u32 {
         self.done
@@ -113,7 +114,8 @@ mod tests {
         std::iter::from_fn(|| segmenter.next_segment(mulpdu)).collect()
     }
 
-    /// RFC 5041 5.2: 2048 octets at MULPDU 1500 go as MO 0 and 1482, or as TO and TO + 1486.
+    /// Example of RFC 5041 5.2: 2048 bytes at MULPDU 1500. The segments have MO 0 and 1482, or TO
+    /// and TO + 1486.
     #[test]
     fn the_examples_of_the_rfc() {
         let mut proof = Proof::new(By::Test);
@@ -151,8 +153,8 @@ mod tests {
     }
 
     proptest! {
-        /// Segments join to the message, none exceeds MULPDU, the last alone has L, all have the
-        /// same names.
+        /// The payloads join to the message. No segment exceeds MULPDU. Only the last segment has
+        /// L. All segments have the same STag, or the same QN and MSN.
         #[test]
         fn segments_make_the_message(tagged: bool, length in 0u32..200_000, mulpdu in 128u16..=64_768, version in 0u8..2) {
             let destination = if tagged {

@@ -1,14 +1,14 @@
-//! The Data Sink's place in one untagged queue (RFC 5041 sections 5.3, 5.4, 7.1): which segment may
-//! come next.
+//! Order of the segments in one untagged queue of the Data Sink (RFC 5041 sections 5.3, 5.4, 7.1).
+//! Checks message sequence number (MSN) and message offset (MO) of each segment.
 //!
-//! Segments are taken in the order in which MPA gives them, which is the sender's. One that does
-//! not continue its message is refused rather than placed: over one TCP stream only a source that
-//! breaks DDP-5.3-1, or uses the freedom of DDP-5.3-2, makes one. Buffers are their owner's; here
-//! their lengths matter alone.
+//! MPA delivers the segments in the order in which the Data Source sent them. A segment that does
+//! not continue its message is rejected, and not placed. Over one TCP stream, such a segment
+//! arrives only if the Data Source violates DDP-5.3-1 or uses the freedom that DDP-5.3-2 leaves.
+//! This module does not hold buffers and needs only their lengths.
 
 use weft_core::wire::ddp::RawUntagged;
 
-/// What comes next in a queue.
+/// The expected MSN and MO of the next segment in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UntaggedQueue {
     msn: u32,
@@ -16,64 +16,65 @@ pub struct UntaggedQueue {
     open: bool,
 }
 
-/// Why a segment is not the next one.
+/// Reason why a segment may not come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum QueueError {
-    /// A message is left unfinished: the segment begins the next one.
+    /// The segment begins the next message, but the last segment of the current message has not
+    /// arrived.
     #[error("the message before has no last segment")]
     MissingLast,
-    /// It does not continue the message.
+    /// The MO is not the offset at which the message continues.
     #[error("invalid MO")]
     MessageOffset,
-    /// Messages are missing before it.
+    /// The MSN is too high: at least one message before it has not arrived.
     #[error("MSN gap")]
     MsnGap,
-    /// Its message was delivered already.
+    /// The MSN is too low: this message was already delivered.
     #[error("MSN range not valid")]
     MsnRange,
-    /// It runs over the end of the buffer.
+    /// The payload does not fit into the buffer.
     #[error("message too long for the buffer")]
     TooLong,
 }
 
 impl Default for UntaggedQueue {
-    /// The first message has number 1 (DDP-4.3-7).
+    /// The first message of a queue has MSN 1 (DDP-4.3-7).
     fn default() -> Self {
         UntaggedQueue { msn: 1, mo: 0, open: false }
     }
 }
 
 impl UntaggedQueue {
-    /// A message was begun and is not complete.
+    /// Returns whether a message has begun and its last segment has not arrived.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.open
     }
 
-    /// The number of the message that comes next, or is coming.
+    /// MSN of the current message, or of the next message if none is in progress.
     #[must_use]
     pub const fn msn(&self) -> u32 {
         self.msn
     }
 
-    /// Octets of the message that were placed.
+    /// Number of placed bytes of the current message.
     #[must_use]
     pub const fn placed(&self) -> u32 {
         self.mo
     }
 
-    /// A message that uses no buffer went by.
+    /// Counts a message that uses no buffer.
     pub const fn skip(&mut self) {
         self.msn = self.msn.wrapping_add(1);
     }
 
-    /// Continues after a segment whose fault was overlooked.
+    /// Continues after a segment whose fault a deviation ignores.
     pub(crate) const fn pass_by(&mut self, header: &RawUntagged) {
         let next = if header.control.last() { 1 } else { 0 };
         *self = UntaggedQueue { msn: header.msn.get().wrapping_add(next), mo: 0, open: false };
     }
 
-    /// Is it the turn of this message?
+    /// Checks whether the MSN is the expected one.
     ///
     /// # Errors
     /// `MissingLast`, `MsnGap` or `MsnRange`.
@@ -87,7 +88,7 @@ impl UntaggedQueue {
         }
     }
 
-    /// Does the segment continue its message within a buffer of `buffer` octets?
+    /// Checks the MO, and whether the payload fits into the message's buffer of `buffer` bytes.
     ///
     /// # Errors
     /// `MessageOffset` or `TooLong`.
@@ -101,7 +102,8 @@ impl UntaggedQueue {
         Ok(())
     }
 
-    /// A segment that was found good is placed. Gives the message's length when it was the last.
+    /// Counts a valid segment as placed. Returns the length of the message in bytes if the segment
+    /// is the last one, and `None` otherwise.
     pub fn advance(&mut self, header: &RawUntagged, payload_len: usize) -> Option<u32> {
         let length = self.mo.saturating_add(u32::try_from(payload_len).unwrap_or(u32::MAX));
         if header.control.last() {

@@ -1,24 +1,24 @@
-//! Checked access: from (STag, TO, length, what for) to octets (draft sections 7.6.3 and 7.10.6.2,
-//! Figure 21).
+//! Checked access: finds the bytes for an STag, a tagged offset (TO), a length and a right (draft
+//! sections 7.6.3 and 7.10.6.2, Figure 21).
 
 use super::arena::{Arena, Extent};
 use super::mapping::Mapping;
 use super::{AccessError, Entry, Memory, PdId, PhysicalAddress, QpId, Right, STAG_ZERO, Stag, StagIndex};
 
-/// On whose behalf memory is reached: a Queue Pair, or for receives from a Shared Receive Queue,
-/// that queue's PD.
+/// The Queue Pair that accesses memory. For receives from a Shared Receive Queue, the PD is that of
+/// the Shared Receive Queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Accessor {
-    /// The PD that regions must have.
+    /// The PD that a region must belong to.
     pub pd: PdId,
-    /// The Queue Pair that windows must be bound to.
+    /// The Queue Pair that a window must be bound to.
     pub qp: QpId,
-    /// STag 0 may be used, for local access.
+    /// True if local accesses may use STag 0.
     pub physical: bool,
 }
 
-/// Octets that were checked. Good until the memory's next verb or work request: used later it may
-/// give other octets of the same RNIC's buffers, or none.
+/// A checked range of bytes. It is valid until the next verb or Work Request changes the memory.
+/// Later it can refer to other bytes of the same RNIC's buffers, or to none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     of: Of,
@@ -34,13 +34,13 @@ enum Of {
 }
 
 impl Place {
-    /// Its octets.
+    /// Length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// It has none.
+    /// Returns whether the length is 0.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -48,13 +48,14 @@ impl Place {
 }
 
 impl Memory {
-    /// Checks that `accessor` may use the `len` octets from `to` on of the region or window called
-    /// `stag`.
+    /// Checks whether `accessor` has the right `right` to `len` bytes from offset `to` of the
+    /// region or window `stag`.
     ///
-    /// Zero octets are always allowed: nothing is looked at (VERBS-7.6.3-3, VERBS-7.10.6.2-11).
+    /// An access of 0 bytes is always allowed, without any check (VERBS-7.6.3-3,
+    /// VERBS-7.10.6.2-11).
     ///
     /// # Errors
-    /// The first that is wrong of: STag, PD or Queue Pair, right, wrap, bounds.
+    /// The first fault, in this order: STag, PD or Queue Pair, right, wrap, bounds.
     pub fn locate(
         &self,
         accessor: Accessor,
@@ -99,14 +100,14 @@ impl Memory {
         }
     }
 
-    /// The octets of a place, as few slices as its memory lies in.
+    /// The bytes of a place: one slice for each contiguous part.
     #[must_use]
     pub fn slices(&self, place: Place) -> Slices<'_> {
         let mapping = self.mapping_of(place);
         Slices { arena: &self.arena, mapping, place }
     }
 
-    /// Puts `octets` to a place, as many as it has.
+    /// Writes `octets` to a place. Ignores bytes that exceed the length of the place.
     pub fn put(&mut self, place: Place, octets: &[u8]) {
         let (mut place, mut rest) = (place, octets);
         while !rest.is_empty()
@@ -120,8 +121,8 @@ impl Memory {
         }
     }
 
-    /// A deviation: puts octets at STag and TO, whatever key, stream, rights and bounds are, as far
-    /// as the region extends.
+    /// Writes `octets` to an STag and TO without a check of key, stream, rights and bounds (a
+    /// deviation). Stops at the end of the region.
     pub(crate) fn put_regardless(&mut self, stag: u32, to: u64, octets: &[u8]) {
         let Some(stag) = Stag::from_bits(stag) else { return };
         let (index, offset) = match self.entry(stag.index) {
@@ -139,17 +140,18 @@ impl Memory {
         self.put(Place { of: Of::Region(index), offset, len: octets.len() }, octets);
     }
 
-    /// Appends the octets of a place to `out`.
+    /// Appends the bytes of a place to `out`.
     pub fn copy_to(&self, place: Place, out: &mut Vec<u8>) {
         self.slices(place).for_each(|slice| out.extend_from_slice(slice));
     }
 
-    /// The extent that holds a place of eight octets alone, when its memory is aligned to them.
+    /// The extent of a place of eight bytes. `None` if they are not contiguous or not 64-bit
+    /// aligned.
     pub(super) fn aligned_word(&self, place: Place) -> Option<Extent> {
         next_extent(self.mapping_of(place), place).filter(|extent| extent.len == 8 && extent.offset.is_multiple_of(8))
     }
 
-    /// The place is eight octets that lie together and are aligned to 64 bits.
+    /// Returns whether the place has eight bytes that are contiguous and 64-bit aligned.
     #[must_use]
     pub fn is_aligned_word(&self, place: Place) -> bool {
         place.len == 8 && self.aligned_word(place).is_some()
@@ -163,10 +165,10 @@ impl Memory {
     }
 }
 
-/// The offset of `to` in a region of `length` octets whose first one is `first`; all `len` octets
-/// lie in it.
+/// Converts `to` into an offset in a region or window of `length` bytes whose first byte has the TO
+/// `first`. Checks that all `len` bytes are in the region or window. `len` is at least 1.
 fn within(first: u64, length: u64, to: u64, len: u64) -> Result<u64, AccessError> {
-    // The last octet may have number 2^64 - 1.
+    // The last byte may have the TO 2^64 - 1.
     to.checked_add(len - 1).ok_or(AccessError::Wrap)?;
     let offset = to.checked_sub(first).ok_or(AccessError::BaseAndBounds)?;
     let fits = offset.checked_add(len).is_some_and(|end| end <= length);
@@ -187,7 +189,7 @@ fn next_extent(mapping: Option<&Mapping>, place: Place) -> Option<Extent> {
     }
 }
 
-/// The slices of a [`Place`].
+/// Iterator over the contiguous parts of a [`Place`].
 #[derive(Debug)]
 pub struct Slices<'a> {
     arena: &'a Arena,

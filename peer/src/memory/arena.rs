@@ -1,20 +1,20 @@
-//! The memory that an RNIC can reach: buffers at emulated physical addresses.
+//! The memory that an RNIC can access: buffers with emulated physical addresses.
 //!
-//! A buffer belongs to the RNIC; its owner holds a handle and copies in and out, or borrows its
-//! octets between two calls of the machine. A "physical address" is a number that names an octet of
-//! a buffer and nothing else, so Physical Buffer Lists, Fast- Register and STag 0 are as real as
-//! they can be without a way out of this memory. Buffers do not touch each other: a list entry that
-//! runs over the end of one names memory that does not exist.
+//! A buffer belongs to the RNIC. Its user has a handle and copies bytes in or out, or borrows the
+//! contents between two calls of [`Memory`](super::Memory). A physical address is only a number
+//! that identifies a byte of a buffer. Physical Buffer Lists, Fast-Register and STag 0 therefore
+//! work as on a real RNIC, but cannot access memory outside the buffers. Buffers have gaps between
+//! them. A list entry that extends past the end of a buffer is therefore invalid.
 
 use std::collections::BTreeMap;
 
 use super::MemoryError;
 
-/// The address of an octet in an RNIC's memory.
+/// The address of a byte in an RNIC's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PhysicalAddress(pub u64);
 
-/// Names a buffer of an RNIC's memory.
+/// Identifies a buffer of an RNIC's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Buffer {
     address: PhysicalAddress,
@@ -22,29 +22,30 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Where it begins, aligned to [`ALIGNMENT`].
+    /// Address of the first byte, a multiple of [`ALIGNMENT`].
     #[must_use]
     pub const fn address(self) -> PhysicalAddress {
         self.address
     }
 
-    /// Its octets.
+    /// Length in bytes.
     #[must_use]
     pub const fn len(self) -> usize {
         self.len
     }
 
-    /// It has no octets.
+    /// Returns whether the length is 0.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
 }
 
-/// Buffers begin at multiples of this: the greatest page size.
+/// The address of each buffer is a multiple of this number of bytes, which is the greatest page
+/// size.
 pub const ALIGNMENT: u64 = 1 << 21;
 
-/// Octets that follow each other in a buffer.
+/// A contiguous range of bytes in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) slot: usize,
@@ -64,7 +65,7 @@ pub(super) struct Arena {
 #[derive(Debug)]
 struct Chunk {
     octets: Box<[u8]>,
-    /// Mappings that use it.
+    /// Number of extents of Valid regions in this chunk.
     pins: usize,
 }
 
@@ -73,7 +74,7 @@ impl Arena {
         Arena { slots: Vec::new(), free: Vec::new(), by_address: BTreeMap::new(), next: ALIGNMENT, left: limit }
     }
 
-    /// Octets that may still be allocated.
+    /// Number of bytes that can still be allocated.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
@@ -96,7 +97,7 @@ impl Arena {
         Ok(buffer)
     }
 
-    /// Gives the octets back, unless a region uses them.
+    /// Frees a buffer, unless a region uses it.
     pub(super) fn free(&mut self, buffer: Buffer) -> Result<(), BufferError> {
         let slot = self.slot_of(buffer)?;
         match &self.slots[slot] {
@@ -120,7 +121,7 @@ impl Arena {
         self.slots[slot].as_mut().map(|chunk| &mut chunk.octets[..]).ok_or(BufferError::Unknown)
     }
 
-    /// The `len` octets from `address` on, when one buffer has them all.
+    /// Finds the `len` bytes that start at `address`. `None` if no buffer contains all of them.
     pub(super) fn find(&self, address: PhysicalAddress, len: u64) -> Option<Extent> {
         let (base, slot) = self.by_address.range(..=address.0).next_back()?;
         let chunk = self.slots[*slot].as_ref()?;
@@ -130,7 +131,7 @@ impl Arena {
         fits.then_some(Extent { slot: *slot, offset, len })
     }
 
-    /// The octets of an extent; none when it is not of this arena.
+    /// The bytes of an extent. Empty if the arena does not contain the extent.
     pub(super) fn slice(&self, extent: Extent) -> &[u8] {
         let chunk = self.slots.get(extent.slot).and_then(Option::as_ref);
         chunk.and_then(|chunk| chunk.octets.get(extent.offset..extent.offset + extent.len)).unwrap_or_default()
@@ -162,13 +163,13 @@ impl Arena {
     }
 }
 
-/// A buffer that cannot be used as requested.
+/// Reason why a buffer cannot be used or freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BufferError {
-    /// It was freed, or is of another RNIC.
+    /// The buffer was freed, or belongs to another RNIC.
     #[error("no such buffer")]
     Unknown,
-    /// Valid regions use it.
+    /// Valid regions use the buffer. The number counts the extents of these regions in the buffer.
     #[error("{0} memory regions use the buffer")]
     Pinned(usize),
 }

@@ -1,7 +1,7 @@
 //! Atomic operations on 64 bits of registered memory (RFC 7306 sections 5.1.1 and 5.1.2).
 //!
-//! They are atomic because one RNIC's memory changes in one place only: here, one call after the
-//! other. Numbers are in memory in this machine's byte order; the wire's is not known here.
+//! The operations are atomic because one [`Memory`] executes one call after another. Numbers in
+//! memory have the byte order of this machine. Conversion from the wire is done elsewhere.
 
 use weft_core::wire::rdmap::AtomicOperation;
 
@@ -13,10 +13,10 @@ use super::{Memory, Place};
 pub struct Misaligned;
 
 impl Memory {
-    /// Does `operation` to the eight octets of `place`; gives their value from before.
+    /// Applies `operation` to the eight bytes of `place`. Returns the previous value.
     ///
     /// # Errors
-    /// The octets are not 64-bit aligned; they are as they were.
+    /// The bytes are not 64-bit aligned. They are unchanged then.
     pub fn atomic(&mut self, place: Place, operation: AtomicOperation) -> Result<u64, Misaligned> {
         let extent = self.aligned_word(place).ok_or(Misaligned)?;
         let word: &mut [u8; 8] = self.arena.slice_mut(extent).try_into().map_err(|_| Misaligned)?;
@@ -40,10 +40,11 @@ fn apply(before: u64, operation: AtomicOperation) -> u64 {
     }
 }
 
-/// Adds field by field; a set bit of `mask` is the top bit of its field, whose carry is discarded.
+/// Adds each field of `a` and `b` separately. A set bit of `mask` is the top bit of a field. The
+/// carry out of a field is discarded.
 fn masked_add(a: u64, b: u64, mask: u64) -> u64 {
-    // Without their top bits no field can carry into the next; the top bits are then added without
-    // carry.
+    // First add without the top bits, so that no field can carry into the next one. Then add the
+    // top bits without carry.
     let below = (a & !mask).wrapping_add(b & !mask);
     below ^ (a ^ b) & mask
 }

@@ -1,43 +1,46 @@
-//! What can be wrong with memory: of a verb, of a work request, of an access.
+//! Errors of verbs, of Work Requests and of memory accesses.
 //!
-//! The first are Immediate Errors (draft Figure 33), the second completion statuses (Figure 36),
-//! the third protection errors; only these know Terminate codes, which depend on how the access
-//! came: RFC 5041 section 7.2 for tagged segments, RFC 5040 Figure 9 for Read Requests.
+//! An error of a verb is an Immediate Error (draft Figure 33). An error of a Work Request is a
+//! completion status (Figure 36). An error of an access is a protection error. For a rejected
+//! inbound message, [`AccessError`] and [`InvalidateError`] provide the code of the Terminate. The
+//! code of an access depends on the message: RFC 5041 section 7.2 for tagged segments, RFC 5040
+//! Figure 9 for Read Requests.
 
 use weft_core::wire::rdmap::TerminateError;
 
-/// The result of a memory management verb that failed (draft Figures 29 and 33).
+/// Error of a memory management verb (draft Figures 29 and 33).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MemoryError {
     /// The RNIC has no more of the requested resource.
     #[error("insufficient resources")]
     InsufficientResources,
-    /// Figure 18 forbids the combination, or a remote right is requested without the Remote Access
-    /// Flag.
+    /// Figure 18 forbids the combination of rights, or the verb requests a remote right without the
+    /// Remote Access Flag.
     #[error("invalid access rights")]
     InvalidAccessRights,
-    /// The First Byte Offset is after the first physical buffer.
+    /// The First Byte Offset is not within the first physical buffer.
     #[error("invalid first byte offset")]
     InvalidFirstByteOffset,
-    /// The length is 0, or more than the list holds.
+    /// The length is 0, or exceeds the length of the buffer list.
     #[error("invalid length")]
     InvalidLength,
     /// The PD does not exist.
     #[error("invalid PD ID")]
     InvalidPdId,
-    /// An address is not aligned to the page size, or names memory that does not exist.
+    /// A physical address is not aligned to the page size, or refers to memory that does not exist.
     #[error("invalid physical buffer list entry")]
     InvalidPhysicalBufferListEntry,
-    /// Not a size that the RNIC supports in its mode.
+    /// The RNIC does not support this size in its list mode.
     #[error("invalid physical buffer size")]
     InvalidPhysicalBufferSize,
     /// The RNIC is closed.
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
-    /// No such STag, or one of another kind or in another state than the verb needs.
+    /// The STag does not exist, or the verb does not accept its kind or state.
     #[error("invalid STag index")]
     InvalidStagIndex,
-    /// The virtual address does not fit the First Byte Offset, or the region would wrap around.
+    /// The virtual address does not match the First Byte Offset, or the region would wrap around
+    /// the end of the address space.
     #[error("invalid virtual address")]
     InvalidVirtualAddress,
     /// A Queue Pair, Shared Receive Queue, region or window belongs to the PD.
@@ -48,7 +51,7 @@ pub enum MemoryError {
     WindowsStillBound,
 }
 
-/// A fault of a physical buffer list, its addressing or the rights that it should get.
+/// Fault of a Physical Buffer List, of its base address, or of the requested rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MappingError {
     /// See [`MemoryError::InvalidAccessRights`].
@@ -66,7 +69,7 @@ pub enum MappingError {
     /// See [`MemoryError::InvalidPhysicalBufferSize`].
     #[error("invalid physical buffer size")]
     Size,
-    /// The list has more entries than the STag, or the RNIC, can hold.
+    /// The list has more entries than the STag or the RNIC allows.
     #[error("physical buffer list too long")]
     TooLong,
     /// See [`MemoryError::InvalidVirtualAddress`].
@@ -88,11 +91,11 @@ impl From<MappingError> for MemoryError {
     }
 }
 
-/// Why a Fast-Register failed (draft Figure 36). Whether the Queue Pair may do it at all is not
-/// known here.
+/// Error of a Fast-Register (draft Figure 36). The layer above checks whether the Queue Pair may
+/// use Fast-Register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FastRegisterError {
-    /// No Non-Shared region's STag.
+    /// The STag does not belong to a Non-Shared region.
     #[error("invalid STag")]
     InvalidStag,
     /// The STag's PD is not the Queue Pair's.
@@ -101,27 +104,27 @@ pub enum FastRegisterError {
     /// The STag is Valid.
     #[error("STag not in Invalid state")]
     NotInvalid,
-    /// The list, its addressing or the rights.
+    /// Fault of the buffer list, of its base address, or of the rights.
     #[error(transparent)]
     Mapping(#[from] MappingError),
 }
 
-/// Why a Bind failed (draft Figure 36).
+/// Error of a Bind (draft Figure 36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum BindError {
-    /// The region does not permit windows, or Figure 20 does not permit the rights.
+    /// The region does not permit windows, or Figure 20 forbids the rights.
     #[error("access violation")]
     AccessViolation,
     /// The window is not within the region.
     #[error("base and bounds violation")]
     BaseAndBounds,
-    /// Window, region and Queue Pair are not of one PD.
+    /// Window, region and Queue Pair do not belong to the same PD.
     #[error("invalid PD ID")]
     InvalidPdId,
-    /// No Valid, VA based region of that STag.
+    /// The STag does not belong to a Valid, VA based region.
     #[error("invalid region")]
     InvalidRegion,
-    /// No window's STag.
+    /// The STag does not belong to a window.
     #[error("invalid window")]
     InvalidWindow,
     /// The window is Valid.
@@ -132,17 +135,17 @@ pub enum BindError {
     Wrap,
 }
 
-/// Why an STag was not invalidated (draft Figures 23 and 36).
+/// Reason why an STag cannot be invalidated (draft Figures 23 and 36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum InvalidateError {
-    /// Unknown, STag 0, of a Shared region, or with another Key.
+    /// The STag is unknown, is STag 0, has another Key, or belongs to a Shared region.
     #[error("invalid STag")]
     InvalidStag,
-    /// A peer requested access, and the STag or the Queue Pair has no remote right.
+    /// A peer requested the invalidation, but the STag or the Queue Pair has no remote right.
     #[error("no right to invalidate")]
     NoRight,
-    /// The region's or Invalid window's PD is not the Queue Pair's, or the Valid window is bound to
-    /// another Queue Pair.
+    /// The region or Invalid window belongs to another PD than the Queue Pair, or the Valid window
+    /// is bound to another Queue Pair.
     #[error("invalid PD or QP ID")]
     NotAssociated,
     /// Windows are bound to the region.
@@ -151,7 +154,7 @@ pub enum InvalidateError {
 }
 
 impl InvalidateError {
-    /// The Terminate code towards a peer that requested it (draft Figure 23).
+    /// Code of the Terminate to the peer that requested the invalidation (draft Figure 23).
     #[must_use]
     pub const fn code(self) -> TerminateError {
         match self {
@@ -163,29 +166,30 @@ impl InvalidateError {
     }
 }
 
-/// A protection error: why octets may not be reached.
+/// Protection error: reason why an access is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum AccessError {
-    /// Some octet lies outside the region or window.
+    /// Some bytes are outside the region or window.
     #[error("base and bounds violation")]
     BaseAndBounds,
-    /// No Valid STag with this Index and Key, or not of a kind for this use.
+    /// No Valid STag has this Index and Key, or the STag's kind does not permit this access.
     #[error("invalid STag")]
     InvalidStag,
-    /// The region's PD is not that of the stream, or the window is bound to another Queue Pair.
+    /// The region belongs to another PD than the stream, or the window is bound to another Queue
+    /// Pair.
     #[error("STag not associated with the stream")]
     NotAssociated,
-    /// The right is missing.
+    /// The region or window does not grant the right.
     #[error("access rights violation")]
     Rights,
-    /// Offset and length exceed 2^64.
+    /// Offset plus length exceeds 2^64.
     #[error("TO wrap")]
     Wrap,
 }
 
 impl AccessError {
-    /// The code for a tagged segment (RFC 5041 section 7.2). DDP has none for rights; draft Figure
-    /// 24 takes "not associated" for them.
+    /// Code of the Terminate for a tagged segment (RFC 5041 section 7.2). DDP has no code for
+    /// missing rights. For missing rights, draft Figure 24 uses "not associated".
     #[must_use]
     pub const fn tagged_code(self) -> TerminateError {
         match self {
@@ -196,7 +200,7 @@ impl AccessError {
         }
     }
 
-    /// The code for a Read Request or an Atomic Request (RFC 5040 Figure 9).
+    /// Code of the Terminate for a Read Request or an Atomic Request (RFC 5040 Figure 9).
     #[must_use]
     pub const fn request_code(self) -> TerminateError {
         match self {

@@ -1,30 +1,35 @@
 //! Chooses the STag Index of a new region or window.
 //!
-//! A peer that knows one STag must not be able to guess the next (RFC 5042 section 6.2 and 7.1.1):
-//! Indices are not handed out in a row, but as a permutation of all 24-bit numbers whose key is
-//! passed in. Places in the memory's own table stay in a row, so finding one is arithmetic and no
-//! search. It hides the order, but is not a cipher: PDs and rights protect memory.
+//! A peer that knows one STag must not be able to guess the next one (RFC 5042 sections 6.2 and
+//! 7.1.1). Regions and windows are at consecutive positions of a table in
+//! [`Memory`](super::Memory). [`Indices`] converts a position into an Index by a permutation of all
+//! 24-bit numbers, which depends on a seed. The inverse permutation converts an Index into its
+//! position, so that no search is necessary.
+//!
+//! The permutation hides the order of the Indices, but it is not a cipher. PDs and access rights
+//! protect the memory.
 
 use super::StagIndex;
 
-/// Rounds of the network below; four make each bit depend on each.
+/// Number of rounds of the permutation, which is a Feistel network. After four rounds, each output
+/// bit depends on each input bit.
 const ROUNDS: usize = 4;
-/// Half of an Index.
+/// Number of bits in half of an Index.
 const HALF: u32 = 12;
 const MASK: u32 = (1 << HALF) - 1;
 
-/// A permutation of 0 to 2^24 - 1.
+/// A permutation of the numbers 0 to 2^24 - 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Indices {
     keys: [u32; ROUNDS],
-    /// How many of them are used; none leaves the numbers as they are.
+    /// Number of rounds in use. With 0 rounds, the permutation leaves all numbers unchanged.
     rounds: usize,
 }
 
 impl Indices {
     pub(super) fn new(seed: u64) -> Self {
         let mut state = seed;
-        // SplitMix64, whose consecutive outputs look unrelated.
+        // The generator is SplitMix64. Its consecutive outputs look unrelated.
         let keys = std::array::from_fn(|_| {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,12 +38,14 @@ impl Indices {
         Indices { keys, rounds: ROUNDS }
     }
 
-    /// Consecutive, as no endpoint should number them.
+    /// The permutation that leaves all numbers unchanged, for a deviation. Consecutive Indices are
+    /// easy to guess.
     pub(super) fn in_a_row() -> Self {
         Indices { keys: [0; ROUNDS], rounds: 0 }
     }
 
-    /// The Index of a place; `None` of the one place whose number would be 0.
+    /// Converts a position into its Index. `None` if `place` exceeds 2^24 - 1, and for the one
+    /// position whose Index would be 0.
     pub(super) fn index(self, place: usize) -> Option<StagIndex> {
         let place = u32::try_from(place).ok().filter(|place| *place <= StagIndex::MAX)?;
         let (mut left, mut right) = (place >> HALF, place & MASK);
@@ -48,7 +55,7 @@ impl Indices {
         StagIndex::new(left << HALF | right)
     }
 
-    /// The place of an Index.
+    /// Converts an Index into its position.
     pub(super) fn place(self, index: StagIndex) -> usize {
         self.place_of(index.get())
     }

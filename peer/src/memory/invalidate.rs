@@ -1,4 +1,4 @@
-//! Invalidation of regions and windows, by work request and by peers (draft sections 7.8, 7.10.4
+//! Invalidation of regions and windows, by Work Requests and by peers (draft sections 7.8, 7.10.4
 //! and 7.10.6.3).
 
 use super::access::Accessor;
@@ -7,21 +7,22 @@ use super::{Entry, InvalidateError, Memory, RegionKind, Stag};
 /// The source of an invalidation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InvalidateBy {
-    /// Invalidate Local STag, or a Read with Invalidate Local STag.
+    /// The local Work Request Invalidate Local STag, or Read with Invalidate Local STag.
     Local,
-    /// An inbound Send with Invalidate.
+    /// An inbound Send with Invalidate from the peer.
     Peer {
-        /// The Queue Pair has one of its remote rights at least.
+        /// True if the Queue Pair has at least one remote right enabled.
         enabled: bool,
     },
 }
 
 impl Memory {
-    /// Takes the STag with these 32 bits to Invalid state, as the Queue Pair `accessor`. An STag
-    /// that is Invalid stays so, whatever the Key.
+    /// Changes the STag with these 32 bits to Invalid state, on behalf of the Queue Pair
+    /// `accessor`. If the STag is already Invalid, this function changes nothing and ignores the
+    /// Key.
     ///
     /// # Errors
-    /// Why not; the STag is as it was.
+    /// The reason for the rejection. The STag is unchanged then.
     pub fn invalidate(&mut self, accessor: Accessor, by: InvalidateBy, stag: u32) -> Result<(), InvalidateError> {
         let stag = Stag::from_bits(stag).ok_or(InvalidateError::InvalidStag)?;
         if self.keeps_revoked && by == InvalidateBy::Local {
@@ -68,8 +69,8 @@ impl Memory {
                 }
                 let bound = super::Window { pd: window.pd, binding: window.binding.take() };
                 self.unbind(&bound);
-                // The window's PD becomes the Queue Pair's (VERBS-7.10.4-7), which it was when it
-                // was bound.
+                // The draft requires that the window's PD becomes that of the Queue Pair
+                // (VERBS-7.10.4-7). Bind has checked that both are equal.
             }
         }
         Ok(())

@@ -1,21 +1,22 @@
-//! Physical Buffer Lists, and what they become: the octets of a region in order (draft sections
-//! 7.6.1 and 7.6.2).
+//! Physical Buffer Lists, and their conversion to the bytes of a region (draft sections 7.6.1 and
+//! 7.6.2).
 
 use super::arena::{Arena, Extent};
 use super::{Buffer, MappingError, PhysicalAddress};
 
-/// The buffer lists that an RNIC accepts as long as it is open (draft section 5.1.2).
+/// Kind of buffer list that an RNIC accepts while it is open (draft section 5.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListMode {
-    /// Pages: one of [`PAGE_SIZES`], each address a multiple of it.
+    /// Pages: all entries have one of [`PAGE_SIZES`], and each address is a multiple of that size.
     Page,
-    /// Blocks: any one size of [`BLOCK_SIZES`], any addresses.
+    /// Blocks: all entries have the same size, one of [`BLOCK_SIZES`]. Addresses may have any
+    /// alignment.
     Block,
 }
 
-/// Octets that a page may have.
+/// Sizes of a page in bytes.
 pub const PAGE_SIZES: [u32; 3] = [1 << 12, 1 << 16, 1 << 21];
-/// Octets that a block may have.
+/// Sizes of a block in bytes.
 pub const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 1..=1 << 30;
 
 impl ListMode {
@@ -34,21 +35,22 @@ impl ListMode {
     }
 }
 
-/// Where a region's memory is.
+/// The physical memory of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhysicalBufferList {
-    /// Octets of each entry.
+    /// Length of each entry in bytes.
     pub entry_size: u32,
-    /// Where each begins.
+    /// Physical address of each entry.
     pub entries: Vec<PhysicalAddress>,
-    /// Octets of the first entry before the region's first, less than `entry_size`.
+    /// Offset of the region's first byte in the first entry, less than `entry_size`.
     pub first_byte_offset: u32,
-    /// Octets of the region, at least 1.
+    /// Length of the region in bytes, at least 1.
     pub length: u64,
 }
 
 impl PhysicalBufferList {
-    /// The list of `length` octets of `buffer` from `offset` on, in pages of `page_size` octets.
+    /// The list of the pages that contain `length` bytes of `buffer` from `offset` on. `page_size`
+    /// is in bytes.
     #[must_use]
     pub fn of(buffer: Buffer, offset: u64, length: u64, page_size: u32) -> Self {
         let page = u64::from(page_size.max(1));
@@ -61,17 +63,17 @@ impl PhysicalBufferList {
     }
 }
 
-/// How offsets (TO) of a region or window count (draft section 7.3.1.1).
+/// First tagged offset (TO) of a region or window (draft section 7.3.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ToBase {
-    /// The first octet has this number, the Consumer's virtual address.
+    /// VA based: the first byte has this TO, which is the Consumer's virtual address.
     VaBased(u64),
-    /// The first octet has number 0.
+    /// Zero based: the first byte has TO 0.
     ZeroBased,
 }
 
 impl ToBase {
-    /// The number of the first octet.
+    /// TO of the first byte.
     #[must_use]
     pub const fn first(self) -> u64 {
         match self {
@@ -81,11 +83,11 @@ impl ToBase {
     }
 }
 
-/// The octets of a region, found and checked.
+/// The checked list of a region, as contiguous ranges of bytes.
 #[derive(Debug)]
 pub(super) struct Mapping {
     extents: Vec<Extent>,
-    /// For each extent, octets of the region before it.
+    /// For each extent, its offset in the region in bytes.
     starts: Vec<u64>,
     pub(super) length: u64,
     pub(super) entry_size: u32,
@@ -93,7 +95,7 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// Checks a list as draft sections 7.6.2.1 and 7.6.2.2 ask, and its addressing.
+    /// Checks a list according to draft sections 7.6.2.1 and 7.6.2.2, and its base address.
     pub(super) fn new(
         arena: &Arena,
         mode: ListMode,
@@ -132,8 +134,9 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// A VA based region's VA must lie in its entry as the first octet does (VERBS-7.6.1.1-5), and
-    /// must not wrap.
+    /// Checks the virtual address (VA) of a VA based region. The VA must have the First Byte Offset
+    /// as its offset within an entry (VERBS-7.6.1.1-5). The region must not wrap around the end of
+    /// the address space.
     pub(super) fn check_base(&self, base: ToBase) -> Result<(), MappingError> {
         let ToBase::VaBased(address) = base else { return Ok(()) };
         let fits = address % u64::from(self.entry_size) == u64::from(self.first_byte_offset);
@@ -156,8 +159,8 @@ impl Mapping {
         self.extents.iter().map(|extent| extent.slot)
     }
 
-    /// The first octets of `len` from `offset` on that follow each other; `len` is not 0 and within
-    /// the region.
+    /// The longest contiguous range that starts at `offset` in the region, of at most `len` bytes.
+    /// All `len` bytes must be in the region, and `len` must not be 0.
     pub(super) fn first_extent(&self, offset: u64, len: usize) -> Option<Extent> {
         let n = self.starts.partition_point(|start| *start <= offset).checked_sub(1)?;
         let (extent, start) = (self.extents.get(n)?, self.starts[n]);

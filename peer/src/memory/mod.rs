@@ -1,17 +1,19 @@
-//! Registered memory: owned by the RNIC, reached only through checked (STag, offset, length)
-//! access.
+//! Registered memory of an RNIC. Segments and Work Requests access it by STag, offset and length.
+//! Each of these accesses is checked.
 //!
-//! [`Memory`] holds Protection Domains, [buffers](Buffer), Memory Regions and Memory Windows of one
-//! RNIC (draft-hilland-rddp-verbs chapter 7). Peers' segments and the RNIC's own work requests name
-//! memory by STag and TO; [`Memory::locate`] checks every one of them and gives a [`Place`] that is
-//! good until the memory's next change. Nothing here is `unsafe`, and nothing outside a region or
-//! window can be read or written through one: that is a matter of slices, not of arithmetic alone.
+//! [`Memory`] holds the Protection Domains (PDs), [buffers](Buffer), Memory Regions and Memory
+//! Windows of one RNIC (draft-hilland-rddp-verbs chapter 7). Peers' segments and the RNIC's own
+//! Work Requests specify memory by STag and tagged offset (TO). [`Memory::locate`] checks each such
+//! access and returns a [`Place`], which is valid until the memory changes. This module has no
+//! `unsafe` code. An access through a region or window cannot read or write other memory, because
+//! it uses bounds-checked slices.
 //!
-//! - one file a thing: [`PhysicalBufferList`] and its checks, regions, windows, invalidation, access, atomic operations;
-//! - errors describe the fault ([`MemoryError`], [`AccessError`], ...); which completion or Terminate they become is decided by
-//!   the layers above, with the codes that the errors know.
+//! - Each topic has its own file: [`PhysicalBufferList`] and its checks, regions, windows,
+//!   invalidation, access, atomic operations.
+//! - Errors describe the fault ([`MemoryError`], [`AccessError`], ...). The layers above decide
+//!   which completion or Terminate reports it, with the codes that the errors provide.
 //!
-//! What is absent on purpose: Queue Pairs (they come as [`Accessor`]), work requests, sharing
+//! Not in this module: Queue Pairs (an [`Accessor`] represents one), Work Requests, memory shared
 //! between processes.
 
 mod access;
@@ -57,23 +59,24 @@ pub struct PdId(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QpId(pub u32);
 
-/// Limits of one RNIC's memory, each for its resource alone (VERBS-5.1.1-1).
+/// Limits of one RNIC's memory. Each limit is independent of the others (VERBS-5.1.1-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// Which lists are taken. Default: pages.
+    /// Kind of buffer list that the RNIC accepts. Default: pages.
     pub mode: ListMode,
-    /// Octets of all buffers. Default 2^32.
+    /// Greatest total length of all buffers in bytes. Default 2^32.
     pub max_octets: u64,
-    /// Protection Domains. Default 65,536.
+    /// Greatest number of Protection Domains. Default 65,536.
     pub max_pds: usize,
-    /// Entries of one Physical Buffer List. Default 2^20, which is 4 GiB in the smallest pages.
+    /// Greatest number of entries of one Physical Buffer List. Default 2^20, which is 4 GiB in
+    /// pages of the smallest size.
     pub max_pbl_entries: u32,
-    /// Memory Regions. Default 65,536.
+    /// Greatest number of Memory Regions. Default 65,536.
     pub max_regions: usize,
-    /// Memory Windows. Default 65,536.
+    /// Greatest number of Memory Windows. Default 65,536.
     pub max_windows: usize,
-    /// Seed for the order of STag Indices. A driver takes a random number: peers must not be able
-    /// to guess STags (RFC 5042 section 6.2). Default 0, the same order each time.
+    /// Seed for the order of STag Indices. A driver should use a random number, because peers must
+    /// not be able to guess STags (RFC 5042 section 6.2). Default 0: the same order each time.
     pub stag_seed: u64,
 }
 
@@ -96,19 +99,21 @@ impl Default for MemorySettings {
 pub struct Memory {
     settings: MemorySettings,
     arena: Arena,
-    /// For each PD, the things that belong to it.
+    /// For each PD, the number of Queue Pairs, Shared Receive Queues, regions and windows in it.
     pds: BTreeMap<PdId, usize>,
     next_pd: u32,
-    /// By the place of their STag Index.
+    /// Regions and windows. [`Indices`] maps each STag Index to a position in this table.
     entries: Vec<Option<Entry>>,
     indices: Indices,
-    /// Indices to use again, the longest unused first.
+    /// Unused Indices that were used before. The Index that is unused for the longest time comes
+    /// first.
     free: VecDeque<StagIndex>,
     regions: usize,
     windows: usize,
-    /// Valid windows of each Queue Pair that has some.
+    /// Number of Valid windows for each Queue Pair. Queue Pairs without windows have no entry.
     bound: HashMap<QpId, usize>,
-    /// A misdeed: what is invalidated or given back stays as it is.
+    /// True with a deviation: STags that are locally invalidated or deallocated stay valid, and
+    /// freed buffers remain.
     keeps_revoked: bool,
 }
 
@@ -119,7 +124,7 @@ enum Entry {
 }
 
 impl Memory {
-    /// Empty memory.
+    /// Creates memory without PDs, buffers, regions and windows.
     #[must_use]
     pub fn new(settings: MemorySettings) -> Self {
         Memory {
@@ -137,7 +142,7 @@ impl Memory {
         }
     }
 
-    /// Its limits.
+    /// Limits of this memory.
     #[must_use]
     pub fn settings(&self) -> &MemorySettings {
         &self.settings
@@ -146,7 +151,7 @@ impl Memory {
 
 /// Protection Domains (draft section 5.2).
 impl Memory {
-    /// Allocate PD: one that no other PD of this RNIC, present or past, is called like.
+    /// Allocate PD. This RNIC never uses the same ID twice.
     ///
     /// # Errors
     /// `InsufficientResources`.
@@ -163,8 +168,8 @@ impl Memory {
     /// Deallocate PD.
     ///
     /// # Errors
-    /// `InvalidPdId`; `PdInUse` while a Queue Pair, Shared Receive Queue, region or window belongs
-    /// to it.
+    /// `InvalidPdId`. `PdInUse` if a Queue Pair, Shared Receive Queue, region or window belongs to
+    /// the PD.
     pub fn deallocate_pd(&mut self, pd: PdId) -> Result<(), MemoryError> {
         match self.pds.get(&pd) {
             None => Err(MemoryError::InvalidPdId),
@@ -176,7 +181,7 @@ impl Memory {
         }
     }
 
-    /// One more thing belongs to `pd`.
+    /// Counts one more Queue Pair, Shared Receive Queue, region or window in `pd`.
     ///
     /// # Errors
     /// `InvalidPdId`.
@@ -185,7 +190,7 @@ impl Memory {
         Ok(())
     }
 
-    /// One thing less belongs to `pd`.
+    /// Counts one Queue Pair, Shared Receive Queue, region or window less in `pd`.
     pub fn leave_pd(&mut self, pd: PdId) {
         if let Some(members) = self.pds.get_mut(&pd) {
             *members = members.saturating_sub(1);
@@ -195,18 +200,18 @@ impl Memory {
 
 /// Buffers.
 impl Memory {
-    /// A new buffer of `len` octets, all zero.
+    /// Allocates a buffer of `len` bytes, which are all zero.
     ///
     /// # Errors
-    /// `InsufficientResources`: the limit of octets would be exceeded.
+    /// `InsufficientResources`: the total length of all buffers would exceed the limit.
     pub fn allocate_buffer(&mut self, len: usize) -> Result<Buffer, MemoryError> {
         self.arena.allocate(len)
     }
 
-    /// Gives a buffer back.
+    /// Frees a buffer.
     ///
     /// # Errors
-    /// No such buffer, or regions use it.
+    /// The buffer does not exist, or regions use it.
     pub fn free_buffer(&mut self, buffer: Buffer) -> Result<(), BufferError> {
         if self.keeps_revoked {
             return Ok(());
@@ -214,24 +219,24 @@ impl Memory {
         self.arena.free(buffer)
     }
 
-    /// The octets of a buffer.
+    /// The contents of a buffer.
     ///
     /// # Errors
-    /// No such buffer.
+    /// The buffer does not exist.
     pub fn buffer(&self, buffer: Buffer) -> Result<&[u8], BufferError> {
         self.arena.buffer(buffer)
     }
 
-    /// The octets of a buffer, to be changed.
+    /// The contents of a buffer, to be changed.
     ///
     /// # Errors
-    /// No such buffer.
+    /// The buffer does not exist.
     pub fn buffer_mut(&mut self, buffer: Buffer) -> Result<&mut [u8], BufferError> {
         self.arena.buffer_mut(buffer)
     }
 }
 
-/// What is in use.
+/// Resources in use.
 impl Memory {
     pub(crate) fn pds(&self) -> usize {
         self.pds.len()
@@ -241,19 +246,20 @@ impl Memory {
         self.regions
     }
 
-    /// Octets of all buffers.
+    /// Total length of all buffers in bytes.
     pub(crate) fn octets(&self) -> u64 {
         self.settings.max_octets - self.arena.left()
     }
 }
 
 impl Memory {
-    /// From now on, invalidated and deallocated STags stay valid.
+    /// Makes invalidated and deallocated STags stay valid from now on (a deviation).
     pub(crate) fn keep_revoked(&mut self) {
         self.keeps_revoked = true;
     }
 
-    /// Numbers STags consecutively from now on; there must be none yet.
+    /// Uses consecutive STag Indices from now on (a deviation). Has no effect if the table already
+    /// has entries.
     pub(crate) fn number_in_a_row(&mut self) {
         if self.entries.is_empty() {
             self.indices = Indices::in_a_row();
@@ -284,7 +290,7 @@ impl Memory {
         }
     }
 
-    /// Gives an Index to `entry`, which is of a kind of which there may be more.
+    /// Assigns an Index to `entry`. The caller has checked the limit for regions or windows.
     fn insert(&mut self, entry: Entry) -> Result<StagIndex, MemoryError> {
         let index = match self.free.pop_front() {
             Some(index) => index,
@@ -299,9 +305,9 @@ impl Memory {
         Ok(index)
     }
 
-    /// The Index of a new place.
+    /// Extends the table and returns the Index of the new position.
     fn fresh_index(&mut self) -> Result<StagIndex, MemoryError> {
-        // One place has no Index.
+        // One position has no Index, so a second attempt always succeeds below the limit.
         for _ in 0..2 {
             let index = self.indices.index(self.entries.len());
             if self.entries.len() > StagIndex::MAX as usize {
@@ -326,13 +332,13 @@ impl Memory {
     }
 }
 
-/// Both kinds of STag.
+/// Verbs for regions and windows.
 impl Memory {
-    /// Deallocate STag: all access through it ends. Neither its state nor its Key matter
-    /// (VERBS-7.9-9).
+    /// Deallocate STag: ends all access through the STag. The state and Key of the STag do not
+    /// matter (VERBS-7.9-9).
     ///
     /// # Errors
-    /// `InvalidStagIndex`; `WindowsStillBound` for a region that has some.
+    /// `InvalidStagIndex`. `WindowsStillBound` if windows are bound to the region.
     pub fn deallocate(&mut self, index: StagIndex) -> Result<(), MemoryError> {
         match self.entry(index) {
             Some(Entry::Region(region)) if region.windows > 0 => return Err(MemoryError::WindowsStillBound),

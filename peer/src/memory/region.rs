@@ -1,4 +1,4 @@
-//! Memory Regions: their life (draft Figure 17) and the verbs that change it.
+//! Memory Regions: their states (draft Figure 17) and the verbs that change them.
 
 use std::sync::Arc;
 
@@ -8,21 +8,22 @@ use super::{
     StagIndex, StagKey, ToBase,
 };
 
-/// Whether memory can be reached through an STag.
+/// Whether an STag allows access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StagState {
-    /// The Index alone has meaning.
+    /// The STag allows no access. Only its Index has a meaning.
     Invalid,
-    /// All 32 bits count.
+    /// The STag allows access. Index and Key must match.
     Valid,
 }
 
-/// What became of a region.
+/// Whether a region may share its memory with other regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RegionKind {
-    /// The initial state: it can be invalidated and registered anew.
+    /// Initial kind. The region can be invalidated and registered again.
     NonShared,
-    /// Its list belongs to several STags: it stays Valid until it is deallocated.
+    /// Register Shared MR has created the region, or another region with the same memory. The
+    /// region stays Valid until it is deallocated.
     Shared,
 }
 
@@ -31,15 +32,15 @@ pub(super) struct Region {
     pub(super) pd: PdId,
     pub(super) key: StagKey,
     pub(super) kind: RegionKind,
-    /// The Remote Access Flag: remote rights may be given.
+    /// The Remote Access Flag: the region may have remote rights.
     remote: bool,
-    /// Entries that its list may have.
+    /// Number of entries that the region's Physical Buffer List can have.
     capacity: u32,
     pub(super) base: ToBase,
     pub(super) access: Access,
-    /// Valid windows that are bound to it.
+    /// Number of Valid windows that are bound to the region.
     pub(super) windows: usize,
-    /// Its octets, when Valid.
+    /// The region's memory. `None` in Invalid state.
     pub(super) mapping: Option<Arc<Mapping>>,
 }
 
@@ -48,15 +49,16 @@ pub(super) struct Region {
 pub struct Registration {
     /// The region's PD.
     pub pd: PdId,
-    /// Its Key.
+    /// Key of the region.
     pub key: StagKey,
-    /// Its memory.
+    /// Memory of the region.
     pub list: PhysicalBufferList,
-    /// How its offsets count.
+    /// TO of the first byte.
     pub base: ToBase,
-    /// The Remote Access Flag; without it no remote right may be given, now or by Fast-Register.
+    /// The Remote Access Flag. Without it, the region cannot get remote rights, neither now nor by
+    /// Fast-Register.
     pub remote: bool,
-    /// Its rights.
+    /// Access rights of the region.
     pub access: Access,
 }
 
@@ -65,54 +67,55 @@ pub struct Registration {
 pub struct SharedRegistration {
     /// The new region's PD.
     pub pd: PdId,
-    /// Its Key.
+    /// Key of the new region.
     pub key: StagKey,
-    /// How its offsets count; where VA based, the VA must have the First Byte Offset of the list.
+    /// TO of the first byte. A virtual address must match the First Byte Offset of the shared list.
     pub base: ToBase,
-    /// The Remote Access Flag.
+    /// The Remote Access Flag of the new region.
     pub remote: bool,
-    /// Its rights.
+    /// Access rights of the new region.
     pub access: Access,
 }
 
-/// The arguments of a Fast-Register work request.
+/// The arguments of a Fast-Register Work Request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FastRegistration {
-    /// Index of an STag in Invalid state, and its Key from now on.
+    /// Index of an STag in Invalid state, and the new Key.
     pub stag: Stag,
-    /// Its memory; at most as many entries as the STag was allocated with.
+    /// Memory of the region. The list has at most the number of entries for which the STag was
+    /// allocated.
     pub list: PhysicalBufferList,
-    /// How its offsets count.
+    /// TO of the first byte.
     pub base: ToBase,
-    /// Its rights.
+    /// Access rights of the region.
     pub access: Access,
 }
 
-/// A region that was registered.
+/// Result of a registration or an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registered {
-    /// Its STag.
+    /// STag of the region.
     pub stag: Stag,
-    /// Entries that its list may have, at least as many as requested.
+    /// Number of entries that the region's list can have, at least the requested number.
     pub pbl_entries: u32,
 }
 
 /// The result of Query MR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegionAttributes {
-    /// The PD.
+    /// PD of the region.
     pub pd: PdId,
-    /// The Key, in Valid state.
+    /// Key of the region. `None` in Invalid state.
     pub key: Option<StagKey>,
-    /// The state.
+    /// State of the STag.
     pub state: StagState,
-    /// Shared or not.
+    /// Kind of the region: Shared or Non-Shared.
     pub kind: RegionKind,
     /// The Remote Access Flag.
     pub remote: bool,
-    /// Entries that its list may have.
+    /// Number of entries that the region's list can have.
     pub pbl_entries: u32,
-    /// The rights, in Valid state.
+    /// Access rights of the region. `None` in Invalid state.
     pub access: Option<Access>,
 }
 
@@ -123,11 +126,12 @@ impl Region {
 }
 
 impl Memory {
-    /// Allocate Non-Shared MR STag: an STag in Invalid state for Fast-Register, or RI-Reregister,
-    /// of up to `pbl_entries` entries.
+    /// Allocate Non-Shared MR STag: allocates an STag in Invalid state. Fast-Register or
+    /// RI-Reregister can use it for lists of at most `pbl_entries` entries.
     ///
     /// # Errors
-    /// `InvalidPdId`; `InsufficientResources`: too many regions, or entries than a list may have.
+    /// `InvalidPdId`. `InsufficientResources`: too many regions, or `pbl_entries` exceeds the limit
+    /// for a list.
     pub fn allocate_stag(&mut self, pd: PdId, pbl_entries: u32, remote: bool) -> Result<Registered, MemoryError> {
         if !self.pds.contains_key(&pd) {
             return Err(MemoryError::InvalidPdId);
@@ -151,11 +155,11 @@ impl Memory {
         Ok(Registered { stag: Stag { index, key }, pbl_entries })
     }
 
-    /// RI-Register: a region in Valid state.
+    /// RI-Register: creates a region in Valid state.
     ///
     /// # Errors
-    /// All of draft Figure 33 but `InvalidStagIndex` and `WindowsStillBound`; nothing is registered
-    /// then.
+    /// All errors of draft Figure 33 except `InvalidStagIndex` and `WindowsStillBound`. No region
+    /// is created then.
     pub fn register(&mut self, registration: &Registration) -> Result<Registered, MemoryError> {
         let region = self.new_region(registration)?;
         let pbl_entries = region.capacity;
@@ -163,12 +167,12 @@ impl Memory {
         Ok(Registered { stag: Stag { index, key: registration.key }, pbl_entries })
     }
 
-    /// RI-Reregister: gives a Non-Shared region, Valid or Invalid, everything anew. The Index stays
-    /// the same here.
+    /// RI-Reregister: replaces all attributes of a Non-Shared region, which may be Valid or
+    /// Invalid. This RNIC keeps the Index.
     ///
     /// # Errors
-    /// `InvalidStagIndex` and `WindowsStillBound` leave the region as it was. With any other error
-    /// of draft Figure 33 the region is deallocated (VERBS-7.3.2.3-8).
+    /// `InvalidStagIndex` and `WindowsStillBound` leave the region unchanged. With any other error
+    /// of draft Figure 33, the region is deallocated (VERBS-7.3.2.3-8).
     pub fn reregister(&mut self, index: StagIndex, registration: &Registration) -> Result<Registered, MemoryError> {
         let old = self.region(index)?;
         if old.kind == RegionKind::Shared {
@@ -194,11 +198,11 @@ impl Memory {
         Ok(Registered { stag: Stag { index, key: registration.key }, pbl_entries })
     }
 
-    /// Register Shared MR: another STag, with rights of its own, for the memory of `existing`,
-    /// which becomes Shared.
+    /// Register Shared MR: creates another region, with its own rights, for the memory of
+    /// `existing`. Both regions are Shared then.
     ///
     /// # Errors
-    /// `InvalidStagIndex` when `existing` is no Valid region, or its Key is another; `InvalidPdId`,
+    /// `InvalidStagIndex` if `existing` is not a Valid region or has another Key. `InvalidPdId`,
     /// `InvalidAccessRights`, `InvalidVirtualAddress`, `InsufficientResources`.
     pub fn register_shared(&mut self, existing: Stag, new: &SharedRegistration) -> Result<Stag, MemoryError> {
         let old = self.region(existing.index)?;
@@ -225,10 +229,11 @@ impl Memory {
         Ok(Stag { index, key: new.key })
     }
 
-    /// Fast-Register, for a Queue Pair of PD `pd` that is allowed to: from Invalid to Valid.
+    /// Fast-Register: changes an STag from Invalid to Valid. `pd` is the PD of the Queue Pair,
+    /// which must be allowed to use Fast-Register.
     ///
     /// # Errors
-    /// The completion status; the STag is as it was.
+    /// The completion status. The STag is unchanged then.
     pub fn fast_register(&mut self, pd: PdId, new: &FastRegistration) -> Result<(), FastRegisterError> {
         let old = self.region(new.stag.index).map_err(|_| FastRegisterError::InvalidStag)?;
         if old.kind == RegionKind::Shared {
@@ -257,7 +262,7 @@ impl Memory {
     /// Query MR.
     ///
     /// # Errors
-    /// `InvalidStagIndex`, also for a window's.
+    /// `InvalidStagIndex`, also for the Index of a window.
     pub fn query_region(&self, index: StagIndex) -> Result<RegionAttributes, MemoryError> {
         let region = self.region(index)?;
         let valid = region.state() == StagState::Valid;
@@ -272,7 +277,7 @@ impl Memory {
         })
     }
 
-    /// A Valid region as `registration` wants it, not yet counted anywhere.
+    /// Creates a Valid region for `registration`. The caller has to count it in its PD and buffers.
     fn new_region(&self, registration: &Registration) -> Result<Region, MemoryError> {
         let Registration { pd, key, list, base, remote, access } = registration;
         if !self.pds.contains_key(pd) {
@@ -305,11 +310,11 @@ impl Memory {
         self.insert(Entry::Region(region))
     }
 
-    /// Counts the region in its PD and its mapping in the buffers.
+    /// Counts the region in its PD, and pins the buffers of its mapping.
     fn adopt(&mut self, region: &Region) {
-        // The callers saw that the PD exists.
+        // The callers have checked that the PD exists.
         let _ = self.join_pd(region.pd);
-        // Of a list that several STags share, the first one counts.
+        // STags that share a list pin its buffers once, at the first registration.
         if let Some(mapping) = &region.mapping
             && region.kind == RegionKind::NonShared
         {
@@ -323,7 +328,7 @@ impl Memory {
         }
     }
 
-    /// Gives back the buffers of a mapping that nobody else has.
+    /// Unpins the buffers of a mapping if no other region uses the mapping.
     pub(super) fn release(&mut self, mapping: Option<Arc<Mapping>>) {
         if let Some(mapping) = mapping.and_then(Arc::into_inner) {
             for slot in mapping.slots() {
@@ -332,14 +337,14 @@ impl Memory {
         }
     }
 
-    /// The list mode that the RNIC was opened in.
+    /// The list mode in which the RNIC was opened.
     #[must_use]
     pub fn list_mode(&self) -> ListMode {
         self.settings.mode
     }
 }
 
-/// Figure 18, and the Remote Access Flag (VERBS-7.4-6).
+/// Checks rights against Figure 18 and the Remote Access Flag (VERBS-7.4-6).
 fn check_access(access: Access, remote: bool) -> Result<(), MappingError> {
     if access.is_valid() && (remote || !access.is_remote()) { Ok(()) } else { Err(MappingError::AccessRights) }
 }

@@ -1,44 +1,43 @@
-//! Access rights of regions and windows, and which combinations there may be (draft Figures 18 and
-//! 20).
+//! Access rights of regions and windows, and their valid combinations (draft Figures 18 and 20).
 
 /// The rights of a Memory Region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Access {
-    /// Sends and Writes of this RNIC may take their payload from here.
+    /// This RNIC's Sends and Writes may read payload from the region.
     pub local_read: bool,
-    /// Receives of this RNIC may be placed here.
+    /// This RNIC's receives may write payload to the region.
     pub local_write: bool,
-    /// Peers may read.
+    /// Peers may read the region.
     pub remote_read: bool,
-    /// Peers may write; the responses of this RNIC's own Reads, too.
+    /// Peers may write to the region. Also required for the responses to this RNIC's own Reads.
     pub remote_write: bool,
-    /// Windows may be bound to it.
+    /// Windows may be bound to the region.
     pub bind: bool,
 }
 
 impl Access {
-    /// Local reading and writing.
+    /// Local read and local write.
     pub const LOCAL: Access =
         Access { local_read: true, local_write: true, remote_read: false, remote_write: false, bind: false };
-    /// Everything.
+    /// All rights.
     pub const ALL: Access =
         Access { local_read: true, local_write: true, remote_read: true, remote_write: true, bind: true };
 
-    /// Some right is a remote one.
+    /// Returns whether at least one right is remote.
     #[must_use]
     pub const fn is_remote(self) -> bool {
         self.remote_read || self.remote_write
     }
 
-    /// The combination is one of the eight that Figure 18 calls valid: a local right at least, and
-    /// each remote right together with the local one.
+    /// Returns whether Figure 18 calls the combination valid. A valid combination has at least one
+    /// local right. For each remote right, it also has the local right of the same kind.
     #[must_use]
     pub const fn is_valid(self) -> bool {
         let backed = (self.local_read || !self.remote_read, self.local_write || !self.remote_write);
         (self.local_read || self.local_write) && backed.0 && backed.1
     }
 
-    /// The region allows this use.
+    /// Returns whether the region grants `right`.
     #[must_use]
     pub const fn allows(self, right: Right) -> bool {
         match right {
@@ -53,22 +52,22 @@ impl Access {
 /// The rights of a Memory Window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RemoteAccess {
-    /// Peers may read.
+    /// Peers may read the window.
     pub read: bool,
-    /// Peers may write.
+    /// Peers may write to the window.
     pub write: bool,
 }
 
 impl RemoteAccess {
-    /// A window with these rights may be bound to a region with rights `region`: one right at
-    /// least, and each backed by the region's *local* right (Figure 20). The region's remote rights
-    /// do not matter.
+    /// Returns whether a window with these rights may be bound to a region with the rights
+    /// `region`. The window needs at least one right. For each right, the region needs the *local*
+    /// right of the same kind (Figure 20). The region's remote rights do not matter.
     #[must_use]
     pub const fn may_be_bound_to(self, region: Access) -> bool {
         (self.read || self.write) && (region.local_read || !self.read) && (region.local_write || !self.write)
     }
 
-    /// The window allows this use. Nothing local goes through a window.
+    /// Returns whether the window grants `right`. A window never grants local rights.
     #[must_use]
     pub const fn allows(self, right: Right) -> bool {
         match right {
@@ -79,21 +78,21 @@ impl RemoteAccess {
     }
 }
 
-/// The kind of an access (the rows of draft Figure 21).
+/// The right that an access needs (the rows of draft Figure 21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// Be the source of a Send or Write.
+    /// Read payload for a Send or Write.
     LocalRead,
-    /// Be the sink of a receive.
+    /// Write the payload of a receive.
     LocalWrite,
-    /// Be the source of a peer's Read.
+    /// Read data for a peer's Read.
     RemoteRead,
-    /// Be the sink of a peer's Write, or of the response to a Read of one's own.
+    /// Write the payload of a peer's Write, or of the response to an own Read.
     RemoteWrite,
 }
 
 impl Right {
-    /// The right is exercised by inbound tagged traffic or Read Requests.
+    /// Returns whether inbound tagged segments or Read Requests need this right.
     #[must_use]
     pub const fn is_remote(self) -> bool {
         matches!(self, Right::RemoteRead | Right::RemoteWrite)

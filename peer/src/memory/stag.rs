@@ -1,4 +1,5 @@
-//! Names of memory: STags and their two parts (draft-hilland-rddp-verbs section 7.2).
+//! STags, which identify memory, and their two parts, Index and Key (draft-hilland-rddp-verbs
+//! section 7.2).
 
 use std::fmt;
 
@@ -7,10 +8,10 @@ use std::fmt;
 pub struct StagIndex(u32);
 
 impl StagIndex {
-    /// The greatest Index.
+    /// Greatest Index.
     pub const MAX: u32 = 0x00ff_ffff;
 
-    /// The Index `value`, 1 to [`MAX`](Self::MAX).
+    /// Creates an Index from a number of 1 to [`MAX`](Self::MAX). `None` for other numbers.
     #[must_use]
     pub const fn new(value: u32) -> Option<Self> {
         if value == 0 || value > Self::MAX { None } else { Some(StagIndex(value)) }
@@ -23,22 +24,22 @@ impl StagIndex {
     }
 }
 
-/// The Key of an STag: eight bits, chosen by the Consumer each time the STag becomes Valid. It has
-/// no default.
+/// The Key of an STag: eight bits. The Consumer chooses it each time the STag becomes Valid. There
+/// is no default Key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StagKey(pub u8);
 
 /// A complete STag: Index in the upper 24 bits, Key in the lower eight (VERBS-7.2-4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Stag {
-    /// The RNIC's part.
+    /// Chosen by the RNIC.
     pub index: StagIndex,
-    /// The Consumer's part.
+    /// Chosen by the Consumer.
     pub key: StagKey,
 }
 
 impl Stag {
-    /// Reads the 32 bits of an STag; `None` where the Index is 0.
+    /// Splits the 32 bits of an STag into Index and Key. `None` if the Index is 0.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match StagIndex::new(bits >> 8) {
@@ -47,7 +48,7 @@ impl Stag {
         }
     }
 
-    /// The 32 bits on the wire and in work requests.
+    /// The 32 bits of the STag, as on the wire and in Work Requests.
     #[must_use]
     pub const fn to_bits(self) -> u32 {
         self.index.0 << 8 | self.key.0 as u32
@@ -60,8 +61,8 @@ impl fmt::Debug for Stag {
     }
 }
 
-/// STag 0: physical memory, for local use on privileged Queue Pairs (draft section 7.2.1). It is no
-/// [`Stag`]: no verb takes it.
+/// STag 0: physical memory, for local use on privileged Queue Pairs (draft section 7.2.1). It is
+/// not a [`Stag`], and no verb accepts it.
 pub const STAG_ZERO: u32 = 0;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Tests of registered memory: a small world of one memory with two PDs, and helpers.
+//! Tests of registered memory. A `World` has one memory with two PDs, and helper functions.
 
 mod domains;
 mod fast_register;
@@ -10,7 +10,7 @@ mod windows;
 
 use super::*;
 
-/// `proof` shows each id by the truth of its expression.
+/// Checks each expression and marks its requirement as shown by `proof`.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
         $($proof.shows(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
@@ -25,7 +25,7 @@ struct World {
     other_pd: PdId,
     buffer: Buffer,
     qp: Accessor,
-    /// In the same PD as `qp`.
+    /// Another Queue Pair in the same PD as `qp`.
     sibling: Accessor,
     stranger: Accessor,
 }
@@ -50,7 +50,7 @@ impl World {
         World { memory, pd, other_pd, buffer, qp, sibling, stranger }
     }
 
-    /// A registration of `length` octets of the buffer from `offset` on.
+    /// A registration of `length` bytes of the buffer from `offset` on.
     fn registration(&self, offset: u64, length: u64) -> Registration {
         let list = PhysicalBufferList::of(self.buffer, offset, length, PAGE as u32);
         Registration {
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// A region of `length` octets, VA based, with all rights.
+    /// Registers a region of `length` bytes, VA based, with all rights.
     fn region(&mut self, length: u64) -> Stag {
         let registration = Registration { base: ToBase::VaBased(VA), ..self.registration(0, length) };
         self.memory.register(&registration).unwrap().stag
@@ -85,7 +85,7 @@ impl World {
         self.memory.locate(self.qp, stag.to_bits(), to, len, right)
     }
 
-    /// Octet 0 through `stag` can be reached by the Queue Pair, in some way.
+    /// Returns whether the Queue Pair has any right to the byte at `to`.
     fn is_reachable(&self, stag: Stag, to: u64) -> bool {
         [Right::LocalRead, Right::LocalWrite, Right::RemoteRead, Right::RemoteWrite]
             .into_iter()

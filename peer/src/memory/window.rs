@@ -1,4 +1,5 @@
-//! Memory Windows: a range of a region, for the peer of one Queue Pair (draft section 7.10).
+//! Memory Windows: each gives the peer of one Queue Pair access to a range of a region (draft
+//! section 7.10).
 
 use super::access::Accessor;
 use super::region::StagState;
@@ -6,9 +7,9 @@ use super::{BindError, Entry, Memory, MemoryError, PdId, QpId, RemoteAccess, Sta
 
 #[derive(Debug)]
 pub(super) struct Window {
-    /// The PD it is counted in, and that matters while it is Invalid.
+    /// The PD that counts the window. Work Requests check this PD only in Invalid state.
     pub(super) pd: PdId,
-    /// Where it is, when Valid.
+    /// The bound range. `None` in Invalid state.
     pub(super) binding: Option<Binding>,
 }
 
@@ -17,45 +18,45 @@ pub(super) struct Binding {
     pub(super) qp: QpId,
     pub(super) key: StagKey,
     pub(super) region: StagIndex,
-    /// Octets of the region before it.
+    /// Offset of the window in the region in bytes.
     pub(super) offset: u64,
     pub(super) length: u64,
     pub(super) base: ToBase,
     pub(super) access: RemoteAccess,
 }
 
-/// The arguments of a Bind work request.
+/// The arguments of a Bind Work Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bind {
-    /// Index of a window in Invalid state, and its Key from now on.
+    /// Index of a window in Invalid state, and the new Key.
     pub window: Stag,
     /// A Valid region that is VA based and permits windows.
     pub region: Stag,
-    /// Where in the region it begins: a virtual address of the region.
+    /// Virtual address in the region at which the window begins.
     pub address: u64,
-    /// Its octets.
+    /// Length of the window in bytes.
     pub length: u64,
-    /// Offsets through the window count from `address` (true), or from 0.
+    /// True: the first byte of the window has the TO `address`. False: it has TO 0.
     pub va_based: bool,
-    /// What peers may do.
+    /// Access rights of the peer.
     pub access: RemoteAccess,
 }
 
 /// The result of Query MW.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowAttributes {
-    /// The PD.
+    /// PD of the window.
     pub pd: PdId,
-    /// The Key, in Valid state.
+    /// Key of the window. `None` in Invalid state.
     pub key: Option<StagKey>,
-    /// The state.
+    /// State of the window's STag.
     pub state: StagState,
-    /// The rights; none in Invalid state.
+    /// Access rights of the peer. No rights in Invalid state.
     pub access: RemoteAccess,
 }
 
 impl Memory {
-    /// Allocate MW: a window in Invalid state.
+    /// Allocate MW: allocates a window in Invalid state.
     ///
     /// # Errors
     /// `InvalidPdId`, `InsufficientResources`.
@@ -70,7 +71,7 @@ impl Memory {
     /// Query MW.
     ///
     /// # Errors
-    /// `InvalidStagIndex`, also for a region's.
+    /// `InvalidStagIndex`, also for the Index of a region.
     pub fn query_window(&self, index: StagIndex) -> Result<WindowAttributes, MemoryError> {
         let Some(Entry::Window(window)) = self.entry(index) else { return Err(MemoryError::InvalidStagIndex) };
         Ok(WindowAttributes {
@@ -81,11 +82,11 @@ impl Memory {
         })
     }
 
-    /// Bind MW, on a Queue Pair that is enabled for it: the eight conditions of draft section
-    /// 7.10.6.1.
+    /// Bind MW: checks the eight conditions of draft section 7.10.6.1. The Queue Pair must be
+    /// enabled for Bind.
     ///
     /// # Errors
-    /// The completion status; the window is as it was.
+    /// The completion status. The window is unchanged then.
     pub fn bind(&mut self, by: Accessor, bind: &Bind) -> Result<(), BindError> {
         let Some(Entry::Window(window)) = self.entry(bind.window.index) else { return Err(BindError::InvalidWindow) };
         if window.binding.is_some() {
@@ -127,13 +128,13 @@ impl Memory {
         Ok(())
     }
 
-    /// Valid windows that are bound to a Queue Pair.
+    /// Number of Valid windows that are bound to a Queue Pair.
     #[must_use]
     pub fn windows_bound_to(&self, qp: QpId) -> usize {
         self.bound.get(&qp).copied().unwrap_or(0)
     }
 
-    /// Counts a window out of its region and Queue Pair.
+    /// Subtracts a window from the counts of its region and Queue Pair.
     pub(super) fn unbind(&mut self, window: &Window) {
         let Some(binding) = window.binding else { return };
         if let Ok(region) = self.region_mut(binding.region) {

@@ -1,13 +1,14 @@
-//! Finds FPDUs in a stream, whatever way TCP split it, and checks their CRCs and markers (RFC 5044
-//! sections 4, 5.2, 8).
+//! Finds the FPDUs in a TCP stream and checks their CRCs and markers (RFC 5044 sections 4, 5.2, 8).
+//! TCP may segment the stream in any way.
 //!
-//! Boundaries come from `ULPDU_Length` alone (MPA-5.2-1). An FPDU that is complete in the octets
-//! handed in is read there; without markers its ULPDU is given back from there without a copy. Only
-//! one that is split is collected, in a buffer that holds one FPDU (66,064 octets at most, markers
-//! included); markers are taken out into a second one, of one ULPDU.
+//! Only `ULPDU_Length` determines where an FPDU ends (MPA-5.2-1). If the caller passes a complete
+//! FPDU, the deframer reads it in place. Without markers, it returns the ULPDU as a slice of that
+//! input, without a copy. If an FPDU is split, the deframer collects it in a buffer of at most one
+//! FPDU (66,064 bytes with markers). To remove markers, it copies the ULPDU into a second buffer of
+//! at most one ULPDU.
 //!
-//! The CRC is checked first, so that a wrong marker after it is the sender's fault (error 3) and
-//! not the network's.
+//! The deframer checks the CRC first. A wrong marker after a correct CRC is a fault of the sender
+//! (MPA error 3), and not of the network.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
@@ -15,44 +16,46 @@ use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
 use super::FpduError;
 use crate::hostile::{self, Deviations};
 
-/// Octets that a buffer keeps while nothing of an FPDU is here: one of an Ethernet frame.
+/// Greatest capacity in bytes that each buffer keeps between FPDUs. An FPDU of one Ethernet frame
+/// fits.
 const KEPT: usize = 2048;
 
-/// Deframer of one direction.
+/// Deframer of the FPDUs of one direction.
 #[derive(Debug)]
 pub struct Deframer {
     framing: Framing,
-    /// The start of an FPDU whose rest is not here yet; the FPDU given out last while `given_out`.
+    /// The bytes of an incomplete FPDU that have arrived. While `given_out` is true, the split FPDU
+    /// that [`next`](Self::next) returned last.
     partial: Vec<u8>,
     given_out: bool,
-    /// Stream octets before the FPDU that comes next.
+    /// Position of the next FPDU: number of stream bytes before it.
     position: u64,
-    /// The ULPDU given out last, where markers stood in it.
+    /// The last returned ULPDU, if markers were removed from it.
     ulpdu: Vec<u8>,
     deviations: Deviations,
-    /// Octets still to come of the FPDU given out last; none but by a deviation.
+    /// Number of missing bytes of the FPDU that was returned last. Always 0 without deviations.
     owed: usize,
 }
 
 impl Deframer {
-    /// Reads from the first octet after the peer's start-up frame.
+    /// Creates a deframer. Its input starts with the first byte after the peer's start-up frame.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         Deframer::deviating(framing, Deviations::NONE)
     }
 
-    /// Reads as these deviations have it.
+    /// Creates a deframer with deliberate protocol violations (`deviations`).
     #[must_use]
     pub fn deviating(framing: Framing, deviations: Deviations) -> Self {
         Deframer { framing, partial: Vec::new(), given_out: false, position: 0, ulpdu: Vec::new(), deviations, owed: 0 }
     }
 
-    /// The next ULPDU; takes its FPDU off the front of `input`. `None` when `input` is used up and
-    /// no FPDU is complete.
+    /// Returns the next ULPDU and removes its FPDU from the front of `input`. Returns `None` if
+    /// `input` ends before the next FPDU is complete. All of `input` is consumed then.
     ///
     /// # Errors
-    /// The CRC is wrong, or a marker. Nothing that follows can be trusted then (MPA-8-13): ask no
-    /// more.
+    /// The FPDU has a wrong CRC or a wrong marker. The caller must not call `next` again, because
+    /// all later bytes of the stream are unreliable (MPA-8-13).
     pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Result<&'a [u8], FpduError>> {
         if self.given_out {
             self.partial.clear();
@@ -93,25 +96,27 @@ impl Deframer {
         Some(open(&self.partial, layout, framing, &self.deviations, &mut self.ulpdu))
     }
 
-    /// A deviation: nothing but octets of the CRC field is missing, and that is enough.
+    /// Returns whether a deviation allows the use of the FPDU although bytes of its CRC field are
+    /// missing. Only bytes of the CRC field may be missing.
     fn acts_before_crc(&self, layout: &Layout) -> bool {
         self.partial.len() + CRC_LEN >= len(layout) && hostile::hook::conduct(&self.deviations).acts_before_crc
     }
 
-    /// Nothing of an unfinished FPDU is here.
+    /// Returns whether the buffer contains no bytes of an incomplete FPDU.
     #[must_use]
     pub fn is_at_boundary(&self) -> bool {
         self.given_out || self.partial.is_empty()
     }
 
-    /// The positions of the parts of the FPDU that begins with `octets`, once its `ULPDU_Length`
-    /// has arrived.
+    /// Positions of the fields of the FPDU that begins with `octets`. `None` until its
+    /// `ULPDU_Length` has arrived. `head_len` is the number of bytes up to the end of
+    /// `ULPDU_Length`.
     fn layout(&self, octets: &[u8], head_len: usize) -> Option<Layout> {
         let length = octets.get(..head_len)?.last_chunk()?;
         Some(Layout::new(self.position, u16::from_be_bytes(*length), self.framing.phase()))
     }
 
-    /// Between FPDUs nothing is kept but room for short ones: a connection may stay so for days.
+    /// Releases large buffers between FPDUs, because a connection can be idle for days.
     fn rest(&mut self) {
         for buffer in [&mut self.partial, &mut self.ulpdu] {
             if buffer.capacity() > KEPT {
@@ -132,7 +137,8 @@ fn len(layout: &Layout) -> usize {
     usize::try_from(layout.end - layout.start).unwrap_or(usize::MAX)
 }
 
-/// Checks a complete FPDU and gives its ULPDU; `joined` holds it where markers are to be taken out.
+/// Checks a complete FPDU and returns its ULPDU. If the FPDU has markers, the ULPDU is copied into
+/// `joined` without the markers.
 fn open<'a>(
     octets: &'a [u8],
     layout: Layout,
@@ -156,7 +162,7 @@ fn open<'a>(
     }
     joined.clear();
     let Ok(fpdu) = Fpdu::new(octets, layout) else { return Ok(joined) };
-    // RESERVED is not looked at (MPA-4.2-3), the two low bits of FPDUPTR count as zero (MPA-4.2-6).
+    // Ignore RESERVED (MPA-4.2-3) and the two low bits of FPDUPTR (MPA-4.2-6).
     if let Some(wrong) = fpdu.markers().find(|marker| marker.fpduptr & !3 != marker.expected)
         && !hostile::hook::conduct(deviations).overlooks_markers
     {
@@ -169,7 +175,7 @@ fn open<'a>(
     Ok(joined)
 }
 
-/// Compares; `refuse` finds every CRC wrong.
+/// Compares the CRC field with the computed CRC. If `refuse` is true, reports every CRC as wrong.
 fn check_crc(fpdu: &[u8], layout: Layout, refuse: bool) -> Result<(), FpduError> {
     let Some((covered, field)) = fpdu.split_last_chunk() else { return Ok(()) };
     let (computed, found) = (crc::crc32c(covered), crc::from_octets(*field));
@@ -189,7 +195,7 @@ mod tests {
     const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
     const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 
-    /// RFC 5044 Figures 5 and 6, with an FPDU of 440 octets without meaning between them.
+    /// RFC 5044 Figures 5 and 6. Between the two FPDUs is a synthetic FPDU of 440 octets.
     fn figures() -> (Vec<u8>, [Vec<u8>; 3]) {
         let header = |msn: u8| [&b"\x41\x43\0\0\0\0\0\0\0\0\0\0\0"[..], &[msn, 0, 0, 0, 0], &[0; 24]].concat();
         let first = [&b"\0\0\0\0\x00\x2a"[..], &header(1), b"\x52\x23\x99\x83"].concat();
@@ -272,10 +278,10 @@ mod tests {
         let unchecked = Framing { markers: true, crc: false };
         let error = read_framed(unchecked, &[&stream]).unwrap_err();
         assert_eq!(error, FpduError::Marker { position: 0x200, expected: 0x14, found: 0x10 });
-        // With a CRC that does not fit, it is the CRC's error.
+        // With a wrong CRC as well, the deframer reports the CRC.
         let framing = Framing { markers: true, crc: true };
         assert!(matches!(read_framed(framing, &[&stream]), Err(FpduError::Crc { position: 0x1ec, .. })));
-        // RESERVED and the two low bits mean nothing.
+        // The deframer ignores RESERVED and the two low bits.
         stream[0x200..0x204].copy_from_slice(b"\xff\xff\0\x17");
         assert_eq!(read_framed(unchecked, &[&stream]).unwrap().len(), 3);
     }
@@ -286,12 +292,12 @@ mod tests {
         let mut deframer = Deframer::new(Framing { markers: true, crc: false });
         assert!(deframer.next(&mut &octets[..66_063]).is_none());
         assert_eq!(deframer.partial.len(), 66_063);
-        // Octets 0xff are no marker that points back 508.
+        // The value 0xffff is not the expected FPDUPTR of 508.
         assert!(matches!(deframer.next(&mut &octets[66_063..]), Some(Err(FpduError::Marker { position: 512, .. }))));
     }
 
-    /// A connection that has carried long FPDUs in pieces keeps no more while it is idle than one
-    /// that has not.
+    /// An idle connection that has received long split FPDUs keeps no more memory than one that has
+    /// not.
     #[test]
     fn between_fpdus_no_room_for_a_long_one_is_kept() {
         for markers in [false, true] {
@@ -315,7 +321,7 @@ mod tests {
             let _ = read_framed(Framing { markers, crc }, &pieces);
         }
 
-        /// The reader returns the sender's ULPDUs, for pieces of any size.
+        /// The deframer returns the sender's ULPDUs, for pieces of any size.
         #[test]
         fn what_is_framed_is_read_back(
             lengths in prop::collection::vec(0usize..1600, 1..12), markers: bool, crc: bool, piece in 1usize..700,

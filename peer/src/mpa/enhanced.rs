@@ -1,5 +1,6 @@
-//! The sums of RFC 6581 sections 9.1 and 9.2: IRD, ORD and the ready-to-receive kind, each from two
-//! frames.
+//! Negotiation of RFC 6581 sections 9.1 and 9.2: computes IRD, ORD and the kind of ready-to-receive
+//! message from the enhanced data of the Request and of the Reply. The enhanced data is the first 4
+//! bytes of private data: flags A to D, IRD and ORD.
 
 use weft_core::wire::mpa::Enhanced;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
@@ -7,48 +8,49 @@ use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 use super::settings::{EnhancedSettings, Model};
 use super::{Rtr, RtrKinds};
 
-/// The result of the enhanced set-up, from this side's view.
+/// The negotiated values, as seen by this endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Agreed {
-    /// RDMA Read Requests that this endpoint holds for its peer.
+    /// Number of the peer's RDMA Read Requests that this endpoint can hold at a time.
     pub ird: u16,
-    /// RDMA Read Requests that this endpoint may have outstanding.
+    /// Number of RDMA Read Requests that this endpoint may have outstanding.
     pub ord: u16,
     /// The model is peer-to-peer: A=1 in both frames.
     pub peer_to_peer: bool,
 }
 
-/// Why an Initiator cannot continue after an accepting enhanced Reply. It sends a Terminate with
-/// the reason.
+/// Reason why an Initiator cannot continue after an accepting enhanced Reply. The Initiator sends
+/// the reason to the peer in a Terminate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SetupError {
-    /// MPA error 6.
+    /// MPA error 6: the ORD of the Reply is above the greatest IRD of this endpoint.
     #[error("the Responder's ORD of {wanted} is above the {most} that this endpoint can raise its IRD to")]
     InsufficientIrd {
         /// ORD of the Reply.
         wanted: u16,
-        /// The limit.
+        /// Greatest IRD that this endpoint can offer.
         most: u16,
     },
-    /// MPA error 5: something went wrong on this side that has no code of its own.
+    /// MPA error 5: a local error that has no code of its own.
     #[error("local catastrophic error")]
     LocalCatastrophic,
-    /// MPA error 7.
+    /// MPA error 7: this endpoint can send none of the ready-to-receive messages that the Reply
+    /// allows.
     #[error("the Reply offers no ready-to-receive message that this endpoint can send")]
     NoMatchingRtr,
 }
 
-/// A Responder's answer.
+/// A Responder's answer to an enhanced Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// The words of the Reply.
+    /// Enhanced data of the Reply.
     pub words: Enhanced,
     pub agreed: Agreed,
-    /// The Initiator's IRD is less than this ULP can work with.
+    /// The IRD of the Request is lower than this endpoint's `min_ord`.
     pub insufficient: bool,
 }
 
-/// The words of a Request.
+/// Enhanced data of a Request.
 pub(super) fn request(own: &EnhancedSettings) -> Enhanced {
     let offered = |depth: super::Depth| if depth.negotiated { depth.value() } else { NOT_NEGOTIATED };
     let (ird, ord) = (offered(own.ird), offered(own.ord));
@@ -58,8 +60,8 @@ pub(super) fn request(own: &EnhancedSettings) -> Enhanced {
     }
 }
 
-/// A Responder's part: never an ORD above the Request's IRD, and an IRD of at least the Request's
-/// ORD as far as it can be raised.
+/// Computes a Responder's answer. The ORD is at most the IRD of the Request. The IRD is at least
+/// the ORD of the Request, as far as `max_ird` allows.
 pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
     let own_rtr = if own.rtr.is_empty() { RtrKinds::only(Rtr::Write) } else { own.rtr };
     let rtr = match (request.peer_to_peer, RtrKinds::of(request).and(own_rtr)) {
@@ -90,14 +92,15 @@ pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
     }
 }
 
-/// The words of a rejecting Reply: an ORD that the ULP needs and did not get is named (P2P-9.1-21).
+/// Enhanced data of a rejecting Reply. If the IRD of the Request is too low, the ORD is the one
+/// that the ULP needs (P2P-9.1-21).
 pub(super) fn rejection(answer: &Answer, own: &EnhancedSettings) -> Enhanced {
     let ord = if answer.insufficient { own.min_ord.min(super::Depth::MAX) } else { answer.words.ord };
     Enhanced { ord, ..answer.words }
 }
 
-/// An Initiator's part after an accepting Reply: what is negotiated, and the ready-to-receive
-/// message that it has to send.
+/// Computes an Initiator's result after an accepting Reply: the negotiated values and the kind of
+/// ready-to-receive message that the Initiator has to send.
 pub(super) fn conclude(reply: &Enhanced, own: &EnhancedSettings) -> Result<(Agreed, Option<Rtr>), SetupError> {
     let ord = match reply.ird {
         NOT_NEGOTIATED => own.ord.value(),
@@ -113,7 +116,8 @@ pub(super) fn conclude(reply: &Enhanced, own: &EnhancedSettings) -> Result<(Agre
     Ok((Agreed { ird, ord, peer_to_peer: reply.peer_to_peer }, rtr))
 }
 
-/// A Read needs a place at the Responder.
+/// Chooses the kind of ready-to-receive message. A Read is possible only if the Responder's IRD is
+/// above 0.
 fn choose(reply: &Enhanced, own: &EnhancedSettings) -> Option<Rtr> {
     let mut usable = RtrKinds::of(reply).and(own.rtr);
     usable.read &= reply.ird > 0;

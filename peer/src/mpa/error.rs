@@ -1,46 +1,47 @@
-//! Errors of a peer at the MPA layer.
+//! Violations of MPA by the peer.
 
 use weft_core::{RequirementId, WireError, requirement};
 
 use super::Role;
 
-/// A start-up frame that ends the connection at once (MPA error 4, RFC 5044 section 8).
+/// A fault in the peer's start-up frame. This endpoint closes the connection at once (MPA error 4,
+/// RFC 5044 section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StartupError {
-    /// The peer's frame has the key of a Request, and so has this endpoint's: both are Initiators
-    /// ("active/active").
+    /// This endpoint sent a Request, and the peer's frame also has the key of a Request. Both
+    /// endpoints are Initiators ("active/active").
     #[error("the peer sends a Request, too: both sides are Initiators")]
     BothInitiators,
-    /// The peer closed its half in the middle of the frame.
+    /// The peer closed its direction of the connection before the frame was complete.
     #[error("the start-up frame ends after {received} bytes")]
     CutShort {
-        /// Octets of the frame that had arrived.
+        /// Number of bytes of the frame that arrived.
         received: usize,
     },
-    /// The octets are no frame of the kind that is due.
+    /// The bytes are not a valid frame of the expected kind.
     #[error("malformed start-up frame: {0}")]
     Malformed(WireError),
-    /// More octets arrived than the frame has, before the peer may send any.
+    /// Bytes arrived after the start-up frame, when the peer may not send any.
     #[error("{octets} bytes after the start-up frame, before any may be sent")]
     Surplus {
-        /// How many.
+        /// Number of bytes after the frame.
         octets: usize,
     },
-    /// The Request wants the enhanced set-up of RFC 6581, which this endpoint does not have.
+    /// The Request requests the enhanced set-up of RFC 6581, and this endpoint does not support it.
     #[error("the Request asks for the enhanced connection set-up (Rev 2, S=1)")]
     UnsupportedEnhanced,
-    /// A revision that this endpoint cannot work with.
+    /// This endpoint does not support the revision of the peer's frame.
     #[error("MPA revision {revision} in the peer's {} frame", .receiver.peer_frame())]
     UnsupportedRevision {
-        /// The peer's Rev.
+        /// Revision in the peer's frame.
         revision: u8,
-        /// The receiver.
+        /// Role of this endpoint, which received the frame.
         receiver: Role,
     },
 }
 
 impl StartupError {
-    /// The requirement that the peer broke, or that makes this endpoint close.
+    /// The requirement that the peer violated, or the requirement to close the connection.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {
@@ -53,36 +54,36 @@ impl StartupError {
     }
 }
 
-/// An FPDU that is invalid.
+/// A fault in an FPDU of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FpduError {
-    /// MPA error 2.
+    /// MPA error 2: the CRC of the FPDU is wrong.
     #[error("CRC of the FPDU at stream byte {position}: computed {computed:#010x}, found {found:#010x}")]
     Crc {
-        /// Where the FPDU starts, in octets after the peer's start-up frame.
+        /// Position of the FPDU: number of bytes after the peer's start-up frame.
         position: u64,
-        /// CRC32c of the octets that arrived.
+        /// CRC32c computed from the received bytes.
         computed: u32,
-        /// The CRC field.
+        /// Value of the CRC field.
         found: u32,
     },
-    /// MPA error 3: the CRC, where there is one, is right, and a marker points elsewhere than to
-    /// the FPDU's `ULPDU_Length`.
+    /// MPA error 3: a marker does not point to the `ULPDU_Length` of its FPDU. If CRCs are in use,
+    /// the CRC of the FPDU is right.
     #[error(
         "marker at stream byte {position}: FPDUPTR {found:#06x}: expected {expected:#06x}, which points to ULPDU_Length"
     )]
     Marker {
-        /// Where the marker starts, in octets after the peer's start-up frame.
+        /// Position of the marker: number of bytes after the peer's start-up frame.
         position: u64,
-        /// The distance back to `ULPDU_Length`.
+        /// Distance from the marker back to `ULPDU_Length`, in bytes.
         expected: u16,
-        /// FPDUPTR as it came.
+        /// Received value of FPDUPTR.
         found: u16,
     },
 }
 
 impl FpduError {
-    /// The requirement by which it is found.
+    /// The requirement to detect this fault.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

@@ -1,5 +1,4 @@
-//! Collects one start-up frame from any split of the stream, and judges it as early as it can be
-//! judged.
+//! Collects one start-up frame from a TCP stream and checks each field as soon as it has arrived.
 
 use bytes::Bytes;
 use weft_core::error::{Found, Layer};
@@ -13,7 +12,7 @@ use super::peer_frame::{PeerFrame, PrivateData};
 use super::{MpaSettings, Rnic, Role, StartupError};
 use crate::hostile::{self, Deviations};
 
-/// Holds the octets of the frame that is due; never more than 532.
+/// Collects the start-up frame that the peer has to send next. Holds at most 532 bytes.
 #[derive(Debug)]
 pub(super) struct FrameReader {
     receiver: Role,
@@ -27,12 +26,13 @@ impl FrameReader {
         FrameReader { receiver, settings, octets: Vec::new(), deviations }
     }
 
-    /// Octets of the frame that are here.
+    /// Number of bytes of the frame that have arrived.
     pub(super) fn received(&self) -> usize {
         self.octets.len()
     }
 
-    /// Takes what belongs to the frame off the front of `input`; the frame, once it is complete.
+    /// Moves the bytes of the frame from the front of `input` into the buffer. Returns the frame
+    /// when it is complete, and `None` until then.
     pub(super) fn read(&mut self, input: &mut &[u8]) -> Result<Option<PeerFrame>, StartupError> {
         self.take(input, HEADER_LEN);
         hostile::hook::arrived(&self.deviations, self.receiver, &mut self.octets);
@@ -43,8 +43,8 @@ impl FrameReader {
         check_room(header)?;
         self.take(input, HEADER_LEN + usize::from(pd_length));
 
-        // The private data is not judged by the parser, so a frame whose end is not here yet can be
-        // judged with zeros there.
+        // The parser does not check private data. A frame that is still incomplete can therefore be
+        // checked with zeros in place of the missing bytes.
         let mut complete = [0; HEADER_LEN + MAX_PD_LENGTH as usize];
         complete[..self.octets.len()].copy_from_slice(&self.octets);
         let length = HEADER_LEN + usize::from(pd_length);
@@ -62,7 +62,7 @@ impl FrameReader {
         }))
     }
 
-    /// Octets after the frame, where none may be.
+    /// Checks that `surplus`, the input after the frame, is empty.
     pub(super) fn check_end(&self, surplus: &[u8]) -> Result<(), StartupError> {
         if surplus.is_empty() || hostile::hook::conduct(&self.deviations).takes_surplus {
             return Ok(());
@@ -70,7 +70,8 @@ impl FrameReader {
         Err(StartupError::Surplus { octets: surplus.len() })
     }
 
-    /// Moves octets over until `wanted` are here.
+    /// Moves bytes from `input` into the buffer until the buffer holds `wanted` bytes or `input` is
+    /// empty.
     fn take(&mut self, input: &mut &[u8], wanted: usize) {
         let missing = wanted.saturating_sub(self.octets.len());
         let (taken, rest) = input.split_at(missing.min(input.len()));
@@ -78,8 +79,8 @@ impl FrameReader {
         *input = rest;
     }
 
-    /// A wrong octet is reported as soon as it arrives: a peer that speaks another protocol need
-    /// not be waited for.
+    /// Compares the received bytes of the key field with the expected key. Reports a wrong byte at
+    /// once, because a peer that uses another protocol may never send a complete frame.
     fn check_key(&self) -> Result<(), StartupError> {
         let (kind, expected, requirement) = match self.receiver {
             Role::Initiator => (StartupKind::Reply, "\"MPA ID Rep Frame\"", requirement!("MPA-7.1.1-4")),
@@ -101,9 +102,10 @@ impl FrameReader {
         }))
     }
 
-    /// A Responder takes revision 1, and 2; a Reply's revision is at most the Request's. Revision 0
-    /// is for those that speak it. S counts in revision 2 alone: without it that is the frame of
-    /// revision 1 (P2P-10-10).
+    /// Checks the revision of the frame. A Responder accepts revisions 1 and 2, an RDMAC Responder
+    /// 0 and 1. An Initiator accepts a Reply whose revision is at most that of its Request. An IETF
+    /// endpoint accepts revision 0 only if it is permissive. The S flag has a meaning only in
+    /// revision 2. A frame of revision 2 without S has the format of revision 1 (P2P-10-10).
     fn check_revision(&self, header: &RawStartup) -> Result<(), StartupError> {
         let settings = &self.settings;
         let enhanced = header.revision == 2 && header.flags & FLAG_S != 0;
@@ -125,7 +127,7 @@ impl FrameReader {
     }
 }
 
-/// An enhanced frame has room for its words (P2P-6-12).
+/// Checks that an enhanced frame has room for its 4 bytes of IRD, ORD and flags (P2P-6-12).
 fn check_room(header: &RawStartup) -> Result<(), StartupError> {
     let pd_length = header.pd_length.get();
     if header.revision != 2 || header.flags & FLAG_S == 0 || usize::from(pd_length) >= ENHANCED_LEN {
@@ -161,8 +163,9 @@ mod tests {
     }
 
     proptest! {
-        /// Frames that are right or wrong in one octet, with fewer or more octets after them: cut
-        /// anywhere, the judgement is the same, and no more than a frame is held.
+        /// One octet of the frame may be wrong, and fewer or more octets than announced may follow.
+        /// A split at any position changes nothing in the result. The reader never holds more than
+        /// one frame.
         #[test]
         fn a_split_changes_nothing(
             at in 0usize..24, change: u8, pd_length in 0u16..600, rest in prop::collection::vec(any::<u8>(), 0..600),

@@ -1,4 +1,4 @@
-//! The Initiator's start-up: it sent its Request and waits for the Reply (RFC 5044 section 7.1.2,
+//! Start-up of the Initiator: it sends a Request and waits for the Reply (RFC 5044 section 7.1.2,
 //! rules 1 and 3; RFC 6581 section 9).
 
 use weft_core::wire::mpa::{Startup, StartupKind};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::hostile::{self, Deviations};
 
-/// The Request is out.
+/// State after the Initiator has sent its Request.
 #[derive(Debug)]
 pub struct WaitReply {
     settings: MpaSettings,
@@ -18,25 +18,26 @@ pub struct WaitReply {
     deviations: Deviations,
 }
 
-/// Where octets led.
+/// Result of [`WaitReply::handle_octets`].
 #[derive(Debug)]
 pub enum AfterReply {
-    /// R=0: Full Operation begins.
+    /// The Reply accepts (R=0). FPDUs may follow.
     Accepted(Negotiated, PeerFrame),
-    /// R=0, but this endpoint cannot continue. A Terminate has the reason, and nothing else
-    /// follows.
+    /// The Reply accepts (R=0), but this endpoint cannot continue. The endpoint has to send a
+    /// Terminate with the reason, and nothing else.
     Impossible(Negotiated, PeerFrame, SetupError),
-    /// R=1: MPA is left, TCP is the ULP's.
+    /// The Reply rejects (R=1). From now on, the ULP uses TCP without MPA.
     Rejected(PeerFrame),
-    /// The Reply is not complete yet.
+    /// The Reply is still incomplete.
     Waiting(WaitReply),
 }
 
 impl WaitReply {
-    /// Appends the Request to `out`: revision 1; 2 when it is enhanced, 0 of an RDMAC endpoint.
+    /// Appends the Request to `out`. The Request has revision 1, or 2 if it is enhanced. The
+    /// Request of an RDMAC endpoint has revision 0.
     ///
     /// # Errors
-    /// The Request is enhanced, and there are more than 508 octets of private data.
+    /// The Request is enhanced, and the private data is longer than 508 bytes.
     pub fn start(
         settings: MpaSettings,
         private_data: &PrivateData,
@@ -60,11 +61,11 @@ impl WaitReply {
         Ok(WaitReply { settings, reader: FrameReader::new(Role::Initiator, settings, deviations.clone()), deviations })
     }
 
-    /// Takes the Reply's octets off the front of `input`.
+    /// Processes bytes that arrived for the Reply.
     ///
     /// # Errors
-    /// The Reply is malformed, or more came with it: the Responder may send nothing before the
-    /// first FPDU (MPA-7.1.2-17).
+    /// The Reply is malformed, or bytes follow an accepting Reply. The Responder may not send
+    /// before it has received the first FPDU (MPA-7.1.2-17).
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterReply, StartupError> {
         let Some(mut frame) = self.reader.read(&mut input)? else { return Ok(AfterReply::Waiting(self)) };
         if frame.reject {
@@ -75,15 +76,15 @@ impl WaitReply {
         Ok(self.accepted(frame))
     }
 
-    /// Octets of the Reply that are here.
+    /// Number of bytes of the Reply that have arrived.
     #[must_use]
     pub fn received(&self) -> usize {
         self.reader.received()
     }
 
-    /// A Reply of a lower revision, or with S=0, to an enhanced Request is a Responder's fault that
-    /// leaves an unenhanced connection; no rule defines the Initiator's reaction, and this one
-    /// continues.
+    /// Computes the result of an accepting Reply. A Reply to an enhanced Request can have a lower
+    /// revision or S=0. This is a fault of the Responder for which no rule defines the Initiator's
+    /// reaction. This Initiator continues without the enhanced set-up.
     fn accepted(self, mut frame: PeerFrame) -> AfterReply {
         let rdmac = frame.revision == 0;
         let mut negotiated = Negotiated {

@@ -1,22 +1,27 @@
-//! Marker PDU Aligned framing (RFC 5044), with the enhanced set-up of RFC 6581, as sans-IO
-//! machines.
+//! Marker PDU Aligned framing (RFC 5044) and the enhanced connection set-up of RFC 6581, as state
+//! machines without I/O.
 //!
-//! Start-up is one struct a state, consumed by the transition to the next:
+//! Each state of the start-up is a struct. A transition consumes the struct and returns the next
+//! state:
 //!
 //! ```text
-//! Initiator:  WaitReply ----good Reply, R=0----> Negotiated        Responder:  WaitRequest --good Request--> WaitDecision
-//!                |  \-----good Reply, R=1------> (MPA is left)                    |               accept / reject
-//!                malformed: StartupError: close                                   malformed: close   |         |
-//!                                                                                             Negotiated   (MPA is left)
+//! Initiator:  WaitReply --accepting Reply, R=0--> Negotiated
+//!                |    \----rejecting Reply, R=1--> TCP without MPA
+//!                malformed Reply --> StartupError: close
+//!
+//! Responder:  WaitRequest --valid Request--> WaitDecision --accept--> Negotiated
+//!                |                                   \------reject--> TCP without MPA
+//!                malformed Request --> StartupError: close
 //! ```
 //!
-//! [`MpaSettings`] has what this side wants: revision 0, 1 or 2, CRCs, markers, the enhanced
-//! set-up. [`Negotiated`] has what both sides' frames made of it, each direction for itself. Full
-//! Operation is a [`Deframer`] and an [`FpduSender`], each of one direction; an Initiator that
-//! speaks first for its peer's sake begins with an [`Rtr`].
+//! [`MpaSettings`] configures one endpoint: MPA revision, CRCs, markers, enhanced set-up.
+//! [`Negotiated`] has the result of start-up. Values that can differ between the directions are
+//! separate. After start-up (RFC 5044: "Full Operation"), a [`Deframer`] reads the FPDUs that
+//! arrive, and an [`FpduSender`] builds the FPDUs to send. If the Responder's ULP may send first,
+//! the Initiator sends an [`Rtr`] (ready-to-receive message) as its first FPDU.
 //!
-//! Time-outs, FIN and RST, streaming mode before start-up, and the Responder's silence before the
-//! first FPDU belong to [`crate::connection`].
+//! Not in this module, but in [`crate::connection`]: time-outs, FIN and RST, streaming mode before
+//! start-up, and the rule that the Responder sends nothing before the first FPDU.
 
 mod deframer;
 mod enhanced;

@@ -1,10 +1,11 @@
-//! The results of start-up for the rest of the connection.
+//! The result of start-up, which applies to the rest of the connection.
 
 use weft_core::wire::mpa::Framing;
 
 use super::{Agreed, RtrKinds};
 
-/// The part that an endpoint plays in MPA start-up; its part in TCP's does not matter (MPA-7.1-9).
+/// Role of an endpoint in MPA start-up. Either endpoint may have opened the TCP connection
+/// (MPA-7.1-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Sends the Request.
@@ -22,37 +23,38 @@ impl Role {
     }
 }
 
-/// The result of a start-up that succeeded.
+/// The result of a successful start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Negotiated {
     /// This endpoint's role.
     pub role: Role,
-    /// Rev of the peer's frame, for the ULP to see (MPA-7.1.1-23).
+    /// Revision of the peer's frame, for the ULP (MPA-7.1.1-23).
     pub peer_revision: u8,
-    /// The version in the headers of DDP and RDMAP, both ways: 1, or 0 with the RDMA Consortium's
-    /// protocols (MPA-3-14).
+    /// Version of DDP and of RDMAP in both directions: 1, or 0 with the RDMA Consortium's protocols
+    /// (MPA-3-14).
     pub version: u8,
-    /// CRCs are made and checked in both directions: either frame had C=1 (MPA-7.1.1-12).
+    /// Both endpoints send and check CRCs, because at least one frame had C=1 (MPA-7.1.1-12).
     pub crc: bool,
-    /// This endpoint puts markers into what it sends: the peer's frame had M=1 (MPA-7.1.1-9).
+    /// This endpoint sends markers, because the peer's frame had M=1 (MPA-7.1.1-9).
     pub markers_sent: bool,
-    /// The peer puts markers into what it sends: this endpoint's frame had M=1.
+    /// The peer sends markers, because this endpoint's frame had M=1.
     pub markers_received: bool,
-    /// What RFC 6581 settled; `None` in an unenhanced connection.
+    /// Result of the enhanced set-up of RFC 6581. `None` if start-up was not enhanced.
     pub enhanced: Option<Agreed>,
-    /// Ready-to-receive messages: the Initiator's is the one that it sends in front of everything,
-    /// the Responder's are those of which it awaits one.
+    /// Kinds of ready-to-receive message. Initiator: the kind that this endpoint sends as its first
+    /// message. Responder: the kinds that the first message of the peer may have. Empty if no
+    /// ready-to-receive message was agreed.
     pub rtr: RtrKinds,
 }
 
 impl Negotiated {
-    /// How this endpoint's FPDUs look.
+    /// Format of the FPDUs that this endpoint sends.
     #[must_use]
     pub const fn framing_sent(&self) -> Framing {
         Framing { markers: self.markers_sent, crc: self.crc }
     }
 
-    /// How the peer's FPDUs look.
+    /// Format of the FPDUs that the peer sends.
     #[must_use]
     pub const fn framing_received(&self) -> Framing {
         Framing { markers: self.markers_received, crc: self.crc }

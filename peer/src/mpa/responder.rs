@@ -1,5 +1,5 @@
-//! The Responder's start-up: it waits for the Request, then for its ULP (RFC 5044 section 7.1.2,
-//! rules 2 and 4; RFC 6581 section 9).
+//! Start-up of the Responder: it waits for the Request, then for the decision of its ULP (RFC 5044
+//! section 7.1.2, rules 2 and 4; RFC 6581 section 9).
 
 use weft_core::wire::mpa::{Enhanced, Startup, StartupKind};
 
@@ -8,7 +8,7 @@ use super::frame::FrameReader;
 use super::{MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong, Rnic, Role, RtrKinds, StartupError};
 use crate::hostile::{self, Deviations};
 
-/// Nothing was sent yet.
+/// Initial state of a Responder, which waits for a Request.
 #[derive(Debug)]
 pub struct WaitRequest {
     settings: MpaSettings,
@@ -16,40 +16,40 @@ pub struct WaitRequest {
     deviations: Deviations,
 }
 
-/// Where octets led.
+/// Result of [`WaitRequest::handle_octets`].
 #[derive(Debug)]
 pub enum AfterRequest {
-    /// A good Request: the ULP accepts or rejects.
+    /// A valid Request arrived. The ULP has to accept or reject.
     Arrived(WaitDecision),
-    /// The Request is not complete yet.
+    /// The Request is still incomplete.
     Waiting(WaitRequest),
 }
 
-/// A good Request is here, and no Reply was sent.
+/// State after a valid Request has arrived and before the Reply is sent.
 #[derive(Debug, Clone)]
 pub struct WaitDecision {
     settings: MpaSettings,
     frame: PeerFrame,
-    /// The Request, as it is reported to the ULP.
+    /// The Request as reported to the ULP. Deviations can make it differ from `frame`.
     reported: PeerFrame,
-    /// To an enhanced Request.
+    /// Answer to an enhanced Request. `None` if the Request is not enhanced.
     answer: Option<Answer>,
     deviations: Deviations,
 }
 
 impl WaitRequest {
-    /// The state in which a Responder begins.
+    /// Creates the initial state.
     #[must_use]
     pub fn start(settings: MpaSettings, deviations: Deviations) -> Self {
         let reader = FrameReader::new(Role::Responder, settings, deviations.clone());
         WaitRequest { settings, reader, deviations }
     }
 
-    /// Takes the Request's octets.
+    /// Processes bytes that arrived for the Request.
     ///
     /// # Errors
-    /// The Request is malformed, or more came with it: an Initiator sends nothing between Request
-    /// and Reply (MPA-7.1.2-11).
+    /// The Request is malformed, or bytes follow it. An Initiator may not send between its Request
+    /// and the Reply (MPA-7.1.2-11).
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterRequest, StartupError> {
         let Some(request) = self.reader.read(&mut input)? else { return Ok(AfterRequest::Waiting(self)) };
         self.reader.check_end(input)?;
@@ -60,15 +60,15 @@ impl WaitRequest {
         Ok(AfterRequest::Arrived(WaitDecision { settings, frame: request, reported, answer, deviations }))
     }
 
-    /// Octets of the Request that are here.
+    /// Number of bytes of the Request that have arrived.
     #[must_use]
     pub fn received(&self) -> usize {
         self.reader.received()
     }
 }
 
-/// A Reply of revision 1 to no Request in particular. It shows an RDMAC Initiator why the
-/// connection is closed (RFC 5044 C.2.1).
+/// Returns a Reply of revision 1 that does not depend on a Request. It shows an RDMAC Initiator why
+/// this endpoint closes the connection (RFC 5044 C.2.1).
 #[must_use]
 pub fn plain_reply(settings: &MpaSettings) -> Vec<u8> {
     let mut out = Vec::new();
@@ -86,28 +86,30 @@ pub fn plain_reply(settings: &MpaSettings) -> Vec<u8> {
 }
 
 impl WaitDecision {
-    /// The Request.
+    /// The Request as reported to the ULP.
     #[must_use]
     pub fn request(&self) -> &PeerFrame {
         &self.reported
     }
 
-    /// The Request's IRD is too low for this endpoint's ULP: reject (P2P-9.1-21).
+    /// Returns whether the IRD of the Request is too low for this endpoint's ULP. The Responder has
+    /// to reject then (P2P-9.1-21).
     #[must_use]
     pub fn is_insufficient(&self) -> bool {
         self.answer.is_some_and(|answer| answer.insufficient)
     }
 
-    /// May the Reply carry it?
+    /// Checks that the private data fits into the Reply.
     ///
     /// # Errors
-    /// The Reply will be enhanced, and there are more than 508 octets.
+    /// The Reply will be enhanced, and the private data is longer than 508 bytes.
     pub fn check(&self, private_data: &PrivateData) -> Result<(), PrivateDataTooLong> {
         private_data.clone().fits(self.answer.is_some()).map(|_| ())
     }
 
-    /// Appends an accepting Reply to `out`. No FPDU may follow it before a valid one arrived
-    /// (MPA-7.1.2-17). Private data that does not pass [`check`](Self::check) is cut.
+    /// Appends an accepting Reply to `out`. The Responder may not send an FPDU before it has
+    /// received a valid FPDU (MPA-7.1.2-17). If the private data does not pass
+    /// [`check`](Self::check), the Reply has only the part that fits.
     #[must_use]
     pub fn accept(self, private_data: &PrivateData, out: &mut Vec<u8>) -> Negotiated {
         let words = self.answer.map(|answer| answer.words);
@@ -125,29 +127,31 @@ impl WaitDecision {
         }
     }
 
-    /// Appends a rejecting Reply to `out`; MPA is left then (MPA-7.1.2-5, MPA-7.1.2-7).
+    /// Appends a rejecting Reply to `out`. After it, the connection does not use MPA (MPA-7.1.2-5,
+    /// MPA-7.1.2-7).
     pub fn reject(self, private_data: &PrivateData, out: &mut Vec<u8>) {
         let words = self.answer.map(|answer| enhanced::rejection(&answer, &self.settings.enhanced_settings));
         self.reply(true, words, private_data, out);
     }
 
-    /// The RDMA Consortium's protocols will be spoken.
+    /// Returns whether the connection will use the RDMA Consortium's protocols.
     fn is_rdmac(&self) -> bool {
         self.frame.revision == 0 || self.settings.rnic == Rnic::Rdmac
     }
 
-    /// M of the Reply: never 0 to an RDMAC Initiator (MPA-C.2.3-2).
+    /// Flag M of the Reply. Always 1 to an RDMAC Initiator (MPA-C.2.3-2).
     fn markers(&self) -> bool {
         self.is_rdmac() || self.settings.m()
     }
 
-    /// C of the Reply is set whenever CRCs will be used, so that both frames are true (MPA-4.4-9).
+    /// Flag C of the Reply. The flag is 1 whenever the connection will use CRCs, also if only the
+    /// Initiator wants CRCs (MPA-4.4-9).
     fn crc(&self) -> bool {
         self.is_rdmac() || self.settings.c() || self.frame.crc
     }
 
-    /// The revision is the Request's: 1, or 2, which an Initiator of that revision expects; 0 of
-    /// and to RDMAC.
+    /// Appends a Reply to `out`. The Reply has the revision of the Request, because an Initiator
+    /// expects that revision. If one side is RDMAC, the Reply has revision 0.
     fn reply(&self, reject: bool, words: Option<Enhanced>, private_data: &PrivateData, out: &mut Vec<u8>) {
         let mut frame = Startup {
             kind: StartupKind::Reply,

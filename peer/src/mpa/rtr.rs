@@ -1,9 +1,9 @@
-//! Ready-to-receive messages: the zero-length message by which an Initiator lets its Responder
-//! speak (RFC 6581 sections 4, 9.2).
+//! Ready-to-receive messages: an Initiator sends a zero-length message so that the Responder may
+//! send (RFC 6581 sections 4, 9.2).
 //!
-//! They are built and recognised here as complete ULPDUs, since they are part of start-up: no
-//! memory is touched, and their STags have no meaning (P2P-9.2-14). [`crate::connection`] accounts
-//! for their message sequence numbers.
+//! Ready-to-receive messages are part of start-up, so this module builds and recognises complete
+//! ULPDUs. These messages access no memory, and their STags have no meaning (P2P-9.2-14). They use
+//! message sequence numbers, which [`crate::connection`] counts.
 
 use weft_core::wire::ddp::{self, queue};
 use weft_core::wire::mpa::Enhanced;
@@ -12,7 +12,7 @@ use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
 /// A kind of ready-to-receive message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rtr {
-    /// A Read Request for no octets; the Responder answers it by a Read Response of none. Flag D.
+    /// A Read Request of 0 bytes. The Responder answers it with a Read Response of 0 bytes. Flag D.
     Read,
     /// A Send without payload. Flag B.
     Send,
@@ -24,7 +24,8 @@ impl Rtr {
     /// All kinds.
     pub const ALL: [Rtr; 3] = [Rtr::Read, Rtr::Send, Rtr::Write];
 
-    /// The ULPDU: the first message of its queue, zero in every field that is free.
+    /// The complete ULPDU of the first message of its queue. All fields that may have any value are
+    /// zero.
     #[must_use]
     pub fn ulpdu(self, version: u8) -> Vec<u8> {
         let mut out = Vec::new();
@@ -51,11 +52,11 @@ impl Rtr {
 /// A ready-to-receive message that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivedRtr {
-    /// With the place that the Read Response names.
+    /// A Read Request of 0 bytes.
     Read {
-        /// SinkSTag.
+        /// SinkSTag of the Read Request, which the Read Response must carry.
         sink_stag: u32,
-        /// SinkTO.
+        /// SinkTO of the Read Request, which the Read Response must carry.
         sink_to: u64,
     },
     /// A Send.
@@ -65,7 +66,8 @@ pub enum ArrivedRtr {
 }
 
 impl ArrivedRtr {
-    /// Is `ulpdu`, the first of a direction, such a message?
+    /// Recognises a ready-to-receive message in `ulpdu`, which must be the first ULPDU of its
+    /// direction. Returns `None` if it is another message.
     #[must_use]
     pub fn of(ulpdu: &[u8], version: u8) -> Option<Self> {
         if let Ok((header, control, payload)) = ddp::Tagged::parse(ulpdu, version) {
@@ -87,7 +89,7 @@ impl ArrivedRtr {
     }
 }
 
-/// The Read Response of no octets that answers a [`ArrivedRtr::Read`] (P2P-9.2-12).
+/// The zero-length Read Response that answers an [`ArrivedRtr::Read`] (P2P-9.2-12).
 #[must_use]
 pub fn read_response(version: u8, sink_stag: u32, sink_to: u64) -> Vec<u8> {
     let mut out = Vec::new();
@@ -96,7 +98,7 @@ pub fn read_response(version: u8, sink_stag: u32, sink_to: u64) -> Vec<u8> {
     out
 }
 
-/// Is `ulpdu` a Read Response of no octets?
+/// Returns whether `ulpdu` is a zero-length Read Response.
 #[must_use]
 pub fn is_read_response(ulpdu: &[u8], version: u8) -> bool {
     ddp::Tagged::parse(ulpdu, version).is_ok_and(|(header, control, payload)| {
@@ -104,7 +106,7 @@ pub fn is_read_response(ulpdu: &[u8], version: u8) -> bool {
     })
 }
 
-/// A set of kinds.
+/// A set of kinds of ready-to-receive message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RtrKinds {
     /// [`Rtr::Send`].
@@ -116,24 +118,24 @@ pub struct RtrKinds {
 }
 
 impl RtrKinds {
-    /// All three.
+    /// All three kinds.
     pub const ALL: RtrKinds = RtrKinds { send: true, write: true, read: true };
-    /// None.
+    /// The empty set.
     pub const NONE: RtrKinds = RtrKinds { send: false, write: false, read: false };
 
-    /// One.
+    /// The set of one kind.
     #[must_use]
     pub const fn only(kind: Rtr) -> Self {
         RtrKinds { send: matches!(kind, Rtr::Send), write: matches!(kind, Rtr::Write), read: matches!(kind, Rtr::Read) }
     }
 
-    /// Flags B, C and D.
+    /// The set that flags B, C and D of the enhanced data show.
     #[must_use]
     pub const fn of(words: &Enhanced) -> Self {
         RtrKinds { send: words.rtr_send, write: words.rtr_write, read: words.rtr_read }
     }
 
-    /// Is it in the set?
+    /// Returns whether the set contains `kind`.
     #[must_use]
     pub const fn contains(self, kind: Rtr) -> bool {
         match kind {
@@ -143,13 +145,13 @@ impl RtrKinds {
         }
     }
 
-    /// Is the set empty?
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         !self.send && !self.write && !self.read
     }
 
-    /// What both have.
+    /// The kinds that both sets contain.
     #[must_use]
     pub const fn and(self, other: RtrKinds) -> RtrKinds {
         RtrKinds { send: self.send && other.send, write: self.write && other.write, read: self.read && other.read }
@@ -167,7 +169,7 @@ mod tests {
         out
     }
 
-    /// The vectors of an independent CRC: zero in every free field.
+    /// The vectors come from an independent CRC implementation. All free fields are zero.
     #[test]
     fn octets_of_each_kind() {
         let zeros = |count: usize| vec![0; count];
@@ -201,7 +203,7 @@ mod tests {
         }
     }
 
-    /// STags and offsets are free (siw names 1 and 0, nes 1 and 1).
+    /// STags and offsets may have any value (siw sends 1 and 0, nes 1 and 1).
     #[test]
     fn free_fields_do_not_matter() {
         let mut write = Rtr::Write.ulpdu(1);

@@ -1,11 +1,12 @@
-//! The sending half of Full Operation: a sequence of FPDUs.
+//! Frames ULPDUs as FPDUs, in one direction of a connection after start-up.
 
 use weft_core::WireError;
 use weft_core::wire::mpa::{Framing, fpdu};
 
 use crate::hostile::{self, Deviations, Kept};
 
-/// Sender of one direction; it knows its place in the stream, which markers depend on.
+/// Sender of the FPDUs of one direction. It counts the bytes of the stream, because the positions
+/// of markers depend on them.
 #[derive(Debug)]
 pub struct FpduSender {
     framing: Framing,
@@ -15,22 +16,24 @@ pub struct FpduSender {
 }
 
 impl FpduSender {
-    /// Writes from the first octet after this side's start-up frame.
+    /// Creates a sender. Its output starts with the first byte after this endpoint's start-up
+    /// frame.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         FpduSender::deviating(framing, Deviations::NONE)
     }
 
-    /// Writes as these deviations have it.
+    /// Creates a sender with deliberate protocol violations (`deviations`).
     #[must_use]
     pub fn deviating(framing: Framing, deviations: Deviations) -> Self {
         FpduSender { framing, position: 0, deviations, kept: Kept::default() }
     }
 
-    /// The next FPDU: its ULPDU is the slices of `ulpdu`, concatenated.
+    /// Returns the next FPDU. Its ULPDU is the concatenation of the slices in `ulpdu`.
     ///
     /// # Errors
-    /// They are more than 64768 (MPA-3-4). The sender is as it was then.
+    /// The ULPDU is longer than 64,768 bytes (MPA-3-4). The position in the stream is unchanged
+    /// then.
     pub fn fpdu(&mut self, ulpdu: &[&[u8]]) -> Result<Vec<u8>, WireError> {
         if let Some(ulpdus) = hostile::hook::segments(&self.deviations, &mut self.kept, ulpdu) {
             let fpdus: Result<Vec<Vec<u8>>, WireError> = ulpdus.iter().map(|ulpdu| self.framed(&[ulpdu])).collect();
@@ -59,8 +62,8 @@ mod tests {
         digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
     }
 
-    /// RFC 5044 Figures 5 and 6: a 42-octet Send with MSN 1 at the start of the stream, and one
-    /// with MSN 2 at 0x1EC, which has a marker inside. Between them FPDUs fill 440 octets.
+    /// RFC 5044 Figures 5 and 6. A Send of 42 octets with MSN 1 is at the start of the stream. A
+    /// Send with MSN 2 is at 0x1EC and has a marker inside. FPDUs of 440 octets are between them.
     #[test]
     fn figures_5_and_6_in_one_stream() {
         let header = |msn: u8| hex(&format!("4143 00000000 00000000 000000{msn:02x} 00000000"));

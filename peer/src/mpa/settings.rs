@@ -2,64 +2,69 @@
 
 use super::{Rtr, RtrKinds};
 
-/// The family of specifications that the endpoint speaks (RFC 5044 Appendix C, Figure 14).
+/// The specifications that an endpoint implements (RFC 5044 Appendix C, Figure 14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rnic {
-    /// The RFCs alone: a peer of revision 0 is refused. "Non-permissive IETF RNIC".
+    /// Only the RFCs. The endpoint rejects frames of revision 0. RFC 5044: "Non-permissive IETF
+    /// RNIC".
     #[default]
     Ietf,
-    /// The RFCs, and with a peer of revision 0 what that one speaks: markers and CRCs both ways,
-    /// DDP and RDMAP version 0.
+    /// The RFCs, and the RDMA Consortium's protocols if the peer's frame has revision 0. Then both
+    /// directions have markers and CRCs, and DDP and RDMAP have version 0.
     PermissiveIetf,
-    /// The RDMA Consortium's specifications: revision 0, M=1, C=1 in its frames, versions 0.
-    /// "Upgraded RDMAC RNIC".
+    /// The RDMA Consortium's specifications. The endpoint's frames have revision 0, M=1 and C=1.
+    /// DDP and RDMAP have version 0. RFC 5044: "Upgraded RDMAC RNIC".
     Rdmac,
 }
 
-/// When the enhanced set-up of RFC 6581 is used; an RDMAC endpoint has none.
+/// Use of the enhanced set-up of RFC 6581. An RDMAC endpoint never uses the enhanced set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EnhancedUse {
-    /// Never: the Request has revision 1, and an enhanced Request closes the connection (P2P-10-4).
+    /// An Initiator sends a Request of revision 1. A Responder closes the connection after an
+    /// enhanced Request (P2P-10-4).
     Off,
-    /// The Request has revision 1; an enhanced Request is answered by an enhanced Reply.
+    /// An Initiator sends a Request of revision 1. A Responder answers an enhanced Request with an
+    /// enhanced Reply.
     #[default]
     Answer,
-    /// The Request is enhanced: revision 2, S=1. An enhanced Request is answered, too.
+    /// An Initiator sends an enhanced Request: revision 2, S=1. A Responder answers an enhanced
+    /// Request with an enhanced Reply.
     Ask,
 }
 
-/// How the two sides of a connection begin to talk (RFC 6581 section 9.2).
+/// Which side of a connection may send first (RFC 6581 section 9.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Model {
-    /// The Initiator's ULP sends first. A=0.
+    /// The Initiator's ULP sends first. Flag A=0.
     #[default]
     ClientServer,
-    /// Either ULP may send first: the Initiator begins with a ready-to-receive message. A=1.
+    /// Either ULP may send first. For this, the Initiator first sends a ready-to-receive message.
+    /// Flag A=1.
     PeerToPeer,
 }
 
-/// IRD or ORD of one side.
+/// IRD or ORD (inbound or outbound RDMA Read queue depth) of one endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Depth {
-    /// Number of RDMA Read Requests, 0 to 0x3FFE; a larger number is reduced to that.
+    /// Number of RDMA Read Requests, 0 to 0x3FFE. Larger numbers count as 0x3FFE.
     pub local: u16,
-    /// The Request has it, and the peer's answer may change it. Otherwise the Request has 0x3FFF:
-    /// `local` stays, and the ULPs agree by themselves (P2P-9.1-12). A Responder answers the
-    /// Request, whatever this setting is.
+    /// True: the Initiator's Request has `local`, and the Reply can change the result. False: the
+    /// Request has 0x3FFF, the endpoint uses `local`, and the ULPs have to agree without MPA
+    /// (P2P-9.1-12). A Responder ignores this setting and answers the values of the Request.
     pub negotiated: bool,
 }
 
 impl Depth {
-    /// Greatest number that can be sent.
+    /// Greatest number that a start-up frame can have.
     pub const MAX: u16 = 0x3FFE;
 
-    /// A depth that is negotiated.
+    /// A depth that MPA negotiates.
     #[must_use]
     pub const fn negotiated(local: u16) -> Self {
         Depth { local, negotiated: true }
     }
 
-    /// A depth that the ULPs see to.
+    /// A depth on which the ULPs agree without MPA.
     #[must_use]
     pub const fn fixed(local: u16) -> Self {
         Depth { local, negotiated: false }
@@ -70,25 +75,31 @@ impl Depth {
     }
 }
 
-/// The wishes and limits that RFC 6581 negotiates.
+/// Values and limits for the negotiation of RFC 6581.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EnhancedSettings {
-    /// Initiator: the model that it wants. A Responder follows its peer. Default client-server.
+    /// The model that an Initiator requests. A Responder uses the model of the Request. Default
+    /// client-server.
     pub model: Model,
-    /// RDMA Read Requests of the peer that this endpoint holds at once. Default 32, negotiated.
+    /// Number of the peer's RDMA Read Requests that this endpoint can hold at a time. Default 32,
+    /// negotiated.
     pub ird: Depth,
-    /// RDMA Read Requests that this endpoint wants to have outstanding. Default 32, negotiated.
+    /// Number of RDMA Read Requests that this endpoint wants to have outstanding. Default 32,
+    /// negotiated.
     pub ord: Depth,
-    /// How far IRD is raised where the peer wants more. A Responder then sends this number; an
-    /// Initiator ends the connection with Terminate 20 06. Default 128; at least `ird`.
+    /// Greatest IRD to which this endpoint raises `ird` if the peer's ORD is higher. If the peer's
+    /// ORD is above this limit, a Responder sends the limit in its Reply. An Initiator then ends
+    /// the connection with a Terminate (20 06: insufficient IRD). Default 128. Values below `ird`
+    /// count as `ird`.
     pub max_ird: u16,
-    /// Responder: the least ORD that its ULP can work with; a Request with a lower IRD is rejected
-    /// by a Reply that names it (P2P-9.1-21). Default 0: none is rejected.
+    /// Least ORD that a Responder's ULP needs. If the IRD of the Request is lower, the Responder
+    /// sends a rejecting Reply with `min_ord` as ORD (P2P-9.1-21). Default 0: no Request is
+    /// rejected.
     pub min_ord: u16,
-    /// Ready-to-receive messages that this endpoint can send, and take. Default all three. A
-    /// Responder that has none here takes Writes (P2P-9.2-6).
+    /// Kinds of ready-to-receive message that this endpoint can send and accept. Default all three.
+    /// A Responder for which the set is empty accepts Writes (P2P-9.2-6).
     pub rtr: RtrKinds,
-    /// The one that the Initiator sends when the Reply leaves the choice. Default Write.
+    /// The kind that an Initiator sends if the Reply allows several. Default Write.
     pub preferred_rtr: Rtr,
 }
 
@@ -109,27 +120,28 @@ impl Default for EnhancedSettings {
 /// Settings of the MPA layer of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MpaSettings {
-    /// A ready-to-receive message in revision 1, agreed out of band (option A of the e-mail
-    /// proposal of 2007, which recommends a Read): the Initiator begins with it, the Responder
-    /// takes it in front of the ULP's messages. The proposal's options B and C, bits in the frames,
-    /// were never given positions; RFC 6581 took their place. Default none.
+    /// Kind of ready-to-receive message for start-up frames of revision 1, agreed out of band. This
+    /// is option A of the e-mail proposal of 2007, which recommends a Read. The Initiator sends the
+    /// message first, and the Responder accepts it before the messages of the ULP. Options B and C
+    /// of the proposal never got bit positions in the frames, and RFC 6581 replaced them. Default
+    /// none.
     pub agreed_rtr: Option<Rtr>,
-    /// Responder that is not permissive: answer a Request of revision 0 with a Reply of revision 1
-    /// before closing, as RFC 5044 C.2.1 describes (MPA-C.2.1-1). Default false: close at once, as
-    /// 7.1.1 requires.
+    /// For a Responder of kind [`Rnic::Ietf`]: answer a Request of revision 0 with a Reply of
+    /// revision 1 before the close, as RFC 5044 C.2.1 describes (MPA-C.2.1-1). Default false: close
+    /// at once, as RFC 5044 section 7.1.1 requires.
     pub answer_revision_0: bool,
-    /// C in this endpoint's frame: CRCs are wanted. Default and recommended: true (MPA-4.4-5).
-    /// False takes effect only where the peer has C=0, too, and is for paths that protect the data
-    /// as well as a CRC32c from end to end does (MPA-4.4-7).
+    /// Flag C of this endpoint's frame: the endpoint wants CRCs. Default and recommended: true
+    /// (MPA-4.4-5). False has an effect only if the peer's frame also has C=0. Use false only for
+    /// paths that protect the data end to end as well as a CRC32c does (MPA-4.4-7).
     pub crc: bool,
-    /// RFC 6581: when. Default: answered, not requested.
+    /// When to use the enhanced set-up of RFC 6581. Default: answer, but do not request.
     pub enhanced: EnhancedUse,
-    /// RFC 6581: what.
+    /// Values for the enhanced set-up of RFC 6581.
     pub enhanced_settings: EnhancedSettings,
-    /// M in this endpoint's frame: the peer shall put markers into what it sends. Default false;
-    /// markers that the peer asks for are sent whatever this setting is (MPA-4.3-3).
+    /// Flag M of this endpoint's frame: the peer must send markers. Default false. The peer's flag
+    /// M determines whether this endpoint sends markers (MPA-4.3-3).
     pub markers: bool,
-    /// Default [`Rnic::Ietf`].
+    /// Specifications that the endpoint implements. Default [`Rnic::Ietf`].
     pub rnic: Rnic,
 }
 
@@ -148,23 +160,24 @@ impl Default for MpaSettings {
 }
 
 impl MpaSettings {
-    /// M of this endpoint's Request, or of a Reply to a peer that is not RDMAC.
+    /// Flag M of this endpoint's Request, or of its Reply to a peer that is not RDMAC.
     pub(super) fn m(&self) -> bool {
         self.markers || self.rnic == Rnic::Rdmac
     }
 
-    /// C likewise.
+    /// Flag C of this endpoint's Request, or of its Reply to a peer that is not RDMAC and has C=0.
     pub(super) fn c(&self) -> bool {
         self.crc || self.rnic == Rnic::Rdmac
     }
 
-    /// The Request is enhanced.
+    /// Returns whether an Initiator sends an enhanced Request.
     #[must_use]
     pub fn asks_enhanced(&self) -> bool {
         self.enhanced == EnhancedUse::Ask && self.rnic != Rnic::Rdmac
     }
 
-    /// Rev of the Request: no enhanced format where nothing enhanced is wanted (P2P-10-1).
+    /// Revision of an Initiator's Request. An Initiator that does not request the enhanced set-up
+    /// does not use revision 2 (P2P-10-1).
     pub(super) fn request_revision(&self) -> u8 {
         match (self.rnic, self.asks_enhanced()) {
             (Rnic::Rdmac, _) => 0,
@@ -173,7 +186,7 @@ impl MpaSettings {
         }
     }
 
-    /// An enhanced Request is answered.
+    /// Returns whether a Responder answers an enhanced Request with an enhanced Reply.
     pub(super) fn answers_enhanced(&self) -> bool {
         self.enhanced != EnhancedUse::Off && self.rnic != Rnic::Rdmac
     }

@@ -1,4 +1,4 @@
-//! Maps an error of a peer in Full Operation to the Terminate that reports it.
+//! Maps a violation by the peer after start-up to the Terminate that reports it.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, ReadRequest, Terminate, TerminateError};
@@ -7,55 +7,55 @@ use weft_core::{RequirementId, requirement};
 use super::Fault;
 use crate::mpa::{FpduError, SetupError};
 
-/// A fault of the peer that ends the stream.
+/// An error that ends the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// The FPDU itself is invalid.
+    /// The FPDU is invalid.
     #[error(transparent)]
     Fpdu(FpduError),
-    /// The FPDU is valid, the DDP segment in it, or its message, is not.
+    /// The FPDU is valid, but the DDP segment in the FPDU or its message is invalid.
     #[error(transparent)]
     Segment(SegmentError),
-    /// Start-up came out in a way that this endpoint cannot go on with, or it failed by itself.
+    /// This endpoint cannot continue with the values of an accepting Reply, or has a local error.
     #[error(transparent)]
     Setup(SetupError),
 }
 
-/// A DDP segment that is refused.
+/// A rejected DDP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} ({code}), in a DDP segment of {segment_length} bytes", code = self.code())]
 pub struct SegmentError {
-    /// What is wrong with it.
+    /// Reason for the rejection.
     pub fault: Fault,
-    /// The segment's header as it came; `None` when the segment is too short to have one.
+    /// The received header of the segment. `None` if the segment is too short for a header.
     pub header: Option<RawHeader>,
-    /// Octets of the segment, header included.
+    /// Length of the segment in bytes, including the header.
     pub segment_length: u16,
-    /// The Read Request whose source is refused.
+    /// The Read Request, if the segment is one and the peer may not read the requested memory.
     pub read_request: Option<ReadRequest>,
 }
 
 impl SegmentError {
-    /// This segment is refused.
+    /// Describes the rejection of the segment `ulpdu` because of `fault`.
     #[must_use]
     pub fn of(fault: Fault, ulpdu: &[u8]) -> Self {
         let segment_length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
         let (header, payload) = RawHeader::from_prefix(ulpdu).unzip();
         let is_request = header.is_some_and(|header| header.ulp_control().opcode() == Opcode::READ_REQUEST);
-        // The part of a Read Request with a rejected source that a Terminate returns (RFC 5040
+        // A Terminate returns the Read Request only if the source of the Read is rejected (RFC 5040
         // section 4.8, Figure 10).
         let read_request = payload.filter(|_| is_request && matches!(fault, Fault::Source(_)));
         let read_request = read_request.and_then(|payload| ReadRequest::parse(payload).ok());
         SegmentError { fault, header, segment_length, read_request }
     }
 
-    /// Layer, type and code.
+    /// Layer, type and code for the Terminate.
     #[must_use]
     pub const fn code(&self) -> TerminateError {
         self.fault.code()
     }
 
-    /// The Terminate that reports `error`, with the headers that RFC 5040 Figure 10 wants with it.
+    /// The Terminate that reports `error`, with the headers that RFC 5040 Figure 10 requires.
     #[must_use]
     pub fn terminate(&self, error: TerminateError) -> Terminate {
         let local = error.layer == ErrorLayer::RDMAP && error.error_type == 0;
@@ -66,7 +66,7 @@ impl SegmentError {
 }
 
 impl StreamError {
-    /// Layer, type and code.
+    /// Layer, type and code for the Terminate.
     #[must_use]
     pub fn code(&self) -> TerminateError {
         match self {
@@ -79,9 +79,9 @@ impl StreamError {
         }
     }
 
-    /// The Terminate to answer with: no headers with errors of the LLP, whose octets are not to be
-    /// trusted, or of a segment without header; else the segment's length and DDP header (RFC 5040
-    /// Figure 10, 7.1).
+    /// The Terminate to send. For a rejected segment, it has the length and the DDP header of the
+    /// segment (RFC 5040 Figure 10, section 7.1). For a segment without a header, it has neither.
+    /// For an error of MPA, it also has neither, because the received bytes are unreliable.
     #[must_use]
     pub fn terminate(&self) -> Terminate {
         match self {
@@ -92,8 +92,8 @@ impl StreamError {
         }
     }
 
-    /// The requirement that the peer broke, or by which the error is found, where the catalogue has
-    /// one.
+    /// The requirement that the peer violated, or the requirement to detect the error. `None` if
+    /// the requirement catalogue has no requirement for this error.
     #[must_use]
     pub fn requirement(&self) -> Option<RequirementId> {
         let code = self.code();

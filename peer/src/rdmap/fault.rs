@@ -1,5 +1,5 @@
-//! Faults of a peer or of a buffer in an inbound segment: one name for each, and its Terminate
-//! code.
+//! Faults in an inbound segment, and the Terminate code of each fault. The peer causes all faults
+//! except that of the local receive buffer.
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::TerminateError;
@@ -7,87 +7,88 @@ use weft_core::wire::rdmap::TerminateError;
 use crate::ddp::QueueError;
 use crate::memory::{AccessError, InvalidateError};
 
-/// Why an inbound segment, or the message that it ends, is refused.
+/// Reason why an inbound segment, or the message that it completes, is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Fault {
-    /// An AOpCode that is neither FetchAdd nor CmpSwap.
+    /// The AOpCode is neither FetchAdd nor CmpSwap.
     #[error("unsupported atomic operation")]
     AtomicOpcode,
-    /// Not 12 octets, or it answers no request.
+    /// The Atomic Response does not have 12 octets, or does not answer a request.
     #[error("invalid Atomic Response")]
     AtomicResponse,
-    /// The receiving side's own buffer is not as it should be: the fault is not the peer's.
+    /// The RNIC cannot access the local receive buffer. The peer is not at fault.
     #[error("receive buffer: {0}")]
     Buffer(AccessError),
-    /// Another version of DDP than the stream's.
+    /// The segment's DDP version is not the negotiated one.
     #[error("invalid DDP version")]
     DdpVersion {
-        /// In a tagged segment.
+        /// True for a tagged segment, false for an untagged segment.
         tagged: bool,
     },
-    /// Not 8 octets.
+    /// Immediate Data does not have 8 octets.
     #[error("Immediate Data of a wrong size")]
     ImmediateSize,
-    /// The STag of a Send with Invalidate is not invalidated.
+    /// The STag of a Send with Invalidate cannot be invalidated.
     #[error("invalidate: {0}")]
     Invalidate(InvalidateError),
-    /// A message is not ended where the next begins.
+    /// The last segment of a message is missing: another message begins too early, or a message
+    /// that must have one segment has no L flag.
     #[error("last segment missing")]
     MissingLast,
-    /// An atomic operation's address is not aligned to 64 bits.
+    /// The address of an Atomic Request is not aligned to 64 bits.
     #[error("atomic operation on a misaligned address")]
     Misaligned,
-    /// No receive is posted.
+    /// No receive is posted, or this endpoint accepts no requests.
     #[error("no buffer available")]
     NoBuffer,
-    /// Unknown, reserved, or in the wrong place.
+    /// The opcode is unknown, reserved, or does not belong to the segment's queue or buffer model.
     #[error("unexpected opcode")]
     Opcode,
-    /// It is not the turn of the segment.
+    /// The MSN or MO is wrong, or the payload does not fit.
     #[error("queue {qn}: {error}")]
     Queue {
-        /// The queue.
+        /// Queue number of the segment.
         qn: u32,
-        /// Why not.
+        /// Violation of the queue's order or buffer length.
         error: QueueError,
     },
-    /// The stream has no such queue.
+    /// The stream does not use this queue number.
     #[error("invalid QN")]
     QueueNumber,
-    /// Another version of RDMAP than the stream's.
+    /// The segment's RDMAP version is not the negotiated one.
     #[error("invalid RDMAP version")]
     RdmapVersion,
-    /// Inbound Reads are not enabled here.
+    /// Inbound RDMA Reads are not enabled for the stream.
     #[error("RDMA Read is not enabled")]
     ReadDisabled,
-    /// A Read Request or Atomic Request of a wrong size.
+    /// A Read Request or Atomic Request has a wrong length.
     #[error("request of a wrong size")]
     RequestSize,
-    /// Too short for its header.
+    /// The segment is too short for its header.
     #[error("segment too short")]
     SegmentSize,
-    /// A Read Request or Atomic Request may not use the memory that it names.
+    /// A Read Request or Atomic Request may not access the requested memory.
     #[error("request: {0}")]
     Source(AccessError),
-    /// A tagged segment may not write to the memory that it names.
+    /// A tagged segment may not write to its STag and offset.
     #[error("tagged buffer: {0}")]
     Tagged(AccessError),
-    /// A Terminate that is no good.
+    /// The contents of a Terminate are invalid.
     #[error("malformed Terminate")]
     Terminate,
-    /// More Read Requests than this side can hold.
+    /// The peer has sent more requests than this endpoint can hold.
     #[error("too many Read Requests")]
     TooManyReads,
-    /// A Read Response, and no Read waits for one.
+    /// A Read Response arrived, but no Read is outstanding.
     #[error("unexpected opcode: nothing was requested")]
     Unasked,
-    /// Inbound Writes and Read Responses are not enabled here.
+    /// Inbound Writes and Read Responses are not enabled for the stream.
     #[error("RDMA Write is not enabled")]
     WriteDisabled,
 }
 
 impl Fault {
-    /// A fault of queue `qn`.
+    /// The fault for an error of queue `qn`.
     #[must_use]
     pub const fn of_queue(qn: u32, error: QueueError) -> Self {
         match error {
@@ -96,8 +97,8 @@ impl Fault {
         }
     }
 
-    /// Layer, type and code as RFC 5040, 5041 and 7306 number it. Where they leave it open: the
-    /// verbs draft's Figures 23 and 24.
+    /// Layer, type and code of the Terminate, from RFC 5040, 5041 and 7306. Where the RFCs leave
+    /// the code open, the code is from Figures 23 and 24 of the verbs draft.
     #[must_use]
     pub const fn code(self) -> TerminateError {
         match self {
@@ -127,7 +128,8 @@ impl Fault {
         }
     }
 
-    /// The fault is of the Send queue's order: draft Figure 24 has one code for all of these.
+    /// Returns whether the fault is an MSN error of the Send queue. Figure 24 of the draft has one
+    /// code for all of these errors.
     #[must_use]
     pub const fn is_send_msn(self) -> bool {
         matches!(self, Fault::Queue { qn: queue::SEND, error: QueueError::MsnGap | QueueError::MsnRange })

@@ -1,6 +1,7 @@
-//! The sink of a connection without registered memory: Sends into posted lengths.
+//! Data Sink of a connection without registered memory. It receives Sends only.
 //!
-//! Memory is taken as octets arrive, never because a header announces them.
+//! A posted receive is only a length. The sink allocates memory as payload arrives, and never in
+//! advance for an announced length.
 
 use std::collections::VecDeque;
 
@@ -19,17 +20,17 @@ pub struct Inbound {
     receives: Receives,
 }
 
-/// A complete message for the ULP.
+/// A message for the ULP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// A Send.
+    /// A complete Send.
     Message {
-        /// Its payload.
+        /// Payload of the Send.
         octets: Bytes,
-        /// It came with Solicited Event.
+        /// The Send requests a solicited event.
         solicited: bool,
     },
-    /// The peer's Terminate: the stream is over.
+    /// The peer's Terminate, which ends the stream.
     Terminate(Terminate),
 }
 
@@ -40,20 +41,21 @@ impl Default for Inbound {
 }
 
 impl Inbound {
-    /// Takes segments of this version of DDP and RDMAP.
+    /// Creates a Data Sink. `version` is the version of DDP and RDMAP.
     #[must_use]
     pub fn new(version: u8) -> Self {
-        // Without RFC 7306 the opcodes above Terminate are reserved (RFC 5040 4.3).
+        // Without RFC 7306, the opcodes above Terminate are reserved (RFC 5040 4.3).
         Inbound { receiver: Receiver::new(version, false), receives: Receives::default() }
     }
 
-    /// Takes them as these deviations have it.
+    /// Creates a Data Sink with deliberate protocol violations (`deviations`).
     #[must_use]
     pub fn deviating(version: u8, deviations: Deviations) -> Self {
         Inbound { receiver: Receiver::deviating(version, false, deviations), receives: Receives::default() }
     }
 
-    /// The first Send was start-up's ready-to-receive message and used no buffer: MSN 2 comes next.
+    /// Counts a ready-to-receive message of kind Send, which uses no buffer. The next Send has MSN
+    /// 2.
     pub fn skip_send(&mut self) {
         self.receiver.skip_send();
     }
@@ -63,22 +65,22 @@ impl Inbound {
         self.receives.posted.push_back(length);
     }
 
-    /// Receive buffers that are left.
+    /// Number of posted receive buffers that are unused.
     #[must_use]
     pub fn posted_receives(&self) -> usize {
         self.receives.posted.len()
     }
 
-    /// Part of a message is here.
+    /// Returns whether a message has begun and its last segment has not arrived.
     #[must_use]
     pub fn is_mid_message(&self) -> bool {
         self.receiver.is_mid_message()
     }
 
-    /// Takes one ULPDU.
+    /// Processes one ULPDU. Returns the message that it completes, if any.
     ///
     /// # Errors
-    /// The segment is refused; the stream is in error.
+    /// The segment is rejected. The stream has to end with a Terminate.
     pub fn handle_segment(&mut self, ulpdu: &[u8]) -> Result<Option<Delivery>, SegmentError> {
         self.receiver.handle_segment(ulpdu, &mut self.receives)?;
         Ok(self.receives.delivery.take())
@@ -123,7 +125,7 @@ impl DataSink for Receives {
     }
 
     fn request_buffer(&mut self) -> Result<(), Fault> {
-        // IRD is zero here.
+        // This sink has an IRD of 0.
         Err(Fault::NoBuffer)
     }
 
@@ -152,7 +154,7 @@ mod tests {
     use weft_core::wire::rdmap::TerminateError;
     use zerocopy::IntoBytes;
 
-    /// A well-formed untagged segment: one Send of `payload`, changed by `change`.
+    /// A valid untagged segment with a Send of `payload`, after `change` has modified its header.
     fn untagged(payload: &[u8], change: impl FnOnce(&mut RawUntagged)) -> Vec<u8> {
         let mut header = RawUntagged {
             control: ddp::Control(0x41),
@@ -207,7 +209,7 @@ mod tests {
         for opcode in [0x47, 0x41, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4f] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x02, 0x06));
         }
-        // RDMAP-7306.1.1-1: a reserved opcode is reported before its queue, which is as unknown.
+        // RDMAP-7306.1.1-1: a reserved opcode is reported before the unknown queue.
         assert_eq!(refusal(&untagged(&[0; 12], |h| (h.ulp_control.0, h.qn) = (0x4b, 3.into()))), (0x02, 0x06));
         for opcode in [0x44, 0x46] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x01, 0x00));

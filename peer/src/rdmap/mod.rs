@@ -1,12 +1,13 @@
 //! Remote Direct Memory Access Protocol (RFC 5040) and its extensions (RFC 7306).
 //!
-//! [`Receiver`] checks every inbound segment of every opcode and hands placement and delivery to a
-//! [`DataSink`], the owner of buffers and requests. Every refusal is a [`Fault`]; a [`StreamError`]
-//! around it knows the Terminate to answer with and the requirement that the peer broke.
+//! [`Receiver`] checks every inbound segment. It calls a [`DataSink`], the owner of buffers and
+//! requests, for placement and delivery. The reason for a rejected segment is a [`Fault`]. A
+//! [`StreamError`] contains the fault, and provides the Terminate to send and the requirement that
+//! the peer violated.
 //!
-//! [`Outbound`] and [`Inbound`] are the Sends of a connection without registered memory: the latter
-//! is a sink for which Writes with payload name an invalid STag, and Read Requests find no buffer.
-//! The software RNIC has a sink of its own.
+//! [`Outbound`] and [`Inbound`] send and receive Sends on a connection without registered memory.
+//! For [`Inbound`], every Write with payload has an invalid STag, and no Read Request finds a
+//! buffer. The software RNIC has a sink of its own.
 
 mod error;
 mod fault;

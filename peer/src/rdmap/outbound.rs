@@ -1,7 +1,8 @@
-//! What goes out: posted Sends in order, cut to MULPDU, then perhaps one Terminate (RFC 5040
-//! sections 5.3, 5.4, 7.1).
+//! Outbound direction: posted Sends in order, cut into segments of at most MULPDU, then at most one
+//! Terminate (RFC 5040 sections 5.3, 5.4, 7.1).
 //!
-//! FPDUs are made one at a time, when the driver has room for them, so that nothing is held twice.
+//! FPDUs are built one at a time, when the driver has room to send them. Thus no payload is
+//! buffered twice.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,7 @@ use crate::ddp::{Destination, Segmenter};
 use crate::hostile::{self, Deviations};
 use crate::mpa::{FpduSender, Negotiated, SetupError};
 
-/// Names a posted Send; they count up from 0 on each connection.
+/// Identifies a posted Send. The numbers count up from 0 on each connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SendId(pub u64);
 
@@ -26,13 +27,13 @@ pub struct Outbound {
     mulpdu: u16,
     /// Version of DDP and RDMAP, as MPA negotiated it.
     version: u8,
-    /// ULPDUs that go in front of the next message: what start-up has to send.
+    /// ULPDUs that start-up has to send before the next message.
     ahead: VecDeque<Vec<u8>>,
     posted: VecDeque<(SendId, Bytes)>,
     /// The message that is being sent.
     current: Option<Current>,
     next_id: u64,
-    /// Octets of the Sends that are not complete.
+    /// Number of payload bytes of all incomplete Sends.
     octets: usize,
     /// MSN of the next Send.
     next_msn: u32,
@@ -41,21 +42,21 @@ pub struct Outbound {
 
 #[derive(Debug)]
 struct Current {
-    /// `None` for the Terminate.
+    /// The Send, or `None` for the Terminate.
     id: Option<SendId>,
     payload: Bytes,
     message: Segmenter,
 }
 
-/// One FPDU, and the Send that is complete with it.
+/// One FPDU, and the Send that is complete once the FPDU is sent.
 pub(crate) struct Fpdu {
     pub(crate) octets: Vec<u8>,
     pub(crate) completes: Option<SendId>,
 }
 
 impl Outbound {
-    /// Sends FPDUs of at most `mulpdu` octets of ULPDU, with headers of this version of DDP and
-    /// RDMAP.
+    /// Creates a Data Source. Its ULPDUs have at most `mulpdu` bytes. `version` is the version of
+    /// DDP and RDMAP.
     #[must_use]
     pub fn new(fpdus: FpduSender, mulpdu: u16, version: u8) -> Self {
         let (posted, ahead) = (VecDeque::new(), VecDeque::new());
@@ -63,7 +64,7 @@ impl Outbound {
         Outbound { fpdus, mulpdu, version, ahead, posted, current: None, next_id, octets, next_msn, terminate: None }
     }
 
-    /// The Terminate of an Initiator that cannot continue after a Reply.
+    /// Returns the FPDU with the Terminate of an Initiator that cannot continue after a Reply.
     pub fn last_words(negotiated: &Negotiated, error: SetupError, deviations: Deviations) -> Vec<u8> {
         let mut terminate = StreamError::Setup(error).terminate();
         hostile::hook::terminate(&deviations, &mut terminate);
@@ -73,12 +74,12 @@ impl Outbound {
         outbound.next_fpdu().map(|fpdu| fpdu.octets).unwrap_or_default()
     }
 
-    /// Sends a ULPDU of start-up before the next message.
+    /// Queues a ULPDU of start-up, which is sent before the next message.
     pub fn send_ahead(&mut self, ulpdu: Vec<u8>) {
         self.ahead.push_back(ulpdu);
     }
 
-    /// The first Send is start-up's ready-to-receive message: the next one has MSN 2.
+    /// Counts a ready-to-receive message of kind Send, which has MSN 1. The next Send has MSN 2.
     pub fn skip_send(&mut self) {
         self.next_msn = self.next_msn.wrapping_add(1);
     }
@@ -92,38 +93,38 @@ impl Outbound {
         id
     }
 
-    /// Sends that are not complete.
+    /// Number of incomplete Sends.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.posted.len() + usize::from(self.current.as_ref().is_some_and(|current| current.id.is_some()))
     }
 
-    /// Octets of the Sends that are not complete.
+    /// Number of payload bytes of all incomplete Sends.
     #[must_use]
     pub fn outstanding_octets(&self) -> usize {
         self.octets
     }
 
-    /// Drops the Sends that were not begun and lets `terminate` be the last message: at most the
-    /// message in progress goes before it (RDMAP-7.1-7), and nothing after it (RDMAP-5.4-12).
+    /// Makes `terminate` the last message (RDMAP-5.4-12). Drops the Sends that have not begun. Only
+    /// the message in progress is finished before the Terminate (RDMAP-7.1-7).
     pub fn terminate(&mut self, terminate: Terminate) {
         self.drop_posted();
         self.terminate = Some(terminate);
     }
 
-    /// Drops the Sends that were not begun.
+    /// Drops the Sends that have not begun.
     pub fn drop_posted(&mut self) {
         self.octets -= self.posted.drain(..).map(|(_, payload)| payload.len()).sum::<usize>();
     }
 
-    /// Drops what is left of the Send that was begun.
+    /// Drops the rest of the Send in progress.
     pub(crate) fn drop_begun(&mut self) {
         if let Some(Current { id: Some(_), payload, .. }) = self.current.take() {
             self.octets -= payload.len();
         }
     }
 
-    /// The next FPDU; `None` when there is nothing to send.
+    /// Returns the next FPDU, or `None` if nothing has to be sent.
     pub(crate) fn next_fpdu(&mut self) -> Option<Fpdu> {
         if self.current.is_none() {
             if let Some(ulpdu) = self.ahead.pop_front() {
@@ -142,7 +143,7 @@ impl Outbound {
             }
             self.current = None;
         }
-        // A segment has at most MULPDU octets, which an FPDU always carries.
+        // A segment has at most MULPDU bytes, which always fit into an FPDU.
         let octets = self.fpdus.fpdu(&[segment.header.as_octets(), &part]).ok()?;
         Some(Fpdu { octets, completes })
     }
@@ -161,7 +162,7 @@ impl Outbound {
         Some(Current { id: None, payload, message })
     }
 
-    /// A message of at most 2^32 - 1 octets (DDP-5.2-2); the caller sees to it.
+    /// The caller ensures that the message has at most 2^32 - 1 bytes (DDP-5.2-2).
     fn message(&self, qn: u32, msn: u32, opcode: Opcode, payload: &Bytes) -> Segmenter {
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         let destination = Destination::Untagged { qn, msn, word: 0 };

@@ -1,13 +1,13 @@
-//! The Data Sink of one stream: each DDP segment checked, placed and delivered (RFC 5040 section
-//! 7.2, RFC 5041 section 7.1, RFC 7306 section 8.2).
+//! The Data Sink of one stream: checks, places and delivers each DDP segment (RFC 5040 section 7.2,
+//! RFC 5041 section 7.1, RFC 7306 section 8.2).
 //!
-//! The order of the checks, where the RFCs leave it open: DDP version, RDMAP version, a known
-//! opcode, then the queue and whether the opcode belongs there, then whose turn it is, then the
-//! buffer. So a peer that speaks of an RFC 7306 that this side does not have gets "Unexpected
-//! OpCode" (RDMAP-7306.1.1-1).
+//! The RFCs do not fix the order of all checks. This receiver first checks the DDP version, the
+//! RDMAP version, whether the opcode is known, and the queue number. MSN, MO, buffer and whether
+//! the opcode belongs to the queue come last. If the peer uses an opcode of RFC 7306 that this
+//! endpoint does not support, the error is therefore "Unexpected OpCode" (RDMAP-7306.1.1-1).
 //!
-//! Memory, receive queues and requests belong to the [`DataSink`]; nothing is held here but the
-//! place in each queue.
+//! Memory, receive queues and requests belong to the [`DataSink`]. A receiver only holds the
+//! expected MSN and MO of each queue.
 
 use weft_core::wire::ddp::{RawHeader, RawTagged, RawUntagged, queue};
 use weft_core::wire::rdmap::{AtomicOpcode, AtomicRequest, AtomicResponse, Immediate, Opcode, RawAtomicRequest};
@@ -18,30 +18,31 @@ use super::{DataSink, Fault, Received, SegmentError};
 use crate::ddp::{QueueError, UntaggedQueue};
 use crate::hostile::{self, Deviations, Kept};
 
-/// The receiving engine of one stream.
+/// The receiver of the DDP segments of one stream.
 #[derive(Debug)]
 pub struct Receiver {
     /// Version of DDP and RDMAP, as MPA negotiated it.
     version: u8,
-    /// RFC 7306 is spoken: Atomic Operations and Immediate Data.
+    /// True if this endpoint supports RFC 7306: Atomic Operations and Immediate Data.
     extensions: bool,
     sends: UntaggedQueue,
     requests: UntaggedQueue,
     atomics: UntaggedQueue,
-    /// Opcode and STag of a tagged message that is not ended.
+    /// Opcode and STag of a tagged message whose last segment has not arrived.
     tagged: Option<(Opcode, u32)>,
     deviations: Deviations,
     kept: Kept,
 }
 
 impl Receiver {
-    /// Takes segments of this version of DDP and RDMAP.
+    /// Creates a receiver. `version` is the version of DDP and RDMAP. `extensions` turns on RFC
+    /// 7306.
     #[must_use]
     pub fn new(version: u8, extensions: bool) -> Self {
         Receiver::deviating(version, extensions, Deviations::NONE)
     }
 
-    /// Takes them as these deviations have it.
+    /// Creates a receiver with deliberate protocol violations (`deviations`).
     #[must_use]
     pub fn deviating(version: u8, extensions: bool, deviations: Deviations) -> Self {
         let queue = UntaggedQueue::default();
@@ -57,26 +58,28 @@ impl Receiver {
         }
     }
 
-    /// Start-up's ready-to-receive message was a Send and used no buffer: MSN 2 comes next.
+    /// Counts a ready-to-receive message of kind Send, which uses no buffer. The next Send has MSN
+    /// 2.
     pub fn skip_send(&mut self) {
         self.sends.skip();
     }
 
-    /// Start-up's ready-to-receive message was a Read Request and was answered: MSN 2 comes next.
+    /// Counts a ready-to-receive message of kind Read, which start-up answers. The next request has
+    /// MSN 2.
     pub fn skip_request(&mut self) {
         self.requests.skip();
     }
 
-    /// Part of a message is here.
+    /// Returns whether a message has begun and its last segment has not arrived.
     #[must_use]
     pub fn is_mid_message(&self) -> bool {
         self.sends.is_open() || self.tagged.is_some()
     }
 
-    /// Takes one ULPDU.
+    /// Processes one ULPDU, which is one DDP segment.
     ///
     /// # Errors
-    /// The segment is refused; the stream is in error.
+    /// The segment is rejected. The stream has to end with a Terminate.
     pub fn handle_segment(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
         if self.deviations.is_empty() { self.judge(ulpdu, sink) } else { self.misjudge(ulpdu, sink) }
     }
@@ -88,7 +91,7 @@ impl Receiver {
         self.deliver(&header, payload, sink).map_err(|fault| SegmentError::of(fault, ulpdu))
     }
 
-    /// The same as the deviations have it.
+    /// The same as `judge`, but with the deviations.
     fn misjudge(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
         let arrived = hostile::hook::segment_arrived(&self.deviations, &mut self.kept, ulpdu);
         let judged = match arrived.map_err(|fault| SegmentError::of(fault, ulpdu)) {
@@ -196,7 +199,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Read Requests and Atomic Requests: one segment each, which has to be exact.
+    /// Processes a Read Request or an Atomic Request, which always has one segment of fixed length.
     fn request(
         &mut self,
         header: &RawUntagged,
@@ -240,7 +243,8 @@ impl Receiver {
     }
 }
 
-/// The segment is a complete message of `queue`, and the next one.
+/// Checks that the segment is the next message of `queue` and that the message has only this
+/// segment.
 fn single(queue: &mut UntaggedQueue, qn: u32, header: &RawUntagged) -> Result<(), Fault> {
     queue.check_msn(header).map_err(|error| Fault::of_queue(qn, error))?;
     queue.check_offset(header, 0, u64::MAX).map_err(|error| Fault::of_queue(qn, error))?;
@@ -251,7 +255,7 @@ fn single(queue: &mut UntaggedQueue, qn: u32, header: &RawUntagged) -> Result<()
     Ok(())
 }
 
-/// The Terminate's queue has one buffer, for one message of one segment (RDMAP-5.4-2, RDMAP-5.4-3).
+/// The Terminate queue has one buffer, for one message of one segment (RDMAP-5.4-2, RDMAP-5.4-3).
 fn terminate(header: &RawUntagged, opcode: Opcode, payload: &[u8]) -> Result<Terminate, Fault> {
     let of_queue = |error| Fault::of_queue(queue::TERMINATE, error);
     let queue = UntaggedQueue::default();

@@ -1,81 +1,83 @@
-//! The receiving engine's interface to the owner of buffers and requests.
+//! Interface between the [`Receiver`](super::Receiver) and the owner of buffers and requests.
 
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, Immediate, ReadRequest, Terminate};
 
 use super::Fault;
 
-/// A Send or Immediate Data that is complete.
+/// A complete Send or Immediate Data message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Octets of payload in the buffer; none of Immediate Data.
+    /// Number of payload bytes in the receive buffer. 0 for Immediate Data.
     pub length: u32,
-    /// It asks for a solicited event.
+    /// The message requests a solicited event.
     pub solicited: bool,
-    /// The STag that the peer wants invalidated.
+    /// The STag that the peer wants to invalidate.
     pub invalidate: Option<u32>,
-    /// Immediate Data instead of a Send.
+    /// The data of an Immediate Data message. `None` for a Send.
     pub immediate: Option<Immediate>,
 }
 
-/// The owner of buffers and requests of one stream. The engine calls in the order in which segments
-/// arrive, and stops at the first fault.
+/// The owner of buffers and requests of one stream. The receiver calls these functions in the order
+/// in which segments arrive, and stops at the first fault.
 pub trait DataSink {
-    /// Payload of a Write, never empty, goes to `stag` and `to`.
+    /// Places the payload of a Write, which is never empty, at tagged offset `to` of `stag`.
     ///
     /// # Errors
-    /// It may not.
+    /// The Write may not access this memory.
     fn write(&mut self, stag: u32, to: u64, payload: &[u8]) -> Result<(), Fault>;
 
-    /// A segment of the response to the oldest unanswered Read arrived. With an empty payload
-    /// `stag` and `to` mean nothing.
+    /// Processes a segment of the response to the oldest unanswered Read. If `payload` is empty,
+    /// `stag` and `to` have no meaning.
     ///
     /// # Errors
-    /// There is no such Read, or it requested something else.
+    /// No Read is outstanding, or the segment does not match the Read.
     fn read_response(&mut self, stag: u32, to: u64, payload: &[u8], last: bool) -> Result<(), Fault>;
 
-    /// Octets of the buffer for the Send that is arriving. Called for each of its segments; the
-    /// first call takes the buffer.
+    /// Returns the length in bytes of the receive buffer for the Send or Immediate Data that is
+    /// arriving. The receiver calls this function for each segment of a message. The first call
+    /// selects the next posted buffer.
     ///
     /// # Errors
-    /// There is none.
+    /// No receive is posted.
     fn receive_buffer(&mut self) -> Result<u64, Fault>;
 
-    /// Payload of the Send that is arriving goes to `offset` of its buffer, where it fits.
+    /// Places payload of the arriving Send at byte `offset` of its receive buffer. The receiver has
+    /// checked that the payload fits.
     ///
     /// # Errors
-    /// The buffer is not usable.
+    /// The RNIC cannot access the buffer.
     fn receive(&mut self, offset: u32, payload: &[u8]) -> Result<(), Fault>;
 
-    /// The Send or Immediate Data that took the buffer is complete.
+    /// Delivers a complete Send or Immediate Data, which used the buffer.
     ///
     /// # Errors
-    /// Its invalidation fails.
+    /// The STag of a Send with Invalidate cannot be invalidated.
     fn received(&mut self, message: Received) -> Result<(), Fault>;
 
-    /// Is there room for one more Read Request or Atomic Request?
+    /// Checks whether this endpoint can hold one more Read Request or Atomic Request.
     ///
     /// # Errors
-    /// There is none, or never was.
+    /// This endpoint already holds the greatest number of requests, or accepts none.
     fn request_buffer(&mut self) -> Result<(), Fault>;
 
-    /// A Read Request arrived.
+    /// Processes a Read Request.
     ///
     /// # Errors
-    /// Its source may not be read.
+    /// The peer may not read the requested memory.
     fn read_request(&mut self, request: ReadRequest) -> Result<(), Fault>;
 
-    /// An Atomic Request arrived.
+    /// Processes an Atomic Request.
     ///
     /// # Errors
-    /// What it names may not be used so.
+    /// The peer may not change the requested memory, or the request is invalid.
     fn atomic_request(&mut self, request: AtomicRequest) -> Result<(), Fault>;
 
-    /// An Atomic Response arrived.
+    /// Processes an Atomic Response.
     ///
     /// # Errors
-    /// It answers no request.
+    /// The response does not match a request.
     fn atomic_response(&mut self, response: AtomicResponse) -> Result<(), Fault>;
 
-    /// The peer's Terminate arrived. Nothing that follows is looked at.
+    /// Processes the peer's Terminate. All later segments of the stream are ignored.
     fn terminate(&mut self, terminate: Terminate);
 }

@@ -1,4 +1,4 @@
-//! Asynchronous Events, and which one an inbound fault becomes (draft section 8.3.3, Figures 24, 25
+//! Asynchronous Events, and the event for each inbound fault (draft section 8.3.3, Figures 24, 25
 //! and 37).
 
 use weft_core::wire::ddp::queue;
@@ -10,10 +10,10 @@ use crate::memory::{AccessError, QpId};
 use crate::mpa::FpduError;
 use crate::rdmap::Fault;
 
-/// An event that no Work Completion reports.
+/// An event that is not reported by a Work Completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AsyncEvent {
-    /// What it is about.
+    /// The resource that the event concerns.
     pub resource: Resource,
     /// The event.
     pub event: EventId,
@@ -32,97 +32,99 @@ pub enum Resource {
     Rnic,
 }
 
-/// What happened (draft Figure 37).
+/// Kind of event (draft Figure 37).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventId {
-    /// In Closing a segment arrived, or work was left.
+    /// A segment arrived in Closing, or work was unfinished. Also: the LLP failed in Terminate, and
+    /// no event was reported before.
     BadClose,
-    /// The peer closed while work was left.
+    /// The peer closed while work was unfinished.
     BadLlpClose,
-    /// A CQ that failed took no completion of the Queue Pair's.
+    /// A failed CQ rejected a completion of the Queue Pair.
     CqOperation,
     /// A CQ failed.
     CqOperationError,
-    /// A CQ had no room for a completion of the Queue Pair's.
+    /// A completion of the Queue Pair did not fit into a full CQ.
     CqOverflow,
-    /// A CQ had no room for a completion.
+    /// A completion did not fit into the full CQ.
     CqOverflowDetected,
-    /// The DDP version is another.
+    /// A segment has another DDP version than the stream.
     InvalidDdpVersion,
-    /// The stream has no such queue.
+    /// The stream does not use this queue number.
     InvalidDdpQueue,
-    /// The RDMAP version is another.
+    /// A segment has another RDMAP version than the stream.
     InvalidRdmapVersion,
-    /// A Read Request's source: bounds.
+    /// Read Request: the source is outside the region or window.
     IrrqBaseAndBounds,
-    /// A Read Request's source: STag.
+    /// Read Request: the STag of the source is invalid.
     IrrqInvalidStag,
-    /// A Read Request's source: PD or Queue Pair.
+    /// Read Request: the source belongs to another PD or Queue Pair.
     IrrqInvalidPd,
-    /// Read Requests are missing.
+    /// Read Request: the MSN is too high, so earlier requests are missing.
     IrrqMsnGap,
-    /// A Read Request came before.
+    /// Read Request: the MSN is too low, so a request with this MSN arrived before.
     IrrqMsnRange,
-    /// A Read Request's source: rights.
+    /// Read Request: the source lacks the right.
     IrrqAccessRights,
-    /// More Read Requests than IRD.
+    /// The peer sent more Read Requests than the IRD allows.
     IrrqTooManyReads,
-    /// A Read Request's source: TO wrap.
+    /// Read Request: TO plus length of the source exceeds 2^64.
     IrrqWrap,
-    /// Both sides closed gracefully.
+    /// Both endpoints closed gracefully.
     LlpCloseComplete,
-    /// The connection was lost: a time-out.
+    /// The connection was lost because of a time-out.
     LlpConnectionLost,
     /// The peer reset the connection.
     LlpConnectionReset,
     /// The Queue Pair failed.
     LocalQpCatastrophic,
-    /// Marker and length disagree.
+    /// A marker does not point to the `ULPDU_Length` of its FPDU.
     LlpIntegrityBadFpdu,
-    /// The CRC is wrong.
+    /// An FPDU has a wrong CRC.
     LlpIntegrityCrc,
-    /// A segment is too short.
+    /// A segment is too short for its header.
     LlpIntegritySegmentSize,
     /// The last segment of a message is missing.
     MissingLast,
-    /// A tagged segment: rights.
+    /// Tagged segment: the region or window lacks the right.
     ProtectionAccessRights,
-    /// A tagged segment: bounds.
+    /// Tagged segment: the payload is outside the region or window.
     ProtectionBaseAndBounds,
-    /// A tagged segment: STag.
+    /// Tagged segment: the STag is invalid.
     ProtectionInvalidStag,
-    /// A tagged segment: PD or Queue Pair.
+    /// Tagged segment: the STag belongs to another PD or Queue Pair.
     ProtectionInvalidPd,
-    /// A tagged segment: TO wrap.
+    /// Tagged segment: TO plus length exceeds 2^64.
     ProtectionWrap,
-    /// More messages than the limit are in progress on the Queue Pair.
+    /// The Queue Pair has more messages in progress than its RQ limit.
     QpRqLimitReached,
     /// Inbound Reads are not enabled.
     ReadNotEnabled,
-    /// A Read Request of a wrong size, or with an offset.
+    /// A Read Request or Atomic Request has a wrong length, or an MO other than 0.
     ReadRequestFormat,
     /// The RNIC failed.
     RnicCatastrophic,
-    /// Sends are missing.
+    /// The MSN of a Send is too high, so earlier Sends are missing.
     RqMsnGap,
-    /// A Send came before, or no receive is posted.
+    /// A Send has an old MSN or a wrong MO, or no receive is posted.
     RqMsnRange,
     /// An S-RQ failed.
     SrqCatastrophic,
-    /// The Queue Pair's S-RQ, which failed, gave no receive.
+    /// The Queue Pair needs a receive, but its S-RQ has failed.
     SrqErrorOnQp,
-    /// An S-RQ has less work requests left than its limit.
+    /// The S-RQ has fewer posted receives than its limit.
     SrqLimitReached,
     /// The peer sent a Terminate.
     TerminateReceived,
-    /// The opcode is unknown or in the wrong place.
+    /// The opcode is unknown or does not belong to the queue. Also for faults without an event of
+    /// their own.
     UnexpectedOpcode,
     /// Inbound Writes and Read Responses are not enabled.
     WriteNotEnabled,
 }
 
 impl EventId {
-    /// The event of a fault that no Work Completion reports.
+    /// The event for a fault that is not reported by a Work Completion.
     #[must_use]
     pub const fn of(fault: Fault) -> Self {
         match fault {
@@ -163,7 +165,7 @@ impl EventId {
         }
     }
 
-    /// The event of an FPDU that is invalid.
+    /// The event for an invalid FPDU.
     #[must_use]
     pub const fn of_fpdu(error: &FpduError) -> Self {
         match error {
@@ -187,8 +189,9 @@ const fn of_queue(qn: u32, error: QueueError) -> EventId {
     }
 }
 
-/// The Terminate code of a fault on a Queue Pair: RFC 5040's and 5041's, but for the order of
-/// Sends, where draft Figure 24 has one code (both are accepted by the RFCs' words).
+/// The Terminate code for a fault on a Queue Pair. The codes are from RFC 5040 and 5041, except for
+/// MSN errors of Sends. For MSN errors of Sends, draft Figure 24 has one code, which the RFCs also
+/// allow.
 #[must_use]
 pub const fn terminate_code(fault: Fault) -> TerminateError {
     if fault.is_send_msn() { TerminateError::DDP_UNTAGGED_NO_BUFFER } else { fault.code() }

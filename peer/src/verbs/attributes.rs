@@ -5,56 +5,58 @@ use core::time::Duration;
 
 use crate::memory::{BLOCK_SIZES, MemorySettings, PAGE_SIZES};
 
-/// Settings of an RNIC. Each number is a limit of its resource alone, and protects this side from
+/// Settings of an RNIC. Each limit is independent of the others. The limits protect the RNIC from
 /// its peers and Consumers (RFC 5042 sections 6.3 and 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RnicSettings {
-    /// Memory, and the buffer list mode.
+    /// Memory settings, including the buffer list mode.
     pub memory: MemorySettings,
-    /// Queue Pairs. Default 65,536.
+    /// Greatest number of Queue Pairs. Default 65,536.
     pub max_qps: usize,
-    /// Outstanding work requests of a Send or Receive Queue. Default 16,384.
+    /// Greatest number of outstanding Work Requests of a Send or Receive Queue. Default 16,384.
     pub max_wrs: u32,
-    /// Outstanding work requests of an S-RQ. Default 65,536.
+    /// Greatest number of outstanding Work Requests of an S-RQ. Default 65,536.
     pub max_srq_wrs: u32,
-    /// S-RQs. Default 4096.
+    /// Greatest number of S-RQs. Default 4096.
     pub max_srqs: usize,
-    /// Elements of a Send's or a receive's list. Default 16, at least 4 (VERBS-8.1.3.2-12).
+    /// Greatest number of scatter/gather elements of a Send or a receive. Default 16, at least 4
+    /// (VERBS-8.1.3.2-12).
     pub max_sges: u32,
-    /// Elements of a Write's list, at least 1. Default 16.
+    /// Greatest number of gather elements of a Write, at least 1. Default 16.
     pub max_write_sges: u32,
-    /// Octets of a Send, Write or Read of this side; longer ones fail with Invalid Length. Default
-    /// 2^32 - 1.
+    /// Greatest length in bytes of a Send, Write or Read of this endpoint. Longer operations fail
+    /// with Invalid Length. Default 2^32 - 1.
     pub max_message: u32,
-    /// CQs. Default 65,536.
+    /// Greatest number of CQs. Default 65,536.
     pub max_cqs: usize,
-    /// Entries of a CQ. Default 2^20.
+    /// Greatest number of entries of a CQ. Default 2^20.
     pub max_cqes: u32,
-    /// Completion Event Handlers. Default 1024.
+    /// Greatest number of Completion Event Handlers. Default 1024.
     pub max_handlers: usize,
-    /// IRD of a Queue Pair. Default 128.
+    /// Greatest IRD of a Queue Pair. Default 128.
     pub max_ird: u32,
-    /// ORD of a Queue Pair. Default 128.
+    /// Greatest ORD of a Queue Pair. Default 128.
     pub max_ord: u32,
-    /// IRD of all Queue Pairs together; 0, the default, when it is no common pool. A pool limits
-    /// Queue Pairs to as many as can have one each (VERBS-6.5-17).
+    /// Size of a common pool for the IRD of all Queue Pairs. Default 0: no common pool. With a
+    /// pool, the number of Queue Pairs is at most its size, so that each Queue Pair can have an IRD
+    /// of 1 (VERBS-6.5-17).
     pub rnic_ird: u32,
-    /// ORD of all Queue Pairs together; as `rnic_ird`.
+    /// Size of a common pool for the ORD of all Queue Pairs, like `rnic_ird`.
     pub rnic_ord: u32,
-    /// IRD can be changed after creation. Default true.
+    /// The IRD of a Queue Pair can be changed after its creation. Default true.
     pub modifies_ird: bool,
-    /// ORD can be raised after creation. Default true.
+    /// The ORD of a Queue Pair can be raised after its creation. Default true.
     pub raises_ord: bool,
-    /// Sizes of SQ, RQ and S-RQ can be changed after creation. Default true.
+    /// The sizes of SQ, RQ and S-RQ can be changed after creation. Default true.
     pub resizes_queues: bool,
-    /// A Queue Pair that closes or terminates resets its connection when nothing moved for so long.
-    /// Default 10 s.
+    /// Time-out of a Queue Pair that closes or terminates. If nothing is sent for this time, the
+    /// Queue Pair resets its connection. Default 10 s.
     pub close_timeout: Duration,
-    /// RFC 7306 is spoken with peers: Atomic Operations and Immediate Data. Default true.
+    /// Support RFC 7306: Atomic Operations and Immediate Data. Default true.
     pub extensions: bool,
-    /// How an S-RQ is emptied. The models differ only if messages of a stream arrive out of order,
-    /// which TCP prevents. The model is reported, and otherwise changes nothing (VERBS-6.3.5-19 to
-    /// -21). Default arrival.
+    /// Order in which messages use receives of an S-RQ. The models differ only if messages of a
+    /// stream arrive out of order, which TCP prevents. The RNIC reports this setting, which has no
+    /// other effect (VERBS-6.3.5-19 to -21). Default arrival.
     pub dequeue: DequeueModel,
 }
 
@@ -86,32 +88,32 @@ impl Default for RnicSettings {
     }
 }
 
-/// In which order messages take receives from an S-RQ (draft section 6.3.5).
+/// Order in which messages use receives of an S-RQ (draft section 6.3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DequeueModel {
-    /// By their MSN: a message takes receives for those missing before it, too.
+    /// In the order of MSN. A message also reserves receives for missing messages with lower MSNs.
     Sequential,
-    /// In the order of arrival. Over TCP, which keeps the order, both are the same.
+    /// In the order of arrival. Over TCP, which keeps the order, this is the same as sequential.
     Arrival,
 }
 
 /// The result of Query RNIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RnicAttributes {
-    /// Limits, abilities and modes. Zero S-RQs and zero WRs of one when S-RQs are not supported; no
-    /// more Queue Pairs than a pool of IRD or ORD has for.
+    /// Limits, abilities and modes. If S-RQs are not supported, `max_srqs` and `max_srq_wrs` are 0.
+    /// With a pool of IRD or ORD, `max_qps` is at most the size of the pool.
     pub settings: RnicSettings,
-    /// Vendor specific: who made it.
+    /// Vendor-specific: name and version of the software.
     pub vendor: &'static str,
     /// S-RQs are supported.
     pub srqs: bool,
-    /// CQ overflow is detected.
+    /// The RNIC detects an overflow of a CQ.
     pub detects_cq_overflow: bool,
-    /// It could be opened in Block Mode.
+    /// The RNIC can be opened in Block Mode.
     pub block_lists: bool,
-    /// Octets that a page may have, in Page Mode.
+    /// Possible page sizes in bytes, in Page Mode.
     pub page_sizes: &'static [u32],
-    /// Octets that a block may have, in Block Mode.
+    /// Possible block sizes in bytes, in Block Mode.
     pub block_sizes: RangeInclusive<u32>,
 }
 
@@ -130,7 +132,7 @@ impl RnicAttributes {
 }
 
 impl RnicSettings {
-    /// The limits as they come out when they are taken together (VERBS-6.3-7, VERBS-6.5-15).
+    /// The limits that are effective in combination (VERBS-6.3-7, VERBS-6.5-15).
     pub(super) const fn honest(mut self) -> Self {
         if self.max_srqs == 0 {
             self.max_srq_wrs = 0;

@@ -1,9 +1,9 @@
-//! FPDUs that go out together: headers and trailers in one buffer that is used again and again,
-//! payload where it lies.
+//! A batch of FPDUs that are sent with one write. Headers and trailers are in a buffer that all
+//! batches reuse. Payload stays in registered memory.
 //!
-//! A batch lives for one call: the slices that it hands out borrow registered memory, so nothing
-//! can change it meanwhile, and the CRC matches the sent bytes. Bytes that the stream does not take
-//! are copied, at most one batch.
+//! A batch exists only during one call. Its slices borrow registered memory, so the memory cannot
+//! change, and the CRC matches the sent bytes. Bytes that the stream does not accept, at most one
+//! batch, are copied.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use weft_core::wire::mpa::{Framing, fpdu};
 
 use crate::memory::{Memory, Place};
 
-/// Octets after which a batch is full.
+/// Number of bytes at which a batch is full.
 const FULL_OCTETS: usize = 512 << 10;
-/// Pieces after which a batch is full.
+/// Number of pieces at which a batch is full.
 const FULL_PIECES: usize = 48;
-/// Slices of one write.
+/// Greatest number of slices in one write.
 const SLICES: usize = 64;
-/// Payload of at most this many octets is copied between its header and trailer: that costs less
-/// than a slice of its own.
+/// Payload of at most this number of bytes is copied between its header and trailer, because a
+/// separate slice costs more.
 const SMALL: usize = 256;
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Batch {
     scratch: Vec<u8>,
     pieces: Vec<Piece>,
     octets: usize,
-    /// Payload of the FPDU that is being made.
+    /// Payload of the FPDU that is being built.
     pub(super) places: Vec<Place>,
 }
 
@@ -38,11 +38,11 @@ enum Piece {
     Memory(Place),
 }
 
-/// The payload of a segment.
+/// Source of a segment's payload.
 pub(super) enum PayloadOf<'a> {
-    /// The places of the batch.
+    /// The memory in [`Batch::places`].
     Places,
-    /// These octets.
+    /// These bytes.
     Octets(&'a [u8]),
 }
 
@@ -61,7 +61,8 @@ impl Batch {
         self.octets >= FULL_OCTETS || self.pieces.len() >= FULL_PIECES
     }
 
-    /// Adds the FPDU of one DDP segment, at `position` of the stream; gives the position after it.
+    /// Adds the FPDU of one DDP segment. `position` is the position in the stream before the FPDU.
+    /// Returns the position after it.
     pub(super) fn push(
         &mut self,
         memory: &Memory,
@@ -73,7 +74,7 @@ impl Batch {
         let before = self.scratch.len();
         if framing.markers {
             let ulpdu = self.ulpdu(memory, header, payload);
-            // A segment has at most MULPDU octets, which an FPDU always carries.
+            // A segment has at most MULPDU bytes, which always fit into an FPDU.
             let Ok(layout) = fpdu::emit(position, &[&ulpdu], framing, &mut self.scratch) else { return position };
             self.scratch_piece(before);
             self.octets += self.scratch.len() - before;
@@ -120,7 +121,7 @@ impl Batch {
         position + total as u64
     }
 
-    /// A DDP segment as one piece.
+    /// A complete DDP segment as one vector.
     pub(super) fn ulpdu(&self, memory: &Memory, header: &[u8], payload: &PayloadOf<'_>) -> Vec<u8> {
         let mut ulpdu = header.to_vec();
         match payload {
@@ -130,7 +131,7 @@ impl Batch {
         ulpdu
     }
 
-    /// Adds octets as they are.
+    /// Adds bytes unchanged.
     pub(super) fn push_octets(&mut self, octets: &[u8]) {
         let before = self.scratch.len();
         self.scratch.extend_from_slice(octets);
@@ -140,7 +141,7 @@ impl Batch {
         }
     }
 
-    /// The scratch octets from `start` on are the next piece, or go on with the last one.
+    /// Adds the scratch bytes from `start` on as a piece, or extends the last piece by them.
     fn scratch_piece(&mut self, start: usize) {
         let end = self.scratch.len();
         match self.pieces.last_mut() {
@@ -149,8 +150,8 @@ impl Batch {
         }
     }
 
-    /// Offers the batch to `take`, which returns how many octets it took; copies the rest to
-    /// `rest`.
+    /// Passes the batch to `take`, which returns the number of accepted bytes. Appends the other
+    /// bytes to `rest`. Returns the number of accepted bytes.
     pub(super) fn offer(
         &self,
         memory: &Memory,

@@ -5,30 +5,30 @@ use weft_core::wire::rdmap::Immediate;
 use super::work_request::Operation;
 use crate::memory::{AccessError, BindError, FastRegisterError, InvalidateError, MappingError, QpId};
 
-/// What Poll for Completion gives.
+/// The result of Poll for Completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkCompletion {
-    /// The id of the work request; valid with every status.
+    /// The `wr_id` of the Work Request. Valid with every status.
     pub wr_id: u64,
-    /// The Queue Pair on which it completed.
+    /// The Queue Pair that processed the Work Request.
     pub qp: QpId,
-    /// How it ended.
+    /// Success, or the reason for the failure.
     pub status: CompletionStatus,
-    /// What it was.
+    /// The kind of operation.
     pub operation: CompletedOperation,
-    /// Octets that arrived: of a receive that succeeded.
+    /// Number of received bytes, for a successful receive. Otherwise 0.
     pub octets: u32,
     /// The STag that an inbound Send with Invalidate invalidated.
     pub invalidated: Option<u32>,
-    /// Immediate Data that arrived instead of a Send.
+    /// Received Immediate Data. `None` for a Send.
     pub immediate: Option<Immediate>,
-    /// What an Atomic Operation found.
+    /// The value that an Atomic Operation found.
     pub original_value: Option<u64>,
-    /// A receive whose sender requested a solicited event.
+    /// True for a receive whose sender requested a solicited event.
     pub solicited: bool,
 }
 
-/// The kind of a completed work request.
+/// Kind of a completed Work Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompletedOperation {
     /// Atomic Operation.
@@ -78,70 +78,71 @@ impl From<&Operation> for CompletedOperation {
     }
 }
 
-/// How a work request ended (draft Figure 36).
+/// Status of a completed Work Request (draft Figure 36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CompletionStatus {
-    /// It did what it should.
+    /// The operation succeeded.
     #[error("success")]
     Success,
-    /// A right is missing.
+    /// The STag lacks a right, or windows are bound to the region to invalidate.
     #[error("access violation")]
     AccessViolation,
-    /// Outside the region.
+    /// The access is outside the region or window.
     #[error("base and bounds violation")]
     BaseAndBounds,
-    /// The Queue Pair left RTS before it was finished.
+    /// The Queue Pair left RTS before the Work Request was complete.
     #[error("flushed")]
     Flushed,
-    /// Fast-Register: the rights.
+    /// Fast-Register: the access rights are invalid.
     #[error("invalid access rights specified")]
     InvalidAccessRights,
-    /// Fast-Register: the First Byte Offset.
+    /// Fast-Register: the First Byte Offset is invalid.
     #[error("invalid FBO")]
     InvalidFirstByteOffset,
-    /// Fast-Register: a wrong length. Other operations: more bytes than the RNIC supports.
+    /// Fast-Register: the length is invalid. Other operations: the length exceeds the RNIC's limit.
     #[error("invalid length")]
     InvalidLength,
-    /// Fast-Register: an address of the list.
+    /// Fast-Register: an address of the list is invalid.
     #[error("invalid physical buffer list entry")]
     InvalidListEntry,
-    /// PDs, or the Queue Pair of a window, differ.
+    /// The PDs differ, or the window is bound to another Queue Pair.
     #[error("invalid PD ID")]
     InvalidPdId,
-    /// Fast-Register: the size of the list's entries.
+    /// Fast-Register: the size of the list's entries is invalid.
     #[error("invalid physical buffer size")]
     InvalidPhysicalBufferSize,
-    /// Bind: the region.
+    /// Bind: the region's STag is invalid for a Bind.
     #[error("invalid region")]
     InvalidRegion,
-    /// No such STag.
+    /// The STag does not exist, or is invalid for this operation.
     #[error("invalid STag")]
     InvalidStag,
-    /// Fast-Register: the virtual address.
+    /// Fast-Register: the virtual address is invalid.
     #[error("invalid virtual address")]
     InvalidVirtualAddress,
-    /// Bind: the window.
+    /// Bind: the STag does not belong to a window.
     #[error("invalid window")]
     InvalidWindow,
-    /// Invalidation by the peer: no right, or another PD or Queue Pair.
+    /// Send with Invalidate of the peer: the STag cannot be invalidated because of its PD, Queue
+    /// Pair, rights or bound windows.
     #[error("STag to invalidate had invalid PD or access rights")]
     InvalidateRefused,
-    /// Fast-Register: more entries than the STag has room for.
+    /// Fast-Register: the list has more entries than the STag was allocated for.
     #[error("physical buffer list too long")]
     ListTooLong,
-    /// Bind and Fast-Register: the STag is Valid.
+    /// Bind or Fast-Register: the STag is in Valid state.
     #[error("STag not in Invalid state")]
     NotInvalid,
-    /// Fast-Register on a Queue Pair that may not.
+    /// Fast-Register: the Queue Pair is not privileged.
     #[error("QP not in privileged mode")]
     NotPrivileged,
-    /// The peer's Terminate names this Read.
+    /// The peer's Terminate returned the request of this Read.
     #[error("remote termination error")]
     RemoteTermination,
-    /// A Read with an ORD of zero.
+    /// Read or Atomic Operation: the ORD is 0.
     #[error("zero RDMA Read resources")]
     ZeroReadResources,
-    /// TO and length exceed 2^64.
+    /// TO plus length exceeds 2^64.
     #[error("wrap error")]
     Wrap,
 }
@@ -192,8 +193,8 @@ impl From<FastRegisterError> for CompletionStatus {
 }
 
 impl From<InvalidateError> for CompletionStatus {
-    /// The status of a failed local invalidation; Figure 36 has nothing closer for bound windows
-    /// than "Access Violation".
+    /// The status of a failed local invalidation. For bound windows, "Access Violation" is the
+    /// closest status in Figure 36.
     fn from(error: InvalidateError) -> Self {
         match error {
             InvalidateError::InvalidStag => CompletionStatus::InvalidStag,

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use super::slab::Key;
 use super::{CompletionHandlerId, CompletionStatus, WorkCompletion};
 
-/// What Request Completion Notification waits for.
+/// Condition of Request Completion Notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NotifyKind {
-    /// A receive whose sender solicited an event, or any error.
+    /// A receive whose sender requested a solicited event, or any completion with an error.
     NextSolicited,
     /// Any completion.
     NextCompletion,
@@ -17,13 +17,13 @@ pub enum NotifyKind {
 /// The result of Query CQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CqAttributes {
-    /// Entries.
+    /// Number of entries.
     pub entries: u32,
-    /// Its Completion Event Handler.
+    /// Completion Event Handler of the CQ.
     pub handler: Option<CompletionHandlerId>,
 }
 
-/// A completion on its queue.
+/// A completion on a CQ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cqe {
     pub(super) completion: WorkCompletion,
@@ -31,7 +31,7 @@ pub(super) struct Cqe {
     pub(super) frees: Frees,
 }
 
-/// The queue whose work request slot becomes free when the completion is polled (VERBS-8.2.1-11).
+/// The queue in which polling the completion frees a slot (VERBS-8.2.1-11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frees {
     Sq,
@@ -45,13 +45,13 @@ pub(super) struct Cq {
     pub(super) capacity: u32,
     pub(super) handler: Option<CompletionHandlerId>,
     pub(super) armed: Option<NotifyKind>,
-    /// Work Queues that complete here.
+    /// Number of Work Queues that use this CQ.
     pub(super) queues: usize,
-    /// It can take no more completions: it failed.
+    /// The CQ has failed and accepts no more completions.
     pub(super) failed: bool,
 }
 
-/// Why a completion found no place.
+/// Reason why a CQ does not accept a completion.
 pub(super) enum Refused {
     /// The queue is full.
     Overflow,
@@ -64,12 +64,12 @@ impl Cq {
         Cq { entries: VecDeque::new(), capacity, handler, armed: None, queues: 0, failed: false }
     }
 
-    /// Arms it; the wider request wins (VERBS-8.2.5-8).
+    /// Arms the CQ. If the CQ is already armed, the wider condition applies (VERBS-8.2.5-8).
     pub(super) fn arm(&mut self, kind: NotifyKind) {
         self.armed = self.armed.max(Some(kind));
     }
 
-    /// Adds a completion; gives the handler to notify, if it is time.
+    /// Adds a completion. Returns the handler to notify, if the CQ was armed for this completion.
     pub(super) fn push(&mut self, cqe: Cqe) -> Result<Option<CompletionHandlerId>, Refused> {
         if self.failed {
             return Err(Refused::Failed);

@@ -1,5 +1,5 @@
-//! Immediate Errors: the results of verbs that failed (draft Figures 28 to 35). Their subject is
-//! unchanged then; the one exception is RI-Reregister.
+//! Immediate Errors: the results of failed verbs (draft Figures 28 to 35). A failed verb changes
+//! nothing, except RI-Reregister and a list of Work Requests that was posted in part.
 //!
 //! The statuses of memory management are [`MemoryError`](crate::memory::MemoryError).
 
@@ -12,13 +12,13 @@ pub enum RnicError {
     /// No RNIC has this name.
     #[error("invalid modifier: no RNIC of this name")]
     InvalidName,
-    /// It is open already.
+    /// The RNIC is already open.
     #[error("RNIC in use")]
     InUse,
-    /// The node's RNICs have Page Mode alone.
+    /// The node's RNICs support only Page Mode.
     #[error("Block List mode not supported")]
     BlockModeNotSupported,
-    /// As many RNICs of the node are open as can be.
+    /// The node's limit of open RNICs is reached.
     #[error("insufficient resources")]
     InsufficientResources,
 }
@@ -26,28 +26,28 @@ pub enum RnicError {
 /// Completion Queues (draft Figure 30).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CqError {
-    /// Nothing to poll.
+    /// The CQ has no completions.
     #[error("CQ empty")]
     Empty,
-    /// As many CQs as there may be.
+    /// The RNIC's limit of CQs is reached.
     #[error("insufficient resources")]
     InsufficientResources,
-    /// A Work Queue is associated with it.
+    /// A Work Queue uses the CQ.
     #[error("CQ in use")]
     InUse,
-    /// No such CQ on this RNIC.
+    /// This RNIC has no such CQ.
     #[error("invalid CQ handle")]
     InvalidCqHandle,
-    /// No such Completion Event Handler.
+    /// This RNIC has no such Completion Event Handler.
     #[error("invalid Completion Event Handler Identifier")]
     InvalidHandler,
     /// The RNIC is closed.
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
-    /// More completions are on it than it would hold.
+    /// The CQ has more completions than the new size.
     #[error("shrink failed, too many elements present")]
     ShrinkFailed,
-    /// More than a CQ may hold.
+    /// The size exceeds the RNIC's limit for a CQ.
     #[error("number of CQEs exceeds capability")]
     TooManyEntries,
 }
@@ -55,34 +55,34 @@ pub enum CqError {
 /// Shared Receive Queues (draft Figure 31).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SrqError {
-    /// As many S-RQs as there may be.
+    /// The RNIC's limit of S-RQs is reached.
     #[error("insufficient resources")]
     InsufficientResources,
-    /// The size is less than an armed limit.
+    /// The new size is less than an armed limit, or the RNIC cannot resize queues.
     #[error("invalid input modifier")]
     InvalidModifier,
-    /// No such PD.
+    /// This RNIC has no such PD.
     #[error("invalid PD ID")]
     InvalidPdId,
     /// The RNIC is closed.
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
-    /// No such S-RQ on this RNIC.
+    /// This RNIC has no such S-RQ.
     #[error("invalid S-RQ handle")]
     InvalidSrqHandle,
-    /// The limit is more than the size.
+    /// The limit is greater than the size of the S-RQ.
     #[error("S-RQ limit out of range")]
     LimitOutOfRange,
-    /// Queue Pairs use it.
+    /// Queue Pairs use the S-RQ.
     #[error("Queue Pairs are still associated")]
     QpsStillAssociated,
-    /// More WRs are outstanding than it would hold.
+    /// More WRs are outstanding than the new size allows.
     #[error("shrink failed, too many elements present")]
     ShrinkFailed,
-    /// More scatter elements than a WR may have.
+    /// The number of scatter elements exceeds the RNIC's limit for a WR.
     #[error("maximum SGEs exceeds capability")]
     TooManySges,
-    /// More WRs than an S-RQ may hold.
+    /// The number of WRs exceeds the RNIC's limit for an S-RQ.
     #[error("maximum WRs exceeds capability")]
     TooManyWrs,
 }
@@ -90,87 +90,88 @@ pub enum SrqError {
 /// Queue Pairs (draft Figure 32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum QpError {
-    /// Figures 4 and 5 do not allow the attribute with this transition.
+    /// Figures 4 and 5 do not allow this attribute in the transition, or the RNIC does not support
+    /// the change.
     #[error("cannot change QP attribute")]
     CannotChangeAttribute,
-    /// As many Queue Pairs as there may be.
+    /// The RNIC's limit of Queue Pairs is reached, or its pool of IRD or ORD is empty.
     #[error("insufficient resources")]
     InsufficientResources,
-    /// No such CQ on this RNIC.
+    /// This RNIC has no such CQ.
     #[error("invalid CQ handle")]
     InvalidCqHandle,
-    /// No such stream on this RNIC, or it is in use or gone.
+    /// This RNIC has no such stream, or the stream is in use or closed.
     #[error("invalid LLP stream handle")]
     InvalidLlpStreamHandle,
-    /// A required attribute is missing, or one has a value that it cannot have.
+    /// An attribute that the transition requires is missing.
     #[error("invalid modifier")]
     InvalidModifier,
-    /// No such PD.
+    /// This RNIC has no such PD.
     #[error("invalid PD ID")]
     InvalidPdId,
-    /// No such Queue Pair on this RNIC.
+    /// This RNIC has no such Queue Pair.
     #[error("invalid QP handle")]
     InvalidQpHandle,
     /// The RNIC is closed.
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
-    /// No such S-RQ on this RNIC.
+    /// This RNIC has no such S-RQ.
     #[error("invalid S-RQ handle")]
     InvalidSrqHandle,
-    /// Figure 6 has no such transition.
+    /// The draft has no such state transition.
     #[error("invalid QP state change")]
     InvalidStateChange,
-    /// More than a Queue Pair may have.
+    /// The IRD exceeds the RNIC's limit for a Queue Pair.
     #[error("IRD exceeds capability")]
     IrdExceeds,
-    /// More than a Queue Pair may have.
+    /// The ORD exceeds the RNIC's limit for a Queue Pair.
     #[error("ORD exceeds capability")]
     OrdExceeds,
-    /// The limit is more than the S-RQ holds.
+    /// The limit is greater than the size of the S-RQ.
     #[error("QP RQ limit out of range")]
     RqLimitOutOfRange,
-    /// More WRs are outstanding than the queue would hold.
+    /// More WRs are outstanding than the new size allows.
     #[error("shrink failed, too many elements present")]
     ShrinkFailed,
-    /// More gather or scatter elements than a WR may have.
+    /// The number of gather or scatter elements exceeds the RNIC's limit for a WR.
     #[error("maximum SGEs exceeds capability")]
     TooManySges,
-    /// More WRs than a queue may hold.
+    /// The number of WRs exceeds the RNIC's limit for a queue.
     #[error("maximum WRs exceeds capability")]
     TooManyWrs,
-    /// Valid windows are bound to it.
+    /// Valid windows are bound to the Queue Pair.
     #[error("memory windows are still bound")]
     WindowsStillBound,
 }
 
-/// Why a work request was not posted (draft Figure 34).
+/// Reason why a Work Request is rejected (draft Figure 34).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum PostStatus {
-    /// An STag that the operation cannot have, or an address where none belongs.
+    /// The fence does not fit the operation, or a Read with Invalidate Local STag uses STag 0.
     #[error("invalid modifier")]
     InvalidModifier,
-    /// The Queue Pair was not made for it.
+    /// The Queue Pair was created without support for the operation.
     #[error("invalid operation type")]
     InvalidOperation,
-    /// No such Queue Pair on this RNIC.
+    /// This RNIC has no such Queue Pair.
     #[error("invalid QP handle")]
     InvalidQpHandle,
-    /// Terminate, Error and Closing take no work.
+    /// The Queue Pair accepts no work in Terminate, Error and Closing.
     #[error("invalid QP state")]
     InvalidQpState,
     /// The RNIC is closed.
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
-    /// More elements than the queue was made for.
+    /// The number of elements exceeds the limit of the Queue Pair or S-RQ.
     #[error("invalid scatter/gather list format")]
     InvalidSglFormat,
-    /// More than 2^32 - 1 octets.
+    /// The total length exceeds 2^32 - 1 bytes.
     #[error("invalid scatter/gather list length")]
     InvalidSglLength,
-    /// No such S-RQ on this RNIC.
+    /// This RNIC has no such S-RQ.
     #[error("invalid S-RQ handle")]
     InvalidSrqHandle,
-    /// Receives go to the S-RQ.
+    /// The Queue Pair has an S-RQ. Post receives to the S-RQ.
     #[error("the RQ is associated with an S-RQ")]
     RqAssociatedWithSrq,
     /// The queue is full.
@@ -178,26 +179,26 @@ pub enum PostStatus {
     TooManyWrs,
 }
 
-/// A list of work requests that was posted only in part.
+/// A list of Work Requests was posted only in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("work request {posted} of the list: {status}")]
 pub struct PostError {
-    /// How many were posted: those before the one at fault.
+    /// Number of Work Requests that were posted. They precede the rejected one in the list.
     pub posted: usize,
-    /// What is wrong with the next one.
+    /// Reason why the next Work Request was rejected.
     pub status: PostStatus,
 }
 
 /// Event handlers (draft Figure 35).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum EventError {
-    /// As many handlers as there may be.
+    /// The RNIC's limit of handlers is reached.
     #[error("insufficient resources")]
     InsufficientResources,
-    /// No such CQ on this RNIC.
+    /// This RNIC has no such CQ.
     #[error("invalid CQ handle")]
     InvalidCqHandle,
-    /// No such Completion Event Handler.
+    /// This RNIC has no such Completion Event Handler.
     #[error("invalid Completion Event Handler Identifier")]
     InvalidHandler,
     /// The RNIC is closed.

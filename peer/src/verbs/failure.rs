@@ -1,31 +1,32 @@
-//! Failures of the RNIC itself, at the Consumer's wish (draft Figures 24 and 25, Local Errors).
+//! Simulated failures of the RNIC (draft Figures 24 and 25, Local Errors).
 //!
-//! Software has no parity errors. A tester still wants to see what a peer makes of an RNIC that
-//! dies, and what is reported to a Consumer: so a thing can be made to fail, and then behaves as
-//! the draft has it. Nothing else calls this.
+//! Software has no parity errors. A tester still needs to observe how a peer reacts to a failing
+//! RNIC, and what the RNIC reports to a Consumer. Therefore a tester can make a part of the RNIC
+//! fail. The RNIC then behaves as the draft requires. No other code uses this module.
 
 use super::async_event::{AsyncEvent, EventId, Resource};
 use super::rnic::Rnic;
 use super::{CqHandle, QpHandle, QpState, SrqHandle};
 use crate::time::Instant;
 
-/// The operation that fails.
+/// The part of the RNIC that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// A CQ takes no more completions. Reported at once; each Queue Pair with one for it terminates
-    /// then (code 0x0207).
+    /// A CQ, which then accepts no more completions. The RNIC reports the failure at once. Each
+    /// Queue Pair terminates (code 0x0207) when it has a completion for the CQ.
     Cq(CqHandle),
-    /// An S-RQ gives no more receives. Reported at once; each Queue Pair that wants one terminates
-    /// then (code 0x0207).
+    /// An S-RQ, which then provides no more receives. The RNIC reports the failure at once. Each
+    /// Queue Pair terminates (code 0x0207) when it needs a receive of the S-RQ.
     Srq(SrqHandle),
     /// A Queue Pair in RTS, which terminates (code 0x0207).
     Qp(QpHandle),
-    /// The RNIC: all Queue Pairs in RTS terminate (code 0x0208).
+    /// The RNIC. All Queue Pairs in RTS terminate (code 0x0208).
     Rnic,
 }
 
 impl Rnic {
-    /// Lets something fail; false when it is not there, or is a Queue Pair that is not in RTS.
+    /// Makes a part of the RNIC fail. Returns false if the part does not exist, or is a Queue Pair
+    /// that is not in RTS.
     pub fn fail(&mut self, now: Instant, failure: Failure) -> bool {
         if !self.open {
             return false;
@@ -56,7 +57,8 @@ impl Rnic {
         true
     }
 
-    /// Ends a stream for an error of its Queue Pair that `event` reports, or of the RNIC itself.
+    /// Ends the stream of a Queue Pair. `event` reports an error of the Queue Pair. `None` means an
+    /// error of the RNIC.
     fn end_stream_of(&mut self, now: Instant, qp: QpHandle, event: Option<EventId>) -> bool {
         let Ok(key) = self.qp_key(qp) else { return false };
         let Some(llp) = self.qps.get(key).and_then(|qp| qp.llp) else { return false };

@@ -1,9 +1,9 @@
-//! What of an RNIC is in use: how a program that runs for long, or a test, sees that no resource
+//! Counts of an RNIC's objects. A test or a long-running program can use the counts to detect
 //! leaks.
 
 use super::Rnic;
 
-/// What there is of an RNIC's objects.
+/// Number of objects of an RNIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InUse {
     /// Protection Domains.
@@ -12,16 +12,16 @@ pub struct InUse {
     pub cqs: usize,
     /// Queue Pairs.
     pub qps: usize,
-    /// Streams of the LLP that are not over.
+    /// Attached LLP streams.
     pub streams: usize,
     /// Memory Regions.
     pub regions: usize,
-    /// Octets of all buffers.
+    /// Total length of all buffers in bytes.
     pub octets: u64,
 }
 
 impl Rnic {
-    /// What is in use now; after [`close`](Rnic::close) only streams.
+    /// The current counts. After [`close`](Rnic::close), only streams can remain.
     #[must_use]
     pub fn in_use(&self) -> InUse {
         let memory = &self.shared.memory;

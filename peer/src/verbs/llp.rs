@@ -1,9 +1,9 @@
-//! The lower layer protocol's stream as the RNIC has it: the result of MPA start-up, and what is
-//! still to be sent.
+//! A stream of the lower layer protocol (LLP): the result of MPA start-up, the received bytes that
+//! are not processed yet, and the bytes to send.
 //!
-//! A stream is made by the connection's owner ("a non-verbs interface", draft section 13.1), takes
-//! what arrives from then on, and is joined with a Queue Pair by Modify QP to RTS. Octets that
-//! arrive before that are kept as iWARP's (VERBS-13.1-6).
+//! The owner of the connection attaches a stream ("a non-verbs interface", draft section 13.1).
+//! From then on, the stream accepts received bytes. Modify QP to RTS connects the stream with a
+//! Queue Pair. Bytes that arrive earlier are stored and later processed as FPDUs (VERBS-13.1-6).
 
 use std::collections::VecDeque;
 
@@ -20,32 +20,34 @@ use crate::time::Instant;
 #[derive(Debug)]
 pub(super) struct Llp {
     pub(super) settings: LlpSettings,
-    /// Makes the FPDUs of a stream with deviations.
+    /// Builds the FPDUs of a stream with deviations. `None` without deviations.
     hostile: Option<FpduSender>,
-    /// Misdeeds in what is done with FPDUs.
+    /// Deviations in the processing of FPDUs.
     pub(super) conduct: Conduct,
     pub(super) qp: Option<Key>,
-    /// Out of its place while segments are handled.
+    /// `None` only while segments are processed.
     pub(super) deframer: Option<Deframer>,
-    /// Octets that arrived before RTS.
+    /// Bytes that arrived before RTS.
     pub(super) early: Vec<u8>,
-    /// What waits for a receive (draft section 13.2): the ULPDU that needs it, and all octets after
-    /// it.
+    /// The ULPDU that waits for a receive to be posted (draft section 13.2). All later bytes are in
+    /// `held`.
     pub(super) waiting: Option<Vec<u8>>,
     pub(super) held: Vec<u8>,
-    /// Streaming-mode octets to send.
+    /// Bytes of streaming mode to send.
     pub(super) raw: VecDeque<Bytes>,
-    /// Octets of FPDUs that were made and not taken; the first `backlog_sent` of them were.
+    /// Bytes of FPDUs that TCP did not accept. The first `backlog_sent` of them were accepted
+    /// later.
     pub(super) backlog: Vec<u8>,
     pub(super) backlog_sent: usize,
-    /// Octets of FPDUs that were made.
+    /// Number of bytes of all FPDUs built so far.
     pub(super) position: u64,
     pub(super) may_send: bool,
-    /// ULPDUs that go in front of the Queue Pair's: what start-up has to send.
+    /// ULPDUs of start-up, which are sent before the messages of the Queue Pair.
     pub(super) ahead: VecDeque<Vec<u8>>,
-    /// A ULPDU arrived.
+    /// True after the first ULPDU has arrived.
     has_received: bool,
-    /// The Read Response to the ready-to-receive message has not come.
+    /// This endpoint sent a ready-to-receive message of kind Read, and the Read Response has not
+    /// arrived yet.
     awaits_read_response: bool,
     pub(super) fin: Fin,
     pub(super) peer_fin: bool,
@@ -54,22 +56,22 @@ pub(super) struct Llp {
     pub(super) deadline: Option<Instant>,
 }
 
-/// What a ULPDU is for.
+/// Purpose of a received ULPDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReceivedUlpdu {
-    /// The Queue Pair.
+    /// A message for the Queue Pair.
     Message,
-    /// Start-up: a ready-to-receive message of this kind.
+    /// Start-up: a ready-to-receive message of this kind, which the Queue Pair only counts.
     Ready(Rtr),
-    /// Start-up: the answer to one.
+    /// Start-up: the Read Response to a ready-to-receive message. The Queue Pair ignores it.
     Answer,
 }
 
-/// The state of this side's half.
+/// State of this endpoint's direction of the TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fin {
     Open,
-    /// Goes out after everything that is queued.
+    /// FIN will be sent after everything that is queued.
     Wanted,
     Sent,
 }
@@ -112,19 +114,19 @@ impl Llp {
             None => self.position = batch.push(memory, self.settings.framing_sent, self.position, header, payload),
             Some(sender) => {
                 let ulpdu = batch.ulpdu(memory, header, payload);
-                // A segment has at most MULPDU octets, which an FPDU always carries.
+                // A segment has at most MULPDU bytes, which always fit into an FPDU.
                 batch.push_octets(&sender.fpdu(&[&ulpdu]).unwrap_or_default());
             }
         }
     }
 
-    /// A Queue Pair can be put on it.
+    /// Returns whether a Queue Pair can use the stream.
     pub(super) fn is_usable(&self) -> bool {
         self.qp.is_none() && self.fin == Fin::Open && !self.peer_fin && !self.reset && !self.over
     }
 
-    /// The Queue Pair is in RTS: the ready-to-receive message is sent. Gives its kind, since its
-    /// queue counts it.
+    /// Queues the ready-to-receive message when the Queue Pair enters RTS. Returns its kind,
+    /// because the Queue Pair has to count it.
     pub(super) fn send_ready(&mut self) -> Option<Rtr> {
         if !self.settings.speaks_first {
             return None;
@@ -135,7 +137,7 @@ impl Llp {
         Some(kind)
     }
 
-    /// A ULPDU arrived: is it start-up's, and not for the Queue Pair?
+    /// Determines whether a received ULPDU is for the Queue Pair or belongs to start-up.
     pub(super) fn classify(&mut self, ulpdu: &[u8]) -> ReceivedUlpdu {
         let first = !std::mem::replace(&mut self.has_received, true);
         self.may_send = true;
@@ -151,20 +153,21 @@ impl Llp {
             return ReceivedUlpdu::Message;
         }
         match ArrivedRtr::of(ulpdu, version).filter(|_| first) {
-            // Also where none was agreed: some Initiators of revision 1 begin with it.
+            // Answer the Read even if no ready-to-receive message was agreed, because some
+            // Initiators of revision 1 send one.
             Some(ArrivedRtr::Read { sink_stag, sink_to }) => {
                 self.ahead.push_back(read_response(version, sink_stag, sink_to));
                 ReceivedUlpdu::Ready(Rtr::Read)
             }
-            // Its ULP knows nothing of it, so it uses none of its receives (RFC 6581 section
+            // The ULP does not know about this Send, so the Send uses no receive (RFC 6581 section
             // 4.4.2).
             Some(ArrivedRtr::Send) if self.settings.rtr.send => ReceivedUlpdu::Ready(Rtr::Send),
-            // A Write of no octets is one like any other.
+            // A Write of 0 bytes needs no special treatment.
             Some(ArrivedRtr::Send | ArrivedRtr::Write) | None => ReceivedUlpdu::Message,
         }
     }
 
-    /// The reset goes out before anything else; nothing follows.
+    /// Resets the stream. Everything queued is dropped, and nothing follows the reset.
     pub(super) fn want_reset(&mut self) {
         if !self.over {
             self.reset = true;
@@ -180,15 +183,15 @@ impl Llp {
     }
 }
 
-/// A command to a driver for a stream.
+/// Result of [`Rnic::poll_transmit`](super::Rnic::poll_transmit), which the driver has to execute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// Nothing, until something happens.
+    /// Nothing to send at present.
     Nothing,
-    /// This many octets were taken; ask again.
+    /// TCP accepted this number of bytes. Call the function again.
     Octets(usize),
-    /// Close the sending half gracefully.
+    /// Close this endpoint's direction gracefully.
     Fin,
-    /// Abort the connection; nothing follows.
+    /// Abort the connection. Nothing follows.
     Reset,
 }

@@ -1,26 +1,27 @@
-//! What MPA start-up settled for a stream.
+//! Result of MPA start-up for a stream.
 
 use weft_core::wire::mpa::{Framing, mulpdu};
 
 use crate::mpa::{Negotiated, Role, RtrKinds};
 
-/// What start-up settled for a stream.
+/// Settings of a stream, which result from MPA start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LlpSettings {
     /// Version of DDP and RDMAP: 1, or 0 for the RDMA Consortium's protocols.
     pub version: u8,
-    /// How FPDUs look that go out.
+    /// Format of the sent FPDUs.
     pub framing_sent: Framing,
-    /// How FPDUs look that come in.
+    /// Format of the received FPDUs.
     pub framing_received: Framing,
-    /// Effective maximum segment size in octets.
+    /// Effective maximum segment size in bytes.
     pub emss: u32,
-    /// FPDUs may be sent before one arrived: true of the MPA Initiator (MPA-7.1.2-17).
+    /// FPDUs may be sent before one has arrived. True for the MPA Initiator (MPA-7.1.2-17).
     pub speaks_first: bool,
-    /// Ready-to-receive messages (RFC 6581): the one that is sent in front of everything when this
-    /// side speaks first, otherwise those of which the peer's first message may be one.
+    /// Kinds of ready-to-receive message (RFC 6581). If `speaks_first`: the kind that this endpoint
+    /// sends as its first message. Otherwise: the kinds that the peer's first message may have.
     pub rtr: RtrKinds,
-    /// Octets that are kept from before RTS. Default 65,536; a driver should read no more.
+    /// Greatest number of bytes that the RNIC stores before the Queue Pair is in RTS. If more
+    /// arrive, the RNIC resets the stream, so a driver should not read more. Default 65,536.
     pub max_early: usize,
 }
 

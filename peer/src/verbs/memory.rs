@@ -1,7 +1,8 @@
-//! PD and memory management verbs (draft sections 9.2.2 and 9.2.6): [`crate::memory`]'s, while the
-//! RNIC is open.
+//! PD and memory management verbs (draft sections 9.2.2 and 9.2.6). If the RNIC is open, these
+//! verbs call [`crate::memory`].
 //!
-//! Registration is for privileged Consumers (VERBS-7.5-2), which hold the [`Rnic`] itself.
+//! Only privileged Consumers may register memory (VERBS-7.5-2). A Consumer with access to the
+//! [`Rnic`] itself is privileged.
 
 use super::rnic::Rnic;
 use crate::memory::{
@@ -34,8 +35,8 @@ impl Rnic {
         self.memory_mut()?.deallocate_pd(pd)
     }
 
-    /// A new buffer of `len` octets, all zero. Not a verb: the memory that others would get from
-    /// their operating system.
+    /// Allocates a buffer of `len` bytes, which are all zero. This is not a verb: other RNICs use
+    /// memory of the operating system.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InsufficientResources`.
@@ -43,26 +44,26 @@ impl Rnic {
         self.memory_mut()?.allocate_buffer(len)
     }
 
-    /// Gives a buffer back.
+    /// Frees a buffer.
     ///
     /// # Errors
-    /// No such buffer, or regions use it.
+    /// The buffer does not exist, or regions use it.
     pub fn free_buffer(&mut self, buffer: Buffer) -> Result<(), BufferError> {
         self.shared.memory.free_buffer(buffer)
     }
 
-    /// The bytes of a buffer. Later writes of peers are visible in the next call.
+    /// The contents of a buffer. Peers' writes are visible in the next call.
     ///
     /// # Errors
-    /// No such buffer.
+    /// The buffer does not exist.
     pub fn buffer(&self, buffer: Buffer) -> Result<&[u8], BufferError> {
         self.shared.memory.buffer(buffer)
     }
 
-    /// The octets of a buffer, to be changed.
+    /// The contents of a buffer, to be changed.
     ///
     /// # Errors
-    /// No such buffer.
+    /// The buffer does not exist.
     pub fn buffer_mut(&mut self, buffer: Buffer) -> Result<&mut [u8], BufferError> {
         self.shared.memory.buffer_mut(buffer)
     }
@@ -78,7 +79,7 @@ impl Rnic {
     /// Register Non-Shared MR.
     ///
     /// # Errors
-    /// Draft Figure 33, RI-Register.
+    /// The errors of draft Figure 33 for RI-Register.
     pub fn register(&mut self, registration: &Registration) -> Result<Registered, MemoryError> {
         self.memory_mut()?.register(registration)
     }
@@ -86,8 +87,8 @@ impl Rnic {
     /// Reregister Non-Shared MR.
     ///
     /// # Errors
-    /// Draft Figure 33, RI-Reregister; see [`Memory::reregister`] for what becomes of the region
-    /// then.
+    /// The errors of draft Figure 33 for RI-Reregister. [`Memory::reregister`] describes the state
+    /// of the region after an error.
     pub fn reregister(&mut self, index: StagIndex, registration: &Registration) -> Result<Registered, MemoryError> {
         self.memory_mut()?.reregister(index, registration)
     }
@@ -95,7 +96,7 @@ impl Rnic {
     /// Register Shared MR.
     ///
     /// # Errors
-    /// Draft Figure 33, Register Shared MR.
+    /// The errors of draft Figure 33 for Register Shared MR.
     pub fn register_shared(&mut self, existing: Stag, new: &SharedRegistration) -> Result<Stag, MemoryError> {
         self.memory_mut()?.register_shared(existing, new)
     }

@@ -1,23 +1,23 @@
-//! The software RNIC: the verbs of draft-hilland-rddp-verbs-00 as methods of one sans-IO object.
+//! The software RNIC: the verbs of draft-hilland-rddp-verbs-00 as methods of one state machine
+//! without I/O.
 //!
-//! A [`Node`] has RNICs by name; [`Node::open`] gives an [`Rnic`]. Everything else is made from it
-//! and has a handle, which is small and can be copied. A verb for an object that is gone returns its
-//! Immediate Error. Memory belongs to the RNIC
-//! ([`crate::memory`]), and so do the queues; nothing here waits, reads a clock or touches a
-//! socket.
+//! A [`Node`] has RNICs by name, and [`Node::open`] opens an [`Rnic`]. The RNIC creates all other
+//! objects and returns a handle for each, which is small and can be copied. A verb for an object
+//! that no longer exists returns an Immediate Error. Queues and memory ([`crate::memory`]) belong
+//! to the RNIC. This module does not wait, read a clock or use a socket.
 //!
-//! What a driver does for each [stream](LlpSettings): hand in what arrives
-//! ([`Rnic::handle_octets`], as long as it [wants some](Rnic::wants_octets), [`Rnic::handle_fin`],
-//! [`Rnic::handle_reset`], [`Rnic::handle_lost`], [`Rnic::handle_timeout`]), and ask what to send
-//! ([`Rnic::poll_transmit`]) and when to come again ([`Rnic::poll_timeout`]).
-//! [`Rnic::poll_notification`] reports which event handlers to call.
+//! For each [stream](LlpSettings), a driver passes the inputs: [`Rnic::handle_octets`] (while
+//! [`Rnic::wants_octets`] is true), [`Rnic::handle_fin`], [`Rnic::handle_reset`],
+//! [`Rnic::handle_lost`] and [`Rnic::handle_timeout`]. [`Rnic::poll_transmit`] returns what to
+//! send, and [`Rnic::poll_timeout`] the time of the next time-out. [`Rnic::poll_notification`]
+//! reports which event handlers to call.
 //!
-//! One file an object: `rnic`, `cq`, `srq`, `qp` (with the state machine's [table](qp::table)),
-//! work requests, completions, events. Errors are the draft's figures 28 to 37, one enum each.
-//! [`Failure`] breaks a part, for tests of what happens then.
+//! Each kind of object has its own file: `rnic`, `cq`, `srq`, `qp` (with the state machine's
+//! [table](qp::table)), Work Requests, completions, events. The errors are the draft's Figures 28
+//! to 37, one enum each. [`Failure`] makes a part of the RNIC fail, for tests of the reaction.
 //!
-//! What is absent on purpose: sharing memory between processes, which only a kernel can do; there
-//! is no verb for it.
+//! Not in this module: memory shared between processes. Shared memory needs a kernel, and the draft
+//! has no verb for it.
 
 mod async_event;
 mod attributes;
@@ -58,7 +58,7 @@ pub use work_request::{Fence, Operation, Payload, ReceiveWr, RemoteAddress, Send
 
 use slab::Key;
 
-/// One opening of one RNIC.
+/// Identifies an RNIC from its opening until it is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct RnicId(u64);
 
@@ -86,28 +86,28 @@ handles! {
     LlpHandle,
 }
 
-/// Identifies a Completion Event Handler of one RNIC; never 0.
+/// Identifies a Completion Event Handler of one RNIC. Never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CompletionHandlerId(u32);
 
-/// Whom to call: a number that means something to the Consumer, who gets it back with each
+/// Identifies an event handler. The Consumer chooses the number, and gets it back with each
 /// [`Notification`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandlerAddress(pub u64);
 
-/// A call of an event handler that is due.
+/// A call of an event handler that the driver has to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
-    /// The completion that a CQ was armed for is there.
+    /// The CQ was armed, and a completion that it was armed for has been added.
     Completion {
-        /// Whom to call.
+        /// The handler to call.
         handler: HandlerAddress,
         /// The CQ.
         cq: CqHandle,
     },
     /// An Asynchronous Event.
     Asynchronous {
-        /// Whom to call.
+        /// The handler to call.
         handler: HandlerAddress,
         /// The event.
         event: AsyncEvent,

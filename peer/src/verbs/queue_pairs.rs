@@ -14,10 +14,10 @@ use crate::time::Instant;
 
 /// Queue Pairs.
 impl Rnic {
-    /// Create QP, in Idle. `privileged` enables STag 0 and Fast-Register.
+    /// Create QP: creates a Queue Pair in Idle. `privileged` enables STag 0 and Fast-Register.
     ///
     /// # Errors
-    /// Draft Figure 32, Create QP; there is no Queue Pair then.
+    /// The errors of draft Figure 32 for Create QP. No Queue Pair is created then.
     pub fn create_qp(
         &mut self,
         init: QpInit,
@@ -62,7 +62,7 @@ impl Rnic {
         let init = QpInit { ird, ord, ..init };
         let (id, rnic) = (QpId(self.next_qp), self.shared.id);
         let privileged = self.is_privileged(privileged);
-        // The handle has the key of the place that it goes to.
+        // The real handle needs the key that `insert` returns.
         let placeholder = QpHandle { rnic, key: init.sq_cq.key };
         let qp = Qp::new(placeholder, id, init, (init.sq_cq.key, init.rq_cq.key), srq, privileged);
         let allocated = qp.allocated();
@@ -97,18 +97,18 @@ impl Rnic {
         Ok(qp.attributes(qp.llp.map(|key| LlpHandle { rnic: self.shared.id, key })))
     }
 
-    /// The stream of a Queue Pair, while it has one: Query QP for those who want nothing else.
+    /// The stream of a Queue Pair, if it has one. This is also part of Query QP.
     #[must_use]
     pub fn stream_of(&self, qp: QpHandle) -> Option<LlpHandle> {
         let key = self.qps.get(self.qp_key(qp).ok()?)?.llp?;
         Some(LlpHandle { rnic: self.shared.id, key })
     }
 
-    /// Modify QP: attributes first, then the state. A success means that the state was reached; it
-    /// may have been left again.
+    /// Modify QP: changes attributes first, and then the state. Success means that the Queue Pair
+    /// reached the state. It may have left this state again.
     ///
     /// # Errors
-    /// Draft Figure 32, Modify QP; nothing is changed then.
+    /// The errors of draft Figure 32 for Modify QP. Nothing is changed then.
     pub fn modify_qp(&mut self, now: Instant, qp: QpHandle, modify: &QpModify) -> Result<QpAllocated, QpError> {
         let key = self.qp_key(qp)?;
         let settings = self.shared.settings;
@@ -133,7 +133,7 @@ impl Rnic {
         let (ird, ord) = match self.shared.reads.take(wanted.0, wanted.1) {
             Ok(given) => given,
             Err(error) => {
-                // What was just given back is there.
+                // This cannot fail, because the same amounts were just returned to the pools.
                 let _ = self.shared.reads.take(had.0, had.1);
                 return Err(error);
             }
@@ -165,8 +165,8 @@ impl Rnic {
         Ok(allocated)
     }
 
-    /// Destroy QP, in any state and with work posted or not. Its completions that were not polled
-    /// are gone; a stream is reset.
+    /// Destroy QP: possible in any state, and with posted work. Completions of the Queue Pair that
+    /// were not polled are lost. Its stream is reset.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidQpHandle`, `WindowsStillBound`.
@@ -187,7 +187,7 @@ impl Rnic {
             if let Some(cq) = self.shared.cqs.get_mut(cq) {
                 cq.queues -= 1;
                 cq.entries.retain(|cqe| {
-                    // The S-RQ's place is free: nobody will poll for it.
+                    // Free the slot of the S-RQ, because the completion will not be polled.
                     if cqe.qp == key
                         && let Frees::Srq(srq) = cqe.frees
                         && let Some(srq) = self.shared.srqs.get_mut(srq)
@@ -205,12 +205,12 @@ impl Rnic {
         Ok(())
     }
 
-    /// PostSQ: a list of work requests, in order. Gives how many were posted: all of them. The
-    /// driver of the Queue Pair's stream asks for what goes out by
+    /// PostSQ: posts a list of Work Requests in order. Returns the number of posted Work Requests,
+    /// which is the length of the list. The driver of the Queue Pair's stream then has to call
     /// [`poll_transmit`](Self::poll_transmit).
     ///
     /// # Errors
-    /// The first work request that is not accepted, and why; those before it are posted.
+    /// The first rejected Work Request and the reason. The Work Requests before it are posted.
     pub fn post_send(&mut self, qp: QpHandle, list: impl IntoIterator<Item = SendWr>) -> Result<usize, PostError> {
         let Conduct { swallows_late_posts: swallows, overlooks_fence, .. } =
             hostile::hook::conduct(&self.shared.deviations);
@@ -226,10 +226,11 @@ impl Rnic {
         })
     }
 
-    /// PostRQ to a Queue Pair without S-RQ. Gives how many were posted: all of them.
+    /// PostRQ to a Queue Pair without S-RQ. Returns the number of posted Work Requests, which is
+    /// the length of the list.
     ///
     /// # Errors
-    /// The first work request that is not accepted, and why; those before it are posted.
+    /// The first rejected Work Request and the reason. The Work Requests before it are posted.
     pub fn post_receive(
         &mut self,
         qp: QpHandle,

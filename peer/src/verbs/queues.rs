@@ -1,4 +1,5 @@
-//! CQ and S-RQ verbs (draft sections 9.2.3, 9.2.4 and 9.3); `queue_pairs` has the Queue Pairs'.
+//! Verbs for CQs and S-RQs (draft sections 9.2.3, 9.2.4 and 9.3). The module `queue_pairs` has the
+//! verbs for Queue Pairs.
 
 use super::cq::{Cq, CqAttributes, Frees, NotifyKind};
 use super::error::{CqError, EventError, PostError, PostStatus, SrqError};
@@ -12,7 +13,7 @@ use super::{CompletionHandlerId, CqHandle, SrqHandle, WorkCompletion};
 
 /// Completion Queues.
 impl Rnic {
-    /// Create CQ, of `entries` entries; gives how many it has.
+    /// Create CQ: creates a CQ with `entries` entries. Also returns the number of entries.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `TooManyEntries`, `InvalidHandler`, `InsufficientResources`.
@@ -43,7 +44,8 @@ impl Rnic {
         Ok(CqAttributes { entries: cq.capacity, handler: cq.handler })
     }
 
-    /// Modify CQ: another number of entries, with completions on it or not. No completion is lost.
+    /// Modify CQ: changes the number of entries, also if the CQ has completions. No completion is
+    /// lost.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`, `TooManyEntries`, `ShrinkFailed`.
@@ -60,7 +62,7 @@ impl Rnic {
         Ok(entries)
     }
 
-    /// Destroy CQ. Completions on it are gone.
+    /// Destroy CQ. Its completions are lost.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`, `InUse`.
@@ -72,7 +74,8 @@ impl Rnic {
         Ok(())
     }
 
-    /// Poll for Completion: the oldest one. Its work request's place in the queue is free then.
+    /// Poll for Completion: removes and returns the oldest completion. This frees the slot of its
+    /// Work Request in the queue.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`, `Empty`.
@@ -92,8 +95,8 @@ impl Rnic {
         Ok(cqe.completion)
     }
 
-    /// Request Completion Notification: the CQ's handler is called once, for a completion that
-    /// comes from now on.
+    /// Request Completion Notification: the CQ's handler is called once, for the next completion of
+    /// this kind that is added from now on.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`.
@@ -164,12 +167,12 @@ impl Rnic {
         self.shared.srqs.get(key).map(|srq| srq.attributes).ok_or(SrqError::InvalidSrqHandle)
     }
 
-    /// Modify S-RQ; gives how many work requests it holds.
+    /// Modify S-RQ. Returns the greatest number of outstanding Work Requests.
     ///
     /// # Errors
-    /// `InvalidRnicHandle`, `InvalidSrqHandle`, `TooManyWrs`, `ShrinkFailed`, `LimitOutOfRange` (of
-    /// a new limit), `InvalidModifier` (of a new size below a limit that is armed, or where queues
-    /// cannot be resized). Nothing is changed then.
+    /// `InvalidRnicHandle`, `InvalidSrqHandle`, `TooManyWrs`, `ShrinkFailed`. `LimitOutOfRange` for
+    /// a new limit. `InvalidModifier` if the new size is below an armed limit, or if the RNIC
+    /// cannot resize queues. Nothing is changed then.
     pub fn modify_srq(&mut self, srq: SrqHandle, modify: SrqModify) -> Result<u32, SrqError> {
         let (max, resizes) = (self.shared.settings.max_srq_wrs, self.shared.settings.resizes_queues);
         let srq = self.srq_mut(srq)?;
@@ -193,7 +196,7 @@ impl Rnic {
         Ok(max_wrs)
     }
 
-    /// Destroy S-RQ, with receives posted or not.
+    /// Destroy S-RQ, even if receives are posted.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidSrqHandle`, `QpsStillAssociated`.
@@ -208,10 +211,11 @@ impl Rnic {
         Ok(())
     }
 
-    /// PostRQ to an S-RQ. Gives how many were posted: all of them.
+    /// PostRQ to an S-RQ. Returns the number of posted Work Requests, which is the length of the
+    /// list.
     ///
     /// # Errors
-    /// The first work request that is not accepted, and why; those before it are posted.
+    /// The first rejected Work Request and the reason. The Work Requests before it are posted.
     pub fn post_srq(&mut self, srq: SrqHandle, list: impl IntoIterator<Item = ReceiveWr>) -> Result<usize, PostError> {
         let status = |error| match error {
             SrqError::InvalidRnicHandle => PostStatus::InvalidRnicHandle,

@@ -1,10 +1,10 @@
-//! IRD and ORD that all Queue Pairs of an RNIC have together, where they are pooled (draft section
-//! 6.5).
+//! Common pools of IRD and ORD for all Queue Pairs of an RNIC, if the settings have pools (draft
+//! section 6.5).
 
 use super::RnicSettings;
 use super::error::QpError;
 
-/// What is left of the two pools; `None` where each Queue Pair has its own.
+/// Remaining IRD and ORD of the two pools. `None` if there is no pool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadPool {
     ird: Option<u32>,
@@ -17,10 +17,11 @@ impl ReadPool {
         ReadPool { ird: pool(settings.rnic_ird), ord: pool(settings.rnic_ord) }
     }
 
-    /// Takes at most the requested depths, as far as they are available; gives IRD and ORD.
+    /// Takes IRD and ORD from the pools. Returns the IRD and ORD taken, which are less than
+    /// requested if a pool has less.
     ///
     /// # Errors
-    /// `InsufficientResources`: one of them is wanted, and nothing is left of it (VERBS-6.5-3).
+    /// `InsufficientResources`: IRD or ORD is requested and its pool is empty (VERBS-6.5-3).
     /// Nothing is taken then.
     pub(super) fn take(&mut self, ird: u32, ord: u32) -> Result<(u32, u32), QpError> {
         let given = |left: Option<u32>, wanted: u32| match left {
@@ -34,7 +35,7 @@ impl ReadPool {
         Ok((ird, ord))
     }
 
-    /// Gives back what was taken.
+    /// Returns IRD and ORD to the pools.
     pub(super) fn give_back(&mut self, ird: u32, ord: u32) {
         self.ird = self.ird.map(|left| left.saturating_add(ird));
         self.ord = self.ord.map(|left| left.saturating_add(ord));

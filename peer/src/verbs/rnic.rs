@@ -1,4 +1,4 @@
-//! The RNIC itself: open, query, close; event handlers (draft sections 9.2.1 and 9.4).
+//! The RNIC: open, query, close, and event handlers (draft sections 9.2.1 and 9.4).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,24 +16,24 @@ use super::{CompletionHandlerId, HandlerAddress, Notification, RnicId};
 use crate::hostile::{self, Deviations};
 use crate::memory::{ListMode, Memory};
 
-/// Numbers every opening of the process, so that no handle is good on another RNIC than its own
-/// (VERBS-5.1-1).
+/// Counts the openings of all RNICs in the process. A handle of one opening is therefore invalid on
+/// every other (VERBS-5.1-1).
 static OPENINGS: AtomicU64 = AtomicU64::new(1);
 
-/// The RNICs of a process, by name. Clones are the same node.
+/// The RNICs of a process, by name. Clones refer to the same node.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// For each name, whether it is open.
+    /// For each name, whether the RNIC is open.
     open: Arc<Mutex<BTreeMap<String, bool>>>,
     limits: NodeLimits,
 }
 
-/// What a node can do.
+/// Limits of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeLimits {
-    /// RNICs that can be open at a time. Default: all.
+    /// Greatest number of RNICs that can be open at a time. Default: no limit.
     pub max_open: usize,
-    /// They can be opened in Block Mode, which is optional (VERBS-5.1.2-4). Default true.
+    /// RNICs can be opened in Block Mode, which is optional (VERBS-5.1.2-4). Default true.
     pub block_lists: bool,
 }
 
@@ -44,24 +44,25 @@ impl Default for NodeLimits {
 }
 
 impl Node {
-    /// A node with RNICs of these names.
+    /// Creates a node with RNICs of these names.
     #[must_use]
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Node::with(names, NodeLimits::default())
     }
 
-    /// A node with RNICs of these names, that can do only so much.
+    /// Creates a node with RNICs of these names, and with limits.
     #[must_use]
     pub fn with<S: Into<String>>(names: impl IntoIterator<Item = S>, limits: NodeLimits) -> Self {
         let names = names.into_iter().map(|name| (name.into(), false)).collect();
         Node { open: Arc::new(Mutex::new(names)), limits }
     }
 
-    /// Open RNIC, in Page or Block Mode by `settings.memory.mode`, until it is closed or dropped.
-    /// The second part lets its holder use what only privileged Consumers may.
+    /// Open RNIC. `settings.memory.mode` selects Page or Block Mode. The RNIC is open until it is
+    /// closed or dropped. The returned [`Privileged`] gives its owner the rights of a privileged
+    /// Consumer.
     ///
     /// # Errors
-    /// `InvalidName`; `InUse`: it is open already; `BlockModeNotSupported`;
+    /// `InvalidName`. `InUse`: the RNIC is already open. `BlockModeNotSupported`.
     /// `InsufficientResources`.
     pub fn open(&self, name: &str, settings: RnicSettings) -> Result<(Rnic, Privileged), RnicError> {
         let mut names = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,11 +111,11 @@ impl Node {
     }
 }
 
-/// The right to do what only privileged Consumers may: handed out by [`Node::open`].
+/// Gives the rights of a privileged Consumer. [`Node::open`] returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Privileged(RnicId);
 
-/// An RNIC that was opened.
+/// An open RNIC.
 #[derive(Debug)]
 pub struct Rnic {
     node: Node,
@@ -130,7 +131,7 @@ pub struct Rnic {
 
 impl Drop for Rnic {
     fn drop(&mut self) {
-        // It is closed already, or is now.
+        // An error means that the RNIC is already closed.
         let _ = self.close();
     }
 }
@@ -149,8 +150,8 @@ impl Rnic {
         }
     }
 
-    /// Close RNIC: frees everything; streams that are open are to be reset. It can be opened again,
-    /// anew.
+    /// Close RNIC: frees everything, and resets all open streams. The RNIC can then be opened
+    /// again.
     ///
     /// # Errors
     /// `InvalidRnicHandle`.
@@ -175,8 +176,9 @@ impl Rnic {
         Ok(())
     }
 
-    /// Lets the streams that are attached from now on, and their Queue Pairs, commit these
-    /// misdeeds. Memory's show when it is called before the first registration.
+    /// Sets deliberate protocol violations for all streams that are attached from now on, and for
+    /// their Queue Pairs. Deviations of memory have an effect only if this function is called
+    /// before the first registration.
     pub fn deviate(&mut self, deviations: Deviations) {
         if hostile::hook::conduct(&deviations).numbers_stags {
             self.shared.memory.number_in_a_row();
@@ -187,19 +189,20 @@ impl Rnic {
         self.shared.deviations = deviations;
     }
 
-    /// The misdeeds of its streams; none by default.
+    /// The protocol violations of the streams. None by default.
     #[must_use]
     pub fn deviations(&self) -> &Deviations {
         &self.shared.deviations
     }
 
-    /// Is the end of a connection reported to its user? Always, except by a deviation.
+    /// Returns whether the RNIC reports the end of a connection to its user. False only with a
+    /// deviation.
     #[must_use]
     pub fn reports_end(&self) -> bool {
         !hostile::hook::conduct(&self.shared.deviations).conceals_end
     }
 
-    /// The buffer list mode it was opened in.
+    /// The buffer list mode in which the RNIC was opened.
     #[must_use]
     pub fn list_mode(&self) -> ListMode {
         self.shared.memory.list_mode()
@@ -210,20 +213,20 @@ impl Rnic {
     }
 }
 
-/// What Set Completion Event Handler does.
+/// Operation of Set Completion Event Handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandlerOperation {
     /// Registers a new handler.
     Register(HandlerAddress),
-    /// Lets an identifier mean another handler.
+    /// Replaces the handler of an identifier.
     Change(CompletionHandlerId, HandlerAddress),
-    /// Lets an identifier mean no handler any more.
+    /// Removes the handler of an identifier.
     Clear(CompletionHandlerId),
 }
 
 /// Event handlers.
 impl Rnic {
-    /// Set Completion Event Handler. Arms no CQ. Gives the identifier.
+    /// Set Completion Event Handler. Returns the identifier of the handler. Does not arm a CQ.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidHandler`, `InsufficientResources`.
@@ -253,8 +256,7 @@ impl Rnic {
         }
     }
 
-    /// Set Asynchronous Event Handler: the one for this RNIC, in place of any before; `None` turns
-    /// events off.
+    /// Set Asynchronous Event Handler: replaces the handler of this RNIC. `None` turns events off.
     ///
     /// # Errors
     /// `InvalidRnicHandle`.
@@ -266,7 +268,7 @@ impl Rnic {
         Ok(())
     }
 
-    /// The next call of an event handler that is due.
+    /// Returns the next call of an event handler that the driver has to make.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.shared.notifications.pop_front()
     }

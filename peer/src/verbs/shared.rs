@@ -1,4 +1,5 @@
-//! What all Queue Pairs of an RNIC share: memory, Completion Queues, Shared Receive Queues, events.
+//! Data that all Queue Pairs of an RNIC share: memory, Completion Queues, Shared Receive Queues,
+//! events.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +19,7 @@ use crate::memory::{Memory, Place};
 pub(super) struct Shared {
     pub(super) id: RnicId,
     pub(super) settings: RnicSettings,
-    /// Misdeeds; none by default.
+    /// Deliberate protocol violations. None by default.
     pub(super) deviations: Deviations,
     pub(super) memory: Memory,
     pub(super) cqs: Slab<Cq>,
@@ -27,15 +28,15 @@ pub(super) struct Shared {
     pub(super) async_handler: Option<HandlerAddress>,
     pub(super) notifications: VecDeque<Notification>,
     pub(super) reads: ReadPool,
-    /// A reused buffer for callers that need several places at a time.
+    /// A reused buffer for functions that need several [`Place`]s at a time.
     pub(super) places: Vec<Place>,
-    /// Completions that a deviation reports later.
+    /// Completions that a deviation delays.
     pub(super) held: Vec<WorkCompletion>,
-    /// Octets that a deviation places later.
+    /// Bytes whose placement a deviation delays.
     pub(super) late: Vec<(Placed, Place, Vec<u8>)>,
 }
 
-/// The operation whose bytes are placed.
+/// The operation whose payload is placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placed {
     Send,
@@ -43,7 +44,8 @@ pub(super) enum Placed {
 }
 
 impl Shared {
-    /// Calls the asynchronous event handler; without one the event is lost (VERBS-8.3.3-6).
+    /// Reports an event to the asynchronous event handler. Without a handler, the event is lost
+    /// (VERBS-8.3.3-6).
     pub(super) fn notify(&mut self, event: AsyncEvent) {
         if hostile::hook::conceals(&self.deviations, event.event) {
             return;
@@ -53,7 +55,7 @@ impl Shared {
         }
     }
 
-    /// Puts octets that arrived to their place.
+    /// Writes received payload to memory.
     pub(super) fn place(&mut self, of: Placed, place: Place, octets: &[u8]) {
         if !self.deviations.is_empty() {
             let conduct = hostile::hook::conduct(&self.deviations);
@@ -62,7 +64,7 @@ impl Shared {
                 (Placed::Send, true, _) | (Placed::Write, _, true)
             ) {
                 self.late.push((of, place, octets.to_vec()));
-                // All but what has just come.
+                // Place everything except the payload that arrived last.
                 for (_, place, octets) in self.late.drain(..self.late.len() - 1) {
                     self.memory.put(place, &octets);
                 }
@@ -72,14 +74,14 @@ impl Shared {
         self.memory.put(place, octets);
     }
 
-    /// A Write is refused: nothing of it is placed.
+    /// Handles a rejected Write: its payload is not placed, except by a deviation.
     pub(super) fn refuse_write(&mut self, stag: u32, to: u64, octets: &[u8]) {
         if hostile::hook::conduct(&self.deviations).places_refused {
             self.memory.put_regardless(stag, to, octets);
         }
     }
 
-    /// Adds a completion to a queue; otherwise gives the failure to report to its Queue Pair.
+    /// Adds a completion to a CQ. If this fails, returns the event to report for the Queue Pair.
     pub(super) fn complete(&mut self, key: Key, cqe: Cqe) -> Option<EventId> {
         if self.deviations.is_empty() {
             return self.push(key, cqe);
@@ -93,7 +95,7 @@ impl Shared {
         let handle = CqHandle { rnic: self.id, key };
         match cq.push(cqe) {
             Ok(handler) => {
-                // A handler that was cleared since is not called (VERBS-9.3.2.2-4).
+                // A handler that was removed in the meantime is not called (VERBS-9.3.2.2-4).
                 if let Some(handler) = handler.and_then(|id| self.handlers.get(&id)).copied() {
                     self.notifications.push_back(Notification::Completion { handler, cq: handle });
                 }
@@ -107,7 +109,8 @@ impl Shared {
         }
     }
 
-    /// Takes a receive from an S-RQ, and returns whether its limit's event is due.
+    /// Takes a receive from an S-RQ. Also returns whether the event for the S-RQ limit has to be
+    /// raised.
     pub(super) fn take_shared_receive(&mut self, key: Key) -> (SrqHandle, Option<(ReceiveWr, bool)>) {
         (SrqHandle { rnic: self.id, key }, self.srqs.get_mut(key).and_then(Srq::take))
     }

@@ -1,6 +1,8 @@
-//! Objects by key: a key whose object is gone is never taken for another object's.
+//! A table of objects. The key of a removed object never refers to a later object at the same
+//! index.
 
-/// Names a place in a [`Slab`], and which of its successive objects.
+/// Identifies an object in a [`Slab`]: its index, and a generation that changes with each removal
+/// at that index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     index: u32,
@@ -15,7 +17,7 @@ pub(super) struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Holds at most `limit` objects at a time.
+    /// Creates an empty table for at most `limit` objects.
     pub(super) fn new(limit: usize) -> Self {
         Slab { places: Vec::new(), free: Vec::new(), limit }
     }
@@ -24,7 +26,7 @@ impl<T> Slab<T> {
         self.places.len() - self.free.len()
     }
 
-    /// `None` when it is full.
+    /// Adds an object. Returns `None` if the table is full.
     pub(super) fn insert(&mut self, object: T) -> Option<Key> {
         if self.len() >= self.limit {
             return None;

@@ -1,8 +1,8 @@
 //! Shared Receive Queues (draft section 6.3).
 //!
-//! Work requests are taken in order of posting, one for each message that begins ("sequential" and
-//! "arrival" dequeue model are the same over one ordered TCP stream; Query RNIC returns the one of
-//! the settings).
+//! Each message takes one Work Request when it begins, in the order of posting. Over one ordered
+//! TCP stream, the dequeue models "sequential" and "arrival" have the same effect. Query RNIC
+//! returns the model of the settings.
 
 use std::collections::VecDeque;
 
@@ -12,37 +12,38 @@ use crate::memory::PdId;
 /// The arguments of Create S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SrqInit {
-    /// Its PD, which the STags of its receives must have.
+    /// PD of the S-RQ. The STags of its receives must have this PD.
     pub pd: PdId,
-    /// Work requests that may be outstanding.
+    /// Greatest number of outstanding Work Requests.
     pub max_wrs: u32,
-    /// Elements of each.
+    /// Greatest number of scatter elements of a Work Request.
     pub max_sges: u32,
-    /// An event is raised when less than these are left; 0 for none. Armed once by this.
+    /// An event reports that fewer posted receives than this number are left. 0: no event. Create
+    /// S-RQ arms the event, which is raised only once.
     pub limit: u32,
 }
 
 /// The result of Query S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SrqAttributes {
-    /// Its PD.
+    /// PD of the S-RQ.
     pub pd: PdId,
-    /// Work requests that may be outstanding.
+    /// Greatest number of outstanding Work Requests.
     pub max_wrs: u32,
-    /// Elements of each.
+    /// Greatest number of scatter elements of a Work Request.
     pub max_sges: u32,
-    /// The limit.
+    /// Number of posted receives below which the event is raised.
     pub limit: u32,
-    /// The limit's event is still to come.
+    /// The event for the limit is armed and was not raised yet.
     pub armed: bool,
 }
 
 /// The arguments of Modify S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SrqModify {
-    /// A new size.
+    /// The new greatest number of outstanding Work Requests.
     pub max_wrs: Option<u32>,
-    /// A new limit, armed unless it is 0.
+    /// The new limit. Its event is armed unless the limit is 0.
     pub limit: Option<u32>,
 }
 
@@ -50,10 +51,10 @@ pub struct SrqModify {
 pub(super) struct Srq {
     pub(super) attributes: SrqAttributes,
     pub(super) posted: VecDeque<ReceiveWr>,
-    /// Work requests whose completion was not polled, posted ones among them.
+    /// Number of posted receives, plus used receives whose completion was not polled.
     pub(super) used: u32,
     pub(super) qps: usize,
-    /// It can give no more receives: it failed.
+    /// The S-RQ has failed and provides no more receives.
     pub(super) failed: bool,
 }
 
@@ -64,7 +65,7 @@ impl Srq {
         Srq { attributes, posted: VecDeque::new(), used: 0, qps: 0, failed: false }
     }
 
-    /// Takes one; returns whether the limit's event is due.
+    /// Takes the oldest receive. Also returns whether the event for the limit has to be raised.
     pub(super) fn take(&mut self) -> Option<(ReceiveWr, bool)> {
         let wr = self.posted.pop_front()?;
         let due = self.attributes.armed && self.posted.len() < self.attributes.limit as usize;

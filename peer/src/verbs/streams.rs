@@ -1,8 +1,8 @@
-//! The wire side: a driver's calls for a stream.
+//! Functions that a driver calls for a stream.
 //!
-//! After each call a driver asks [`poll_notification`](Rnic::poll_notification),
-//! [`poll_transmit`](Rnic::poll_transmit) and [`poll_timeout`](Rnic::poll_timeout), in this order;
-//! posting work counts as a call, too.
+//! After each call, and after work is posted, a driver calls
+//! [`poll_notification`](Rnic::poll_notification), [`poll_transmit`](Rnic::poll_transmit) and
+//! [`poll_timeout`](Rnic::poll_timeout), in this order.
 
 use std::io::IoSlice;
 
@@ -17,16 +17,16 @@ use super::{LlpHandle, QpError};
 use crate::hostile;
 use crate::time::Instant;
 
-/// Octets that are held at least while a message waits for a receive: what a driver may have read
-/// already.
+/// Number of bytes that the RNIC can always store while a message waits for a receive. A driver may
+/// have read these bytes before the wait began.
 const MOST_HELD: usize = 1 << 18;
 
 impl Rnic {
-    /// A stream on which MPA's start-up is done, or almost: its last frame may go as the stream
-    /// message of Modify QP.
+    /// Attaches a stream after MPA start-up. The last start-up frame may still be unsent. Modify QP
+    /// can send this frame as a stream message.
     ///
     /// # Errors
-    /// `InvalidRnicHandle`; `InsufficientResources`.
+    /// `InvalidRnicHandle`, `InsufficientResources`.
     pub fn attach_stream(&mut self, settings: LlpSettings) -> Result<LlpHandle, QpError> {
         if !self.open {
             return Err(QpError::InvalidRnicHandle);
@@ -36,8 +36,8 @@ impl Rnic {
         Ok(LlpHandle { rnic: self.shared.id, key })
     }
 
-    /// The driver is done with a stream; the handle means nothing from now on. Its Queue Pair gets
-    /// a reset of the stream.
+    /// Removes a stream, and its handle becomes invalid. For the Queue Pair, this is a reset of the
+    /// stream.
     pub fn detach_stream(&mut self, now: Instant, llp: LlpHandle) {
         self.handle_reset(now, llp);
         if llp.rnic == self.shared.id {
@@ -45,19 +45,19 @@ impl Rnic {
         }
     }
 
-    /// Nothing more happens on the stream.
+    /// Returns whether the stream is closed. Nothing more is sent or received then.
     #[must_use]
     pub fn is_stream_over(&self, llp: LlpHandle) -> bool {
         self.llp(llp).is_none_or(|llp| llp.over)
     }
 
-    /// Octets came in, cut in any way.
+    /// Processes received bytes. TCP may have segmented them in any way.
     pub fn handle_octets(&mut self, now: Instant, llp: LlpHandle, mut octets: &[u8]) {
         let Some(stream) = self.llp_mut(llp) else { return };
         if stream.qp.is_none() {
             let room = stream.settings.max_early.saturating_sub(stream.early.len());
             if octets.len() > room && stream.is_usable() {
-                // The peer may send as much as TCP takes, a driver need not read it.
+                // The driver has read more than it should. The RNIC cannot store the bytes.
                 stream.want_reset();
             } else if stream.is_usable() {
                 stream.early.extend_from_slice(octets);
@@ -102,13 +102,13 @@ impl Rnic {
         }
     }
 
-    /// The peer closed its half.
+    /// Processes the peer's FIN.
     pub fn handle_fin(&mut self, now: Instant, llp: LlpHandle) {
         if let Some(stream) = self.llp_mut(llp) {
             stream.peer_fin = true;
             stream.over |= stream.is_closed() && stream.qp.is_none();
             if stream.waiting.is_some() {
-                // It is queued after what waits.
+                // Process the FIN after the message that waits.
                 return;
             }
         }
@@ -116,14 +116,15 @@ impl Rnic {
         self.check_closed(now, llp.key);
     }
 
-    /// The driver should read from the stream. False while a message waits for a receive (draft
-    /// section 13.2): TCP's window closes, and the peer waits too.
+    /// Returns whether the driver should read from the stream. False while a message waits for a
+    /// receive (draft section 13.2). TCP's window then closes, so that the peer also waits.
     #[must_use]
     pub fn wants_octets(&self, llp: LlpHandle) -> bool {
         self.llp(llp).is_none_or(|llp| llp.waiting.is_none())
     }
 
-    /// Resumes what waited, if its receive is there, or the Queue Pair does not want it any more.
+    /// Processes the waiting message if a receive is posted now, or if the Queue Pair no longer
+    /// needs one. Then processes the bytes after the message.
     fn resume(&mut self, now: Instant, llp: LlpHandle) {
         let Some(ulpdu) = self.llp_mut(llp).and_then(|llp| llp.waiting.take()) else { return };
         let Some(mut context) = self.context(now, llp.key) else { return };
@@ -141,7 +142,7 @@ impl Rnic {
         }
     }
 
-    /// The connection was reset.
+    /// Processes a reset of the connection.
     pub fn handle_reset(&mut self, now: Instant, llp: LlpHandle) {
         if let Some(stream) = self.llp_mut(llp) {
             stream.over = true;
@@ -149,7 +150,7 @@ impl Rnic {
         }
     }
 
-    /// The connection was lost: TCP gave up.
+    /// Processes the loss of the connection: TCP has given up.
     pub fn handle_lost(&mut self, now: Instant, llp: LlpHandle) {
         if let Some(stream) = self.llp_mut(llp) {
             stream.over = true;
@@ -157,8 +158,8 @@ impl Rnic {
         }
     }
 
-    /// Time has come to `now`; nothing happens before the deadline that
-    /// [`poll_timeout`](Self::poll_timeout) names.
+    /// Processes the time `now`. Does nothing before the time that
+    /// [`poll_timeout`](Self::poll_timeout) returned.
     pub fn handle_timeout(&mut self, now: Instant, llp: LlpHandle) {
         let Some(stream) = self.llp_mut(llp) else { return };
         if stream.deadline.is_none_or(|deadline| now < deadline) {
@@ -171,17 +172,18 @@ impl Rnic {
         self.wire_event(now, llp.key, WireEvent::TimedOut);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called, if nothing else happens.
+    /// Time at which the driver has to call [`handle_timeout`](Self::handle_timeout). `None` if no
+    /// time-out is active.
     #[must_use]
     pub fn poll_timeout(&self, llp: LlpHandle) -> Option<Instant> {
         self.llp(llp)?.deadline
     }
 
-    /// Offers what goes out next to `take`, which gives back how many octets it took. Call it again
-    /// until it returns `Nothing`, or as long as TCP takes some.
+    /// Passes the next bytes to `take`, which returns the number of bytes that TCP accepted. The
+    /// driver calls this function until it returns `Nothing`, or until TCP accepts no more bytes.
     pub fn poll_transmit(&mut self, now: Instant, llp: LlpHandle, take: impl FnMut(&[IoSlice<'_>]) -> usize) -> Sent {
         let sent = self.transmit(now, llp, take);
-        // A close that goes on has its time anew.
+        // Each transmission restarts the close time-out.
         let restart = now + self.shared.settings.close_timeout;
         if matches!(sent, Sent::Octets(1..))
             && let Some(deadline) = self.llp_mut(llp).and_then(|stream| stream.deadline.as_mut())
@@ -214,7 +216,7 @@ impl Rnic {
             let taken = take(&[IoSlice::new(rest)]).min(rest.len());
             stream.backlog_sent += taken;
             if stream.backlog_sent == stream.backlog.len() {
-                // A connection that goes idle keeps no batch's memory.
+                // An idle connection does not keep the memory of a batch.
                 (stream.backlog, stream.backlog_sent) = (Vec::new(), 0);
             }
             return Sent::Octets(taken);
@@ -243,7 +245,7 @@ impl Rnic {
         Sent::Fin
     }
 
-    /// Makes and offers one batch.
+    /// Builds one batch and passes it to `take`.
     fn transmit_fpdus(
         &mut self,
         now: Instant,
@@ -279,7 +281,7 @@ impl Rnic {
         }
     }
 
-    /// The Queue Pair on a stream, and all that it needs.
+    /// The Queue Pair of a stream, with everything that its functions need.
     pub(super) fn context(&mut self, now: Instant, key: Key) -> Option<Context<'_>> {
         let llp = self.llps.get_mut(key)?;
         let qp = self.qps.get_mut(llp.qp?)?;

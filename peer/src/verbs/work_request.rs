@@ -1,7 +1,7 @@
-//! Work Requests: what PostSQ and PostRQ are given (draft sections 8.1 and 9.3.1).
+//! Work Requests: the arguments of PostSQ and PostRQ (draft sections 8.1 and 9.3.1).
 //!
-//! Each operation has exactly the modifiers that draft Figure 27 gives it; others cannot be
-//! expressed.
+//! Each operation has exactly the input modifiers of draft Figure 27. The types cannot express
+//! other combinations.
 
 use bytes::Bytes;
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};
@@ -11,12 +11,12 @@ use crate::memory::{Bind, FastRegistration, Stag};
 /// An element of a scatter/gather list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sge {
-    /// The 32 bits of an STag; 0 is physical memory, for privileged Queue Pairs. Not looked at when
+    /// The 32 bits of an STag. 0 is physical memory, for privileged Queue Pairs. Ignored if
     /// `length` is 0.
     pub stag: u32,
-    /// TO of the first octet.
+    /// TO of the first byte.
     pub tagged_offset: u64,
-    /// Octets.
+    /// Length in bytes.
     pub length: u32,
 }
 
@@ -25,16 +25,16 @@ pub struct Sge {
 pub struct RemoteAddress {
     /// The STag that the peer advertised.
     pub stag: u32,
-    /// TO of the first octet.
+    /// TO of the first byte.
     pub tagged_offset: u64,
 }
 
-/// Where the payload of a Send or Write is.
+/// The payload of a Send or Write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
-    /// In registered memory. Zero elements are a message of no octets.
+    /// In registered memory. An empty list is a message of 0 bytes.
     Gather(Vec<Sge>),
-    /// In the work request itself: the Consumer need not keep it.
+    /// In the Work Request itself. The Consumer can discard its copy after posting.
     Inline(Bytes),
 }
 
@@ -43,42 +43,43 @@ pub enum Payload {
 pub enum Operation {
     /// One of the four Sends.
     Send {
-        /// What is sent.
+        /// Payload of the Send.
         payload: Payload,
-        /// With Solicited Event.
+        /// Send with Solicited Event.
         solicited: bool,
-        /// With Invalidate: this STag of the peer.
+        /// Send with Invalidate: the STag of the peer to invalidate.
         invalidate: Option<u32>,
     },
-    /// Immediate Data (RFC 7306 section 6): eight octets for one receive of the peer.
+    /// Immediate Data (RFC 7306 section 6): eight bytes, which use one receive of the peer.
     Immediate {
-        /// The octets.
+        /// The eight bytes.
         data: Immediate,
-        /// With Solicited Event.
+        /// Immediate Data with Solicited Event.
         solicited: bool,
     },
     /// RDMA Write.
     Write {
-        /// What is written.
+        /// Payload of the Write.
         payload: Payload,
-        /// Where to.
+        /// Destination in the peer's memory.
         remote: RemoteAddress,
     },
     /// RDMA Read.
     Read {
-        /// Where to: one element, of a region or window that permits remote writing.
+        /// Destination: one element, in a region or window with remote write access.
         local: Sge,
-        /// Where from.
+        /// Source in the peer's memory.
         remote: RemoteAddress,
-        /// With Invalidate Local STag: `local`'s becomes Invalid when the data is there.
+        /// Read with Invalidate Local STag: the STag of `local` becomes Invalid when all data has
+        /// arrived.
         invalidate_local: bool,
     },
-    /// Atomic Operation (RFC 7306 section 5) on eight octets of the peer. The value from before
-    /// comes with the completion.
+    /// Atomic Operation (RFC 7306 section 5) on eight bytes of the peer's memory. The completion
+    /// returns their previous value.
     Atomic {
-        /// Which eight octets.
+        /// The eight bytes in the peer's memory.
         remote: RemoteAddress,
-        /// What is done to them.
+        /// The change of the eight bytes.
         operation: AtomicOperation,
     },
     /// Bind Memory Window.
@@ -89,50 +90,51 @@ pub enum Operation {
     InvalidateLocal(Stag),
 }
 
-/// The condition for the start of an operation (draft section 8.2.2.2).
+/// Condition for the start of an operation (draft section 8.2.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Fence {
-    /// Its turn.
+    /// No condition.
     #[default]
     None,
-    /// Earlier Reads and Atomic Operations (Sends and Writes only).
+    /// All earlier Reads and Atomic Operations are complete. Only for Sends, Writes and Immediate
+    /// Data.
     Read,
-    /// All earlier work of the queue (Invalidate Local STag only).
+    /// All earlier Work Requests of the queue are complete. Only for Invalidate Local STag.
     Local,
 }
 
 /// A Work Request for a Send Queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SendWr {
-    /// Comes back with the completion.
+    /// Number chosen by the Consumer, returned with the completion.
     pub wr_id: u64,
-    /// A completion is wanted even when it succeeds.
+    /// True: report a completion also in case of success.
     pub signaled: bool,
-    /// What it waits for.
+    /// Condition for the start.
     pub fence: Fence,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
 }
 
 impl SendWr {
-    /// A signaled one without fence.
+    /// Creates a signaled Work Request without a fence.
     #[must_use]
     pub const fn new(wr_id: u64, operation: Operation) -> Self {
         SendWr { wr_id, signaled: true, fence: Fence::None, operation }
     }
 }
 
-/// A Work Request for a Receive Queue; always signaled.
+/// A Work Request for a Receive Queue. It is always signaled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiveWr {
-    /// Comes back with the completion.
+    /// Number chosen by the Consumer, returned with the completion.
     pub wr_id: u64,
-    /// Where the message goes. Zero elements take a message of no octets.
+    /// Memory for the message. An empty list can receive only a message of 0 bytes.
     pub scatter: Vec<Sge>,
 }
 
 impl Payload {
-    /// Octets of the message.
+    /// Length of the message in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         match self {
@@ -142,7 +144,7 @@ impl Payload {
     }
 }
 
-/// Octets of a list.
+/// Total length of a list in bytes.
 pub(super) fn length(sges: &[Sge]) -> u64 {
     sges.iter().map(|sge| u64::from(sge.length)).sum()
 }

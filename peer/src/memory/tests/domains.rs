@@ -19,7 +19,7 @@ fn domains_come_from_the_rnic_alone_and_have_names_of_their_own() {
         "VERBS-5.2.1-3" => !pds.contains(&next);
         "VERBS-5.2.2-1" => {
             let count = |pds: Vec<PdId>| pds.len();
-            // Copies come and go; the domain stays.
+            // A dropped copy of the IDs does not change the domains.
             count(pds.clone()) == 3 && memory.allocate_stag(pds[0], 1, false).is_ok()
         };
         "VERBS-9.5.1.2-4" => memory.deallocate_pd(pds[1]) == Err(MemoryError::InvalidPdId);

@@ -1,13 +1,12 @@
-//! Random registrations and accesses against a plain model: a list of addresses.
+//! Random registrations and accesses, compared with a simple model: a list of addresses.
 
 use proptest::prelude::*;
 
 use super::*;
 
 proptest! {
-    /// Whatever the pages, their order, the First Byte Offset and the length: octet n of the region
-    /// is the octet that walking the list finds, writes change those octets alone, and one octet
-    /// too many is refused.
+    /// For any pages, order, First Byte Offset and length: byte n of the region is the n-th byte of
+    /// the list. Writes change only these bytes. An access of one byte too many is rejected.
     #[test]
     fn a_region_is_its_list_walked(
         pages in proptest::collection::vec(0u64..8, 1..6), fbo in 0u32..4096, cut in 0u64..9000,
@@ -39,7 +38,7 @@ proptest! {
         }
     }
 
-    /// No numbers reach anything that was not registered.
+    /// Random STags and TOs do not give access to unregistered memory.
     #[test]
     fn arbitrary_names_reach_nothing(stag: u32, to: u64, len in 1usize..100_000) {
         let mut world = World::new();

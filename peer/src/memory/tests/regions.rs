@@ -281,7 +281,7 @@ fn reregister_refuses_some_stags_and_drops_others() {
     }
 }
 
-/// Draft Figure 33, the column of RI-Reregister: each error but two drops the region.
+/// Draft Figure 33, the column of RI-Reregister: all errors except two deallocate the region.
 #[test]
 fn reregister_names_what_is_wrong() {
     let mut proof = Proof::new(By::Test);

@@ -1,4 +1,4 @@
-//! Windows: what can be bound, and what can be reached through them.
+//! Memory Windows: conditions of a bind, and access through a window.
 
 use weft_core::coverage::{By, Proof};
 

@@ -1,4 +1,4 @@
-//! Every opcode, and each fault, against a sink that records its calls.
+//! Tests every opcode and each fault, with a sink that records its calls.
 
 use proptest::prelude::*;
 use weft_core::coverage::{By, Proof};
@@ -21,7 +21,7 @@ enum Call {
     Terminate(TerminateError),
 }
 
-/// Takes everything; has buffers of eight octets.
+/// Accepts all calls. Each receive buffer has eight bytes.
 #[derive(Debug, Default)]
 struct Notes {
     calls: Vec<Call>,
@@ -96,7 +96,7 @@ fn calls(segments: &[Vec<u8>]) -> Vec<Call> {
     notes.calls
 }
 
-/// The fault of the last segment.
+/// Returns the fault of the last segment.
 fn fault(segments: &[Vec<u8>]) -> Fault {
     let (mut receiver, mut notes) = (Receiver::new(1, true), Notes::default());
     let (last, before) = segments.split_last().unwrap();
@@ -242,8 +242,8 @@ fn requests_and_immediate_data_have_one_size() {
     assert_eq!(fault(&[gap]), Fault::Queue { qn: 1, error: QueueError::MsnGap });
 }
 
-/// RFC 5040 Figure 10: the Read Request comes back with a refusal of its source, and with nothing
-/// else.
+/// RFC 5040 Figure 10: a Terminate returns the Read Request only if the peer may not read the
+/// requested memory.
 #[test]
 fn a_refused_read_request_is_given_back() {
     let mut proof = Proof::new(By::Test);
@@ -267,7 +267,7 @@ fn a_refused_read_request_is_given_back() {
     });
 }
 
-/// The RDMA Consortium's version 0 and the IETF's 1 do not mix (DDP-4.1-13).
+/// A receiver rejects the other version: 0 of the RDMA Consortium, 1 of the IETF (DDP-4.1-13).
 #[test]
 fn each_version_receives_its_own() {
     let mut version_0 = send(Opcode::SEND, 1, b"abc");
@@ -289,8 +289,8 @@ proptest! {
         }
     }
 
-    /// Well-formed headers with any contents: each is taken or refused with a code that a
-    /// specification assigns.
+    /// For segments with a valid header length and any contents: the receiver accepts the segment,
+    /// or rejects it with a code that a specification assigns.
     #[test]
     fn codes_are_assigned(opcode in 0u8..16, qn in 0u32..5, msn in 0u32..3, mo in 0u32..3, last: bool, length in 0usize..80, is_tagged: bool) {
         let segment = if is_tagged {

@@ -10,70 +10,70 @@ use crate::verbs::{CqHandle, LlpHandle, SrqHandle};
 /// The arguments of Create QP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QpInit {
-    /// The PD.
+    /// PD of the Queue Pair.
     pub pd: PdId,
-    /// Where the Send Queue completes.
+    /// CQ for completions of the Send Queue.
     pub sq_cq: CqHandle,
-    /// Where the Receive Queue completes.
+    /// CQ for completions of the Receive Queue.
     pub rq_cq: CqHandle,
-    /// Receives come from here.
+    /// S-RQ that provides the receives. `None`: the Queue Pair has a Receive Queue.
     pub srq: Option<SrqHandle>,
-    /// Outstanding work requests of the Send Queue.
+    /// Greatest number of outstanding Work Requests of the Send Queue.
     pub max_sq_wrs: u32,
-    /// Outstanding work requests of the Receive Queue; ignored with an S-RQ.
+    /// Greatest number of outstanding Work Requests of the Receive Queue. Ignored with an S-RQ.
     pub max_rq_wrs: u32,
-    /// Elements of a Send's list.
+    /// Greatest number of gather elements of a Send.
     pub max_send_sges: u32,
-    /// Elements of a Write's list.
+    /// Greatest number of gather elements of a Write.
     pub max_write_sges: u32,
-    /// Elements of a receive's list; ignored with an S-RQ.
+    /// Greatest number of scatter elements of a receive. Ignored with an S-RQ.
     pub max_receive_sges: u32,
-    /// An event is raised when more messages than these are in progress; 0 for none. Only with an
-    /// S-RQ.
+    /// An event reports that more messages than this number are in progress. 0: no event. Only with
+    /// an S-RQ.
     pub rq_limit: u32,
-    /// Reads and Atomic Operations in flight.
+    /// Greatest number of outstanding Reads and Atomic Operations.
     pub ord: u32,
-    /// Inbound Read and Atomic Requests that are held.
+    /// Greatest number of the peer's Read and Atomic Requests held at a time.
     pub ird: u32,
-    /// Peers may read.
+    /// Peers may read and use Atomic Operations.
     pub inbound_read: bool,
-    /// Peers may write, and Reads of one's own may be answered.
+    /// Peers may write, and responses to own Reads may be received.
     pub inbound_write: bool,
-    /// Windows may be bound.
+    /// Windows may be bound by this Queue Pair.
     pub bind: bool,
-    /// The effect of a message for which no receive is posted.
+    /// Handling of a message for which no receive is posted.
     pub overflow: ReceiveOverflow,
-    /// The effect of a segment that arrives after this side has closed.
+    /// Handling of a segment that arrives after this endpoint has closed.
     pub late: LateSegment,
 }
 
-/// The effect of a message for which no receive is posted (draft section 13.2).
+/// Handling of a message for which no receive is posted (draft section 13.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ReceiveOverflow {
-    /// It ends the stream.
+    /// The message ends the stream.
     #[default]
     Terminate,
-    /// It waits for a receive, with everything after it: nothing more is read from TCP, whose
-    /// window closes.
+    /// The message waits for a receive, together with everything after it. The driver reads nothing
+    /// more from TCP, whose window then closes.
     Wait,
 }
 
-/// What a segment does that arrives in Closing.
+/// Handling of a segment that arrives in Closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LateSegment {
-    /// It ends the stream by a reset, which throws away what TCP has not sent yet (draft Figure
-    /// 11).
+    /// The segment causes a reset of the stream. TCP then discards bytes that it has not sent yet
+    /// (draft Figure 11).
     #[default]
     Reset,
-    /// It is dropped: for a protocol whose peer may still have something on its way when this side
-    /// closes, and that has octets of its own on theirs.
+    /// The segment is dropped. For protocols in which the peer may still send when this endpoint
+    /// closes, and a reset would discard bytes that this endpoint must deliver.
     Drop,
 }
 
 impl QpInit {
-    /// A Queue Pair with 256 work requests a queue, four elements each, 16 Reads each way and
-    /// everything enabled; a message without receive ends the stream, and so does what arrives
-    /// after the close.
+    /// Default arguments: 256 Work Requests per queue, four elements per list, 16 Reads in each
+    /// direction. All operations are enabled. A message without a posted receive ends the stream.
+    /// So does a segment that arrives after the close.
     #[must_use]
     pub const fn new(pd: PdId, sq_cq: CqHandle, rq_cq: CqHandle) -> Self {
         QpInit {
@@ -101,9 +101,9 @@ impl QpInit {
 /// A Terminate that ended a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminateRecord {
-    /// The message.
+    /// Contents of the Terminate.
     pub terminate: Terminate,
-    /// This side sent it, or tried to.
+    /// True if this endpoint sent the Terminate or tried to send it.
     pub local: bool,
 }
 
@@ -112,44 +112,43 @@ pub struct TerminateRecord {
 pub struct QpAttributes {
     /// The Queue Pair ID.
     pub id: QpId,
-    /// As it was made, with the sizes and limits of now.
+    /// The arguments of Create QP, with the current sizes and limits.
     pub init: QpInit,
     /// STag 0 and Fast-Register are enabled.
     pub privileged: bool,
     /// The state.
     pub state: QpState,
-    /// The RQ limit's event is still to come.
+    /// The event for the RQ limit is armed and was not raised yet.
     pub rq_limit_armed: bool,
-    /// The Terminate, in Terminate and Error.
+    /// The Terminate of the last stream. `None` in states other than Terminate and Error.
     pub terminate: Option<TerminateRecord>,
-    /// The stream, while there is one.
+    /// The stream. `None` if the Queue Pair has none.
     pub llp: Option<LlpHandle>,
 }
 
 /// The arguments of Modify QP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QpModify {
-    /// The next state; the present one to change attributes only.
+    /// The next state. With the current state, only attributes change.
     pub next: QpState,
-    /// The stream.
+    /// The stream for the Queue Pair.
     pub llp: Option<LlpHandle>,
-    /// Octets that go out before everything else, not as an iWARP message: the last streaming
-    /// message, an MPA Reply.
+    /// Bytes to send before all FPDUs, without framing: the last streaming message or an MPA Reply.
     pub stream_message: Option<Bytes>,
-    /// ORD.
+    /// New ORD.
     pub ord: Option<u32>,
-    /// IRD.
+    /// New IRD.
     pub ird: Option<u32>,
-    /// Size of the Send Queue.
+    /// New size of the Send Queue.
     pub max_sq_wrs: Option<u32>,
-    /// Size of the Receive Queue.
+    /// New size of the Receive Queue.
     pub max_rq_wrs: Option<u32>,
-    /// The RQ limit; it is armed unless 0.
+    /// New RQ limit. Its event is armed unless the limit is 0.
     pub rq_limit: Option<u32>,
 }
 
 impl QpModify {
-    /// To `next`, and nothing else.
+    /// Changes only the state, to `next`.
     #[must_use]
     pub const fn to(next: QpState) -> Self {
         QpModify {
@@ -164,13 +163,13 @@ impl QpModify {
         }
     }
 
-    /// To RTS on a stream.
+    /// Changes the state to RTS, with this stream.
     #[must_use]
     pub fn to_rts(llp: LlpHandle) -> Self {
         QpModify { llp: Some(llp), ..QpModify::to(QpState::Rts) }
     }
 
-    /// The attributes that are given.
+    /// The attributes that have a new value.
     pub(super) fn given(&self) -> impl Iterator<Item = Attribute> {
         let given = [
             (Attribute::LlpStreamHandle, self.llp.is_some()),
@@ -188,18 +187,18 @@ impl QpModify {
 /// The attributes that a Queue Pair got from Create QP or Modify QP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QpAllocated {
-    /// Work requests of the Send Queue.
+    /// Greatest number of outstanding Work Requests of the Send Queue.
     pub max_sq_wrs: u32,
-    /// Work requests of the Receive Queue; `None` with an S-RQ.
+    /// Greatest number of outstanding Work Requests of the Receive Queue. `None` with an S-RQ.
     pub max_rq_wrs: Option<u32>,
-    /// Elements of a Send's list.
+    /// Greatest number of gather elements of a Send.
     pub max_send_sges: u32,
-    /// Elements of a Write's list.
+    /// Greatest number of gather elements of a Write.
     pub max_write_sges: u32,
-    /// Elements of a receive's list; `None` with an S-RQ.
+    /// Greatest number of scatter elements of a receive. `None` with an S-RQ.
     pub max_receive_sges: Option<u32>,
-    /// ORD: as requested, or what a pool had left of it; at least 1 unless 0 was requested.
+    /// ORD, which is less than requested if the pool had less. At least 1 unless 0 was requested.
     pub ord: u32,
-    /// IRD, likewise.
+    /// IRD, with the same rule.
     pub ird: u32,
 }

@@ -1,4 +1,5 @@
-//! Where arriving segments go: registered memory, the receive queue, the IRRQ, Reads in flight.
+//! Processes inbound segments with registered memory, the receive queue, the queue of inbound
+//! requests (IRRQ) and the Reads in flight.
 
 use weft_core::wire::ddp::{RawHeader, queue};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
@@ -17,7 +18,7 @@ use crate::verbs::shared::Placed;
 use crate::verbs::work_request::{Operation, length};
 
 impl Context<'_> {
-    /// One ULPDU arrived.
+    /// Processes one ULPDU.
     pub(in crate::verbs) fn handle_segment(&mut self, ulpdu: &[u8]) {
         match self.qp.state {
             QpState::Rts => {}
@@ -47,8 +48,8 @@ impl Context<'_> {
         self.check_local_error();
     }
 
-    /// A message begins for which no receive is there, and the Queue Pair lets it wait (draft
-    /// section 13.2).
+    /// Returns whether `ulpdu` begins a Send without a posted receive, and the Queue Pair's
+    /// settings let it wait (draft section 13.2).
     pub(in crate::verbs) fn must_wait(&self, ulpdu: &[u8]) -> bool {
         let qp = &self.qp;
         if qp.init.overflow != ReceiveOverflow::Wait || qp.state != QpState::Rts || qp.receiving.is_some() {
@@ -63,8 +64,8 @@ impl Context<'_> {
         is_send && empty && !failed
     }
 
-    /// Draft Figure 11: nothing that arrives now is processed, and where it is not dropped it ends
-    /// the stream.
+    /// Handles a segment in Closing. Only a Terminate is processed. Any other segment ends the
+    /// stream or is dropped (draft Figure 11).
     fn segment_while_closing(&mut self, ulpdu: &[u8]) {
         let mut notes = TerminateOnly(None);
         let version = self.qp.version;
@@ -79,11 +80,11 @@ impl Context<'_> {
     }
 }
 
-/// The Queue Pair as the receiving engine sees it.
+/// The Queue Pair as [`DataSink`] for the receiver.
 struct Sink<'a, 'b> {
     header: Option<RawHeader>,
     context: &'a mut Context<'b>,
-    /// A Read that got its data failed for a reason of this side's.
+    /// Status of a Read that received its data but failed because of a local error.
     failed: Option<CompletionStatus>,
     terminate: Option<Terminate>,
 }
@@ -189,7 +190,7 @@ impl DataSink for Sink<'_, '_> {
         let accessor = qp.receive_accessor();
         let Some(wr) = &qp.receiving else { return Err(Fault::NoBuffer) };
         let end = offset.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
-        // It is put after the last octet, so that its room is used again.
+        // `places` returns to `shared` after use, so that its memory can be reused.
         let mut places = std::mem::take(&mut shared.places);
         places.clear();
         walk(&shared.memory, accessor, &wr.scatter, offset..end, Right::LocalWrite, |place| places.push(place))
@@ -278,7 +279,7 @@ impl DataSink for Sink<'_, '_> {
 }
 
 impl Sink<'_, '_> {
-    /// Completes a receive with something that is no Send: a misdeed.
+    /// Completes a receive for a message that must not use one (a deviation).
     fn deliver(&mut self) {
         let qp = &mut self.context.qp;
         if let Some(wr) = qp.receives.pop_front() {
@@ -288,7 +289,7 @@ impl Sink<'_, '_> {
     }
 }
 
-/// Takes nothing but a Terminate.
+/// A [`DataSink`] that accepts only a Terminate.
 struct TerminateOnly(Option<Terminate>);
 
 impl DataSink for TerminateOnly {

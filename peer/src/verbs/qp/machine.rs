@@ -1,4 +1,4 @@
-//! The state machine at work: an event, its cell of the table, the cell's actions.
+//! Executes the state table: finds the cell for an event, and executes its actions.
 
 use weft_core::wire::rdmap::{Terminate, TerminateError};
 
@@ -16,7 +16,7 @@ use crate::verbs::llp::{Fin, Llp};
 use crate::verbs::shared::Shared;
 use weft_core::wire::ddp::queue;
 
-/// One Queue Pair, its stream, and what all Queue Pairs share.
+/// One Queue Pair, its stream, and the data that all Queue Pairs share.
 pub(in crate::verbs) struct Context<'a> {
     pub(in crate::verbs) now: Instant,
     pub(in crate::verbs) shared: &'a mut Shared,
@@ -24,7 +24,7 @@ pub(in crate::verbs) struct Context<'a> {
     pub(in crate::verbs) llp: Option<&'a mut Llp>,
 }
 
-/// The subject of an event, for the actions that need it.
+/// Details of an event, for the actions that need them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::verbs) struct Cause {
     pub(in crate::verbs) event: Option<EventId>,
@@ -32,27 +32,27 @@ pub(in crate::verbs) struct Cause {
     pub(in crate::verbs) status: Option<(CompletionStatus, At)>,
 }
 
-/// The work whose completion reports an error.
+/// The Work Request whose completion reports an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verbs) enum At {
-    /// The work request that was going out, or was to begin.
+    /// The Work Request that is being sent, or the next one to begin.
     Send,
     /// The oldest Read or Atomic Operation in flight.
     Answer,
-    /// The receive that a message was arriving for.
+    /// The receive for the message that is arriving.
     Receive,
 }
 
-/// What happened to the stream below.
+/// An event of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verbs) enum WireEvent {
-    /// The peer closed its half.
+    /// The peer sent FIN.
     Fin,
-    /// Both halves are closed.
+    /// Both directions are closed.
     Closed,
-    /// The peer, or the network, reset it.
+    /// The peer or the network reset the connection.
     Reset,
-    /// Nothing moved for too long.
+    /// The connection was lost, or a time-out expired.
     TimedOut,
 }
 
@@ -61,7 +61,7 @@ impl Cause {
         Cause { event: Some(event), ..Cause::default() }
     }
 
-    /// An event, and a Terminate without headers.
+    /// The cause for an event and a Terminate without headers.
     pub(in crate::verbs) fn reported(event: EventId, error: TerminateError) -> Self {
         Cause { event: Some(event), terminate: Some(bare(error)), status: None }
     }
@@ -77,7 +77,7 @@ fn bare(error: TerminateError) -> Terminate {
 }
 
 impl Context<'_> {
-    /// Lets `event` happen; false when the state has no cell for it.
+    /// Processes `event`. Returns false if the current state has no cell for it.
     pub(in crate::verbs) fn react(&mut self, event: QpEvent, cause: Cause) -> bool {
         let Some(cell) = table::find(self.qp.state, event) else { return false };
         for action in cell.actions {
@@ -92,8 +92,7 @@ impl Context<'_> {
 
     fn act(&mut self, action: QpAction, cause: &Cause) {
         match action {
-            // Done by the verbs and the handlers that let the event happen: only they have what is
-            // needed.
+            // These actions are executed by the caller, which has the necessary data.
             QpAction::ChangeAttributes | QpAction::Enqueue | QpAction::Attach | QpAction::Process => {}
             QpAction::CompleteInError => self.complete_in_error(cause),
             QpAction::Notify => self.notify(cause.event),
@@ -101,7 +100,7 @@ impl Context<'_> {
                 let mut terminate = cause.terminate.unwrap_or(bare(TerminateError::RDMAP_LOCAL_CATASTROPHIC));
                 hostile::hook::terminate(&self.shared.deviations, &mut terminate);
                 self.qp.terminate = Some(TerminateRecord { terminate, local: true });
-                // A Responder that received nothing valid may send nothing (MPA-7.1.2-17).
+                // A Responder that has received no valid FPDU may send nothing (MPA-7.1.2-17).
                 let silent = hostile::hook::conduct(&self.shared.deviations).skips_terminate;
                 if !silent && self.llp.as_ref().is_some_and(|llp| llp.may_send && llp.fin != Fin::Sent) {
                     let mut octets = Vec::new();
@@ -162,7 +161,7 @@ impl Context<'_> {
         }
     }
 
-    /// Completes the finished work requests at the front of the Send Queue.
+    /// Completes the finished Work Requests at the front of the Send Queue.
     pub(in crate::verbs) fn drain(&mut self) {
         while let Some(finished) = self.qp.sq.pop() {
             if finished.status == CompletionStatus::Success && !finished.wr.signaled {
@@ -193,14 +192,15 @@ impl Context<'_> {
         self.qp.local_error = self.qp.local_error.or(error);
     }
 
-    /// A deviation: reports a receive that took nothing as completed.
+    /// Reports the first receive as completed, although no message has used it (a deviation).
     pub(in crate::verbs) fn complete_startup(&mut self) {
         if let Some(first) = self.qp.receives.front() {
             self.complete_receive(receive(first.wr_id, self.qp, CompletionStatus::Success));
         }
     }
 
-    /// Receives that are still in an S-RQ do not belong to the Queue Pair (VERBS-6.3.6-7).
+    /// Completes unfinished receives as Flushed. Receives that are still in an S-RQ do not belong
+    /// to the Queue Pair (VERBS-6.3.6-7).
     fn flush_receives(&mut self) {
         let unfinished: Vec<_> = self.qp.receiving.take().into_iter().chain(self.qp.receives.drain(..)).collect();
         for wr in unfinished {
@@ -209,7 +209,7 @@ impl Context<'_> {
     }
 }
 
-/// A receive's completion, without the fields of a successful one.
+/// The completion of a receive. The fields that only a successful receive has are empty.
 pub(super) fn receive(wr_id: u64, qp: &Qp, status: CompletionStatus) -> WorkCompletion {
     WorkCompletion {
         wr_id,
@@ -224,14 +224,14 @@ pub(super) fn receive(wr_id: u64, qp: &Qp, status: CompletionStatus) -> WorkComp
     }
 }
 
-/// Errors, by where they are found.
+/// Errors, grouped by the place of detection.
 impl Context<'_> {
-    /// A local work request fails (draft Figure 23, lower part).
+    /// Handles the error of a local Work Request (draft Figure 23, lower part).
     pub(in crate::verbs) fn work_error(&mut self, status: CompletionStatus, at: At) {
         self.react(QpEvent::WorkError, Cause::work(status, at));
     }
 
-    /// An inbound segment is refused (draft Figure 23, upper part, and Figure 24).
+    /// Handles a rejected inbound segment (draft Figure 23, upper part, and Figure 24).
     pub(in crate::verbs) fn segment_error(&mut self, error: &SegmentError) {
         let terminate = Some(error.terminate(terminate_code(error.fault)));
         let conduct = hostile::hook::conduct(&self.shared.deviations);
@@ -259,14 +259,16 @@ impl Context<'_> {
         };
     }
 
-    /// An FPDU is invalid. Its headers are not to be trusted, so none are given back.
+    /// Handles an invalid FPDU. The Terminate does not return its headers, because they are
+    /// unreliable.
     pub(in crate::verbs) fn fpdu_error(&mut self, error: FpduError) {
         let event = EventId::of_fpdu(&error);
         let code = crate::rdmap::StreamError::Fpdu(error).code();
         self.react(QpEvent::LlpErrorSpeaking, Cause::reported(event, code));
     }
 
-    /// A CQ took no completion, or the S-RQ gave no receive (draft Figure 24, Local Errors).
+    /// Ends the stream if a CQ rejected a completion or the S-RQ provided no receive (draft Figure
+    /// 24, Local Errors).
     pub(in crate::verbs) fn check_local_error(&mut self) {
         if let Some(event) = self.qp.local_error
             && self.qp.state == QpState::Rts
@@ -275,20 +277,21 @@ impl Context<'_> {
         }
     }
 
-    /// Something of this side's own failed.
+    /// Ends the stream because of a local error.
     pub(in crate::verbs) fn local_error(&mut self, event: EventId) {
         let cause = Cause::reported(event, TerminateError::RDMAP_CATASTROPHIC_STREAM);
         self.react(QpEvent::LlpErrorSpeaking, cause);
     }
 
-    /// The RNIC failed: the stream's peer gets a Terminate, and the event is the RNIC's.
+    /// Ends the stream because the RNIC failed. The peer gets a Terminate. The event is that of the
+    /// RNIC, not of the Queue Pair.
     pub(in crate::verbs) fn rnic_error(&mut self) {
         let terminate = Some(bare(TerminateError::RDMAP_CATASTROPHIC_GLOBAL));
         self.react(QpEvent::LlpErrorSpeaking, Cause { terminate, ..Cause::default() });
         self.qp.quiet = false;
     }
 
-    /// The peer's Terminate: it is kept for Query QP.
+    /// Handles the peer's Terminate, and stores it for Query QP.
     pub(in crate::verbs) fn terminate_received(&mut self, terminate: Terminate) {
         let event = if self.qp.state == QpState::Closing { EventId::BadClose } else { EventId::TerminateReceived };
         self.qp.terminate = Some(TerminateRecord { terminate, local: false });
@@ -298,7 +301,7 @@ impl Context<'_> {
         self.react(QpEvent::TerminateReceived, Cause::event(event));
     }
 
-    /// Something happened to the stream.
+    /// Handles an event of the stream.
     pub(in crate::verbs) fn wire_event(&mut self, event: WireEvent) {
         let state = self.qp.state;
         match event {

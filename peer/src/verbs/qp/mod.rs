@@ -1,9 +1,10 @@
 //! Queue Pairs (draft chapter 6).
 //!
-//! - [`table`]: states, events, actions and attributes, declared;
+//! - [`table`]: states, events, actions and attributes as a table;
 //! - `machine`: executes the table;
-//! - `send_queue`, `outbound`: whose turn it is, and the next segment;
-//! - `inbound`: where arriving segments go;
+//! - `send_queue`, `outbound`: the order of outbound messages, and the next segment;
+//! - `inbound`: processing of inbound segments;
+//! - `source`: memory of a scatter/gather list;
 //! - `attributes`: arguments and results of the verbs.
 
 mod attributes;
@@ -42,48 +43,49 @@ pub(super) struct Qp {
     pub(super) handle: QpHandle,
     pub(super) id: QpId,
     pub(super) init: QpInit,
-    /// ORD and IRD as they are kept to.
+    /// Effective ORD and IRD. Deviations can make them differ from `init`.
     ord: u32,
     ird: u32,
     pub(super) sq_cq: Key,
     pub(super) rq_cq: Key,
     pub(super) srq: Option<Key>,
-    /// The S-RQ's.
+    /// PD for receives: that of the S-RQ, or of the Queue Pair if it has no S-RQ.
     pub(super) receive_pd: PdId,
     pub(super) privileged: bool,
     pub(super) state: QpState,
     sq: SendQueue,
     receives: VecDeque<ReceiveWr>,
-    /// Receives whose completion was not polled, posted ones among them; none of an S-RQ's.
+    /// Number of posted receives, plus used receives whose completion was not polled. 0 with an
+    /// S-RQ.
     receives_used: u32,
-    /// Receives that it took from the S-RQ and whose completion was not polled: its messages in
-    /// progress (section 6.3.8).
+    /// Number of receives taken from the S-RQ whose completion was not polled. These are the
+    /// messages in progress (section 6.3.8).
     shared_receives: u32,
-    /// The receive that a message is arriving for.
+    /// The receive for the message that is arriving.
     receiving: Option<ReceiveWr>,
     pub(super) rq_limit_armed: bool,
-    /// Inbound requests in order of arrival.
+    /// Inbound requests in order of arrival, without the one in `response`.
     irrq: VecDeque<InboundRequest>,
-    /// Out of its place while a segment is handled.
+    /// `None` before the first stream, and while a segment is processed.
     receiver: Option<Receiver>,
     mulpdu: u16,
     version: u8,
     response: Option<Response>,
-    /// A response goes before the next work request.
+    /// True if the next response precedes the next Work Request.
     response_turn: bool,
     send_msn: u32,
     request_msn: u32,
     atomic_msn: u32,
     next_request_id: u32,
     terminate: Option<TerminateRecord>,
-    /// The Terminate that a deviation holds back.
+    /// The Terminate that a deviation delays.
     delayed: Option<Terminate>,
-    /// The Terminate's payload, until it is sent.
+    /// Payload of the Terminate, until it is sent.
     terminate_out: Option<Bytes>,
-    /// Terminate was entered without an Asynchronous Event.
+    /// The Queue Pair entered Terminate without an Asynchronous Event.
     quiet: bool,
-    /// A completion found no place on its CQ, or no receive could be taken from the S-RQ: how it is
-    /// reported.
+    /// Event for a completion that a CQ rejected, or for a receive that a failed S-RQ did not
+    /// provide.
     local_error: Option<EventId>,
     /// A deviation's copy of the value that Atomic Operations changed last.
     word: Option<((u32, u64), Vec<u8>)>,
@@ -102,12 +104,12 @@ enum Request {
     Atomic(AtomicRequest),
 }
 
-/// A response on its way out.
+/// A response that is being sent.
 #[derive(Debug)]
 struct Response {
     message: Segmenter,
     of: InboundRequest,
-    /// An Atomic Response's payload; a Read Response's is in memory.
+    /// Payload of an Atomic Response. Empty for a Read Response, whose payload is in memory.
     octets: Bytes,
 }
 
@@ -158,7 +160,8 @@ impl Qp {
         }
     }
 
-    /// RDMAP and DDP begin anew (VERBS-6.2.1.2-9).
+    /// Connects the Queue Pair with a stream, and resets the state of RDMAP and DDP
+    /// (VERBS-6.2.1.2-9).
     pub(super) fn attach(&mut self, llp: Key, mut mulpdu: u16, version: u8, shared: &Shared) {
         self.llp = Some(llp);
         let deviations = &shared.deviations;
@@ -172,7 +175,7 @@ impl Qp {
         (self.quiet, self.local_error) = (false, None);
     }
 
-    /// Start-up's ready-to-receive message was sent: its queue's next message has MSN 2.
+    /// Counts the sent ready-to-receive message. The next message of its queue has MSN 2.
     pub(super) fn skip_outbound(&mut self, kind: Rtr) {
         match kind {
             Rtr::Send => self.send_msn = 2,
@@ -181,7 +184,7 @@ impl Qp {
         }
     }
 
-    /// Start-up's ready-to-receive message arrived.
+    /// Counts the received ready-to-receive message.
     pub(super) fn skip_inbound(&mut self, kind: Rtr) {
         match (kind, &mut self.receiver) {
             (Rtr::Send, Some(receiver)) => receiver.skip_send(),
@@ -190,7 +193,7 @@ impl Qp {
         }
     }
 
-    /// For everything but receives from an S-RQ.
+    /// The accessor for everything except receives from an S-RQ.
     fn accessor(&self) -> Accessor {
         Accessor { pd: self.init.pd, qp: self.id, physical: self.privileged }
     }
@@ -199,12 +202,12 @@ impl Qp {
         Accessor { pd: self.receive_pd, ..self.accessor() }
     }
 
-    /// No local work and no request of the peer is unfinished.
+    /// Returns whether no local work and no request of the peer is unfinished.
     pub(super) fn is_at_rest(&self) -> bool {
         self.sq.is_empty() && self.irrq.is_empty() && self.response.is_none()
     }
 
-    /// A message is arriving for a receive.
+    /// Returns whether a message is arriving for a receive.
     pub(super) fn is_receiving(&self) -> bool {
         self.receiving.is_some()
     }
@@ -250,9 +253,10 @@ impl Qp {
     }
 }
 
-/// Modify QP's attributes.
+/// Attributes of Modify QP.
 impl Qp {
-    /// Is this change allowed, and are all its values? Nothing is changed (VERBS-6.1.3-5).
+    /// Checks whether the transition and all new values are allowed. Changes nothing
+    /// (VERBS-6.1.3-5).
     pub(super) fn check_modify(&self, modify: &QpModify, settings: &RnicSettings) -> Result<(), QpError> {
         let transition = transition_of(self.state, modify.next).ok_or(QpError::InvalidStateChange)?;
         for attribute in modify.given() {
@@ -291,8 +295,8 @@ impl Qp {
         Ok(())
     }
 
-    /// Gives attributes that were checked their values; the RQ's size is ignored with an S-RQ
-    /// (draft Figure 5, footnote 2).
+    /// Sets attributes that were checked. With an S-RQ, the size of the RQ is ignored (draft Figure
+    /// 5, footnote 2).
     pub(super) fn change_attributes(&mut self, modify: &QpModify, ird: u32, ord: u32) {
         let init = &mut self.init;
         (init.ird, init.ord) = (ird, ord);
@@ -309,7 +313,7 @@ impl Qp {
     }
 }
 
-/// PostSQ and PostRQ, one work request at a time.
+/// PostSQ and PostRQ, one Work Request at a time.
 impl Qp {
     pub(super) fn post_send(&mut self, wr: SendWr) -> Result<(), PostStatus> {
         self.check_state()?;

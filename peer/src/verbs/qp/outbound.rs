@@ -1,9 +1,9 @@
-//! What goes out next: the message that is going out, the Terminate, a response, or the next work
-//! request.
+//! Selects the next outbound segment: from the message in progress, the Terminate, a response, or
+//! the next Work Request.
 //!
-//! Messages are never mixed; between two of them responses and work requests take turns. Work that
-//! sends nothing (Bind, Fast-Register, Invalidate) is done when its turn comes, before anything
-//! after it begins (VERBS-8.2.2.1-5 to -7).
+//! The segments of different messages are never mixed. Between two messages, responses and Work
+//! Requests alternate. Bind, Fast-Register and Invalidate send nothing. Each is executed at its
+//! position in the Send Queue, before any later Work Request begins (VERBS-8.2.2.1-5 to -7).
 
 use bytes::Bytes;
 use weft_core::wire::ddp::{RawHeader, RawUntagged, queue};
@@ -22,18 +22,18 @@ use crate::verbs::batch::{Batch, PayloadOf};
 use crate::verbs::completion::CompletionStatus;
 use crate::verbs::work_request::{Operation, Payload, length};
 
-/// The result of one search for something to send.
+/// The result of [`Context::add_fpdu`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verbs) enum Step {
     /// An FPDU was added to the batch.
     Added,
-    /// The batch must be sent first: memory is about to change.
+    /// The batch must be sent first, because memory is about to change.
     Flush,
-    /// Nothing to send.
+    /// Nothing has to be sent.
     Nothing,
 }
 
-/// The owner of the next segment.
+/// Source of the next segment.
 enum Next {
     Work,
     Response,
@@ -84,7 +84,7 @@ impl Context<'_> {
         self.begin_work(batch)
     }
 
-    /// The ready work request begins.
+    /// Begins the next Work Request.
     fn begin_work(&mut self, batch: &Batch) -> Begun {
         let (ord, version, max_message) = (self.qp.ord, self.qp.version, self.shared.settings.max_message);
         let accessor = self.qp.accessor();
@@ -109,7 +109,8 @@ impl Context<'_> {
                 Err(Err(CompletionStatus::InvalidLength))
             }
             Operation::Read { local, .. } if local.length > max_message => Err(Err(CompletionStatus::InvalidLength)),
-            // STag 0 is for Sends, Writes' sources and receives alone (VERBS-8.1.3.2.1-2).
+            // STag 0 is allowed only for the source of Sends and Writes, and for receives
+            // (VERBS-8.1.3.2.1-2).
             Operation::Write { payload, remote } if payload.length() > 0 && remote.stag == STAG_ZERO => {
                 Err(Err(CompletionStatus::InvalidStag))
             }
@@ -164,7 +165,7 @@ impl Context<'_> {
         Begun::Something
     }
 
-    /// A segment of the work request that is going out.
+    /// Adds a segment of the Work Request that is being sent.
     fn work_segment(&mut self, batch: &mut Batch) -> bool {
         let (accessor, mulpdu) = (self.qp.accessor(), self.qp.mulpdu);
         let request_id = self.qp.next_request_id;
@@ -215,7 +216,7 @@ impl Context<'_> {
                 self.push(batch, &segment.header, &PayloadOf::Octets(&part));
                 return self.sent(finished, waits);
             }
-            // All of a message's memory is looked at before its first octet goes out.
+            // Check the memory of the complete message before sending its first byte.
             Payload::Gather(sges) if first => {
                 let all = 0..octets(length(sges));
                 walk(&self.shared.memory, accessor, sges, all, Right::LocalRead, |_| {}).and_then(|()| {
@@ -261,7 +262,7 @@ impl Context<'_> {
         true
     }
 
-    /// The oldest request's response begins.
+    /// Begins the response to the oldest request.
     fn begin_response(&mut self, batch: &Batch) -> Begun {
         let Some(of) = self.qp.irrq.front().copied() else { return Begun::Nothing };
         let version = self.qp.version;
@@ -347,10 +348,11 @@ impl Context<'_> {
         true
     }
 
-    /// A request that was good when it arrived cannot be answered any more; `done` octets were.
+    /// Reports that the endpoint cannot finish the response to a request that was valid when it
+    /// arrived. `done` bytes of the response were already sent.
     fn response_error(&mut self, of: InboundRequest, fault: Fault, done: u32) {
         let read_request = match of.request {
-            // The rest of the Read comes back (RFC 5040 section 4.8).
+            // The Terminate returns the rest of the Read (RFC 5040 section 4.8).
             Request::Read(request) => Some(ReadRequest {
                 sink_to: request.sink_to.wrapping_add(u64::from(done)),
                 rdmardsz: request.rdmardsz - done,
@@ -380,15 +382,15 @@ impl Context<'_> {
     }
 }
 
-/// What [`Context::begin`] began.
+/// Result of [`Context::begin`].
 enum Begun {
     Something,
     Nothing,
-    /// Memory would change under the batch.
+    /// Memory would change while the batch refers to it.
     Blocked,
 }
 
-/// Lengths were checked when they were posted.
+/// Converts a length that was checked when the Work Request was posted.
 fn octets(length: u64) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

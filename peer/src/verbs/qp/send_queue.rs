@@ -1,8 +1,8 @@
-//! The Send Queue: work in order of posting, completed in that order (draft sections 8.2.1 and
-//! 8.2.2).
+//! The Send Queue: Work Requests begin and complete in the order of posting (draft sections 8.2.1
+//! and 8.2.2).
 //!
-//! Whether an operation succeeds is found elsewhere; here is whose turn it is, what is in flight,
-//! and what may complete.
+//! This module determines the next Work Request, the Reads in flight, and which Work Requests may
+//! complete. Other modules determine whether an operation succeeds.
 
 use std::collections::VecDeque;
 
@@ -20,17 +20,18 @@ pub(super) struct Wqe {
 
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// Not begun.
+    /// The Work Request has not begun.
     Posted,
-    /// Going out.
+    /// The message or request is being sent.
     Sending(Segmenter),
-    /// A Read or Atomic Operation whose request went out, and the octets that arrived.
+    /// The request of a Read or Atomic Operation was sent. `arrived` is the number of bytes
+    /// received of the response.
     Waiting { arrived: u32 },
-    /// Over.
+    /// The operation is finished, but the Work Request has not completed yet.
     Done { status: CompletionStatus, original_value: Option<u64> },
 }
 
-/// A work request that left the queue.
+/// A Work Request that has left the queue.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) wr: SendWr,
@@ -41,11 +42,11 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) struct SendQueue {
     wqes: VecDeque<Wqe>,
-    /// WQEs from the front that were begun.
+    /// Number of WQEs that have begun. They are at the front of `wqes`.
     begun: usize,
-    /// Reads and Atomic Operations in flight: they lie before `begun`.
+    /// Number of Reads and Atomic Operations in flight. They are among the first `begun` WQEs.
     pub(super) in_flight: u32,
-    /// Slots that are not free: unfinished ones, and those whose completion was not polled.
+    /// Number of used slots: unfinished Work Requests, and those whose completion was not polled.
     pub(super) used: u32,
     pub(super) capacity: u32,
 }
@@ -55,7 +56,7 @@ impl SendQueue {
         SendQueue { wqes: VecDeque::new(), begun: 0, in_flight: 0, used: 0, capacity }
     }
 
-    /// Nothing is unfinished.
+    /// Returns whether the queue has no unfinished Work Requests.
     pub(super) fn is_empty(&self) -> bool {
         self.wqes.is_empty()
     }
@@ -65,14 +66,14 @@ impl SendQueue {
         self.wqes.push_back(Wqe { wr, progress: Progress::Posted });
     }
 
-    /// The message that is going out.
+    /// The WQE whose message is being sent.
     pub(super) fn sending(&mut self) -> Option<&mut Wqe> {
         let last = self.begun.checked_sub(1)?;
         self.wqes.get_mut(last).filter(|wqe| matches!(wqe.progress, Progress::Sending(_)))
     }
 
-    /// The next WQE to begin, if its fence and `ord` let it. A Read with ORD 0 is let through: it
-    /// fails.
+    /// The next WQE to begin, if its fence and `ord` allow its start. With an ORD of 0, a Read is
+    /// allowed to start, because it then fails.
     pub(super) fn ready(&self, ord: u32) -> Option<&Wqe> {
         let wqe = self.wqes.get(self.begun)?;
         let fenced = match wqe.wr.fence {
@@ -85,7 +86,7 @@ impl SendQueue {
         (!fenced && !stalled).then_some(wqe)
     }
 
-    /// The ready WQE is begun.
+    /// Begins the WQE that [`ready`](Self::ready) returned.
     pub(super) fn begin(&mut self, progress: Progress) {
         if let Some(wqe) = self.wqes.get_mut(self.begun) {
             wqe.progress = progress;
@@ -93,7 +94,7 @@ impl SendQueue {
         }
     }
 
-    /// The request of the message that was going out is out: it waits for its response.
+    /// The request was sent completely. The WQE now waits for the response.
     pub(super) fn wait(&mut self) {
         if let Some(wqe) = self.sending() {
             wqe.progress = Progress::Waiting { arrived: 0 };
@@ -109,7 +110,7 @@ impl SendQueue {
         self.wqes.iter_mut().take(self.begun).find(|wqe| matches!(wqe.progress, Progress::Waiting { .. }))
     }
 
-    /// The oldest Read or Atomic Operation in flight is over.
+    /// Finishes the oldest Read or Atomic Operation in flight.
     pub(super) fn answer(&mut self, status: CompletionStatus, original_value: Option<u64>) {
         if let Some(wqe) = self.waiting() {
             wqe.progress = Progress::Done { status, original_value };
@@ -117,8 +118,8 @@ impl SendQueue {
         }
     }
 
-    /// The Read in flight that a Read Request, or what is left of one, belongs to is over; without
-    /// one nothing is.
+    /// Finishes the Read in flight that `request` belongs to. `request` may be the rest of a Read
+    /// Request. Does nothing if no Read matches.
     pub(super) fn fail_read(&mut self, request: &ReadRequest, status: CompletionStatus) {
         let is_it = |wqe: &&mut Wqe| match (&wqe.wr.operation, &wqe.progress) {
             (Operation::Read { local, remote, .. }, Progress::Waiting { .. }) => {
@@ -135,7 +136,8 @@ impl SendQueue {
         }
     }
 
-    /// The message that was going out, or was to begin, is over.
+    /// Finishes the WQE whose message is being sent. If no message is being sent, finishes the next
+    /// WQE to begin.
     pub(super) fn finish(&mut self, status: CompletionStatus) {
         if let Some(wqe) = self.sending() {
             wqe.progress = Progress::Done { status, original_value: None };
@@ -144,7 +146,7 @@ impl SendQueue {
         }
     }
 
-    /// The next WQE that may complete.
+    /// Removes the WQE at the front if it is finished.
     pub(super) fn pop(&mut self) -> Option<Finished> {
         let Progress::Done { status, original_value } = self.wqes.front()?.progress else { return None };
         let wqe = self.wqes.pop_front()?;
@@ -152,7 +154,7 @@ impl SendQueue {
         Some(Finished { wr: wqe.wr, status, original_value })
     }
 
-    /// All that is not over is over as Flushed.
+    /// Finishes all WQEs with status Flushed, except those that have failed.
     pub(super) fn flush(&mut self) {
         for wqe in &mut self.wqes {
             if !matches!(wqe.progress, Progress::Done { status, .. } if status != CompletionStatus::Success) {

@@ -1,12 +1,12 @@
-//! From octets of a message to places in memory: walking a scatter/gather list.
+//! Finds the memory for a range of a message that a scatter/gather list describes.
 
 use core::ops::Range;
 
 use crate::memory::{AccessError, Accessor, Memory, Place, Right};
 use crate::verbs::work_request::Sge;
 
-/// Finds the octets `range` of the message that the elements make, each checked for `right`, and
-/// hands each place to `each`.
+/// Finds the bytes `range` of the message in the elements `sges`. Checks each part for `right`, and
+/// passes its [`Place`] to `each`.
 pub(super) fn walk(
     memory: &Memory,
     accessor: Accessor,

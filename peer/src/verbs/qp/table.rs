@@ -1,8 +1,10 @@
-//! The Queue Pair's states as a table: draft Figures 4 and 5 (attributes) and 7 to 11 (events).
-//! Figure 6, which is lost, is the projection of these on state and next state.
+//! The states of a Queue Pair as a table: draft Figures 4 and 5 (attributes) and 7 to 11 (events).
+//! The text of Figure 6, the state diagram, is missing in the draft. The table contains its
+//! transitions.
 //!
-//! The machine executes its cell and nothing else; an event without a cell is an Immediate Error,
-//! or cannot happen.
+//! The module `machine` executes the actions of the cell for a state and an event, and nothing
+//! else. If a verb has no cell in the current state, the result is an Immediate Error. Other events
+//! without a cell have no effect.
 //!
 //! ```text
 //!            Modify            Modify              LLP closed
@@ -19,18 +21,18 @@
 
 use std::fmt;
 
-/// The states (draft section 6.2).
+/// State of a Queue Pair (draft section 6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum QpState {
-    /// No stream; work can be posted and waits.
+    /// The Queue Pair has no stream. Posted work waits.
     Idle,
-    /// Ready to send: work is done.
+    /// Ready to send: posted work is processed.
     Rts,
     /// A clean close is in progress.
     Closing,
-    /// An error is reported to the peer.
+    /// The stream ends because of an error or a Terminate.
     Terminate,
-    /// Stopped; all work was flushed.
+    /// The Queue Pair has stopped. All work was flushed.
     Error,
 }
 
@@ -51,78 +53,79 @@ impl fmt::Display for QpState {
     }
 }
 
-/// What happens to a Queue Pair.
+/// Event of a Queue Pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QpEvent {
     /// Modify QP to this state.
     Modify(QpState),
     /// PostSQ or PostRQ.
     Post,
-    /// An inbound segment that is good.
+    /// A valid inbound segment.
     Segment,
     /// The peer's Terminate.
     TerminateReceived,
-    /// An error with a local work request that a Work Completion reports.
+    /// An error with a local Work Request. A Work Completion reports it.
     WorkError,
-    /// An error with an inbound message that an Asynchronous Event reports.
+    /// An error with an inbound message. An Asynchronous Event reports it.
     MessageError,
-    /// An error with an inbound Send that the receive's Work Completion reports.
+    /// An error with an inbound Send. The Work Completion of the receive reports it.
     SendError,
     /// An error of the LLP after which a Terminate can still be sent.
     LlpErrorSpeaking,
-    /// The LLP cannot send any more: reset, or timed out.
+    /// The LLP cannot send any more, because of a reset or a time-out.
     LlpFailure,
-    /// The peer closed; the SQ and the IRRQ are empty.
+    /// The peer closed while the Send Queue (SQ) and the inbound Read Request queue (IRRQ) are
+    /// empty.
     LlpCloseDone,
-    /// The peer closed; the SQ or the IRRQ is not empty.
+    /// The peer closed while the SQ or the IRRQ is not empty.
     LlpCloseBusy,
-    /// Both sides of the LLP are closed.
+    /// Both directions of the LLP are closed.
     CloseComplete,
-    /// In Closing: a WQE is on the SQ, or a remote Read is in progress.
+    /// In Closing: a WQE is on the SQ, or a Read of the peer is in progress.
     WorkLeft,
 }
 
-/// What is done about it, in this order.
+/// Action for an event. The actions of a cell are executed in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QpAction {
-    /// Attributes take their new values.
+    /// Set the new values of attributes.
     ChangeAttributes,
-    /// A work request is put on its queue.
+    /// Add a Work Request to its queue.
     Enqueue,
-    /// RDMAP and what is below start anew on the stream; a stream message goes first.
+    /// Start RDMAP and the layers below on the stream. A stream message is sent first.
     Attach,
-    /// The segment is processed.
+    /// Process the segment.
     Process,
-    /// The error's work request completes with it.
+    /// Complete the Work Request that has the error.
     CompleteInError,
-    /// An Asynchronous Event reports it.
+    /// Report an Asynchronous Event.
     Notify,
-    /// The Terminate goes out, after at most the segment in progress.
+    /// Send the Terminate, after at most the segment in progress.
     SendTerminate,
-    /// The LLP's graceful close begins.
+    /// Begin the graceful close of the LLP.
     CloseLlp,
-    /// The LLP is reset.
+    /// Reset the LLP.
     ResetLlp,
-    /// All unfinished work of both queues completes as Flushed.
+    /// Complete all unfinished work of both queues as Flushed.
     Flush,
-    /// All unfinished receives complete as Flushed.
+    /// Complete all unfinished receives as Flushed.
     FlushReceives,
-    /// The stream and the Queue Pair know each other no longer.
+    /// Disconnect the stream from the Queue Pair.
     Detach,
 }
 
-/// One row of a state summary.
+/// The actions for an event in a state: one row of a state summary of the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
-    /// The figure that has it.
+    /// Number of the draft's figure that contains the row.
     pub figure: u8,
-    /// In this state
+    /// State before the event.
     pub state: QpState,
-    /// when this happens
+    /// The event.
     pub event: QpEvent,
-    /// these are done,
+    /// The actions, in order.
     pub actions: &'static [QpAction],
-    /// and this is the state then.
+    /// State after the event.
     pub next: QpState,
 }
 
@@ -140,9 +143,10 @@ use QpEvent::{
 };
 use QpState::{Closing, Error, Idle, Rts, Terminate};
 
-/// Figures 7 to 11, the entry actions of a state written into the cells that lead to it. Flushing
-/// begins with Terminate (VERBS-6.2.3-12); posting is refused there, in Error and in Closing from
-/// the start (VERBS-6.2.3-11, VERBS-6.2.4-6, VERBS-6.2.5-7), so these have no cells.
+/// The cells of Figures 7 to 11. The actions on entry to a state are part of each cell that leads
+/// to this state. Work is flushed on entry to Terminate already (VERBS-6.2.3-12). Terminate, Error
+/// and Closing have no cell for `Post`, because they reject posted work (VERBS-6.2.3-11,
+/// VERBS-6.2.4-6, VERBS-6.2.5-7).
 pub const CELLS: &[Cell] = &[
     cell(7, Idle, Post, &[Enqueue], Idle),
     cell(7, Idle, Modify(Idle), &[ChangeAttributes], Idle),
@@ -173,13 +177,13 @@ pub const CELLS: &[Cell] = &[
     cell(11, Closing, TerminateReceived, &[ResetLlp, Notify, Detach, Flush], Error),
 ];
 
-/// The row of a state and an event.
+/// The cell for a state and an event. `None` if the table has no such cell.
 #[must_use]
 pub fn find(state: QpState, event: QpEvent) -> Option<&'static Cell> {
     CELLS.iter().find(|cell| cell.state == state && cell.event == event)
 }
 
-/// An attribute that Modify QP can be given, besides the next state.
+/// An attribute of Modify QP, besides the next state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Attribute {
     /// LLP Stream Handle.
@@ -192,28 +196,28 @@ pub enum Attribute {
     Ird,
     /// Maximum number of SQ WQEs.
     SqWrs,
-    /// Maximum number of RQ WQEs; without effect when there is an S-RQ.
+    /// Maximum number of RQ WQEs. No effect with an S-RQ.
     RqWrs,
-    /// The Queue Pair's RQ limit, and its arming.
+    /// RQ limit of the Queue Pair. A new value also arms its event.
     RqLimit,
 }
 
-/// One transition of Figures 4 and 5.
+/// The attributes that Modify QP can change in one state transition (Figures 4 and 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
-    /// From
+    /// State before the transition.
     pub from: QpState,
-    /// to.
+    /// State after the transition.
     pub to: QpState,
-    /// Must be given (Figure 4).
+    /// Attributes that the Consumer must set (Figure 4).
     pub required: &'static [Attribute],
-    /// Can be given with every RNIC (Figure 4).
+    /// Attributes that every RNIC can change (Figure 4).
     pub supported: &'static [Attribute],
-    /// Can be given with this RNIC (Figure 5, and RQ limit arming in RTS by section 6.3.8).
+    /// Attributes that this RNIC can change (Figure 5, and section 6.3.8 for the RQ limit in RTS).
     pub optional: &'static [Attribute],
 }
 
-/// Figures 4 and 5.
+/// The transitions of Figures 4 and 5.
 pub const TRANSITIONS: &[Transition] = &[
     transition(Idle, Idle, &[], &[Attribute::Ord], ALL_OPTIONAL),
     transition(Idle, Rts, &[Attribute::LlpStreamHandle], &[Attribute::StreamMessage, Attribute::Ord], ALL_OPTIONAL),
@@ -237,7 +241,7 @@ const fn transition(
     Transition { from, to, required, supported, optional }
 }
 
-/// The row of a transition that the Consumer may ask for.
+/// The transition between two states. `None` if the Consumer cannot request it.
 #[must_use]
 pub fn transition_of(from: QpState, to: QpState) -> Option<&'static Transition> {
     TRANSITIONS.iter().find(|transition| transition.from == from && transition.to == to)
