@@ -1,7 +1,7 @@
-//! Deviations in what is made of DDP segments that arrive (RFC 5040 section 7, RFC 5041 section 7,
+//! Deviations in the processing of received DDP segments (RFC 5040 section 7, RFC 5041 section 7,
 //! RFC 7306 section 8).
 //!
-//! If a deviation overlooks a fault, the segment has no effect: nothing is placed and nothing is
+//! If a deviation ignores a fault, the segment has no effect: no data is placed and no message is
 //! sent.
 
 use weft_core::wire::ddp::queue;
@@ -15,7 +15,7 @@ use crate::ddp::QueueError;
 use crate::memory::AccessError;
 use crate::rdmap::Fault;
 
-/// Offset of the last octet of an Atomic Request's TO.
+/// Offset of the last byte of an Atomic Request's Remote TO.
 const ATOMIC_TO_END: usize = PAYLOAD + 19;
 const ATOMIC_OPCODE: usize = PAYLOAD + 3;
 /// Offsets of the fields of a Read Request.
@@ -34,7 +34,7 @@ deviations! {
     })] ["DDP-5.2-10", "RDMAP-5.1-12"] "rejects a Write without payload if its STag is not zero";
     "ddp.delivers-without-last" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) {
         octet(octets, 0, |octet| *octet |= 0x40);
-    })] ["DDP-4.1-9", "DDP-5.4-2", "RDMAP-5.5-20", "DDP-3-8"] "delivers each segment of a Send as if it were the last";
+    })] ["DDP-4.1-9", "DDP-5.4-2", "RDMAP-5.5-20", "DDP-3-8"] "delivers each segment of a Send as if the segment were the last one";
     "ddp.forgets-tagged-ulp-octet" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_RESPONSE {
         octet(octets, 1, |octet| *octet &= 0xf0);
     })] ["DDP-4.2-3", "DDP-4.2-14", "RDMAP-3.1-10"] "treats a Read Response as a Write";
@@ -47,7 +47,7 @@ deviations! {
             kept.count |= u32::from(SENDS.contains(&opcode));
             None
         }
-    })] ["DDP-5.1.2-5"] "rejects a Read Request before the first Send: finds no buffer for it";
+    })] ["DDP-5.1.2-5"] "rejects a Read Request that arrives before the first Send, as if no buffer were posted";
     "ddp.overlooks-association" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::NotAssociated))]
         ["DDP-8.2-3", "DDP-8.3.1-1", "DDP-7.2-5", "RDMAP-8.1.1-1", "DDP-8.2-4", "DDP-8.3.1-2", "RDMAP-8.1.1-2", "DDP-8.2-1", "DDP-8.2-2",
         "DDP-8.3-3"]
@@ -103,7 +103,7 @@ deviations! {
     "ddp.takes-mo-of-16-bits" [SegmentArrived(|octets| if !is_tagged(octets) { change_word(octets, MO, |mo| mo & 0xffff) })]
         ["DDP-7.1-7", "DDP-7.2-11"] "checks only the lower half of MO";
     "rdmap.answers-with-nothing" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST { set_word(octets, RDMARDSZ, 0) })]
-        ["RDMAP-7.2-4", "DDP-5.2-3", "RDMAP-4.4-9"] "answers each Read Request with no bytes, whatever its source is";
+        ["RDMAP-7.2-4", "DDP-5.2-3", "RDMAP-4.4-9"] "answers each Read Request with an empty Read Response";
     "rdmap.aligns-atomics" [SegmentArrived(|octets| if opcode(octets) == Opcode::ATOMIC_REQUEST {
         octet(octets, ATOMIC_TO_END, |octet| *octet &= !7);
     })] ["RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.1-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.2-6",
@@ -143,7 +143,7 @@ deviations! {
         "serves one Read or Atomic Operation at a time, whatever was negotiated";
     "rdmap.overlooks-atomic-opcode" [SegmentArrived(|octets| if opcode(octets) == Opcode::ATOMIC_REQUEST {
         octet(octets, ATOMIC_OPCODE, |octet| *octet &= !1);
-    })] ["RDMAP-7306.5.2.1-5"] "treats an unsupported AOpCode as the supported one below it";
+    })] ["RDMAP-7306.5.2.1-5"] "treats an unsupported AOpCode as the next lower supported AOpCode";
     "rdmap.overlooks-atomic-response" [Overlooks(|fault, _| fault == Fault::AtomicResponse)]
         ["RDMAP-7306.5.2.2-5"] "ignores an invalid Atomic Response, without an error";
     "rdmap.overlooks-immediate-size" [Overlooks(|fault, _| fault == Fault::ImmediateSize)]
@@ -183,11 +183,11 @@ deviations! {
         "ignores a segment of another RDMAP version, without an error";
     "rdmap.refuses-atomic-responses" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::ATOMIC_RESPONSE).then_some(Fault::NoBuffer)
-    })] ["RDMAP-7306.5.2.2-4"] "rejects Atomic Responses: finds no buffer for them";
+    })] ["RDMAP-7306.5.2.2-4"] "rejects Atomic Responses as if no buffer were posted for them";
     "rdmap.refuses-cmp-swap" [RefusesSegment(|octets, _| {
         let swaps = opcode(octets) == Opcode::ATOMIC_REQUEST && octets.get(ATOMIC_OPCODE).is_some_and(|octet| octet & 0xf == 2);
         swaps.then_some(Fault::AtomicOpcode)
-    })] ["RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-11"] "rejects CmpSwap, but not FetchAdd";
+    })] ["RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-11"] "rejects CmpSwap, but accepts FetchAdd";
     "rdmap.refuses-extension-word" [RefusesSegment(|octets, _| {
         (EXTENSIONS.contains(&opcode(octets)) && word(octets, WORD) != 0).then_some(Fault::Opcode)
     })] ["RDMAP-7306.4.1-9"] "rejects an RFC 7306 message whose bytes before QN are not zero";

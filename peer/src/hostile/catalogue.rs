@@ -1,4 +1,4 @@
-//! The list of deviations, and how to find one by its name.
+//! The list of all deviations, and the search for a deviation by its name.
 
 use std::fmt;
 
@@ -26,10 +26,10 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
     all.into_iter()
 }
 
-/// The deviation of that name, or of that name in an earlier version.
+/// Returns the deviation with this name. Names of earlier versions also work.
 ///
 /// # Errors
-/// No deviation has the name. The error has the name and the nearest ones that exist.
+/// No deviation has the name. The error message suggests similar names.
 pub fn by_name(name: &str) -> Result<&'static Deviation, UnknownDeviation> {
     let current = old_names::current(name);
     all().find(|deviation| deviation.name == current).ok_or_else(|| UnknownDeviation { name: name.to_owned() })
@@ -38,7 +38,7 @@ pub fn by_name(name: &str) -> Result<&'static Deviation, UnknownDeviation> {
 /// A name that no deviation has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownDeviation {
-    /// The requested name.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for UnknownDeviation {
 impl std::error::Error for UnknownDeviation {}
 
 impl Deviations {
-    /// The set of these names.
+    /// Returns the set of the deviations with these names.
     ///
     /// # Errors
     /// One of the names is unknown.

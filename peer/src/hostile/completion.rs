@@ -1,5 +1,5 @@
-//! Deviations in what an RNIC reports to its user: completions and asynchronous events. The wire
-//! shows none of them.
+//! Deviations in reports of an RNIC to its user: completions and asynchronous events. A capture
+//! cannot show these deviations.
 
 use weft_core::wire::rdmap::Immediate;
 
@@ -7,7 +7,8 @@ use super::context::completion::is_receive;
 use super::context::conduct::Conduct;
 use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
 
-/// Octets of a Send that is not short: one that no other follows would be held back for ever.
+/// Only Sends shorter than this number of bytes are swapped. The first Send of a pair is held back
+/// until the second one arrives, so a single Send is never reported.
 const SHORT: u32 = 8;
 
 fn is_atomic(completion: &WorkCompletion) -> bool {
@@ -18,7 +19,7 @@ fn is_read(completion: &WorkCompletion) -> bool {
     completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Read
 }
 
-/// Does the event report an error of a peer's message or of the stream?
+/// Returns whether the event reports an error of the stream or of a message from the peer.
 fn is_error(event: EventId) -> bool {
     !matches!(event, EventId::SrqLimitReached | EventId::QpRqLimitReached | EventId::TerminateReceived)
 }
@@ -67,7 +68,7 @@ deviations! {
     "rdmap.immediate-takes-two" [Conduct(|conduct: &mut Conduct| conduct.immediate_takes_two = true)] ["RDMAP-7306.6.3-2"]
         "uses two receives for Immediate Data and reports one of them to the user";
     "rdmap.notifies-unsolicited" [Conduct(|conduct: &mut Conduct| conduct.notifies_unsolicited = true)] ["RDMAP-2.4-1"]
-        "notifies the user of every completion although it requested only solicited ones";
+        "notifies the user of every completion although the user requested only solicited completions";
     "rdmap.swallows-late-posts" [Conduct(|conduct: &mut Conduct| conduct.swallows_late_posts = true)] ["DDP-6.2.1-4"]
         "accepts work posted after the end of a stream and never completes it";
     "rdmap.swaps-received" [Completion(|completed| completed.swap(|completion| is_receive(completion) && completion.octets < SHORT))]

@@ -12,7 +12,7 @@ deviations! {
     "mpa.cuts-last-fpdu" [Conduct(|conduct| conduct.cuts_last_fpdu = true)] ["MPA-7.2-1", "MPA-A.1-3"]
         "omits the last four bytes of an FPDU that it sends while closing";
     "mpa.drops-after-first-fpdu" [Conduct(|conduct| conduct.drops_after_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
-        "loses the bytes after the first FPDU that TCP delivers with it";
+        "loses the bytes that TCP delivers together with an FPDU, after that FPDU";
     "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1"]
         "drops posted work and the rest of a started message when the user closes, and closes TCP";
     "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5", "MPA-7.1-7", "MPA-6-4"]
@@ -32,7 +32,7 @@ deviations! {
     "mpa.sends-after-rejection" [Conduct(|conduct| conduct.sends_after_rejection = true)] ["MPA-7.1.2-15", "MPA-7.1.1-17"]
         "sends an FPDU after a Reply that rejects";
     "mpa.sends-early" [Conduct(|conduct| conduct.sends_early = true)] ["MPA-7.1.2-17", "MPA-7.1.3-2", "P2P-3-4", "P2P-mail.5-1"]
-        "sends FPDUs as Responder, beginning with an empty Write, before it has received one";
+        "sends FPDUs as Responder, beginning with an empty Write, before it has received an FPDU";
     "mpa.skips-terminate" [Conduct(|conduct| conduct.skips_terminate = true)] ["MPA-8-5", "MPA-8-14", "P2P-8-5", "P2P-9.1-10", "P2P-9.2-16", "P2P-9.3-4", "P2P-8-2", "P2P-8-3"]
         "ends the connection on an error without a Terminate";
     "mpa.splits-fpdus" [Conduct(|conduct| conduct.splits_fpdus = true)] ["MPA-5.1-4", "MPA-5.1-6", "MPA-A.1-1"]

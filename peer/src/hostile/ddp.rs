@@ -7,10 +7,11 @@ use super::context::segment::{
     make_untagged, octet, opcode, set_word, word,
 };
 
-/// Octets of the longest segments on Ethernet: MULPDU for an EMSS of 1460 octets, without markers.
+/// Length in bytes of the longest segments on Ethernet: MULPDU for an EMSS of 1460 bytes, without
+/// markers.
 const FULL: usize = 1454;
 
-/// Adds to the lower half of a TO.
+/// Adds `by` to the lower half of TO.
 fn move_to(octets: &mut [u8], by: u32) {
     change_word(octets, TO + 4, |word| word.wrapping_add(by));
 }
@@ -59,7 +60,7 @@ deviations! {
         ["DDP-5.2-12"] "sends segments 200 bytes longer than MULPDU";
     "ddp.forgets-last" [Segment(|sent| if sent.goes_on() {
         sent.each(|octets| octet(octets, 0, |octet| *octet &= !0x40));
-    })] ["DDP-4.1-4"] "sets L in no segment of a message of several segments";
+    })] ["DDP-4.1-4"] "never sets L in a message of several segments";
     "ddp.forgets-last-when-full" [Segment(|sent| sent.each(|octets| if octets.len() >= FULL {
         octet(octets, 0, |octet| *octet &= !0x40);
     }))] ["DDP-4.1-4", "DDP-4.1-5"] "does not set L in the last segment if the segment has the maximum length";
@@ -92,7 +93,7 @@ deviations! {
             }
             change_word(octets, MO, |mo| mo.wrapping_add(*begins));
         }
-    })] ["DDP-1.2-5", "DDP-4.3-10"] "does not restart MO at 0 for the message after one of several segments";
+    })] ["DDP-1.2-5", "DDP-4.3-10"] "does not restart MO at 0 after a message of several segments";
     "ddp.mo-constant" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MO, 0) }))]
         ["DDP-4.3-11", "DDP-5.2-5"] "sends MO 0 in every segment";
     "ddp.msn-of-all-queues" [Segment(|sent| {
@@ -115,7 +116,7 @@ deviations! {
     "ddp.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x3c)))]
         ["DDP-4.1-10", "DDP-4.1-1"] "sets the four reserved bits of the first byte";
     "ddp.second-message-first" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
-        ["DDP-5.3-1"] "sends short Sends in pairs, the second one first";
+        ["DDP-5.3-1"] "sends each pair of short Sends in reverse order";
     "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "DDP-4.2-2", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "sends Sends with a tagged header";
     "ddp.stag-of-nobody" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| {
         change_word(octets, STAG, |word| word ^ 0x00ff_ff00);
@@ -123,7 +124,7 @@ deviations! {
     "ddp.swaps-segments" [Segment(|sent| {
         sent.goes_on();
         sent.swap(|octets| is_tagged(octets) && !is_last(octets));
-    })] ["DDP-5.3-2"] "sends the segments of tagged messages, except the last, in pairs, the second one first";
+    })] ["DDP-5.3-2"] "sends each pair of segments of a tagged message in reverse order, except the last segment";
     "ddp.tagged-little-endian" [Segment(|sent| sent.each(|octets| if is_tagged(octets) && octets.len() >= 14 {
         octets[STAG..TO].reverse();
         octets[TO..14].reverse();
@@ -164,7 +165,7 @@ deviations! {
         ["DDP-4.1-12"] "sends DV 2 instead of 1";
     "ddp.version-changes" [Segment(|sent| sent.each(|octets| if is_tagged(octets) {
         octet(octets, 0, |octet| *octet ^= 3);
-    }))] ["DDP-4.1-13", "DDP-4.1-12", "DDP-4.2-2"] "sends DV 2 in tagged segments and 1 in untagged ones";
+    }))] ["DDP-4.1-13", "DDP-4.1-12", "DDP-4.2-2"] "sends DV 2 in tagged segments and DV 1 in untagged segments";
     "ddp.write-as-untagged" [Segment(|sent| sent.of(&[Opcode::WRITE], make_untagged))]
         ["DDP-4.1-2"] "sends Writes with an untagged header";
     "ddp.writes-to-invalidated-stag" [Segment(|sent| for octets in &mut sent.out {
@@ -173,5 +174,5 @@ deviations! {
         } else if opcode(octets) == Opcode::WRITE && has_payload(octets) && sent.kept.count != 0 {
             set_word(octets, STAG, sent.kept.count);
         }
-    })] ["DDP-4.2-5", "DDP-4.2-11"] "writes to the STag that was invalidated first";
+    })] ["DDP-4.2-5", "DDP-4.2-11"] "writes to the first STag that it has invalidated";
 }

@@ -1,4 +1,4 @@
-//! A deviation, the places where it changes the correct endpoint, and sets of deviations.
+//! A deviation, the hooks at which it changes the correct endpoint, and sets of deviations.
 
 use core::time::Duration;
 use std::fmt;
@@ -25,27 +25,28 @@ use crate::verbs::EventId;
 /// One named violation.
 #[derive(Debug)]
 pub struct Deviation {
-    /// Stable name: the layer, a dot, what the endpoint then does.
+    /// Stable name: the layer, a dot, and what the endpoint does.
     pub name: &'static str,
-    /// The layer whose rule is broken.
+    /// The layer whose rule the deviation breaks.
     pub layer: Layer,
-    /// The requirements that are broken, the main one first; never empty.
+    /// The requirements that the deviation breaks, the main one first. Never empty.
     pub breaks: &'static [RequirementId],
     /// The misbehaviour, as a phrase that begins with a verb: `sends ...`, `ignores ...`.
     pub description: &'static str,
-    /// Where it does it.
+    /// The hooks of the deviation, with its effect at each.
     pub(crate) hooks: &'static [Hook],
 }
 
 impl Deviation {
-    /// It is in what an MPA Initiator sends at start-up, so an endpoint that listens never commits
-    /// it.
+    /// Returns whether the deviation only changes the Request or the ready-to-receive message of an
+    /// MPA Initiator. An endpoint that listens never commits such a deviation.
     #[must_use]
     pub fn is_of_initiator(&self) -> bool {
         self.hooks.iter().all(|hook| matches!(hook, Hook::Request(_) | Hook::Opening(_)))
     }
 
-    /// It is in what a PM Client sends or does, so a PM Server never commits it.
+    /// Returns whether only a PM Client commits the deviation. A PM Server never commits such a
+    /// deviation.
     #[must_use]
     pub fn is_of_pm_client(&self) -> bool {
         const CONDUCT: [&str; 16] = [
@@ -70,7 +71,7 @@ impl Deviation {
     }
 }
 
-/// The layer that a name begins with.
+/// Returns the layer with which a name begins.
 pub(super) const fn layer_of(name: &str) -> Layer {
     match name.as_bytes() {
         [b'd', b'd', b'p', ..] => Layer::Ddp,
@@ -81,7 +82,7 @@ pub(super) const fn layer_of(name: &str) -> Layer {
     }
 }
 
-/// Names identify deviations.
+/// Two deviations are equal if their names are equal.
 impl PartialEq for Deviation {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -90,108 +91,109 @@ impl PartialEq for Deviation {
 
 impl Eq for Deviation {}
 
-/// A hook, and the deviation's action there.
+/// A hook, with the function that is the deviation's effect there.
 #[derive(Debug)]
 pub(crate) enum Hook {
-    /// The octets that have arrived of the peer's start-up frame, before they are judged.
+    /// Changes the received bytes of the peer's start-up frame before they are checked. The role is
+    /// that of the receiver.
     Arrived(fn(Role, &mut [u8])),
-    /// An Atomic Operation, before it is done.
+    /// Changes an Atomic Operation before it is executed.
     Atomic(fn(&mut AtomicOperation)),
-    /// A completion, before it is reported to the user.
+    /// Changes a completion before it is reported to the user.
     Completion(fn(&mut Completed<'_>)),
-    /// An asynchronous event: hide it from the user?
+    /// Returns whether to hide this asynchronous event from the user.
     Conceals(fn(EventId) -> bool),
-    /// The outcome of a connection: hide it from the user?
+    /// Returns whether to hide this outcome of a connection from the user.
     ConcealsFate(fn(Fate) -> bool),
-    /// What the connection does and leaves out.
+    /// Sets flags for actions of the connection.
     Conduct(fn(&mut Conduct)),
-    /// ORD and IRD of a Queue Pair.
+    /// Changes ORD (first) and IRD (second) of a Queue Pair.
     Depths(fn(&mut u32, &mut u32)),
-    /// An FPDU in place of the right one.
+    /// Changes an FPDU before it is sent.
     Fpdu(fn(&mut SentFpdu<'_>)),
-    /// The octets of this side's start-up frame.
+    /// Changes the bytes of this side's start-up frame.
     Frame(fn(&mut Vec<u8>)),
-    /// What FPDUs sent, and FPDUs received, look like.
+    /// Changes markers and CRC of the FPDUs that are sent (first) and received (second).
     Framing(fn(&mut Framing, &mut Framing)),
-    /// What the endpoint wants of MPA.
+    /// Changes the MPA settings of the endpoint.
     Mpa(fn(&mut MpaSettings)),
-    /// The longest ULPDU that is sent.
+    /// Changes the maximum length of a ULPDU that is sent, in bytes.
     Mulpdu(fn(&mut u16)),
-    /// What start-up settled.
+    /// Changes the result of start-up.
     Negotiated(fn(&mut Negotiated)),
-    /// ULPDUs with which an Initiator of the peer-to-peer model begins.
+    /// Changes the ULPDUs that an Initiator of the peer-to-peer model sends first.
     Opening(fn(&mut Vec<Vec<u8>>)),
-    /// A fault that was found: overlook it? The segment is passed by then.
+    /// Returns whether to ignore this fault. The segment then has no effect.
     Overlooks(fn(Fault, &mut Kept) -> bool),
-    /// The octets of a port mapper's datagram that arrived, before they are judged; none when it is
-    /// to be lost.
+    /// Changes a received datagram of a port mapper before it is checked. An empty result drops the
+    /// datagram.
     PmArrived(fn(PmSide, &mut Vec<u8>)),
-    /// What a port mapper does and leaves out.
+    /// Sets flags for actions of a port mapper.
     PmConduct(fn(&mut PmConduct)),
-    /// A PMReq, as the client holds and sends it.
+    /// Changes a PMReq that the client stores and sends.
     PmRequest(fn(&mut PmMessage)),
-    /// A port mapper's datagram on its way out.
+    /// Changes a datagram of a port mapper before it is sent.
     PmSent(fn(&mut PmSent<'_>)),
-    /// The words of an accepting Reply, with which the Initiator reckons.
+    /// Changes IRD, ORD and flags of an accepting Reply before the Initiator uses them.
     Reckons(fn(&mut Enhanced)),
-    /// A good FPDU that arrived: refuse it?
+    /// Returns whether to reject this valid FPDU.
     Refuses(fn(&Fpdu<'_>) -> bool),
-    /// A DDP segment that arrived: what to refuse it for.
+    /// Returns the fault for which to reject this received DDP segment, or `None`.
     RefusesSegment(fn(&[u8], &mut Kept) -> Option<Fault>),
-    /// The fields of the Reply to this Request.
+    /// Changes the fields of the Reply to this Request.
     Reply(fn(&PeerFrame, &mut Startup<'_>)),
-    /// The fields of the Request.
+    /// Changes the fields of the Request.
     Request(fn(&mut Startup<'_>)),
-    /// A message of SDP that arrived, before it is judged.
+    /// Changes a received SDP message before it is checked.
     SdpArrived(fn(&mut SdpArrived<'_>)),
-    /// Actions of an SDP machine.
+    /// Sets flags for actions of an SDP machine.
     SdpConduct(fn(&mut SdpConduct)),
-    /// Something that a machine of SDP wants done: a message, an RDMA operation, the end of the
+    /// Changes an output of an SDP machine: a message, an RDMA operation, or the end of the
     /// connection.
     SdpOut(fn(&mut SdpOut<'_>)),
-    /// A violation of the peer that was found: overlook it?
+    /// Returns whether to ignore this violation by the peer.
     SdpOverlooks(fn(&Violation) -> bool),
-    /// A DDP segment on its way out.
+    /// Changes a DDP segment before it is sent.
     Segment(fn(&mut SentSegment<'_>)),
-    /// The octets of a DDP segment that arrived, before they are judged; none when it is to be
-    /// lost.
+    /// Changes a received DDP segment before it is checked. An empty result drops the segment.
     SegmentArrived(fn(&mut Vec<u8>)),
-    /// How long the endpoint waits for the peer's start-up frame, and for its first FPDU.
+    /// Changes how long the endpoint waits for the peer's start-up frame (first), and for the
+    /// peer's first FPDU (second).
     Timeouts(fn(&mut Duration, &mut Duration)),
-    /// The Terminate.
+    /// Changes a Terminate before it is sent.
     Terminate(fn(&mut Terminate)),
-    /// The peer's start-up frame, as it is reported to the user.
+    /// Changes the peer's start-up frame before it is reported to the user.
     ReportedFrame(fn(&mut PeerFrame)),
 }
 
-/// The deviations that one endpoint commits; none by default.
+/// A set of deviations that one endpoint commits. Empty by default.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Deviations(Vec<&'static Deviation>);
 
 impl Deviations {
-    /// The correct endpoint's set.
+    /// The empty set, for the correct endpoint.
     pub const NONE: Deviations = Deviations(Vec::new());
 
-    /// Adds one; adding it twice changes nothing.
+    /// Adds a deviation, unless the set already has it.
     pub fn insert(&mut self, deviation: &'static Deviation) {
         if !self.contains(deviation) {
             self.0.push(deviation);
         }
     }
 
-    /// Is it in the set?
+    /// Returns whether the set has this deviation.
     #[must_use]
     pub fn contains(&self, deviation: &Deviation) -> bool {
         self.0.contains(&deviation)
     }
 
-    /// Is this the correct endpoint's set?
+    /// Returns whether the set is empty, as for the correct endpoint.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The deviations, in the order they were added.
+    /// The deviations, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &'static Deviation> {
         self.0.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! Deviations in the messages of RFC 7306 that are sent, and in what Atomic Operations do.
+//! Deviations in the RFC 7306 messages that are sent, and in the effect of Atomic Operations.
 
 use weft_core::wire::rdmap::{AtomicOperation, Opcode};
 
@@ -64,7 +64,7 @@ deviations! {
     "rdmap.atomic-request-with-payload" [Segment(|sent| sent.of(REQUEST, |octets| octets.extend([0; 4])))]
         ["RDMAP-7306.4.2-4", "RDMAP-7306.5.2.1-1", "RDMAP-7306.4-1"] "sends four bytes after the header of an Atomic Request";
     "rdmap.atomic-requests-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::ATOMIC_REQUEST))]
-        ["RDMAP-7306.5.2.1-19"] "sends Atomic Requests in pairs, the second one first";
+        ["RDMAP-7306.5.2.1-19"] "sends each pair of Atomic Requests in reverse order";
     "rdmap.atomic-response-as-tagged" [Segment(|sent| sent.of(RESPONSE, make_tagged))]
         ["RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5-5", "RDMAP-7306.4.1-4", "DDP-4.2-2"] "sends Atomic Responses with a tagged header";
     "rdmap.atomic-response-before-read" [Segment(|sent| for octets in std::mem::take(&mut sent.out) {
@@ -87,7 +87,7 @@ deviations! {
         ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3"] "sends Atomic Responses with a header of 32 bytes, as RFC 7306 section 4 prints";
     "rdmap.atomic-response-identifier" [Segment(|sent| sent.of(RESPONSE, |octets| {
         change_word(octets, PAYLOAD, |word| word ^ 0x8000_0000);
-    }))] ["RDMAP-7306.5.2.2-3"] "sends Atomic Responses with an identifier that is not that of the request";
+    }))] ["RDMAP-7306.5.2.2-3"] "sends Atomic Responses whose identifier differs from that of the request";
     "rdmap.atomic-response-left-out" [Segment(|sent| sent.lose(|octets| opcode(octets) == Opcode::ATOMIC_RESPONSE))]
         ["RDMAP-7306.5.2.1-21", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5-3", "RDMAP-7306.5.2.1-11", "RDMAP-7306.1.1-3"]
         "does not answer Atomic Requests";
@@ -99,7 +99,7 @@ deviations! {
         "sends Atomic Responses with QN 0";
     "rdmap.atomic-responses-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::ATOMIC_RESPONSE))]
         ["RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.4-1", "RDMAP-7306.7-11"]
-        "sends Atomic Responses in pairs, the second one first";
+        "sends each pair of Atomic Responses in reverse order";
     "rdmap.extension-word-not-zero" [Segment(|sent| sent.of(EXTENSIONS, |octets| set_word(octets, WORD, 0x0102_0304)))]
         ["RDMAP-7306.4.1-8"] "sends an Invalidate STag that is not zero in the messages of RFC 7306";
     "rdmap.immediate-as-tagged" [Segment(|sent| sent.of(IMMEDIATE, make_tagged))]
@@ -109,5 +109,5 @@ deviations! {
     "rdmap.immediate-on-queue-1" [Segment(|sent| sent.of(IMMEDIATE, |octets| set_word(octets, QN, 1)))]
         ["RDMAP-7306.6.3-8", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "RDMAP-7306.4.1-7"] "sends Immediate Data with QN 1";
     "rdmap.immediates-swapped" [Segment(|sent| sent.swap(|octets| IMMEDIATE.contains(&opcode(octets))))]
-        ["RDMAP-7306.6.3-10"] "sends Immediate Data in pairs, the second one first";
+        ["RDMAP-7306.6.3-10"] "sends each pair of Immediate Data messages in reverse order";
 }

@@ -1,5 +1,5 @@
-//! Deviations in the FPDUs that are sent, in how they are framed, and in what is made of those
-//! received.
+//! Deviations in the FPDUs that are sent, in their markers and CRCs, and in the processing of
+//! received FPDUs.
 
 use weft_core::wire::mpa::fpdu::pad_len;
 

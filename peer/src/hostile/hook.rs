@@ -1,8 +1,9 @@
-//! The places where a deviation can change the correct endpoint, with one function for each place.
+//! Hooks: the points at which a deviation can change the correct endpoint, with one function for
+//! each.
 //!
-//! The correct code calls one function at each place. The function runs the set's hooks for that
-//! place, and does nothing for the correct endpoint. The effect of a deviation is in its row of a
-//! table, not in the correct code.
+//! At each hook the correct code calls one function of this module. The function runs the effects
+//! that the deviations of the set have at this hook. For the correct endpoint it does nothing. The
+//! effect of a deviation is in its entry of a table, not in the correct code.
 
 use core::net::SocketAddr;
 use std::borrow::Cow;
@@ -47,38 +48,39 @@ macro_rules! places {
 }
 
 places! {
-    /// Before the octets of a start-up frame are judged.
+    /// Before the bytes of a received start-up frame are checked.
     arrived: Arrived(receiver: Role, octets: &mut [u8]);
-    /// After a start-up frame is emitted.
+    /// After a start-up frame is composed.
     frame: Frame(octets: &mut Vec<u8>);
-    /// Before an Atomic Operation is done.
+    /// Before an Atomic Operation is executed.
     atomic: Atomic(operation: &mut AtomicOperation);
-    /// When a Queue Pair gets its stream.
+    /// When a Queue Pair is connected to its stream.
     depths: Depths(ord: &mut u32, ird: &mut u32);
-    /// When FPDUs begin.
+    /// Before the first FPDU.
     framing: Framing(sent: &mut Framing, received: &mut Framing);
-    /// When FPDUs begin.
+    /// Before the first FPDU.
     mulpdu: Mulpdu(octets: &mut u16);
-    /// When start-up has succeeded.
+    /// After start-up has succeeded.
     negotiated: Negotiated(settled: &mut Negotiated);
-    /// Before a ready-to-receive message goes out.
+    /// Before a ready-to-receive message is sent.
     opening: Opening(ulpdus: &mut Vec<Vec<u8>>);
-    /// When a client sends a new PMReq.
+    /// Before a client sends a new PMReq.
     pm_request: PmRequest(message: &mut PmMessage);
-    /// Before the words of an accepting Reply are concluded from.
+    /// Before the Initiator uses IRD, ORD and flags of an accepting Reply.
     reckons: Reckons(words: &mut Enhanced);
-    /// Before the Reply is emitted.
+    /// Before the Reply is composed.
     reply: Reply(request: &PeerFrame, frame: &mut Startup<'_>);
-    /// Before the Request is emitted.
+    /// Before the Request is composed.
     request: Request(frame: &mut Startup<'_>);
-    /// Before a Terminate goes out.
+    /// Before a Terminate is sent.
     terminate: Terminate(message: &mut Terminate);
     /// Before a start-up frame of the peer is reported to the user. Nothing else uses the changed
     /// frame.
     reported_frame: ReportedFrame(frame: &mut PeerFrame);
 }
 
-/// For each completion: the completions to report instead.
+/// For each completion: returns the completions to report in its place. `held` keeps completions
+/// for later.
 pub(crate) fn completed(
     deviations: &Deviations,
     held: &mut Vec<WorkCompletion>,
@@ -93,18 +95,19 @@ pub(crate) fn completed(
     completed.into_reported()
 }
 
-/// For each asynchronous event: is it hidden from the user?
+/// For each asynchronous event: returns whether to hide it from the user.
 pub(crate) fn conceals(deviations: &Deviations, event: EventId) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Conceals(conceals) if conceals(event)))
 }
 
-/// Do these deviations hide it from the user? For other crates that report connections to users.
+/// For each connection that has ended or failed: returns whether to hide the outcome from the user.
+/// Public for other crates that report connections to users.
 #[must_use]
 pub fn conceals_fate(deviations: &Deviations, fate: Fate) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::ConcealsFate(conceals) if conceals(fate)))
 }
 
-/// When a connection is made.
+/// When a connection is created: changes its settings.
 pub(crate) fn settings(settings: &mut Settings) {
     let deviations = settings.deviations.clone();
     for hook in each(&deviations) {
@@ -116,7 +119,7 @@ pub(crate) fn settings(settings: &mut Settings) {
     }
 }
 
-/// When a connection is made.
+/// When a connection is created: returns its flags.
 pub(crate) fn conduct(deviations: &Deviations) -> Conduct {
     let mut conduct = Conduct::default();
     for hook in each(deviations) {
@@ -127,7 +130,7 @@ pub(crate) fn conduct(deviations: &Deviations) -> Conduct {
     conduct
 }
 
-/// When a port mapper is made.
+/// When a port mapper is created: returns its flags.
 pub(crate) fn pm_conduct(deviations: &Deviations) -> PmConduct {
     let mut conduct = PmConduct::default();
     for hook in each(deviations) {
@@ -138,7 +141,7 @@ pub(crate) fn pm_conduct(deviations: &Deviations) -> PmConduct {
     conduct
 }
 
-/// When an SDP connection is made.
+/// When an SDP connection is created: returns its flags.
 pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
     let mut conduct = SdpConduct::default();
     for hook in each(deviations) {
@@ -149,8 +152,8 @@ pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
     conduct
 }
 
-/// For each message of SDP that arrived: the one to judge in its place, and the STag that it
-/// invalidated.
+/// For each received SDP message: returns the message to process in its place, and the STag that it
+/// invalidates.
 pub(crate) fn sdp_arrived(
     twin: &mut SdpTwin,
     order: FieldOrder,
@@ -166,8 +169,8 @@ pub(crate) fn sdp_arrived(
     (arrived.octets, arrived.invalidated)
 }
 
-/// For each output of a machine of SDP: what is done in its place. `sent` is the number of the
-/// message sent last, this one included.
+/// For each output of an SDP machine: queues the outputs that replace it. `sent` is MSeq of the
+/// last message, including this output if it is a message.
 pub(crate) fn sdp_out(twin: &mut SdpTwin, order: FieldOrder, output: Output, sent: &mut u32) {
     let right = is_counted(&output, order);
     let mut out = SdpOut::right(order, output, &mut twin.kept);
@@ -180,12 +183,13 @@ pub(crate) fn sdp_out(twin: &mut SdpTwin, order: FieldOrder, output: Output, sen
     twin.out.extend(out.numbered(right, sent));
 }
 
-/// For each violation that is found.
+/// For each violation by the peer: returns whether to ignore it.
 pub(crate) fn sdp_overlooks(deviations: &Deviations, violation: &Violation) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::SdpOverlooks(overlooks) if overlooks(violation)))
 }
 
-/// For each datagram of a port mapper that arrived: the one to judge in its place.
+/// For each received datagram of a port mapper: returns the datagram to process in its place, or
+/// `None` to drop it.
 pub(crate) fn pm_arrived<'o>(deviations: &Deviations, receiver: PmSide, octets: &'o [u8]) -> Option<Cow<'o, [u8]>> {
     let mut arrived = Cow::Borrowed(octets);
     for hook in each(deviations) {
@@ -199,7 +203,7 @@ pub(crate) fn pm_arrived<'o>(deviations: &Deviations, receiver: PmSide, octets: 
     Some(arrived)
 }
 
-/// For each message of a port mapper: the datagrams to send.
+/// For each message of a port mapper: passes the datagrams to send to `put`.
 pub(crate) fn pm_sent(
     deviations: &Deviations,
     message: &PmMessage,
@@ -221,7 +225,8 @@ pub(crate) fn pm_sent(
     }
 }
 
-/// For each FPDU that is sent: the one to send instead.
+/// For each FPDU that is sent: returns the FPDU to send in its place. `None` if no deviation
+/// changes FPDUs.
 pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], framing: Framing) -> Option<Vec<u8>> {
     let mut hooks = each(deviations).filter(|hook| matches!(hook, Hook::Fpdu(_))).peekable();
     hooks.peek()?;
@@ -235,12 +240,13 @@ pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], fram
     Some(sent.octets)
 }
 
-/// For each good FPDU that arrived.
+/// For each valid FPDU that arrives: returns whether to reject it.
 pub(crate) fn refuses(deviations: &Deviations, fpdu: &Fpdu<'_>) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Refuses(refuses) if refuses(fpdu)))
 }
 
-/// For each DDP segment that is sent: those to send in its place.
+/// For each DDP segment that is sent: returns the segments to send in its place. `None` if no
+/// deviation changes segments.
 pub(crate) fn segments(deviations: &Deviations, kept: &mut Kept, octets: &[&[u8]]) -> Option<Vec<Vec<u8>>> {
     let mut hooks = each(deviations).filter(|hook| matches!(hook, Hook::Segment(_))).peekable();
     hooks.peek()?;
@@ -253,11 +259,11 @@ pub(crate) fn segments(deviations: &Deviations, kept: &mut Kept, octets: &[&[u8]
     Some(sent.out)
 }
 
-/// For each DDP segment that arrived: the one to judge in its place, which is empty when it is to
-/// be lost.
+/// For each received DDP segment: returns the segment to process in its place. `None` means no
+/// change, and an empty segment means that the segment is dropped.
 ///
 /// # Errors
-/// It is refused, whatever is wrong with it.
+/// A deviation rejects the segment. The error is the fault to report.
 pub(crate) fn segment_arrived(
     deviations: &Deviations,
     kept: &mut Kept,
@@ -274,7 +280,7 @@ pub(crate) fn segment_arrived(
     Ok(arrived)
 }
 
-/// For each DDP segment that is refused.
+/// For each DDP segment with a fault: returns whether to ignore the fault.
 pub(crate) fn overlooks(deviations: &Deviations, kept: &mut Kept, fault: Fault) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Overlooks(overlooks) if overlooks(fault, kept)))
 }

@@ -1,25 +1,32 @@
-//! The hostile endpoint: the correct one with named, switchable deviations.
+//! The hostile endpoint: the correct endpoint with named deviations that can be switched on.
 //!
-//! A [`Deviation`] is one violation, with the requirements it breaks. They prove that a conformance
-//! case or a monitor rule can fail. A connection's settings hold a set of them ([`Deviations`]),
-//! empty by default. The correct code does not know what they do. It calls one function of `hook`
-//! at each place that a deviation can change, and reads `Conduct` where something is done or left
-//! out.
+//! A [`Deviation`] is one violation, with the requirements that it breaks. Deviations prove that a
+//! conformance case or a rule of the monitor can fail. The settings of a connection have a set of
+//! deviations ([`Deviations`]), which is empty by default.
 //!
-//! [`mangle`] is chaos by seed, for which no requirement has to be named.
+//! A *hook* is a point in the correct code that a deviation can change. At each hook the correct
+//! code calls one function of `hook`. Where the correct code does or omits an action, it reads a
+//! flag of `Conduct` instead. The correct code does not know the effects of deviations.
 //!
-//! The correct code knows `hook`, [`Deviations`] and `context`; the tables know the machines' types.
-//! So imports run in one direction: machines, `hook`, `deviation`, `context`, plain data.
+//! [`mangle`] makes random changes from a seed, which belong to no requirement.
+//!
+//! The correct code uses only `hook`, [`Deviations`] and `context`. The tables of deviations use
+//! the types of the state machines. So imports run in one direction: state machines, `hook`,
+//! `deviation`, `context`, plain data.
 //!
 //! To add a deviation, add:
-//! - a row in the table of its subject, with its places and what it does there. The subjects are `startup`, `p2p`, `fpdu` and
-//!   `conduct` for MPA; `ddp`, `rdmap`, `extension` for RFC 7306, and `terminate` for what is sent above it; `arrival` for the
-//!   processing of what arrives; `placement` for memory; `completion` and `user` for reports to the user; `sdp` for SDP;
-//!   `portmap` for its port mapper;
-//! - a test that the correct endpoint and the deviating one differ as described. `cli/tests/captures/hostile` compares
-//!   the complete catalogue with the monitor.
+//! - an entry in the table of its subject, with its hooks and their effects. The subjects are:
+//!   - `startup`, `p2p`, `fpdu` and `conduct` for MPA,
+//!   - `ddp`, `rdmap`, `extension` (RFC 7306) and `terminate` for messages sent above MPA,
+//!   - `arrival` for the processing of received segments,
+//!   - `placement` for memory,
+//!   - `completion` and `user` for reports to the user,
+//!   - `sdp` for SDP, and `portmap` for the SDP port mapper.
+//! - a test that the correct endpoint and the deviating endpoint differ as described.
+//!   `cli/tests/captures/hostile` compares the complete catalogue with the monitor.
 
-/// A table of deviations: name, hooks, requirements with the main one first, description.
+/// Defines a table of deviations. Each entry has a name, hooks, requirements (the main one first)
+/// and a description.
 macro_rules! deviations {
     ($($name:literal [$($hook:ident($change:expr)),+ $(,)?] [$($id:literal),+ $(,)?] $description:literal;)+) => {
         /// The deviations of this subject.

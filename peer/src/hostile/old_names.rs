@@ -1,6 +1,6 @@
-//! Names that deviations had in earlier versions. They still work, with a warning in the log.
+//! Names of deviations in earlier versions. These names still work, with a warning in the log.
 
-/// The old name and the new one.
+/// Pairs of old name and new name.
 const NAMES: [(&str, &str); 37] = [
     ("ddp.message-behind-terminate", "ddp.message-after-terminate"),
     ("ddp.mo-stands-still", "ddp.mo-constant"),
@@ -41,7 +41,7 @@ const NAMES: [(&str, &str); 37] = [
     ("sdp.writes-behind-cancel", "sdp.writes-after-cancel"),
 ];
 
-/// The present name of a deviation. Logs a warning if `name` is an old one.
+/// Returns the current name of a deviation. Logs a warning if `name` is an old name.
 pub(super) fn current(name: &str) -> &str {
     match NAMES.iter().find(|(old, _)| *old == name) {
         Some((_, new)) => {

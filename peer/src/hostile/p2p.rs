@@ -1,5 +1,5 @@
-//! Deviations in the enhanced set-up of RFC 6581: words of the frames, ready-to-receive messages,
-//! Terminates.
+//! Deviations in the enhanced set-up of RFC 6581: the two words with IRD, ORD and flags in the
+//! frames, ready-to-receive messages, and Terminates.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::mpa::Enhanced;
@@ -9,7 +9,7 @@ use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 use super::context::segment::{MSN, SENDS, change_word, has_payload, opcode, word};
 use crate::mpa::{EnhancedUse, Role, Rtr};
 
-/// Does something to the words of a frame that has them.
+/// Changes IRD, ORD and flags of a start-up frame, if it is an enhanced frame.
 fn words(frame: &mut weft_core::wire::mpa::Startup<'_>, change: impl FnOnce(&mut Enhanced)) {
     if let Some(words) = &mut frame.enhanced {
         change(words);
@@ -28,7 +28,7 @@ deviations! {
         if octets.len() >= HEADER_LEN && octets[16] & FLAG_S != 0 && octets[17] == 2 && octets[18..20] < [0, 4][..] {
             octets[16] &= !FLAG_S;
         }
-    })] ["P2P-6-12"] "treats a Request with S=1 and a PD_Length below 4 as one with S=0";
+    })] ["P2P-6-12"] "treats a Request with S=1 and a PD_Length below 4 as a Request with S=0";
     "p2p.checks-rtr-stag" [Refuses(|fpdu| {
         fpdu.layout().ulpdu_length == 14 && fpdu.ulpdu().flatten().skip(2).take(4).any(|octet| *octet != 0)
     })] ["P2P-9.2-14"] "rejects an empty Write if its STag is not zero";
@@ -43,7 +43,7 @@ deviations! {
         }
     })] ["P2P-10-1"] "sends an enhanced Request although nothing requires it";
     "p2p.forgets-opening-send" [Segment(|sent| {
-        // The ready-to-receive message is an empty Send that comes first.
+        // The ready-to-receive message is an empty Send, and the first Send of the stream.
         for octets in sent.out.iter_mut().filter(|octets| SENDS.contains(&opcode(octets))) {
             if word(octets, MSN) == 1 {
                 sent.kept.count = u32::from(!has_payload(octets));
@@ -52,7 +52,7 @@ deviations! {
                 change_word(octets, MSN, |msn| msn.wrapping_sub(by));
             }
         }
-    })] ["P2P-9.2-13", "DDP-4.3-6", "RDMAP-5.3-16"] "sends MSN 1 again in the Send after a Send as ready-to-receive message";
+    })] ["P2P-9.2-13", "DDP-4.3-6", "RDMAP-5.3-16"] "sends MSN 1 again in the Send after a ready-to-receive message that is a Send";
     "p2p.insufficient-ird-as-no-match" [Terminate(|terminate| if terminate.error == TerminateError::MPA_INSUFFICIENT_IRD {
         terminate.error = TerminateError::MPA_NO_MATCHING_RTR;
     })] ["P2P-8-2", "P2P-9.1-24", "RDMAP-4.8-36"] "reports code 7 if IRD cannot be raised";
@@ -105,12 +105,12 @@ deviations! {
         if request.enhanced.is_some_and(|requested| requested.ird == NOT_NEGOTIATED) {
             words(reply, |words| words.ord = 32);
         }
-    })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "answers IRD 0x3FFF of a Request with another number as ORD";
+    })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "answers IRD 0x3FFF of a Request with an ORD other than 0x3FFF";
     "p2p.reply-ignores-open-ord" [Reply(|request, reply| {
         if request.enhanced.is_some_and(|requested| requested.ord == NOT_NEGOTIATED) {
             words(reply, |words| words.ird = 32);
         }
-    })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "answers ORD 0x3FFF of a Request with another number as IRD";
+    })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "answers ORD 0x3FFF of a Request with an IRD other than 0x3FFF";
     "p2p.reply-little-endian" [Frame(|octets| if octets[16] & FLAG_S != 0 && octets.len() >= HEADER_LEN + 4 {
         octets[20..22].reverse();
         octets[22..24].reverse();
@@ -123,7 +123,7 @@ deviations! {
         ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "answers an enhanced Request with S=0 and without IRD and ORD";
     "p2p.request-claims-peer-to-peer" [Request(|request| words(request, |words| words.peer_to_peer = true))]
         ["P2P-9.2-24", "P2P-9-3"]
-        "sends A=1 in the Request, but uses the client-server model: no ready-to-receive message";
+        "sends A=1 in the Request, but uses the client-server model and sends no ready-to-receive message";
     "p2p.request-kinds-of-client-server" [Request(|request| words(request, |words| {
         words.peer_to_peer = false;
         set_kinds(words, true);
@@ -147,7 +147,7 @@ deviations! {
     })] ["P2P-9.1-15"] "treats IRD 0x3FFF of the Reply as 0 and sends no Read Request, as Initiator";
     "p2p.takes-open-ord-for-a-number" [Reckons(|words| if words.ord == NOT_NEGOTIATED {
         words.ord = NOT_NEGOTIATED - 1;
-    })] ["P2P-9.1-16"] "treats ORD 0x3FFF of the Reply as a number of Reads, more than it can hold, as Initiator";
+    })] ["P2P-9.1-16"] "treats ORD 0x3FFF of the Reply as a number of Reads that exceeds its own IRD, as Initiator";
     "p2p.terminate-code" [Terminate(|terminate| {
         if matches!(terminate.error, TerminateError::MPA_INSUFFICIENT_IRD | TerminateError::MPA_NO_MATCHING_RTR) {
             terminate.error = TerminateError::MPA_LOCAL_CATASTROPHIC;

@@ -1,5 +1,5 @@
-//! Deviations in the memory of an RNIC: where and when octets are placed, who may reach them, what
-//! Atomic Operations find there.
+//! Deviations in the memory of an RNIC: where and when data is placed, access rights, and the
+//! values that Atomic Operations read.
 
 use weft_core::wire::rdmap::Opcode;
 

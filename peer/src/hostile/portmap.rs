@@ -28,12 +28,12 @@ fn plus_one(port: &mut U16) {
     port.set(port.get() ^ 1);
 }
 
-/// The last octet of an IPv4 address, which is in the middle of an IPv6 one.
+/// Changes the last byte of an IPv4 address. In an IPv6 address the same byte is the fourth one.
 fn readdress(field: &mut [u8; 16]) {
     field[3] ^= 1;
 }
 
-/// A datagram of this type is lost when `heeds` looks at it.
+/// Drops a received datagram of this type if `heeds` returns true for its fields.
 fn lose(octets: &mut Vec<u8>, message_type: MessageType, heeds: impl FnOnce(&RawMessage) -> bool) {
     let heeded = RawMessage::ref_from_prefix(octets).is_ok_and(|(raw, _)| raw.mt() == message_type && heeds(raw));
     if heeded {
@@ -41,7 +41,7 @@ fn lose(octets: &mut Vec<u8>, message_type: MessageType, heeds: impl FnOnce(&Raw
     }
 }
 
-/// A PMReq of a reserved IPV becomes one of IPv4.
+/// Turns a PMReq with a reserved IPV into a PMReq for IPv4.
 fn as_ipv4(octets: &mut [u8]) {
     if let Ok((raw, _)) = RawMessage::mut_from_prefix(octets)
         && raw.mt() == REQ
@@ -126,7 +126,7 @@ deviations! {
         lose(octets, message_type, |raw| raw.reserved.get() != 0);
     })] ["PM-7.3.1.5-2"] "discards a message whose Reserved is not zero";
     "pm.connects-after-deny" [PmConduct(|conduct| conduct.connects_after_deny = true)]
-        ["PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1"] "speaks SDP at the Conventional Address after a PMDeny";
+        ["PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1"] "uses SDP at the Conventional Address after a PMDeny";
     "pm.deny-ap-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.ap_ip_addr)))]
         ["PM-7.4-61", "PM-7.3.1.10-4", "PM-7.4-51"] "sends a PMDeny with another ApIPAddr than its PMReq";
     "pm.deny-ap-port" [PmSent(|sent| {
@@ -183,11 +183,11 @@ deviations! {
     "pm.never-expires" [PmConduct(|conduct| conduct.never_expires = true)]
         ["PM-7.5.2-2", "PM-7.5-2", "PM-15.2.1-1", "PM-15.2.2.1-1"] "never releases a port that it offered and the client did not use";
     "pm.never-falls-back" [PmConduct(|conduct| conduct.never_falls_back = true)]
-        ["PM-7.5.1-8"] "does not fall back if the port mapper does not answer";
+        ["PM-7.5.1-8"] "does not fall back to the Conventional Address if the port mapper does not answer";
     "pm.never-repeats" [PmConduct(|conduct| conduct.never_repeats = true)]
         ["PM-7.5.1-3", "PM-7.5.1-2", "PM-7.5-1"] "does not repeat a PMReq that gets no answer";
     "pm.never-stops" [PmConduct(|conduct| conduct.never_stops = true)]
-        ["PM-7.5.1-4"] "repeats a PMReq that gets no answer without end";
+        ["PM-7.5.1-4"] "repeats a PMReq without answer for ever";
     "pm.one-at-a-time" [PmConduct(|conduct| conduct.one_at_a_time = true)]
         ["PM-7.3.1.8-3"] "ignores a second PMReq while the first one is open";
     "pm.repeats-otherwise" [PmSent(|sent| {
@@ -195,7 +195,7 @@ deviations! {
         sent.change(REQ, |raw| raw.ap_port.set(raw.ap_port.get().wrapping_add(repeat)));
     })] ["PM-7.5.1-5"] "requests another port in a repeated PMReq";
     "pm.request-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(REQ) && sent.repeat > 0)]
-        ["PM-7.5.1-7"] "sends PMReqs with the same five-tuple from two UDP ports";
+        ["PM-7.5.1-7"] "repeats a PMReq from another UDP port";
     "pm.request-goes-elsewhere" [PmSent(|sent| sent.mislead(REQ))]
         ["PM-7.4-15", "PM-7.4-1"] "sends a PMReq to another UDP port than that of port mappers";
     "pm.request-handle-again" [PmRequest(|message| message.assoc_handle = 0x5eed)]
@@ -231,9 +231,9 @@ deviations! {
     "pm.request-version" [PmSent(|sent| sent.change(REQ, version))]
         ["PM-7.4-5", "PM-7.3.1.1-1", "PM-7.4-4"] "sends a PMReq with Ver 1";
     "pm.takes-any-ipv" [PmArrived(|side, octets| if side == PmSide::Server { as_ipv4(octets); })]
-        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "answers a PMReq with a reserved IPV as if it were IPv4";
+        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "answers a PMReq with a reserved IPV as if IPV were 4";
     "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]
-        ["PM-7.5.1-10", "PM-7.5-4"] "replaces the first reply by a later one";
+        ["PM-7.5.1-10", "PM-7.5-4"] "replaces the first reply with a later reply";
     "pm.takes-unasked" [PmConduct(|conduct| conduct.takes_unasked = true)]
         ["PM-7.5.1-11"] "sends a PMAck for an unsolicited PMAccept";
 }

@@ -1,4 +1,5 @@
-//! Deviations in RDMAP messages that are sent (RFC 5040 sections 4 and 5), but for Terminates.
+//! Deviations in RDMAP messages that are sent (RFC 5040 sections 4 and 5). `terminate` has the
+//! deviations of Terminates.
 
 use weft_core::wire::mpa::startup::REQUEST_KEY;
 use weft_core::wire::rdmap::Opcode;
@@ -37,20 +38,20 @@ deviations! {
         5 => *octet = *octet & 0xf0 | 3,
         6 => *octet = *octet & 0xf0 | 4,
         _ => {}
-    })))] ["RDMAP-3.2-1"] "sends Sends with Solicited Event as Sends without it";
+    })))] ["RDMAP-3.2-1"] "omits Solicited Event from Sends that its user posts with Solicited Event";
     "rdmap.write-with-header" [Segment(|sent| sent.of(WRITE, |octets| if has_payload(octets) { drop(octets.splice(14..14, [0; 4])) }))]
         ["RDMAP-4.3-1"] "sends four bytes before the data of a Write";
     "rdmap.send-with-header" [Segment(|sent| sent.of(SENDS, |octets| {
-        // The opening of a connection, and whatever else is short, goes out as it is.
+        // Short messages, such as the first messages of a connection, are not changed.
         if octets.len() > PAYLOAD + 1000 {
             octets.splice(PAYLOAD..PAYLOAD, [0; 4]);
             octets.truncate(octets.len() - 4);
         }
     }))] ["RDMAP-4.6-1", "RDMAP-4.7-1"] "sends four bytes before the data of Sends of more than 1,000 bytes";
     "rdmap.request-of-one-more" [Segment(|sent| sent.of(REQUEST, |octets| change_word(octets, PAYLOAD + 12, |size| size.wrapping_add(1))))]
-        ["RDMAP-4.4-2"] "requests one byte more in a Read Request than its user does";
+        ["RDMAP-4.4-2"] "requests one byte more in a Read Request than its user requested";
     "rdmap.writes-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::WRITE && octets.len() < 100))]
-        ["RDMAP-5.1-9"] "sends short Writes in pairs, the second one first";
+        ["RDMAP-5.1-9"] "sends each pair of short Writes in reverse order";
     "rdmap.one-read-beyond-ord" [Depths(|ord, _| *ord = ord.saturating_add(1))]
         ["RDMAP-6.1-7", "P2P-9.1-9", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4"] "sends one more outstanding Read than ORD allows";
     "rdmap.request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
@@ -88,7 +89,7 @@ deviations! {
     "rdmap.request-with-payload" [Segment(|sent| sent.of(REQUEST, |octets| octets.extend([0; 4])))]
         ["RDMAP-4.4-1", "RDMAP-4.2-4"] "sends four bytes after the header of Read Requests";
     "rdmap.requests-swapped" [Segment(|sent| sent.swap(is_request))]
-        ["RDMAP-5.2.1-13", "RDMAP-5.5-15"] "sends Read Requests in pairs, the second one first";
+        ["RDMAP-5.2.1-13", "RDMAP-5.5-15"] "sends each pair of Read Requests in reverse order";
     "rdmap.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 1, |octet| *octet |= 0x30)))]
         ["RDMAP-4.1-4", "DDP-4.2-2"] "sets the two reserved bits of the RDMAP control byte";
     "rdmap.reserved-opcode" [Segment(|sent| sent.of(SENDS, |octets| octet(octets, 1, |octet| *octet |= 0xc)))]
@@ -121,10 +122,10 @@ deviations! {
         sent.of(RESPONSE, |octets| if !later { octets.splice(14..14, [0x5a; 4]); });
     })] ["RDMAP-4.5-1"] "sends four bytes before the data of a Read Response";
     "rdmap.responses-swapped" [Segment(|sent| sent.swap(|octets| is_response(octets) && is_last(octets) && octets.len() < 100))]
-        ["RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-5.2.1-14", "RDMAP-B-9"] "sends short Read Responses in pairs, the second one first";
+        ["RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-5.2.1-14", "RDMAP-B-9"] "sends each pair of short Read Responses in reverse order";
     "rdmap.response-wrong-data" [Segment(|sent| sent.of(RESPONSE, |octets| octets.iter_mut().skip(14).for_each(|octet| *octet ^= 0xff)))]
         ["RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.5-16", "RDMAP-B-6", "RDMAP-4.4-7", "RDMAP-7306.5-7"]
-        "sends data in a Read Response that is not that of the source";
+        "sends data in a Read Response that differs from the source";
     "rdmap.second-start-up" [Fpdu(|fpdu| if fpdu.begins_stream() {
         fpdu.octets.extend_from_slice(&REQUEST_KEY);
         fpdu.octets.extend([0x40, 1, 0, 0]);
@@ -132,7 +133,7 @@ deviations! {
     "rdmap.send-on-queue-1" [Segment(|sent| sent.of(SENDS, |octets| set_word(octets, QN, 1)))]
         ["RDMAP-5.3-15", "RDMAP-3.1-2", "RDMAP-4.1-21", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "sends Sends with QN 1";
     "rdmap.sends-swapped" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
-        ["RDMAP-5.3-16", "RDMAP-5.5-15"] "sends short Sends in pairs, the second one first, with unchanged MSNs";
+        ["RDMAP-5.3-16", "RDMAP-5.5-15"] "sends each pair of short Sends in reverse order, with unchanged MSNs";
     "rdmap.solicited-send-as-tagged" [Segment(|sent| sent.of(&[Opcode::SEND_SE, Opcode::SEND_SE_INVALIDATE], |octets| {
         octet(octets, 0, |octet| *octet |= 0x80);
     }))] ["RDMAP-5.3-12", "RDMAP-4.1-9", "RDMAP-4.1-10", "RDMAP-4.1-11", "DDP-4.1-3"]

@@ -1,5 +1,5 @@
-//! Deviations in start-up frames of RFC 5044: those sent, what is made of those received,
-//! time-outs, versions.
+//! Deviations in start-up frames of RFC 5044: frames that are sent, processing of received frames,
+//! timeouts, and versions.
 
 use core::time::Duration;
 
@@ -7,17 +7,17 @@ use weft_core::wire::mpa::startup::{FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, 
 
 use crate::mpa::{Rnic, Role};
 
-/// So long that no one waits for it.
+/// A timeout that never expires in practice: 100 years.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Makes the frame one that is refused at once.
+/// Makes a received frame invalid, so that the endpoint rejects it at once.
 fn spoil(octets: &mut [u8]) {
     if let Some(octet) = octets.first_mut() {
         *octet ^= 0x80;
     }
 }
 
-/// The header, once it is here.
+/// Returns the header of the frame. `None` until all of its bytes have arrived.
 fn header(octets: &mut [u8]) -> Option<&mut [u8; HEADER_LEN]> {
     octets.first_chunk_mut()
 }
@@ -37,7 +37,7 @@ deviations! {
             header[17] = 1;
         }
     })] ["MPA-7.1.1-22", "MPA-7.1.1-21", "MPA-7.1.2-4", "MPA-7.1.2-14", "MPA-C.2-1", "MPA-C.2.2-1"]
-        "treats a start-up frame of revision 0 or above 2 as one of revision 1";
+        "treats a start-up frame of revision 0 or above 2 as a frame of revision 1";
     "mpa.accepts-long-private-data" [Conduct(|conduct| conduct.takes_surplus = true), Arrived(|_, octets| {
         if let Some(header) = header(octets) && u16::from_be_bytes([header[18], header[19]]) > 512 {
             [header[18], header[19]] = 512u16.to_be_bytes();
@@ -49,7 +49,7 @@ deviations! {
             set_key(octets, REPLY_KEY);
         }
     })] ["MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-7.1.2-22", "MPA-7.1-8"]
-        "accepts an MPA Reply whose key is wrong, even that of a Request, as Initiator";
+        "accepts an MPA Reply with any key, even with the key of a Request, as Initiator";
     "mpa.asks-no-crc" [Mpa(|mpa| mpa.crc = false)] ["MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3"]
         "sends C=0 although CRCs are not switched off";
     "mpa.frame-pd-length-short" [Frame(|octets| if let Some(header) = header(octets) {

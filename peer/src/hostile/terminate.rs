@@ -6,7 +6,7 @@ use weft_core::wire::rdmap::{ErrorLayer, Opcode, Terminate, TerminateError};
 use super::context::segment::{MSN, PAYLOAD, QN, change_word, is_tagged, make_tagged, octet, opcode, set_word, word};
 
 const TERMINATE: &[Opcode] = &[Opcode::TERMINATE];
-/// Offsets of HdrCt and of the parts after the fixed one.
+/// Offsets of HdrCt, and of the first part after the fixed fields.
 const CONTROL: usize = PAYLOAD + 2;
 const PARTS: usize = PAYLOAD + 4;
 
@@ -14,7 +14,7 @@ fn is_terminate(octets: &[u8]) -> bool {
     opcode(octets) == Opcode::TERMINATE
 }
 
-/// The error is of this layer, and of this type.
+/// Returns whether the error has this layer and type.
 fn is_of(terminate: &Terminate, layer: ErrorLayer, error_type: u8) -> bool {
     terminate.error.layer == layer && terminate.error.error_type == error_type
 }
@@ -22,15 +22,15 @@ fn is_of(terminate: &Terminate, layer: ErrorLayer, error_type: u8) -> bool {
 deviations! {
     "ddp.error-of-the-llp" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::DDP {
         terminate.error.error_type = 3;
-    })] ["DDP-7.2-14"] "reports DDP errors with type 3, which is the LLP's";
+    })] ["DDP-7.2-14"] "reports DDP errors with type 3, which is reserved for the LLP";
     "ddp.error-unassigned" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::DDP {
         terminate.error.code |= 0x40;
-    })] ["DDP-7.2-1", "RDMAP-4.8-31"] "reports DDP errors with codes that RFC 5041 does not have";
+    })] ["DDP-7.2-1", "RDMAP-4.8-31"] "reports DDP errors with codes that RFC 5041 does not define";
     "ddp.error-without-header" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::DDP {
         (terminate.ddp_header, terminate.segment_length) = (None, None);
     })] ["DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7"] "sends the Terminate for a DDP error without headers";
     "ddp.message-after-terminate" [Segment(|sent| sent.follow(|octets| {
-        // A Write of no octets.
+        // A Write without payload.
         is_terminate(octets).then(|| vec![0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }))] ["RDMAP-5.4-12", "DDP-7.1-19"] "sends an empty Write after the Terminate";
     "ddp.other-code" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::DDP {
@@ -39,7 +39,7 @@ deviations! {
         "DDP-7.2-11", "DDP-7.2-12", "DDP-7.2-13", "DDP-7.2-2"] "reports all DDP errors as Local Catastrophic";
     "ddp.untagged-version-as-tagged" [Terminate(|terminate| if terminate.error == TerminateError::DDP_UNTAGGED_INVALID_VERSION {
         terminate.error = TerminateError::DDP_TAGGED_INVALID_VERSION;
-    })] ["DDP-7.2-13"] "reports a wrong version of an untagged segment as that of a tagged one";
+    })] ["DDP-7.2-13"] "reports a wrong version in an untagged segment as an error of a tagged segment";
     "rdmap.local-error-with-header" [Terminate(|terminate| if is_of(terminate, ErrorLayer::RDMAP, 0) {
         let octets = [0xc1, 0x40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
         terminate.ddp_header = RawHeader::from_prefix(&octets).map(|(header, _)| header);
@@ -75,22 +75,22 @@ deviations! {
         ["RDMAP-4.8-2", "RDMAP-4.8-38"] "sends a Terminate with layer 3";
     "rdmap.terminate-length" [Terminate(|terminate| {
         terminate.segment_length = terminate.segment_length.map(|length| length.wrapping_add(2));
-    })] ["RDMAP-4.8-8"] "counts ULPDU_Length in the length in the Terminate";
+    })] ["RDMAP-4.8-8"] "counts the two bytes of ULPDU_Length in DDP Segment Length of the Terminate";
     "rdmap.terminate-length-missing" [Segment(|sent| sent.of(TERMINATE, |octets| {
         if word(octets, PAYLOAD) & 0x4000 != 0 && octets.len() > PARTS + 2 {
             octets.drain(PARTS..PARTS + 2);
         }
-    }))] ["RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.2-5"] "sends M=1 and D=1 in the Terminate, but no length";
+    }))] ["RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.2-5"] "sends M=1 and D=1 in the Terminate, but no DDP Segment Length";
     "rdmap.terminate-length-of-payload" [Terminate(|terminate| if let Some(header) = &terminate.ddp_header {
         let header = u16::try_from(header.as_octets().len()).unwrap_or(0);
         terminate.segment_length = terminate.segment_length.map(|length| length.saturating_sub(header));
-    })] ["RDMAP-4.8-8", "DDP-7.1-17"] "does not count the segment's header in the length in the Terminate";
+    })] ["RDMAP-4.8-8", "DDP-7.1-17"] "does not count the header of the segment in DDP Segment Length of the Terminate";
     "rdmap.terminate-length-left-out" [Segment(|sent| sent.of(TERMINATE, |octets| {
         if word(octets, PAYLOAD) & 0x4000 != 0 && octets.len() > PARTS + 2 {
             octet(octets, CONTROL, |octet| *octet &= !0x80);
             octets.drain(PARTS..PARTS + 2);
         }
-    }))] ["RDMAP-4.8-9", "RDMAP-4.8-39"] "sends a DDP header in the Terminate without its length and with M=0";
+    }))] ["RDMAP-4.8-9", "RDMAP-4.8-39"] "sends a DDP header in the Terminate without DDP Segment Length and with M=0";
     "rdmap.terminate-on-queue-0" [Segment(|sent| sent.of(TERMINATE, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-5.4-8", "RDMAP-3.1-2", "RDMAP-4.1-13"] "sends the Terminate with QN 0";
     "rdmap.terminate-msn-2" [Segment(|sent| sent.of(TERMINATE, |octets| set_word(octets, MSN, 2)))]
@@ -129,7 +129,7 @@ deviations! {
     }))] ["RDMAP-4.8-12"] "omits SrcTO from the Read Request header in a Terminate";
     "rdmap.terminate-with-other-request" [Terminate(|terminate| if let Some(request) = &mut terminate.read_request {
         request.rdmardsz = request.rdmardsz.wrapping_add(1);
-    })] ["RDMAP-4.8-42", "RDMAP-4.8-43"] "changes RDMARDSZ in the Read Request header in a Terminate to one byte more";
+    })] ["RDMAP-4.8-42", "RDMAP-4.8-43"] "adds one to RDMARDSZ in the Read Request header in a Terminate";
     "rdmap.write-reported-as-protection" [Terminate(|terminate| {
         if terminate.error.layer == ErrorLayer::DDP && terminate.ddp_header.is_some_and(|header| is_tagged(header.as_octets())) {
             terminate.error = TerminateError::new(0, 1, 0);

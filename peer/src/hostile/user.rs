@@ -1,13 +1,13 @@
-//! Deviations in what is reported to the user about start-up and the outcome of connections. The
-//! wire shows none of them.
+//! Deviations in reports to the user about start-up and the outcome of connections. A capture
+//! cannot show these deviations.
 //!
-//! Those in completions and asynchronous events are in `completion`.
+//! Deviations in completions and asynchronous events are in `completion`.
 
 use super::Fate;
 use crate::mpa::{PeerFrame, PrivateData};
 
-/// Octets of a Reply's private data that InfiniBand's connection manager reports, however many the
-/// peer sent.
+/// Number of bytes of a Reply's private data that the connection manager of InfiniBand always
+/// reports, even if the peer sent fewer.
 const PADDED: usize = 196;
 
 fn report(frame: &mut PeerFrame, private_data: Vec<u8>) {

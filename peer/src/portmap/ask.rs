@@ -1,27 +1,29 @@
-//! Requests to a PM Client, and their results.
+//! Queries to a PM Client, and their results.
 
 use core::fmt;
 use core::net::SocketAddr;
 
 use weft_core::wire::portmap::{Addresses, Message, MessageType, PmTime};
 
-/// One question: where is SDP spoken for this service?
+/// A query: the SDP Address of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ask {
-    /// UDP address of the port mapper: of the service's own host, or of another one that maps for
-    /// it.
+    /// UDP address of the port mapper. The port mapper is on the host of the service, or on another
+    /// host that maps for that host.
     pub mapper: SocketAddr,
-    /// The Conventional Address of the service, where TCP without SDP would go.
+    /// Conventional Address of the service, to which TCP connections without SDP go.
     pub service: SocketAddr,
-    /// The source of the future connection: CpIPAddr and CpPort. Its family is that of `service`.
+    /// Source address of the future connection: CpIPAddr and CpPort. It has the same address family
+    /// as `service`.
     pub connecting: SocketAddr,
 }
 
 impl Ask {
-    /// The PMReq (section 7.4).
+    /// Returns the PMReq (section 7.4).
     ///
     /// # Errors
-    /// A port is 0, or the addresses are of two families, for which the message has no room.
+    /// A port is 0, or the addresses have different families. A PMReq has one IPV for both
+    /// addresses.
     pub(crate) fn request(&self, assoc_handle: u64) -> Result<Message, AskError> {
         if self.service.port() == 0 || self.connecting.port() == 0 || self.mapper.port() == 0 {
             return Err(AskError::NoPort);
@@ -43,47 +45,47 @@ impl Ask {
     }
 }
 
-/// Why a request is not sent.
+/// Why no PMReq is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// Of a service, a connecting end or a port mapper.
+    /// The port of the service, of the connecting address or of the port mapper is 0.
     #[error("a request needs a source port and a service port other than 0")]
     NoPort,
-    /// A message has one IPV for both addresses.
+    /// The addresses have different families, but a message has one IPV for both.
     #[error("the connecting and the accepting address are of different families")]
     Families,
-    /// The same service is being requested from the same end: one connection at a time can come
-    /// from there.
+    /// The same service is already being requested from the same connecting address and port. Only
+    /// one connection at a time is possible from there.
     #[error("the same connection is already being requested")]
     InFlight,
-    /// Too many questions are open.
+    /// Too many queries are open.
     #[error("too many requests are outstanding")]
     Busy,
 }
 
-/// What came of a question.
+/// Result of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolution {
-    /// Connect here and set up SDP; soon, when `pm_time` is 0 (section 7.3.1.4).
+    /// Connect to this address and use SDP. If `pm_time` is 0, connect soon (section 7.3.1.4).
     Sdp {
         /// The SDP Address.
         address: SocketAddr,
         /// How long the answer may be kept.
         pm_time: PmTime,
-        /// It was kept from an earlier answer; nothing was sent.
+        /// The answer comes from the cache, and no PMReq was sent.
         cached: bool,
     },
-    /// Connect here, in plain streaming mode.
+    /// Connect to this address and use TCP without SDP.
     Conventional {
         /// The Conventional Address.
         address: SocketAddr,
-        /// Why.
+        /// Why SDP is not used.
         why: Fallback,
     },
 }
 
 impl Resolution {
-    /// Where to connect to.
+    /// Returns the address to connect to.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         match self {
@@ -92,14 +94,14 @@ impl Resolution {
     }
 }
 
-/// Why a service is reached without SDP.
+/// Why a connection does not use SDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
-    /// A PMDeny.
+    /// The port mapper answered with a PMDeny.
     Denied,
-    /// No answer to the last repetition either (section 7.5.1).
+    /// The port mapper did not answer, not even to the last repetition (section 7.5.1).
     Silent,
-    /// Its host has no port mapper: ICMP reported that the port is closed.
+    /// The host has no port mapper: ICMP reported that the port is closed.
     Absent,
     /// The SDP Address reset the connection (section 7.5.1).
     Reset,

@@ -1,7 +1,8 @@
-//! Answers that a PM Client keeps, for as long as their PmTime lets it (section 7.3.1.4).
+//! Answers that a PM Client keeps for as long as their PmTime allows (section 7.3.1.4).
 //!
-//! An answer serves the same port mapper, service and connecting address. Of [`Cache::MOST`]
-//! answers the one that would be flushed first goes; of several, the one with the lowest addresses.
+//! An answer is valid for one port mapper, service and connecting address. If there are already
+//! [`Cache::MOST`] answers, a new answer replaces the one that expires first. If several expire at
+//! the same time, it replaces the one with the lowest addresses.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
@@ -17,11 +18,11 @@ type Key = (SocketAddr, SocketAddr, IpAddr);
 struct Kept {
     address: SocketAddr,
     pm_time: PmTime,
-    /// `None`: for ever.
+    /// Expiry. `None`: never.
     until: Option<Instant>,
 }
 
-/// The answers.
+/// The stored answers.
 #[derive(Debug, Default)]
 pub(super) struct Cache(BTreeMap<Key, Kept>);
 
@@ -30,10 +31,10 @@ fn key(ask: &Ask) -> Key {
 }
 
 impl Cache {
-    /// Answers that are kept at most.
+    /// Maximum number of stored answers.
     pub(super) const MOST: usize = 1024;
 
-    /// Keeps an answer that came at `now`; not one of PmTime 0.
+    /// Stores an answer that arrived at `now`, unless its PmTime is 0.
     pub(super) fn keep(&mut self, now: Instant, ask: &Ask, address: SocketAddr, pm_time: PmTime) {
         let until = match pm_time.cache() {
             portmap::Cache::Once => return,
@@ -49,23 +50,23 @@ impl Cache {
         self.0.insert(key(ask), Kept { address, pm_time, until });
     }
 
-    /// The answer to `ask`, when one is kept.
+    /// Returns the stored answer to `ask`, if there is one.
     pub(super) fn answer(&self, now: Instant, ask: &Ask) -> Option<(SocketAddr, PmTime)> {
         let kept = self.0.get(&key(ask))?;
         kept.until.is_none_or(|until| now < until).then_some((kept.address, kept.pm_time))
     }
 
-    /// Forgets the answer to `ask`.
+    /// Removes the answer to `ask`.
     pub(super) fn forget(&mut self, ask: &Ask) {
         self.0.remove(&key(ask));
     }
 
-    /// Flushes what may not be kept any longer.
+    /// Removes all answers that have expired.
     pub(super) fn flush(&mut self, now: Instant) {
         self.0.retain(|_, kept| kept.until.is_none_or(|until| now < until));
     }
 
-    /// When the next one is to be flushed.
+    /// Returns when the next answer expires.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0.values().filter_map(|kept| kept.until).min()
     }

@@ -1,14 +1,14 @@
-//! The PM Client: one transaction for each question, its timer, and what comes of it (sections 7.4
-//! and 7.5.1).
+//! The PM Client: one transaction for each query, with its timer and its result (sections 7.4 and
+//! 7.5.1).
 //!
-//! The draft leaves the values of timer and count open. Here a PMReq that stays without answer is
-//! sent again after [`ClientSettings::wait`], each time after twice as long up to
-//! [`ClientSettings::longest_wait`], and [`ClientSettings::repeats`] times in all; then the
-//! Conventional Address is to be used.
+//! The draft specifies neither the timeout nor the number of repetitions. This client repeats a
+//! PMReq without answer after [`ClientSettings::wait`]. Each further wait is twice as long, up to
+//! [`ClientSettings::longest_wait`]. After [`ClientSettings::repeats`] repetitions the result is
+//! the Conventional Address.
 //!
-//! The first reply decides. Later ones are discarded, and so are datagrams that belong to no
-//! request, from any address. A reply may come from another address than the requested one; its
-//! PMAck is sent there.
+//! The first reply is the result. The client discards later replies, and datagrams that match no
+//! open PMReq. A reply may come from another address than the one to which the PMReq was sent. The
+//! PMAck is sent to the address from which the reply came.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -23,29 +23,31 @@ use super::message::{self, Discarded};
 use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::time::Instant;
 
-/// Transactions that are remembered after their reply, if that is configured.
+/// Maximum number of finished transactions that are stored, if the settings require it. Also the
+/// maximum number of stored [`Discarded`] reports.
 const MOST_DONE: usize = 1024;
 
-/// How a client asks.
+/// Settings of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSettings {
-    /// Until the first repetition.
+    /// Time until the first repetition. Default 500 ms.
     pub wait: Duration,
-    /// No repetition waits longer.
+    /// Maximum time between two repetitions. Default 4 s.
     pub longest_wait: Duration,
-    /// How often a PMReq is sent again at most.
+    /// Maximum number of repetitions of a PMReq. Default 4.
     pub repeats: u32,
-    /// Questions that are open at a time.
+    /// Maximum number of open queries. Default 1024.
     pub most_open: usize,
-    /// A PMAccept that comes again is acknowledged again, for a minute. The draft forbids it
-    /// (section 7.5.1); the Linux daemon repeats its PMAccept until a PMAck arrives, and one may be
-    /// lost.
+    /// Acknowledge a repeated PMAccept again, for a minute. The draft forbids this (section 7.5.1),
+    /// but the Linux daemon repeats its PMAccept until a PMAck arrives, and a PMAck can be lost.
+    /// Default false.
     pub acknowledges_repeats: bool,
-    /// PMReqs have the Linux daemon's form: 64 octets, with the connecting port and address once
-    /// more, which it hands to its kernel; of a PMReq of the draft it passes on what happens to be
-    /// there. Against the draft, this breaks the format (section 7.3).
+    /// Send PMReqs in the format of the Linux daemon: 64 bytes, with a second copy of the
+    /// connecting port and address. The daemon passes the second copy to its kernel. From a PMReq
+    /// in the format of the draft it passes undefined bytes. This setting violates the format of
+    /// the draft (section 7.3). Default false.
     pub in_linux_manner: bool,
-    /// What it does wrong.
+    /// Deviations that the client commits.
     pub deviations: Deviations,
 }
 
@@ -63,24 +65,24 @@ impl Default for ClientSettings {
     }
 }
 
-/// A question's number.
+/// Number of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Transaction(u64);
 
-/// What came of a question.
+/// Result of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resolved {
-    /// The transaction.
+    /// The query.
     pub transaction: Transaction,
-    /// The request.
+    /// The parameters of the query.
     pub ask: Ask,
-    /// What came of it.
+    /// The result.
     pub resolution: Resolution,
-    /// PMReqs that were sent for it.
+    /// Number of PMReqs that were sent for the query.
     pub requests: u32,
 }
 
-/// AssocHandle, CpIPAddr and CpPort: what assigns a reply to a request.
+/// AssocHandle, CpIPAddr and CpPort. They match a reply to its PMReq.
 type ThreeTuple = (u64, SocketAddr);
 
 #[derive(Debug, Clone)]
@@ -88,13 +90,13 @@ struct Open {
     transaction: Transaction,
     ask: Ask,
     request: Message,
-    /// PMReqs sent.
+    /// Number of PMReqs that were sent.
     sent: u32,
     wait: Duration,
     due: Instant,
 }
 
-/// The machine.
+/// The PM Client, a sans-IO state machine.
 #[derive(Debug)]
 pub struct Client {
     settings: ClientSettings,
@@ -102,7 +104,7 @@ pub struct Client {
     next_handle: u64,
     open: HashMap<ThreeTuple, Open>,
     cache: Cache,
-    /// Accepted transactions, in order, whose repeats are acknowledged.
+    /// Finished transactions whose repeated replies the client still processes, in order of time.
     done: VecDeque<(ThreeTuple, Instant, Open)>,
     datagrams: VecDeque<Datagram>,
     events: VecDeque<Resolved>,
@@ -111,8 +113,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client whose first AssocHandle is `random`; those that follow count on from there, and
-    /// none is 0.
+    /// Creates a client. `random` is the first AssocHandle. Each further AssocHandle is one higher,
+    /// and 0 is skipped.
     #[must_use]
     pub fn new(settings: ClientSettings, random: u64) -> Self {
         Client {
@@ -129,10 +131,11 @@ impl Client {
         }
     }
 
-    /// Asks, unless an answer is kept; either way a [`Resolved`] comes of it.
+    /// Sends a PMReq, unless the cache has the answer. In both cases
+    /// [`poll_event`](Self::poll_event) returns the result.
     ///
     /// # Errors
-    /// The request makes no sense, or cannot be sent now.
+    /// The query is invalid, or cannot be sent now.
     pub fn ask(&mut self, now: Instant, ask: Ask) -> Result<Transaction, AskError> {
         let mut request = ask.request(self.next_handle.max(1))?;
         if self.settings.in_linux_manner {
@@ -166,13 +169,14 @@ impl Client {
         Ok(transaction)
     }
 
-    /// Gives a question up: nothing comes of it any more.
+    /// Cancels a query. The query gets no result.
     pub fn cancel(&mut self, transaction: Transaction) {
         self.open.retain(|_, open| open.transaction != transaction);
     }
 
-    /// The connection to `address`, which a question was resolved to, was reset: as a PMDeny
-    /// (section 7.5.1). An answer that was kept is forgotten.
+    /// Reports that the connection to `address`, a result for `ask`, was reset. The reset has the
+    /// same meaning as a PMDeny (section 7.5.1): the result is the Conventional Address, and the
+    /// cached answer is removed.
     pub fn reset(&mut self, ask: &Ask, address: SocketAddr) -> Resolution {
         if self.conduct.ignores_reset {
             return Resolution::Sdp { address, pm_time: PmTime::ONCE, cached: false };
@@ -181,7 +185,7 @@ impl Client {
         Resolution::Conventional { address: ask.service, why: Fallback::Reset }
     }
 
-    /// A datagram arrived.
+    /// Processes a received datagram.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, octets: &[u8]) {
         let octets = hook::pm_arrived(&self.settings.deviations, PmSide::Client, octets);
         let taken = [MessageType::PM_ACCEPT, MessageType::PM_DENY];
@@ -190,7 +194,8 @@ impl Client {
             Some(Ok(reply)) => reply,
             Some(Err(why)) => return self.discard(from, why),
         };
-        // The reply is ignored: the PMReq is repeated, or the Conventional Address is used.
+        // Such a PMAccept is ignored. The client repeats the PMReq, or uses the Conventional
+        // Address in the end.
         if reply.message_type == MessageType::PM_ACCEPT
             && let Err(why) = message::sdp_address(&reply)
         {
@@ -207,7 +212,7 @@ impl Client {
         self.answered(now, from, open, &reply);
     }
 
-    /// The first reply to a question.
+    /// Processes the first reply to a query.
     fn answered(&mut self, now: Instant, from: SocketAddr, open: Open, reply: &Message) {
         let ask = open.ask;
         let mut address = SocketAddr::new(reply.addresses.accepting(), reply.ap_port);
@@ -243,9 +248,9 @@ impl Client {
         }
     }
 
-    /// A reply without a question that waits for it.
+    /// Processes a reply that matches no open query.
     fn late(&mut self, now: Instant, from: SocketAddr, reply: &Message) {
-        /// The Linux daemon repeats for ten seconds.
+        /// How long finished transactions are stored. The Linux daemon repeats for ten seconds.
         const REMEMBERED: Duration = Duration::from_secs(60);
         while self.done.front().is_some_and(|(_, at, _)| now.saturating_duration_since(*at) > REMEMBERED) {
             self.done.pop_front();
@@ -262,7 +267,7 @@ impl Client {
         self.discard(from, Discarded::Unknown(reply.message_type));
     }
 
-    /// Time has passed.
+    /// Processes the time: repeats PMReqs and ends queries without answer.
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.conduct.keeps_for_ever {
             self.cache.flush(now);
@@ -289,15 +294,15 @@ impl Client {
         }
     }
 
-    /// When [`Client::handle_timeout`] wants to be called.
+    /// Returns when [`Client::handle_timeout`] must be called. `None` if no timer runs.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let flush = self.cache.deadline().filter(|_| !self.conduct.keeps_for_ever);
         self.open.values().map(|open| open.due).chain(flush).min()
     }
 
-    /// The port mapper's port is closed: requests to it continue without SDP, as after the last
-    /// repetition.
+    /// Reports that the UDP port of the port mapper is closed. Queries to it get the Conventional
+    /// Address as result, as after the last repetition.
     pub fn handle_absent(&mut self, mapper: SocketAddr) {
         if self.conduct.never_falls_back {
             return;
@@ -311,34 +316,34 @@ impl Client {
         }
     }
 
-    /// Is an answer of this port mapper waited for?
+    /// Returns whether a query to this port mapper is open.
     #[must_use]
     pub fn is_asking(&self, mapper: SocketAddr) -> bool {
         self.open.values().any(|open| open.ask.mapper == mapper)
     }
 
-    /// The next datagram to send.
+    /// Returns the next datagram to send.
     pub fn poll_datagram(&mut self) -> Option<Datagram> {
         self.datagrams.pop_front()
     }
 
-    /// The next thing that came of a question.
+    /// Returns the next result of a query.
     pub fn poll_event(&mut self) -> Option<Resolved> {
         self.events.pop_front()
     }
 
-    /// The next datagram that was not acted on: from where, and why.
+    /// Returns the sender of the next discarded datagram, and the reason.
     pub fn poll_discarded(&mut self) -> Option<(SocketAddr, Discarded)> {
         self.discarded.pop_front()
     }
 
-    /// Questions that wait for an answer.
+    /// Number of queries that wait for an answer.
     #[must_use]
     pub fn open(&self) -> usize {
         self.open.len()
     }
 
-    /// The PMAck to where `accept` came from (section 7.4).
+    /// Sends a PMAck to the address from which `accept` came (section 7.4).
     fn acknowledge(&mut self, accept: &Message, to: SocketAddr) {
         let ack = Message { message_type: MessageType::PM_ACK, pm_time: PmTime::ONCE, mapped: None, ..*accept };
         self.send(&ack, to, 0, Some(accept));

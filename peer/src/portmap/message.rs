@@ -1,4 +1,5 @@
-//! From a datagram to a message: other datagrams are discarded, with the reason.
+//! Converts a datagram to a message. Datagrams that are not valid messages are discarded, with the
+//! reason.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -6,16 +7,17 @@ use core::net::SocketAddr;
 use weft_core::error::WireError;
 use weft_core::wire::portmap::{Message, MessageType};
 
-/// Why a datagram was not acted on.
+/// Why a datagram was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discarded {
-    /// It is no message of this version.
+    /// The datagram is not a valid message of this version.
     Malformed(WireError),
-    /// A message that this role sends and does not get.
+    /// The message has a type that this role sends and never receives.
     WrongRole(MessageType),
-    /// It belongs to nothing that is known (sections 7.5.1 and 7.5.2).
+    /// The message belongs to no known Request (sections 7.5.1 and 7.5.2).
     Unknown(MessageType),
-    /// A PMAccept with an SDP Address that nobody can listen at: port 0, or no address of one host.
+    /// A PMAccept has an SDP Address to which no connection is possible: port 0, or an address that
+    /// is not that of one host.
     Nowhere(SocketAddr),
 }
 
@@ -30,14 +32,14 @@ impl fmt::Display for Discarded {
     }
 }
 
-/// Where a PMAccept leads to, if that is a place to connect to.
+/// Returns the SDP Address of a PMAccept, if a connection to it is possible.
 pub(super) fn sdp_address(accept: &Message) -> Result<SocketAddr, Discarded> {
     let address = SocketAddr::new(accept.addresses.accepting(), accept.ap_port);
     let nowhere = address.port() == 0 || address.ip().is_unspecified() || address.ip().is_multicast();
     if nowhere { Err(Discarded::Nowhere(address)) } else { Ok(address) }
 }
 
-/// Reads a datagram that one of these message types may be in.
+/// Reads a datagram that must contain a message of one of these types.
 pub(super) fn read(octets: &[u8], taken: [MessageType; 2]) -> Result<Message, Discarded> {
     let message = Message::parse(octets).map_err(Discarded::Malformed)?;
     if taken.contains(&message.message_type) { Ok(message) } else { Err(Discarded::WrongRole(message.message_type)) }

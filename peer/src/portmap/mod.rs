@@ -1,25 +1,30 @@
-//! The SDP port mapper (draft-pinkerton-iwarp-sdp-01 section 7): who wants to connect to a service
-//! asks which address speaks SDP.
+//! The SDP port mapper (draft-pinkerton-iwarp-sdp-01 section 7). A client requests the address at
+//! which a service accepts SDP connections.
 //!
-//! | file | what |
+//! The *Conventional Address* is the address of a service for TCP without SDP. The *SDP Address* is
+//! the address for SDP. The *PM Client* sends a PMReq with the Conventional Address. The *PM
+//! Server* answers with a PMAccept, which has the SDP Address, or with a PMDeny. The client
+//! acknowledges a PMAccept with a PMAck. "Request" means a PMReq here.
+//!
+//! | file | purpose |
 //! | --- | --- |
-//! | `client` | the PM Client: asks, repeats, takes the first answer, acknowledges it |
-//! | `ask` | requests to a client, and their results: the SDP Address, or the Conventional Address and why |
-//! | `cache` | answers that PmTime lets a client keep |
+//! | `client` | the PM Client: sends and repeats Requests, acknowledges the first answer |
+//! | `ask` | a query to the client, and its result: the SDP Address, or the Conventional Address |
+//! | `cache` | answers that a client may keep for their PmTime |
 //! | `server` | the PM Server: answers Requests from its table |
-//! | `table` | what is mapped to what, over several addresses, fixed or made for each Request |
-//! | `requests` | Requests that were accepted: duplicates, the timer until the PMAck, limits |
+//! | `table` | mapping of services to fixed SDP Addresses, or to one port for each Request |
+//! | `requests` | accepted Requests: duplicates, the timer until the PMAck, limits |
 //! | `rate` | the alarm of section 15.2.1 |
-//! | `message` | from a datagram's octets to a message, and what is discarded |
+//! | `message` | conversion of a datagram to a message; reasons to discard a datagram |
 //!
-//! Both are sans-IO: datagrams, commands and an instant go in; datagrams, events and the next
-//! deadline come out. After each call, `poll_datagram` and `poll_event` are to be drained. The
-//! datagrams that a server gives answer the one it was just handed, so they leave by the socket
-//! that one came in by.
+//! Client and server are sans-IO. Inputs are datagrams, commands and the current time. Outputs are
+//! datagrams, events and the next deadline. After each call, call `poll_datagram` and `poll_event`
+//! until they return `None`. The datagrams of a server answer the datagram that was passed in last,
+//! so the caller sends them through the socket that received that datagram.
 //!
-//! Left out: connections. The requester opens them itself, and reports a reset ([`Client::reset`]);
-//! a listener informs the server that one arrived ([`Server::handle_connection`]). Authentication
-//! (section 15.1) is the host's.
+//! Not included: connections. The caller of a client opens them, and reports a reset
+//! ([`Client::reset`]). A listener reports each new connection to the server
+//! ([`Server::handle_connection`]). Authentication (section 15.1) is a task of the host.
 
 mod ask;
 mod cache;
@@ -41,10 +46,11 @@ pub use table::{Mapping, Table, TableError, Target};
 /// A datagram to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// Where to.
+    /// Destination of the datagram.
     pub to: SocketAddr,
-    /// Its octets.
+    /// Content of the datagram.
     pub octets: Vec<u8>,
-    /// From another port than that of the machine; only a deviation asks for it.
+    /// Send the datagram from another port than that of the client or server. Only a deviation sets
+    /// this.
     pub aside: bool,
 }

@@ -1,4 +1,4 @@
-//! How many Requests arrive a second, and the alarm that it may raise (section 15.2.1).
+//! Counts the Requests of each second, for the alarm of section 15.2.1.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts Requests by the second.
+/// Counter of the Requests in the current second.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     since: Instant,
@@ -14,7 +14,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// A Request arrives; true for the one that makes it more than `most` in this second.
+    /// Counts a Request. Returns true only for the first Request above `most` in this second.
     pub(super) fn count(&mut self, now: Instant, most: u32) -> bool {
         if now.saturating_duration_since(self.since) >= SECOND {
             *self = Rate { since: now, count: 0 };

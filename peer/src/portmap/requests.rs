@@ -1,10 +1,10 @@
-//! The Requests that a PM Server accepted (section 7.5.2): who requested what, what it got, and
-//! when that is forgotten.
+//! The Requests that a PM Server has accepted (section 7.5.2): their senders, their SDP Addresses,
+//! and when they expire.
 //!
-//! **Limits.** At most `most` are known at a time, and `most_of_one` of one host: the connecting
-//! address that a Request names, and the one that its datagram came from, since either can be made
-//! up. One that is acknowledged and holds no port makes room for a new one; when none does, the new
-//! one is denied. A PMDeny leaves no state.
+//! **Limits.** The server stores at most `most` Requests, and at most `most_of_one` of one host. A
+//! Request counts for the connecting address that it contains, and also for the source address of
+//! its datagram, because either can be forged. If a limit is reached, an acknowledged Request that
+//! holds no port is removed. If there is none, the new Request is denied. A PMDeny leaves no state.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, HashMap};
@@ -12,45 +12,45 @@ use std::collections::{BTreeSet, HashMap};
 use super::table::Given;
 use crate::time::Instant;
 
-/// ApIPAddr with ApPort, and CpIPAddr with CpPort; with the AssocHandle the five-tuple of section
-/// 7.5.
+/// ApIPAddr with ApPort, and CpIPAddr with CpPort. Together with the AssocHandle they are the
+/// five-tuple of section 7.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct FourTuple {
     pub(super) accepting: SocketAddr,
     pub(super) connecting: SocketAddr,
 }
 
-/// How far a Request has come.
+/// State of a Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// A PMAccept went out.
+    /// The server has sent a PMAccept.
     Offered,
-    /// A PMAck, or the connection, came.
+    /// The PMAck, or the connection, has arrived.
     Taken,
 }
 
-/// One of them.
+/// A stored Request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     pub(super) handle: u64,
-    /// Where its datagram came from.
+    /// Source address of the datagram with the Request.
     pub(super) from: IpAddr,
     pub(super) given: Given,
     pub(super) phase: Phase,
-    /// When it is forgotten.
+    /// Time at which the Request expires.
     pub(super) until: Instant,
 }
 
-/// All of them.
+/// All stored Requests of a server.
 #[derive(Debug)]
 pub(super) struct Requests {
     most: usize,
     most_of_one: usize,
     held: HashMap<FourTuple, Held>,
     by_time: BTreeSet<(Instant, FourTuple)>,
-    /// Connecting end and SDP Address.
+    /// Index by connecting address and port, and SDP Address.
     by_ends: BTreeSet<(SocketAddr, SocketAddr, FourTuple)>,
-    /// Those that make room.
+    /// Requests that may be removed to make room, ordered by expiry.
     spare: BTreeSet<(Instant, FourTuple)>,
     of_one: HashMap<IpAddr, usize>,
 }
@@ -72,8 +72,8 @@ impl Requests {
         self.held.get(tuple)
     }
 
-    /// Those whose PMAccept named `address`, of this connecting end: one, unless it requested
-    /// several services at the same place.
+    /// Requests from this connecting address and port whose PMAccept named `address`. There is only
+    /// one, unless several services have the same SDP Address.
     pub(super) fn by_ends(
         &self,
         connecting: SocketAddr,
@@ -85,7 +85,7 @@ impl Requests {
         fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.held.get(tuple)?)))
     }
 
-    /// Those whose PMAccept named `address`, of any port of this host.
+    /// Requests from this host, with any port, whose PMAccept named `address`.
     pub(super) fn by_host(&self, connecting: IpAddr, address: SocketAddr) -> impl Iterator<Item = (FourTuple, Held)> {
         let least = SocketAddr::from(([0; 4], 0));
         let first = FourTuple { accepting: least, connecting: least };
@@ -94,7 +94,8 @@ impl Requests {
         fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.held.get(tuple)?)))
     }
 
-    /// Is there room for one of `connecting` in a datagram of `from`? Those that make room go.
+    /// Returns whether a Request with the connecting address `connecting`, in a datagram from
+    /// `from`, can be stored. Removes other Requests if necessary.
     pub(super) fn make_room(&mut self, connecting: IpAddr, from: IpAddr) -> bool {
         for host in hosts(connecting, from) {
             if self.of_one.get(&host).is_some_and(|count| *count >= self.most_of_one) {
@@ -114,7 +115,7 @@ impl Requests {
         first.is_some_and(|tuple| self.remove(&tuple).is_some())
     }
 
-    /// Knows one, or knows it anew.
+    /// Stores a Request, or replaces the stored one.
     pub(super) fn put(&mut self, tuple: FourTuple, held: Held) {
         self.remove(&tuple);
         self.held.insert(tuple, held);
@@ -128,7 +129,7 @@ impl Requests {
         }
     }
 
-    /// Forgets one.
+    /// Removes a Request.
     pub(super) fn remove(&mut self, tuple: &FourTuple) -> Option<Held> {
         let held = self.held.remove(tuple)?;
         self.by_time.remove(&(held.until, *tuple));
@@ -145,7 +146,7 @@ impl Requests {
         Some(held)
     }
 
-    /// Forgets one whose time is over.
+    /// Removes and returns one Request that has expired.
     pub(super) fn expired(&mut self, now: Instant) -> Option<(FourTuple, Held)> {
         let (_, tuple) = *self.by_time.first().filter(|(until, _)| *until <= now)?;
         Some((tuple, self.remove(&tuple)?))
@@ -160,7 +161,7 @@ impl Requests {
     }
 }
 
-/// Whom a Request counts for.
+/// Returns the hosts for which a Request counts.
 fn hosts(connecting: IpAddr, from: IpAddr) -> impl Iterator<Item = IpAddr> {
     [Some(connecting), Some(from).filter(|from| *from != connecting)].into_iter().flatten()
 }

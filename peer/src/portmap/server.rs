@@ -1,12 +1,15 @@
 //! The PM Server: answers Requests from its table (sections 7.4 and 7.5.2).
 //!
-//! An accepted Request is known until its PMAck or its connection comes, or
-//! [`ServerSettings::hold`] has passed; a duplicate gets the same SDP Address while the service
-//! still gives it, and begins the time anew. It goes on being known for as long after the PMAck, so
-//! that a duplicate that was late gets the same answer, or for its PmTime, if that is longer and
-//! not for ever: so long a connection may come, and a port that was made for it stays.
+//! The server stores an accepted Request until its PMAck or its connection arrives, or until
+//! [`ServerSettings::hold`] has passed. A duplicate restarts the timer and gets the same SDP
+//! Address if the table still allows that address.
 //!
-//! The draft leaves open what answers a malformed datagram: nothing does.
+//! After the PMAck the server stores the Request for the same time, so that a late duplicate gets
+//! the same answer. If its PmTime is longer and not for ever, the server stores the Request for its
+//! PmTime. Connections may arrive during that time, and a port that was assigned for the Request
+//! stays in use.
+//!
+//! The draft does not specify an answer to a malformed datagram. This server does not answer it.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -23,23 +26,25 @@ use super::table::{Given, Table};
 use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::time::Instant;
 
-/// Events that wait to be polled; the oldest go first.
+/// Maximum number of events that wait to be polled. If there are more, the oldest are dropped.
 const MOST_EVENTS: usize = 4096;
 
-/// How a server answers.
+/// Settings of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// How long a PMAccept waits for its PMAck or its connection.
+    /// How long the server waits for the PMAck or the connection after a PMAccept. Default 10 s.
     pub hold: Duration,
-    /// Requests that are known at a time.
+    /// Maximum number of stored Requests. Default 4096.
     pub most_requests: usize,
-    /// Those of one connecting address among them.
+    /// Maximum number of stored Requests of one host. Default 256.
     pub most_of_one: usize,
-    /// More Requests a second than this raise an alarm.
+    /// Number of Requests in a second above which the server raises [`ServerEvent::Alarm`]. Default
+    /// 1000.
     pub alarm: u32,
-    /// The requested ApPort is in a PMDeny, as section 7.4 has it; not 0, as section 7.3.1.6.
+    /// Send the requested ApPort in a PMDeny, as section 7.4 requires. Otherwise send ApPort 0, as
+    /// section 7.3.1.6 requires. Default false.
     pub denies_with_port: bool,
-    /// What it does wrong.
+    /// Deviations that the server commits.
     pub deviations: Deviations,
 }
 
@@ -59,9 +64,9 @@ impl Default for ServerSettings {
 /// Why a Request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
-    /// The service is not mapped, cannot be had now, or has no address or port left.
+    /// The service is not mapped or not available, or has no SDP Address left.
     NoMapping,
-    /// Too many Requests wait for their PMAck.
+    /// Too many Requests are stored.
     Full,
 }
 
@@ -74,10 +79,10 @@ impl fmt::Display for Denial {
     }
 }
 
-/// The event.
+/// An event of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerEvent {
-    /// A PMAccept went out.
+    /// The server sent a PMAccept.
     Accepted {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
@@ -85,50 +90,51 @@ pub enum ServerEvent {
         service: SocketAddr,
         /// The SDP Address.
         address: SocketAddr,
-        /// It answers a duplicate.
+        /// The PMAccept answers a duplicate.
         again: bool,
     },
-    /// A PMDeny went out.
+    /// The server sent a PMDeny.
     Denied {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
         /// The requested address.
         service: SocketAddr,
-        /// Why.
+        /// Why the Request is denied.
         why: Denial,
     },
-    /// A PMAck came.
+    /// A PMAck arrived.
     Acknowledged {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
         /// The SDP Address.
         address: SocketAddr,
     },
-    /// Nobody took what a PMAccept offered, in time or before a newer Request: its state is gone.
-    /// Connections are not touched.
+    /// The server removed a Request that no PMAck or connection had confirmed, because its time
+    /// expired or a newer Request replaced it. Existing connections are not affected.
     Expired {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
         /// The SDP Address.
         address: SocketAddr,
     },
-    /// A port that was made for a Request is free again; listening on it can end.
+    /// A port that was assigned for a Request is free again. The listener on this port can be
+    /// closed.
     Released {
         /// The SDP Address.
         address: SocketAddr,
     },
     /// More Requests than [`ServerSettings::alarm`] arrived within a second (section 15.2.1).
     Alarm,
-    /// A datagram was not acted on.
+    /// The server discarded a datagram.
     Discarded {
-        /// Where it came from.
+        /// Source address of the datagram.
         from: SocketAddr,
-        /// Why.
+        /// The reason.
         why: Discarded,
     },
 }
 
-/// The machine.
+/// The PM Server, a sans-IO state machine.
 #[derive(Debug)]
 pub struct Server {
     settings: ServerSettings,
@@ -138,12 +144,12 @@ pub struct Server {
     rate: Rate,
     datagrams: VecDeque<Datagram>,
     events: VecDeque<ServerEvent>,
-    /// A Request was accepted before; for deviations.
+    /// Requests that were accepted at some time. Only a deviation uses them.
     accepted_before: Vec<FourTuple>,
 }
 
 impl Server {
-    /// A server of these mappings.
+    /// Creates a server with these mappings.
     #[must_use]
     pub fn new(settings: ServerSettings, table: Table) -> Self {
         Server {
@@ -158,12 +164,12 @@ impl Server {
         }
     }
 
-    /// The mappings, to look at or to change; answers follow their present state.
+    /// The mappings. The caller may change them, and the next answer uses the changed mappings.
     pub fn table(&mut self) -> &mut Table {
         &mut self.table
     }
 
-    /// A datagram arrived.
+    /// Processes a received datagram.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, octets: &[u8]) {
         let octets = hook::pm_arrived(&self.settings.deviations, PmSide::Server, octets);
         let taken = [MessageType::PM_REQ, MessageType::PM_ACK];
@@ -175,18 +181,22 @@ impl Server {
         }
     }
 
-    /// A connection to an SDP Address is being set up, or was: as good as a PMAck (section 7.5.2).
-    /// Gives the service it was requested, when the end that connects requested one, or another
-    /// port of its host did and may keep the answer (section 7.3.1.4). A listener may refuse any
-    /// other (section 7.4), where no PmTime is for ever: a Request is not known so long.
+    /// Reports a connection to an SDP Address that is being set up or is established. The
+    /// connection has the same effect as a PMAck (section 7.5.2).
+    ///
+    /// Returns the service that was requested for the connection. The Request must come from the
+    /// same connecting address and port. If the answer may be kept, it may also come from another
+    /// port of the same host (section 7.3.1.4). Returns `None` if no Request matches. A listener
+    /// may then reject the connection (section 7.4), but not if a PmTime is for ever, because the
+    /// server does not store Requests for ever.
     pub fn handle_connection(
         &mut self,
         now: Instant,
         connecting: SocketAddr,
         address: SocketAddr,
     ) -> Option<SocketAddr> {
-        // A message has neither a scope nor a flow label, and a listener for both families sees
-        // IPv4 addresses mapped.
+        // A message contains neither a scope nor a flow label. A listener for both families gets
+        // IPv4 addresses as IPv4-mapped IPv6 addresses.
         let plain = |it: SocketAddr| SocketAddr::new(it.ip(), it.port());
         let unmapped = |it: SocketAddr| SocketAddr::new(it.ip().to_canonical(), it.port());
         let ends = [(plain(connecting), plain(address)), (unmapped(connecting), unmapped(address))];
@@ -202,7 +212,7 @@ impl Server {
         of_host.map(|tuple| tuple.accepting)
     }
 
-    /// Time has passed.
+    /// Removes Requests that have expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.conduct.never_expires {
             return;
@@ -212,23 +222,23 @@ impl Server {
         }
     }
 
-    /// When [`Server::handle_timeout`] wants to be called.
+    /// Returns when [`Server::handle_timeout`] must be called. `None` if no timer runs.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.requests.deadline().filter(|_| !self.conduct.never_expires)
     }
 
-    /// The next datagram to send; it answers the one that was handed in last.
+    /// Returns the next datagram to send. It answers the datagram that was passed in last.
     pub fn poll_datagram(&mut self) -> Option<Datagram> {
         self.datagrams.pop_front()
     }
 
-    /// The next thing that happened.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.events.pop_front()
     }
 
-    /// Requests that are known.
+    /// Number of stored Requests.
     #[must_use]
     pub fn known(&self) -> usize {
         self.requests.len()
@@ -252,7 +262,7 @@ impl Server {
             self.requests.remove(&tuple);
             known = None;
         } else if !same && !self.conduct.keeps_old_handle {
-            // A newer Request of the same four-tuple: the older one is over.
+            // A newer Request with the same four-tuple replaces the older one.
             if let Some(held) = known.take().and_then(|_| self.requests.remove(&tuple)) {
                 self.gone(tuple, &held);
             }
@@ -260,7 +270,8 @@ impl Server {
         let given = match known {
             Some(held) if self.table.still_gives(&held.given) || self.conduct.answers_as_before => Ok(held.given),
             _ => {
-                // The table now gives another answer, which no client has accepted yet.
+                // The Request is new, or the table no longer allows the stored SDP Address. In both
+                // cases the Request is treated as new.
                 known = None;
                 if let Some(held) = self.requests.remove(&tuple) {
                     self.gone(tuple, &held);
@@ -278,7 +289,7 @@ impl Server {
         }
     }
 
-    /// Deviations that leave a Request without answer.
+    /// Returns whether a deviation leaves this Request without answer.
     fn silent_about(&mut self, tuple: FourTuple, known: bool, duplicate: bool) -> bool {
         if self.conduct.answers_once && self.accepted_before.contains(&tuple) && !known {
             return true;
@@ -297,7 +308,7 @@ impl Server {
     ) {
         let phase = known.map_or(Phase::Offered, |held| held.phase);
         let until = known.filter(|_| self.conduct.keeps_time).map_or(now + self.settings.hold, |held| held.until);
-        // What was taken is not offered again: its time only gets longer.
+        // A duplicate of an acknowledged Request never shortens the time for which it is stored.
         let until = known.filter(|held| held.phase == Phase::Taken).map_or(until, |held| held.until.max(until));
         let handle = known.map_or(request.assoc_handle, |held| held.handle);
         self.requests.put(tuple, Held { handle, from: from.ip(), given, phase, until });
@@ -354,19 +365,19 @@ impl Server {
         }
     }
 
-    /// The timer of a PMAccept has expired: its offer counts as accepted.
+    /// Processes the PMAck or the connection of a Request: the client uses the offered SDP Address.
     fn taken(&mut self, now: Instant, tuple: FourTuple, held: Held) {
         let kept = match held.given.pm_time.cache() {
             Cache::For(time) => time.max(self.settings.hold),
-            // A table does not reserve a port for ever, and a fixed port is not remembered for
-            // ever.
+            // A table never assigns a port from a range for ever. For a fixed SDP Address the
+            // Request need not be stored for ever.
             Cache::Once | Cache::Forever => self.settings.hold,
         };
         let until = if held.phase == Phase::Taken { held.until } else { now + kept };
         self.requests.put(tuple, Held { phase: Phase::Taken, until, ..held });
     }
 
-    /// A Request is known no more.
+    /// Reports that a Request was removed, and releases its port.
     fn gone(&mut self, tuple: FourTuple, held: &Held) {
         let address = held.given.address;
         if held.phase == Phase::Offered {

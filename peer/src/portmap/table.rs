@@ -1,9 +1,10 @@
-//! What a PM Server maps: services to SDP Addresses.
+//! The table of a PM Server: maps services to SDP Addresses.
 //!
-//! A service is an address and a port; the unspecified address means every address of its family.
-//! It is mapped to fixed SDP Addresses, which take turns, or to ports that are made for each
-//! Request and come back when nobody uses them (section 7.4). A target with the unspecified address
-//! keeps the requested address and changes the port only.
+//! A service is an address and a port. The unspecified address means every address of its family. A
+//! service is mapped either to fixed SDP Addresses, which the server assigns in turn, or to a range
+//! of ports. From a range each Request gets its own port, which is released when no client uses it
+//! (section 7.4). If the target has the unspecified address, the SDP Address keeps the requested
+//! address and only the port changes.
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -11,16 +12,16 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use weft_core::wire::portmap::{Cache, PmTime};
 
-/// Where a service's SDP connections go.
+/// Destination of the SDP connections of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// These SDP Addresses, one after the other.
+    /// These SDP Addresses, assigned in turn.
     Fixed(Vec<SocketAddr>),
-    /// A port of its own for each Request, at this address; the port of the address does not count.
+    /// A separate port for each Request, at this address. The port of `at` is ignored.
     Made {
         /// The address.
         at: SocketAddr,
-        /// The ports.
+        /// The range of ports.
         ports: RangeInclusive<u16>,
     },
 }
@@ -28,40 +29,40 @@ pub enum Target {
 /// A service and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
-    /// The Conventional Address.
+    /// Conventional Address of the service.
     pub service: SocketAddr,
-    /// Where SDP is.
+    /// Destination of SDP connections.
     pub target: Target,
     /// How long clients may keep the answer.
     pub pm_time: PmTime,
 }
 
-/// Why a mapping makes no sense.
+/// Why a mapping is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// Port 0, or no port or address at all.
+    /// A port is 0, or the target has no port or address.
     #[error("a service and each of its SDP Addresses need a port other than 0")]
     NoPort,
-    /// A message has one IPV for both addresses.
+    /// The addresses have different families, but a message has one IPV for both.
     #[error("a service and its SDP Addresses must be of one family")]
     Families,
-    /// A port that may be used for ever never comes back.
+    /// A port from a range would never be released if an answer could be used for ever.
     #[error("a port that is chosen for each Request cannot be cached for ever (PmTime 255)")]
     Forever,
-    /// Less than a second, in which neither a lost PMAck nor a lost SYN is sent again (section
-    /// 7.3.1.4; RFC 6298 section 2).
+    /// The PmTime is less than a second. A lost PMAck or SYN is not sent again within that time
+    /// (section 7.3.1.4; RFC 6298 section 2).
     #[error(
         "PmTime 1 to 3 is less than the second that a PMAck and a SYN may take when one is lost; take 0, or 4 and more"
     )]
     Short,
-    /// More than the table holds.
+    /// The table already has the maximum number of mappings.
     #[error("more than {MOST} mappings")]
     Full,
 }
 
-/// Units of 250 ms that an answer may be kept at least, if at all.
+/// Minimum PmTime other than 0, in units of 250 ms.
 const LEAST_TIME: u8 = 4;
-/// Mappings that a table holds.
+/// Maximum number of mappings in a table.
 pub(super) const MOST: usize = 65_536;
 
 #[derive(Debug)]
@@ -73,33 +74,35 @@ struct Entry {
     next: usize,
 }
 
-/// The mappings.
+/// The mappings of a PM Server.
 #[derive(Debug, Default)]
 pub struct Table {
     entries: HashMap<SocketAddr, Entry>,
-    /// SDP Addresses that were made and are not back yet, of whichever mapping: two may share their
-    /// ports, and one that is changed or removed does not end what others connect to.
+    /// SDP Addresses with a port from a range that have not been released, for all mappings
+    /// together. Mappings may share ports, and assigned ports stay in use when a mapping is changed
+    /// or removed.
     used: HashSet<SocketAddr>,
 }
 
-/// What a Request gets.
+/// The SDP Address that a Request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Given {
-    /// The service's entry: the requested address, or the unspecified one.
+    /// Key of the service's entry: the requested address, or the unspecified address with the
+    /// requested port.
     pub(super) entry: SocketAddr,
     /// The SDP Address.
     pub(super) address: SocketAddr,
     pub(super) pm_time: PmTime,
-    /// Does its port have to come back?
+    /// The port comes from a range and must be released.
     pub(super) made: bool,
 }
 
 impl Table {
-    /// Adds a mapping, or changes that of its service. Ports that the old one gave out stay in use
-    /// until they come back.
+    /// Adds a mapping, or replaces the mapping of the same service. Ports that the replaced mapping
+    /// assigned stay in use until they are released.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// The mapping is invalid.
     pub fn insert(&mut self, mapping: Mapping) -> Result<(), TableError> {
         let family = |address: &SocketAddr| address.is_ipv4() == mapping.service.is_ipv4();
         let (fits, ports) = match &mapping.target {
@@ -129,12 +132,12 @@ impl Table {
         Ok(())
     }
 
-    /// Removes the mapping of a service; was there one?
+    /// Removes the mapping of a service. Returns whether there was one.
     pub fn remove(&mut self, service: SocketAddr) -> bool {
         self.entries.remove(&service).is_some()
     }
 
-    /// Checks whether a service is available; is it mapped?
+    /// Sets whether a service is available. Returns whether the service is mapped.
     pub fn set_available(&mut self, service: SocketAddr, available: bool) -> bool {
         self.entries.get_mut(&service).is_some_and(|entry| {
             entry.available = available;
@@ -142,8 +145,8 @@ impl Table {
         })
     }
 
-    /// Takes one of a service's fixed SDP Addresses out of use (`up` false) or into use again; is
-    /// the service mapped?
+    /// Takes a fixed SDP Address of a service out of use (`up` false) or into use again. Returns
+    /// whether the service is mapped.
     pub fn set_target(&mut self, service: SocketAddr, target: SocketAddr, up: bool) -> bool {
         let Some(entry) = self.entries.get_mut(&service) else { return false };
         if up {
@@ -154,12 +157,13 @@ impl Table {
         true
     }
 
-    /// The mappings, in no order.
+    /// The mappings, in arbitrary order.
     pub fn mappings(&self) -> impl Iterator<Item = &Mapping> {
         self.entries.values().map(|entry| &entry.mapping)
     }
 
-    /// Where the entry for an address is: its own, or that of the unspecified one.
+    /// Returns the key of the entry for a requested address: the address itself, or the unspecified
+    /// address with the same port.
     fn key(&self, requested: SocketAddr) -> SocketAddr {
         if self.entries.contains_key(&requested) {
             return requested;
@@ -168,14 +172,14 @@ impl Table {
         SocketAddr::new(any.ip(), requested.port())
     }
 
-    /// Gives an SDP Address for a service, the next in turn; none when it is not mapped, cannot be
-    /// had, or is used up, nor when the unspecified address is requested and the target keeps the
-    /// requested address.
+    /// Assigns an SDP Address of a service, the next one in turn. Returns `None` if the service is
+    /// not mapped or not available, or if no SDP Address is left. Also returns `None` if the
+    /// unspecified address is requested and the target keeps the requested address.
     pub(super) fn give(&mut self, requested: SocketAddr) -> Option<Given> {
         let key = self.key(requested);
         let entry = self.entries.get_mut(&key).filter(|entry| entry.available)?;
         let kept = |target: IpAddr| if target.is_unspecified() { requested.ip() } else { target };
-        // Nobody can connect to the unspecified address.
+        // A connection to the unspecified address is not possible.
         let address = match &entry.mapping.target {
             Target::Fixed(addresses) => {
                 let mut turn = (0..addresses.len()).map(|step| (entry.next + step) % addresses.len());
@@ -195,7 +199,8 @@ impl Table {
         Some(Given { entry: key, address, pm_time: entry.mapping.pm_time, made })
     }
 
-    /// Does a service still give what it gave? The present state counts (section 7.5.2).
+    /// Returns whether the present state of the table still allows an assigned SDP Address (section
+    /// 7.5.2).
     pub(super) fn still_gives(&self, given: &Given) -> bool {
         let fits = |target: &SocketAddr| target.ip() == given.address.ip() || target.ip().is_unspecified();
         let port = given.address.port();
@@ -209,7 +214,7 @@ impl Table {
         })
     }
 
-    /// An SDP Address that was made is not needed any more.
+    /// Releases an SDP Address. Has no effect for a fixed SDP Address.
     pub(super) fn take_back(&mut self, given: &Given) {
         if given.made {
             self.used.remove(&given.address);

@@ -1,4 +1,5 @@
-//! Inputs of a connection: streaming bytes, messages, completions, the end of TCP, and time.
+//! Inputs of a connection: bytes in streaming mode, messages, completions, the end of TCP, and
+//! time.
 
 use super::connection::{Arrival, Connection};
 use super::control::Control;
@@ -11,14 +12,15 @@ use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
 use crate::time::Instant;
 
-/// Answers that may be due beside those to SrcAvails, of which each has two at most: SinkCancelAck,
-/// the end of a SrcAvailCancel, RdmaWrCompl, the first update. More are due only to a peer that
-/// does not wait where it has to (sections 9.5.4, 9.5.5, 11.3).
+/// Most answers that may wait in addition to at most two for each SrcAvail. They are SinkCancelAck,
+/// the end of a SrcAvailCancel, RdmaWrCompl and the first update. A larger number shows that the
+/// peer sends requests although it must wait (sections 9.5.4, 9.5.5, 11.3).
 const MOST_BESIDE: usize = 8;
 
 /// Inputs.
 impl Connection {
-    /// Octets of TCP in streaming mode; after [`Output::Start`] they are the RNIC's.
+    /// Processes bytes that TCP delivered in streaming mode. After [`Output::Start`] such bytes
+    /// belong to the RNIC.
     pub fn handle_streaming(&mut self, now: Instant, octets: &[u8]) {
         let arrived;
         let octets = match &mut self.twin {
@@ -41,6 +43,7 @@ impl Connection {
         self.progress(now, progress);
     }
 
+    /// Continues start-up without a Request after the Hello.
     fn no_request(&mut self, now: Instant) {
         self.credit_deadline = None;
         let Phase::Starting(startup) = &mut self.phase else { return };
@@ -52,13 +55,14 @@ impl Connection {
         self.progress(now, Ok(progress));
     }
 
+    /// Acts on the progress of start-up.
     fn progress(&mut self, now: Instant, progress: Result<Progress, Refusal>) {
         match progress {
             Err(refusal) => self.refuse(refusal),
             Ok(Progress::Rejected { reply, refusal }) => {
                 self.out.push_back(Output::Streaming(reply));
                 self.out.push_back(Output::Event(Event::Refused(refusal)));
-                // A reset could overtake the Reply.
+                // No reset here: it could overtake the Reply.
                 self.end(true, None, Some(false));
             }
             Ok(Progress::Waiting) => {}
@@ -66,6 +70,8 @@ impl Connection {
         }
     }
 
+    /// Starts iWARP. `agreed` is set if the peer's Hello or HelloAck is known, and `acknowledged`
+    /// if the HelloAck has been exchanged as private data.
     fn started(&mut self, now: Instant, start: Start, agreed: Option<Agreed>, acknowledged: bool) {
         let Phase::Starting(startup) = &self.phase else { return };
         let size = agreed.map(|agreed| startup.recv_size(&agreed));
@@ -87,14 +93,14 @@ impl Connection {
             }
             (Role::Connecting, Some(agreed)) => {
                 self.open(agreed);
-                // The peer is MPA Responder, and silent until it has received something (C42).
+                // The peer is MPA Responder and may not send before it has received an FPDU (C42).
                 self.control.push_back(Control::Update);
             }
             _ => self.phase = Phase::WaitHelloAck,
         }
     }
 
-    /// Hello and HelloAck are exchanged.
+    /// Opens the connection after Hello and HelloAck.
     pub(super) fn open(&mut self, agreed: Agreed) {
         self.startup_deadline = None;
         self.order = agreed.order;
@@ -107,15 +113,17 @@ impl Connection {
         self.out.push_back(Output::Event(if resumed { Event::Resumed(agreed) } else { Event::Opened(agreed) }));
     }
 
-    /// The attempt ends: TCP is closed without a word.
+    /// Ends the attempt: TCP is reset, and no message reports the reason.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.out.push_back(Output::Event(Event::Refused(refusal)));
         self.end(true, None, Some(true));
     }
 
-    /// A message of the peer filled a Private Buffer: its first `octets`.
+    /// Processes a message of the peer: the first bytes of a Private Buffer. `octets` is the
+    /// complete message.
     pub fn handle_message(&mut self, now: Instant, buffer: PrivateBuffer, octets: &[u8], arrival: Arrival) {
-        // A completion out of the posted order belongs to another connection.
+        // Messages fill Private Buffers in the order of posting. A completion in another order
+        // belongs to another TCP connection.
         if !self.pool.filled(buffer) || self.is_over() {
             return;
         }
@@ -135,7 +143,7 @@ impl Connection {
         self.advance();
         self.drop_needless_answers();
         if self.close.is_aborting() {
-            // Nothing is sent after AbortConn.
+            // This side sends nothing after AbortConn.
             self.control.retain(|control| *control == Control::AbortConn);
         } else if self.control.len() > MOST_BESIDE + 2 * usize::from(self.settings.max_adverts) {
             self.begin_abort(now, Some(Violation::Unacknowledged(self.control.len())));
@@ -143,12 +151,13 @@ impl Connection {
         self.watch_for_deadlock(now);
     }
 
-    /// An operation is through. `ok`: it succeeded; otherwise the LLP connection is gone or going.
+    /// Processes the completion of a Work Request. If `ok` is false, the Work Request failed
+    /// because the LLP connection has ended or is ending.
     pub fn handle_completed(&mut self, now: Instant, op: OpId, ok: bool) {
         let Some(at) = self.ops.iter().position(|(id, _)| *id == op) else { return };
         let Some((_, what)) = self.ops.remove(at).filter(|_| !self.is_over()) else { return };
         if !ok {
-            // The LLP connection is not valid: nothing more is sent on it (section 8.2.2).
+            // The LLP connection is not valid, so this side sends nothing more (section 8.2.2).
             return self.lose();
         }
         match what {
@@ -175,9 +184,9 @@ impl Connection {
         self.watch_for_deadlock(now);
     }
 
-    /// The LLP connection is gone: closed by the peer, reset, or lost.
+    /// Processes the end of the LLP connection: closed by the peer, reset, or lost.
     pub fn handle_disconnected(&mut self, _now: Instant) {
-        // The end of TCP that a suspension led to.
+        // A suspension ends TCP as expected.
         if self.is_over() || self.is_suspended() {
             return;
         }
@@ -190,7 +199,7 @@ impl Connection {
         self.end(!self.close.is_graceful(), None, None);
     }
 
-    /// The time that [`poll_timeout`](Self::poll_timeout) named has come.
+    /// Processes the time that [`poll_timeout`](Self::poll_timeout) returned.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if due(self.startup_deadline) {

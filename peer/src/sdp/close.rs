@@ -1,5 +1,5 @@
-//! How a connection ends (section 8.2): DisConn both ways and the end of TCP, or AbortConn, or TCP
-//! alone.
+//! End of a connection (section 8.2): by DisConn in both directions, by AbortConn, or by the end of
+//! TCP alone.
 
 use super::connection::Connection;
 use super::control::Control;
@@ -8,12 +8,13 @@ use super::{Event, Output, Violation};
 use crate::time::Instant;
 
 impl Connection {
-    /// DisConn is due: the user sends no more, and all that was posted is out.
+    /// Returns whether DisConn is due: the user has shut down the sending half-connection, and all
+    /// posted bytes have been sent.
     pub(super) fn wants_dis_conn(&self) -> bool {
         self.close.requested && self.close.sent.is_none() && self.source.is_done()
     }
 
-    /// The peer's DisConn (section 8.2.1).
+    /// Processes the peer's DisConn (section 8.2.1).
     pub(super) fn dis_conn(&mut self, now: Instant, mseq_ack: u32) -> Result<(), Violation> {
         if let Some(octets) = self.sink.due() {
             return Err(Violation::Owed(octets));
@@ -30,14 +31,16 @@ impl Connection {
         Ok(())
     }
 
-    /// The RNIC has sent this side's DisConn.
+    /// Notes that the RNIC has sent this side's DisConn.
     pub(super) fn dis_conn_sent(&mut self, now: Instant) {
         self.close.out = true;
         self.hang_up_when_done(now);
     }
 
-    /// This side is the one to end TCP. Until the peer has this side's DisConn it may send updates
-    /// and completions; TCP that ends before them would look like a reset to it.
+    /// Starts to end TCP if both DisConns are done and this side is the one that ends TCP. The peer
+    /// may send updates and completions until it has this side's DisConn. If TCP ended before these
+    /// messages arrived, the peer would observe a reset. So this side keeps TCP open for
+    /// [`Settings::close_linger`](super::Settings::close_linger).
     fn hang_up_when_done(&mut self, now: Instant) {
         if self.close.received && self.close.out && self.close.ends && !self.close.is_aborting() {
             self.close.lingers = true;
@@ -45,9 +48,10 @@ impl Connection {
         }
     }
 
-    /// The peer has seen everything up to here.
+    /// Notes that the peer has received all messages up to `mseq_ack`.
     pub(super) fn has_seen(&mut self, mseq_ack: u32) {
-        // It may be acknowledged by an AbortConn.
+        // The message with this MSeqAck can be an AbortConn, which has already ended the
+        // connection.
         let lingers = self.close.lingers && !self.is_over();
         if lingers && self.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
             self.finish_close();
@@ -59,25 +63,25 @@ impl Connection {
         self.end(false, None, Some(false));
     }
 
-    /// The peer's AbortConn.
+    /// Processes the peer's AbortConn.
     pub(super) fn abort_conn(&mut self) {
         self.close.aborted = true;
         self.end(true, None, Some(true));
     }
 
-    /// Abortive close (section 8.2.2): after a DisConn it takes an AbortConn, otherwise TCP ends at
-    /// once.
+    /// Starts an abortive close (section 8.2.2). If this side has sent DisConn, it sends AbortConn
+    /// first. Otherwise TCP ends at once.
     pub(super) fn begin_abort(&mut self, now: Instant, violation: Option<Violation>) {
         if self.is_over() || self.close.is_aborting() {
             return;
         }
         self.close.aborting = Some(violation);
-        // After a SuspComm or SuspCommAck nothing is sent (SDP-13.1.1-8, SDP-13.1.1-12), and the
-        // peer may end TCP at any time.
+        // After a SuspComm or SuspCommAck this side sends nothing (SDP-13.1.1-8, SDP-13.1.1-12),
+        // and the peer may end TCP at any time.
         if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) || self.suspension.is_mute() {
             return self.hang_up();
         }
-        // What has not been sent is discarded.
+        // Messages that have not been sent are discarded.
         self.control.clear();
         self.control.push_back(Control::AbortConn);
         self.close.deadline = Some(now + self.settings.close_timeout);
@@ -89,20 +93,20 @@ impl Connection {
         self.end(true, violation, Some(true));
     }
 
-    /// AbortConn is out: TCP ends in the ordinary way (SDP-8.2.2-13), so that the peer gets it; but
-    /// not while a Read may still fill a receive.
+    /// AbortConn has been sent. TCP ends without a reset, so that the peer receives the AbortConn
+    /// (SDP-8.2.2-13). If a Read may still fill a receive, this side resets TCP instead.
     pub(super) fn take_down(&mut self) {
         let violation = self.close.aborting.flatten();
         self.end(true, violation, Some(self.sink.is_reading()));
     }
 
-    /// The LLP connection failed.
+    /// Ends the connection, because the LLP connection has failed.
     pub(super) fn lose(&mut self) {
         self.close.aborting.get_or_insert(None);
         self.hang_up();
     }
 
-    /// No progress while closing.
+    /// The deadline of the close has passed without progress.
     pub(super) fn give_up(&mut self, now: Instant) {
         if self.close.is_aborting() {
             self.hang_up();

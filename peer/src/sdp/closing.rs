@@ -1,30 +1,32 @@
-//! How far the close of a connection is (section 8.2).
+//! Progress of the close of a connection (section 8.2).
 
 use super::Violation;
 use crate::time::Instant;
 
-/// The state of the close.
+/// State of the close.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
-    /// The user sends no more.
+    /// The user has shut down the sending half-connection.
     pub(super) requested: bool,
-    /// MSeq of this side's DisConn.
+    /// MSeq of this side's DisConn, once sent.
     pub(super) sent: Option<u32>,
-    /// The RNIC has sent it, or the peer has acknowledged it.
+    /// The RNIC has sent this side's DisConn, or the peer has acknowledged it.
     pub(super) out: bool,
-    /// The peer's DisConn came.
+    /// The peer's DisConn has arrived.
     pub(super) received: bool,
-    /// On this TCP connection.
+    /// The peer's DisConn has arrived on the current TCP connection.
     pub(super) received_here: bool,
-    /// This side ends TCP: the peer's DisConn came before its own was sent, or crossed it (C26).
+    /// This side ends TCP: the peer's DisConn arrived before this side sent its own DisConn, or the
+    /// two crossed (C26).
     pub(super) ends: bool,
-    /// Everything is sent. TCP ends when the peer has received it, or at the deadline.
+    /// All messages are sent. TCP ends when the peer has received them, or at the deadline.
     pub(super) lingers: bool,
-    /// The peer's AbortConn came.
+    /// The peer's AbortConn has arrived.
     pub(super) aborted: bool,
-    /// AbortConn is to be sent, or is on its way; why.
+    /// Set while AbortConn is due or on its way. The inner value is the peer's violation, if that
+    /// is the reason.
     pub(super) aborting: Option<Option<Violation>>,
-    /// The connection is over, gracefully.
+    /// The connection has ended gracefully.
     pub(super) graceful: bool,
     pub(super) deadline: Option<Instant>,
 }
@@ -38,20 +40,20 @@ impl Closing {
         self.requested
     }
 
-    /// Section 8.2.1, steps 4 and R3: DisConn arrived, and neither side sent AbortConn. This side's
-    /// own DisConn is out, too.
+    /// Returns whether the close is graceful: the peer's DisConn arrived, neither side sent
+    /// AbortConn, and this side's DisConn was sent (section 8.2.1, steps 4 and R3).
     pub(super) fn is_graceful(&self) -> bool {
         self.graceful || self.received && !self.aborted && self.aborting.is_none() && self.out
     }
 
-    /// The peer has seen everything up to here.
+    /// Notes that the peer has received all messages up to `mseq_ack`.
     pub(super) fn acknowledged(&mut self, mseq_ack: u32) {
         self.out |= self.sent.is_some_and(|own| super::credits::reached(mseq_ack, own));
     }
 
-    /// TCP is another one. Nothing that a suspension hands over shows that a half has ended
-    /// (section 13.1.1, step 5), and its Hello initializes the state of the connection: a DisConn
-    /// that was sent before comes again.
+    /// Resets the state for a new TCP connection. A suspension does not hand over the information
+    /// that a half-connection has ended (section 13.1.1, step 5), and the new Hello initializes the
+    /// connection. So a DisConn that was sent before must be sent again.
     pub(super) fn restart(&mut self) {
         (self.sent, self.out, self.received_here, self.deadline) = (None, false, false, None);
     }
@@ -60,17 +62,18 @@ impl Closing {
         self.graceful = graceful;
     }
 
-    /// The peer's DisConn came: it sends no more data.
+    /// Returns whether the peer's DisConn has arrived. The peer then sends no more data.
     pub(super) fn has_received(&self) -> bool {
         self.received
     }
 
-    /// The same, on this TCP connection: it comes once.
+    /// Returns whether the peer's DisConn has arrived on the current TCP connection, where a second
+    /// one is a violation.
     pub(super) fn has_received_here(&self) -> bool {
         self.received_here
     }
 
-    /// AbortConn is all that may still be sent.
+    /// Returns whether this side may send only AbortConn.
     pub(super) fn is_aborting(&self) -> bool {
         self.aborting.is_some()
     }

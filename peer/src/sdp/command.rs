@@ -1,27 +1,27 @@
-//! What the user of a connection commands.
+//! Commands of the user of a connection.
 
 use weft_core::wire::sdp::Mode;
 
 use super::{Connection, Half, Policy, ReceiveEnd, ReceiveId, SendId};
 use crate::time::Instant;
 
-/// Sends, and receives, that a user may have posted at a time.
+/// Most sends that a user may have posted at a time. The same limit applies to receives.
 const MOST_POSTED: usize = 65536;
 
-/// Why a command was not taken.
+/// Why a command is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// This side has shut down sending, or the connection is over (SDP-8.2.1-2).
     #[error("nothing more can be sent")]
     Closed,
-    /// Too many are posted.
+    /// The maximum number of sends or receives is posted.
     #[error("{MOST_POSTED} are already posted")]
     QueueFull,
-    /// A send or receive of no octets.
+    /// The send or receive has zero bytes.
     #[error("no bytes")]
     Empty,
-    /// The half-connection cannot get from its Mode to that one, or the other side is Master
-    /// (section 12).
+    /// The half-connection cannot change from its current Mode to the requested one, or the peer is
+    /// the Mode Master (section 12).
     #[error("this side cannot request that Mode")]
     NotMaster,
     /// The connection is being suspended (section 13).
@@ -30,8 +30,8 @@ pub enum Refused {
 }
 
 impl Connection {
-    /// Posts a send of `len` octets, which stay as they are until [`super::Event::Sent`]. `urgent`:
-    /// the last one is Out-Of-Band data.
+    /// Posts a send of `len` bytes. The user must not change the bytes until [`super::Event::Sent`]
+    /// reports the send. If `urgent` is set, the last byte is Out-Of-Band data.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -52,9 +52,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Posts a receive of up to `len` octets; [`super::Event::Received`] ends it. `wait_all`: not
-    /// before all of them have arrived (MSG_WAITALL). A receive ends at an Out-Of-Band octet in any
-    /// case.
+    /// Posts a receive of up to `len` bytes. [`super::Event::Received`] reports its end. If
+    /// `wait_all` is set, the receive ends only when it is full (MSG_WAITALL). In both cases a
+    /// receive also ends after an Out-Of-Band byte and at the end of the stream.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -74,8 +74,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes back all sends that are not out; each ends with [`super::Event::Sent`], which has how
-    /// much of it was sent.
+    /// Cancels all sends that are not complete. [`super::Event::Sent`] reports for each how many
+    /// bytes were sent.
     pub fn cancel_sends(&mut self) {
         if !self.is_over() {
             self.source.cancel();
@@ -83,24 +83,26 @@ impl Connection {
         }
     }
 
-    /// Takes back all receives; each ends with [`super::Event::Received`], perhaps with octets.
+    /// Cancels all receives. [`super::Event::Received`] reports each, with the bytes that it
+    /// already had.
     pub fn cancel_receives(&mut self) {
         self.sink.cancel();
         self.advance();
     }
 
-    /// The ULP sends no more (section 8.2.1): DisConn goes out after everything that was posted.
+    /// Closes the sending half-connection (section 8.2.1). DisConn is sent after all posted sends.
     pub fn shut_down(&mut self) {
         self.close.ask();
     }
 
-    /// Abortive close (section 8.2.2).
+    /// Closes the connection abortively (section 8.2.2).
     pub fn abort(&mut self, now: Instant) {
         self.begin_abort(now, None);
     }
 
-    /// Requests a Mode. The sending half can request any Mode, step by step, but only the peer can
-    /// end Buffered Mode. The receiving half can request Combined Mode while it is in Buffered
+    /// Requests a Mode for a half-connection. The sending half-connection accepts any Mode and
+    /// changes step by step. Only the peer can end Buffered Mode of the sending half-connection.
+    /// The receiving half-connection accepts only Combined Mode, and only while it is in Buffered
     /// Mode.
     ///
     /// # Errors
@@ -123,14 +125,15 @@ impl Connection {
         }
     }
 
-    /// Asks the peer to give its Private Buffers this size in octets (section 10.6);
-    /// [`super::Event::Resized`] has its answer. Nothing is requested if the peer would not change,
-    /// or has refused a change in that direction before.
+    /// Requests that the peer change the size of its Private Buffers to `octets` bytes (section
+    /// 10.6). [`super::Event::Resized`] reports the size that the peer selects. No request is sent
+    /// if the size would not change, or if the peer has refused an earlier change in the same
+    /// direction.
     pub fn resize(&mut self, octets: u32) {
         self.resize.want(octets.clamp(weft_core::wire::sdp::MIN_PRIVATE_BUFFER, 1 << 31));
     }
 
-    /// The choices of mechanisms, to be changed.
+    /// Returns the policy, so that the user can change it.
     pub fn policy_mut(&mut self) -> &mut Policy {
         &mut self.settings.policy
     }

@@ -1,5 +1,5 @@
-//! The machine's surface: its parts and its outputs. The user's commands are in `command`, inputs
-//! from the peer in `arrive`.
+//! The machine: its state, getters and outputs. The user's commands are in `command`, other inputs
+//! in `arrive`.
 
 use std::collections::VecDeque;
 
@@ -24,10 +24,10 @@ use super::{
 use crate::hostile::{Deviations, SdpTwin, hook};
 use crate::time::Instant;
 
-/// How a message arrived: of the receive's Work Completion.
+/// What the Work Completion of the receive reports about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
-    /// The STag that it invalidated.
+    /// STag that the message invalidated.
     pub invalidated: Option<u32>,
 }
 
@@ -51,13 +51,13 @@ pub struct Connection {
     pub(super) peer_max_adverts: u16,
     /// A send that the RNIC could not register.
     pub(super) unregistered: Option<SendId>,
-    /// The RNIC could not register a receive after this number had ended: none is advertised until
-    /// another one has.
+    /// Set if the RNIC could not register a receive: number of receives that had ended by then. No
+    /// receive is advertised until another one has ended.
     pub(super) sinks_refused: Option<u64>,
     pub(super) nudge: Nudge,
-    /// Updates that would answer nothing but updates go out in their time,
+    /// Timer for updates that would only answer updates.
     pub(super) echo: Nudge,
-    /// all but the first.
+    /// The first such update has been sent. Only later ones wait for `echo`.
     pub(super) echoed: bool,
     pub(super) moved_out: Moved,
     pub(super) moved_in: Moved,
@@ -66,25 +66,25 @@ pub struct Connection {
     pub(super) startup_deadline: Option<Instant>,
     pub(super) credit_deadline: Option<Instant>,
     pub(super) deadlock_deadline: Option<Instant>,
-    /// The deviations of the hostile endpoint.
+    /// State of the hostile endpoint. `None` for the correct endpoint.
     pub(super) twin: Option<Box<SdpTwin>>,
 }
 
 /// Construction.
 impl Connection {
-    /// A Connecting Peer on a TCP connection that is established.
+    /// Starts as Connecting Peer on an established TCP connection.
     #[must_use]
     pub fn connect(now: Instant, settings: Settings) -> Self {
         Connection::deviating(now, Role::Connecting, settings, Deviations::NONE)
     }
 
-    /// An Accepting Peer on a TCP connection that is established.
+    /// Starts as Accepting Peer on an established TCP connection.
     #[must_use]
     pub fn accept(now: Instant, settings: Settings) -> Self {
         Connection::deviating(now, Role::Accepting, settings, Deviations::NONE)
     }
 
-    /// Either of them, and it commits these misdeeds.
+    /// Starts in either role on an established TCP connection, and commits these deviations.
     #[must_use]
     pub fn deviating(now: Instant, role: Role, settings: Settings, deviations: Deviations) -> Self {
         let settings = settings.honest();
@@ -102,7 +102,7 @@ impl Connection {
         connection.resize.conduct = conduct;
         connection.twin = SdpTwin::of(deviations);
         if role == Role::Connecting {
-            // Private Buffers are posted before the Hello goes out (section 8.1.1, step 1c).
+            // Private Buffers are posted before the Hello is sent (section 8.1.1, step 1c).
             connection.post_buffers(settings.recv_size);
             connection.out.push_back(Output::Streaming(hello));
         }
@@ -160,19 +160,19 @@ impl Connection {
         }
     }
 
-    /// Messages that may be sent now (section 10.2).
+    /// Number of messages that this side may send now (section 10.2).
     #[must_use]
     pub fn credit(&self) -> u16 {
         self.credits.available()
     }
 
-    /// Messages that the peer may send now, by the credit that it got.
+    /// Number of messages that the peer may send now, with the credit that this side has announced.
     #[must_use]
     pub fn credit_given(&self) -> u16 {
         self.credits.given()
     }
 
-    /// What has moved on a half-connection since start-up.
+    /// Counters of the bytes that have moved on a half-connection since start-up.
     #[must_use]
     pub fn moved(&self, half: Half) -> Moved {
         match half {
@@ -181,8 +181,8 @@ impl Connection {
         }
     }
 
-    /// Advertisements of this side that are outstanding: SrcAvails of the half that sends,
-    /// SinkAvails of the half that receives.
+    /// Number of open advertisements of this side: SrcAvails of the sending half-connection,
+    /// SinkAvails of the receiving half-connection.
     #[must_use]
     pub fn adverts(&self, half: Half) -> usize {
         match half {
@@ -191,42 +191,45 @@ impl Connection {
         }
     }
 
-    /// Octets of a message that this side may send now: the size of the peer's Private Buffers.
+    /// Maximum length in bytes of a message that this side may send now. The limit is the size of
+    /// the peer's Private Buffers.
     #[must_use]
     pub fn message_limit(&self) -> u32 {
         self.resize.limit()
     }
 
-    /// Octets of the Private Buffers that are posted from now on.
+    /// Size in bytes of the Private Buffers that are posted from now on.
     #[must_use]
     pub fn recv_size(&self) -> u32 {
         self.pool.size()
     }
 
-    /// Octets up to which a receive is not advertised: the Data Sink Bcopy Threshold (section 9.3),
-    /// and no less than a Private Buffer.
+    /// Data Sink Bcopy Threshold in bytes (section 9.3): a receive of at most this length is not
+    /// advertised. The threshold is at least the size of a Private Buffer.
     #[must_use]
     pub fn sink_threshold(&self) -> u64 {
         let first = self.sink.conduct.sinks_by_first_size.then_some(self.settings.recv_size);
         self.settings.policy.sink_threshold.max(u64::from(first.unwrap_or(self.pool.size())))
     }
 
-    /// The LLP connection is ended, or to be ended.
+    /// Returns whether the connection has ended: the LLP connection has ended, or
+    /// [`Output::Disconnect`] ends it.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }
 
-    /// Start-up is over and the connection is not.
+    /// Returns whether start-up has succeeded and the connection has not ended. False while the
+    /// connection is suspended.
     #[must_use]
     pub fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open)
     }
 }
 
-/// What comes out.
+/// Outputs.
 impl Connection {
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Time of the next call of [`handle_timeout`](Self::handle_timeout). `None` if no timer runs.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let start = self.startup_deadline.into_iter().chain(self.credit_deadline);
@@ -234,8 +237,9 @@ impl Connection {
         start.chain(waits).chain(self.close.deadline).min()
     }
 
-    /// The next thing to do, until there is none. `register` registers memory for the peer; `None`
-    /// where that is not possible now, then the octets go by Bcopy.
+    /// Returns the next output, or `None` if there is nothing to do until the next input.
+    /// `register` registers memory for access by the peer. If `register` returns `None`, the
+    /// machine transfers the bytes with Bcopy.
     pub fn poll(&mut self, now: Instant, register: &mut dyn FnMut(Exposed) -> Option<Region>) -> Option<Output> {
         loop {
             if let Some(output) = self.twin.as_mut().and_then(|twin| twin.out.pop_front()) {
@@ -251,9 +255,10 @@ impl Connection {
     }
 }
 
-/// What holds the parts together.
+/// Steps that involve several parts of the state.
 impl Connection {
-    /// Moves on everything that can move without a message of this side.
+    /// Does everything that is possible without sending a message: fills receives, starts Reads,
+    /// queues answers, and reports ended sends and receives.
     pub(super) fn advance(&mut self) {
         if !self.is_over() {
             loop {
@@ -277,10 +282,12 @@ impl Connection {
         self.sink.advance(&mut self.pool, &mut self.out);
     }
 
+    /// Queues answers.
     pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = super::sink::Answer>) {
         for answer in answers.into_iter().map(Control::from) {
             match (self.control.back_mut(), answer) {
-                // Both are of one SrcAvail, and the first did not go out: one message reports both.
+                // Both concern one SrcAvail, and the first is not sent yet: one message reports
+                // both.
                 (Some(Control::RdmaRdCompl { len, last: end @ None }), Control::RdmaRdCompl { len: more, last }) => {
                     *len = len.saturating_add(more);
                     *end = last;
@@ -294,17 +301,19 @@ impl Connection {
         op_of(&mut self.next_op, &mut self.ops, what)
     }
 
-    /// A Private Buffer holds nothing that is wanted.
+    /// Returns a Private Buffer whose bytes are not needed to the pool.
     pub(super) fn free_buffer(&mut self, buffer: PrivateBuffer) {
         self.pool.free(buffer, &mut self.out);
         self.credits.posted = self.pool.posted();
     }
 
-    /// Both sides wait for each other's reads (section 9.2).
+    /// Returns whether each side waits for the other to read its SrcAvail, and this side has no
+    /// receive posted (section 9.2).
     pub(super) fn is_deadlocked(&self) -> bool {
         self.sink.is_waited_for() && !self.source.open.is_empty()
     }
 
+    /// Starts or stops the deadlock timer.
     pub(super) fn watch_for_deadlock(&mut self, now: Instant) {
         if !self.is_deadlocked() {
             self.deadlock_deadline = None;
@@ -313,9 +322,10 @@ impl Connection {
         }
     }
 
-    /// Ends everything that was posted, and reports that to the user. `disconnect`: TCP is to be
-    /// ended; by a reset. That comes first: until then a Read may fill a receive, which is the
-    /// user's again when its end is reported.
+    /// Ends all posted sends and receives, and reports their end to the user. If `disconnect` is
+    /// set, TCP must also be ended: true means by a reset. The [`Output::Disconnect`] comes first,
+    /// because until then a Read may fill a receive, and a reported receive belongs to the user
+    /// again.
     pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>, disconnect: Option<bool>) {
         if self.is_over() {
             return;
@@ -342,6 +352,7 @@ impl Connection {
     }
 }
 
+/// Assigns an id to a Work Request and stores its kind.
 fn op_of(next: &mut u64, ops: &mut VecDeque<(OpId, Op)>, what: Op) -> OpId {
     let op = OpId(*next);
     *next += 1;

@@ -1,11 +1,11 @@
-//! Messages that are due, and how a message is sent.
+//! Answers that wait to be sent, and the options with which a message is sent.
 
 use weft_core::wire::sdp::Mid;
 
 use super::sink::Answer;
 use super::{OpId, Piece};
 
-/// A message that something arrived has made due.
+/// A message that is due because of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control {
     SendSm,
@@ -17,7 +17,7 @@ pub(super) enum Control {
         len: u32,
         stag: u32,
     },
-    /// A SrcAvailCancel is through.
+    /// End of a SrcAvailCancel: a SendSm if `send_sm` is set, otherwise no message.
     SrcCanceled {
         send_sm: bool,
     },
@@ -37,7 +37,7 @@ impl From<Answer> for Control {
     }
 }
 
-/// How a message is sent.
+/// Payload, flags and Send options of a message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Carrier {
     pub(super) payload: Option<Piece>,
@@ -47,7 +47,7 @@ pub(super) struct Carrier {
     pub(super) invalidate: Option<u32>,
 }
 
-/// Section 14.2.
+/// Returns whether section 14.2 requires a Solicited Event for this message type.
 pub(crate) fn is_solicited(mid: Mid) -> bool {
     matches!(
         mid,

@@ -1,55 +1,57 @@
-//! Send credit in both directions (sections 10.2 to 10.5): the peer's for this side, and this
-//! side's for the peer.
+//! Send credit in both directions (sections 10.2 to 10.5): the credit that the peer grants this
+//! side, and the credit that this side grants the peer.
 
 use super::Violation;
 use crate::hostile::SdpConduct;
 
-/// `a` is not before `b`, both counted modulo 2^32 (C10).
+/// Returns whether `a` is equal to `b` or after `b`, modulo 2^32 (C10).
 pub(super) fn reached(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) < 1 << 31
 }
 
-/// Credits of one connection. Numbers are MSeqs, modulo 2^32.
+/// Credit of one connection. Sequence numbers are MSeq values, modulo 2^32.
 #[derive(Debug, Default)]
 pub(super) struct Credits {
-    /// LSSeq: the message sent last.
+    /// LSSeq of section 10.2: MSeq of the last message that this side sent.
     sent: u32,
-    /// Bufs and MSeqAck of the peer's newest header.
+    /// Bufs and MSeqAck of the last header from the peer.
     window: (u16, u32),
-    /// Credits kept back although the formula gives them (C6).
+    /// Credits that this side does not use although the formula grants them (C6).
     pub(super) kept_back: u16,
-    /// The message received last.
+    /// MSeq of the last message that this side received.
     received: u32,
-    /// A SrcAvailCancel that is not through yet: MSeqAck stays below it (section 9.5.4).
+    /// MSeq of a SrcAvailCancel whose processing is not complete. MSeqAck of this side stays below
+    /// this value (section 9.5.4).
     pub(super) frozen: Option<u32>,
-    /// Private Buffers that are posted.
+    /// Number of posted Private Buffers.
     pub(super) posted: u16,
-    /// The highest MSeqAck + Bufs that was sent to the peer.
+    /// The highest sum MSeqAck + Bufs that this side has sent.
     announced: u32,
-    /// Since the last message to the peer something came that was no mere update, or a buffer of
-    /// the user's data became free.
+    /// Since the last message to the peer, a message other than an update has arrived, or a buffer
+    /// with user data became free. An update is Data without payload.
     pub(super) news: bool,
     pub(super) conduct: SdpConduct,
 }
 
 impl Credits {
-    /// After Hello and HelloAck: this side announced `announced` buffers, the peer `window`.
+    /// Sets the credit after Hello and HelloAck. `announced` is Bufs of this side, `window` is Bufs
+    /// of the peer.
     pub(super) fn begin(&mut self, announced: u16, window: u16) {
         self.announced = u32::from(announced);
         self.window = (window, 0);
     }
 
-    /// MSeq of the message sent last.
+    /// MSeq of the last message that this side sent.
     pub(super) fn sent(&self) -> u32 {
         self.sent
     }
 
-    /// The same, where the hostile endpoint sends more messages, or fewer.
+    /// The same number, for the hostile endpoint, which adds or drops messages.
     pub(super) fn sent_mut(&mut self) -> &mut u32 {
         &mut self.sent
     }
 
-    /// New send credit = Bufs - (LSSeq - MSeqAck), not below zero.
+    /// Returns the send credit: Bufs - (LSSeq - MSeqAck), at least 0.
     pub(super) fn available(&self) -> u16 {
         let (bufs, ack) = self.window;
         let used = self.sent.wrapping_sub(ack);
@@ -57,7 +59,8 @@ impl Credits {
         u16::try_from(credit).unwrap_or(u16::MAX)
     }
 
-    /// Messages that the peer may still send by the announced credit.
+    /// Returns how many messages the peer may still send with the credit that this side has
+    /// announced.
     pub(super) fn given(&self) -> u16 {
         let left = self.announced.wrapping_sub(self.received);
         if left < 1 << 31 { u16::try_from(left).unwrap_or(u16::MAX) } else { 0 }
@@ -74,12 +77,14 @@ impl Credits {
         self.ack().wrapping_add(u32::from(self.posted))
     }
 
-    /// A message sent now lets the peer send more than any before (C8).
+    /// Returns whether a message sent now would allow the peer more messages than all earlier ones
+    /// (C8).
     fn widens(&self) -> bool {
         self.edge() != self.announced && reached(self.edge(), self.announced)
     }
 
-    /// Section 10.5: may such a message be sent?
+    /// Returns whether section 10.5 allows a message now. `payload` is true for a message with
+    /// payload.
     pub(super) fn allow(&self, payload: bool) -> bool {
         match self.available().saturating_add(self.conduct.overdraws) {
             0 => false,
@@ -89,7 +94,7 @@ impl Credits {
         }
     }
 
-    /// Bufs, MSeq and MSeqAck of the message that is sent now.
+    /// Returns Bufs, MSeq and MSeqAck of the message that is sent now.
     pub(super) fn stamp(&mut self) -> (u16, u32, u32) {
         self.sent = self.sent.wrapping_add(1);
         if self.widens() {
@@ -99,7 +104,8 @@ impl Credits {
         (self.posted, self.sent, self.ack())
     }
 
-    /// The header of a message that arrived. `update`: it is Data without payload.
+    /// Checks and stores the header of a received message. `update` is true for Data without
+    /// payload.
     pub(super) fn header(&mut self, bufs: u16, mseq: u32, mseq_ack: u32, update: bool) -> Result<(), Violation> {
         let expected = self.received.wrapping_add(1);
         if mseq != expected {
@@ -115,9 +121,10 @@ impl Credits {
         Ok(())
     }
 
-    /// Should a message go out for no other reason than to widen the peer's window? At one credit
-    /// it has to (SDP-10.5-9), at two the peer could not send payload (C41), and below half of
-    /// `pool` it is time.
+    /// Returns whether to send a message only to give the peer more credit. The draft requires such
+    /// an update when the peer has one credit left (SDP-10.5-9). If `news` is set, this side also
+    /// sends an update at two credits, because the peer may not send payload then (C41). The same
+    /// applies at half of `pool` or less. `pool` is the number of Private Buffers.
     pub(super) fn wants_update(&self, pool: u16) -> bool {
         let left = self.announced.wrapping_sub(self.received);
         if !self.widens() {
@@ -139,7 +146,7 @@ mod tests {
         credits
     }
 
-    /// The draft's section 10.2 and 10.5, number by number.
+    /// Sections 10.2 and 10.5 of the draft, for each number of credits.
     #[test]
     fn each_level_of_credit_allows_what_section_10_5_allows() {
         let mut proof = Proof::new(By::Test);

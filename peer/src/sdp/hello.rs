@@ -1,5 +1,5 @@
-//! Hello and HelloAck: what is sent, what is rejected, and what both sides conclude (sections
-//! 6.2.1, 6.2.2 and 8.1.1).
+//! Hello and HelloAck: their content, the reasons to reject them, and the values that both sides
+//! derive from them (sections 6.2.1, 6.2.2 and 8.1.1).
 
 use weft_core::wire::sdp::{Body, FieldOrder, Flags, Hello, HelloAck, Message};
 use weft_core::{RequirementId, WireError, requirement};
@@ -10,46 +10,47 @@ use super::{Role, Settings};
 pub(super) const MAJV: u8 = 1;
 /// MinV of this implementation (SDP-6.2.1.2-1).
 pub(super) const MINV: u8 = 1;
-/// Octets of a Hello.
+/// Length of a Hello in bytes.
 pub(super) const HELLO_LEN: usize = 32;
 
-/// Why the peer's Hello or HelloAck ends the attempt. No message reports it: TCP is closed.
+/// Why start-up fails. SDP has no message to report the reason, so this side only closes TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Something else than the message that is due, or a value that it may not have.
+    /// The message is malformed, or a field has an invalid value.
     #[error("{0}")]
     Malformed(WireError),
-    /// The major version.
+    /// The major version is not supported.
     #[error("MajV {found} in the peer's {}: expected {MAJV}", if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" })]
     Version {
         /// The peer's MajV.
         found: u8,
-        /// The receiver.
+        /// Role of the side that rejects the message.
         receiver: Role,
     },
-    /// The message that came first is another one.
+    /// The first message of the peer is not a Hello or HelloAck.
     #[error("the peer's first message is no {}", if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" })]
     Other {
-        /// The receiver.
+        /// Role of the side that rejects the message.
         receiver: Role,
     },
     /// MPA's start-up failed.
     #[error("MPA start-up failed: {0}")]
     Mpa(crate::mpa::StartupError),
-    /// MPA's enhanced set-up found nothing to agree on.
+    /// The peers' settings for the enhanced set-up of MPA are incompatible.
     #[error("MPA set-up failed: {0}")]
     Setup(crate::mpa::SetupError),
-    /// The peer's MPA rejected, or the peer ended TCP where its HelloAck was due: SDP has no other
-    /// word for it (section 8.1.2).
+    /// The peer's MPA Reply rejects the connection, or the peer ended TCP instead of sending
+    /// HelloAck. SDP has no message for a rejection (section 8.1.2).
     #[error("the peer rejected the connection")]
     Rejected,
-    /// Nothing came in time.
+    /// Start-up did not finish in time.
     #[error("start-up did not finish in time")]
     TimedOut,
 }
 
 impl Refusal {
-    /// The requirement that makes this side close; `None` where it is the peer's free choice.
+    /// Returns the requirement for which this side closes the connection. `None` if the
+    /// specification leaves the decision to the peer, or if start-up timed out.
     #[must_use]
     pub fn requirement(&self) -> Option<RequirementId> {
         match self {
@@ -63,29 +64,29 @@ impl Refusal {
     }
 }
 
-/// The results of Hello and HelloAck, from this side's view.
+/// Results of Hello and HelloAck, from the point of view of this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agreed {
     /// Field order of both directions.
     pub order: FieldOrder,
-    /// The lower MinV of both sides.
+    /// The lower MinV of the two sides.
     pub minv: u8,
-    /// Private Buffers of the peer at the start.
+    /// Number of the peer's Private Buffers at the start.
     pub peer_bufs: u16,
-    /// Their size in octets.
+    /// Size of the peer's Private Buffers in bytes.
     pub peer_recv_size: u32,
-    /// Octets that the peer wishes this side's Private Buffers had; 0 in a HelloAck, which has no
-    /// such field.
+    /// Size in bytes that the peer wants for this side's Private Buffers. 0 in a HelloAck, which
+    /// has no such field.
     pub des_rem_rcv_sz: u32,
-    /// Advertisements that the peer keeps.
+    /// Number of open advertisements that the peer allows.
     pub peer_max_adverts: u16,
-    /// RDMA Reads of the peer that this side serves at once.
+    /// Number of RDMA Reads of the peer that this side serves at a time.
     pub ird: u16,
-    /// RDMA Reads that this side may have outstanding: never more than the peer's LocIRD.
+    /// Number of RDMA Reads that this side may have outstanding, at most LocIRD of the peer.
     pub ord: u16,
 }
 
-/// The 32 octets of this side's Hello.
+/// Returns this side's Hello, 32 bytes.
 pub(super) fn hello(settings: &Settings) -> Vec<u8> {
     let body = Body::Hello(Hello {
         max_adverts: settings.max_adverts,
@@ -99,7 +100,7 @@ pub(super) fn hello(settings: &Settings) -> Vec<u8> {
     first_message(settings.bufs, body, settings.order)
 }
 
-/// The 28 octets of this side's HelloAck, after a Hello that was good.
+/// Returns this side's HelloAck to a valid Hello, 28 bytes.
 pub(super) fn hello_ack(settings: &Settings, recv_size: u32, agreed: &Agreed) -> Vec<u8> {
     let body = Body::HelloAck(HelloAck {
         max_adverts: settings.max_adverts,
@@ -118,7 +119,7 @@ fn first_message(bufs: u16, body: Body<'_>, order: FieldOrder) -> Vec<u8> {
     out
 }
 
-/// Judges a Hello (section 8.1.1, step 3) in whatever order it is written.
+/// Checks a Hello (section 8.1.1, step 3) in either field order.
 pub(super) fn judge_hello(octets: &[u8], settings: &Settings) -> Result<Agreed, Refusal> {
     let receiver = Role::Accepting;
     let order = FieldOrder::of_hello(octets).ok_or(Refusal::Other { receiver })?;
@@ -139,7 +140,8 @@ pub(super) fn judge_hello(octets: &[u8], settings: &Settings) -> Result<Agreed, 
     })
 }
 
-/// Judges a HelloAck (section 8.1.1, step 7), which comes in the Hello's order or in the other one.
+/// Checks a HelloAck (section 8.1.1, step 7) in either field order, which may differ from the order
+/// of the Hello.
 pub(super) fn judge_hello_ack(octets: &[u8], settings: &Settings) -> Result<Agreed, Refusal> {
     let receiver = Role::Connecting;
     let order = FieldOrder::of_hello_ack(octets).ok_or(Refusal::Other { receiver })?;

@@ -1,4 +1,4 @@
-//! What each message of the peer does.
+//! Effect of each message of the peer.
 
 use weft_core::wire::sdp::{Body, Message, Mid, Mode, RawBsdh, RawHeader};
 
@@ -10,7 +10,7 @@ use super::{Event, Half, Output, PrivateBuffer, Violation, hello, resize};
 use crate::time::Instant;
 
 impl Connection {
-    /// A message that was posted for came.
+    /// Processes a message that filled a posted Private Buffer.
     pub(super) fn message(
         &mut self,
         now: Instant,
@@ -30,8 +30,8 @@ impl Connection {
             return Ok(());
         }
         if let Some((raw, _)) = RawBsdh::read(octets, self.order).filter(|(raw, _)| raw.mid().is_experimental()) {
-            // Not of the draft, and not forbidden (Figure 3): it counts as a message, and means
-            // nothing.
+            // An experimental message, which the draft does not define but allows (Figure 3). It
+            // counts for the credit and has no other effect.
             self.free_buffer(buffer);
             let mseq_ack = raw.mseq_ack.get();
             self.credits.header(raw.bufs.get(), raw.mseq.get(), mseq_ack, false)?;
@@ -55,8 +55,8 @@ impl Connection {
         if message.flags.oob_pend {
             self.out.push_back(Output::Event(Event::UrgentPending));
         }
-        // Fields before the payload come first if they belong to the other half. The payload comes
-        // first if the advertisement concerns data after it.
+        // An advertisement concerns either data of the other half-connection or data after the
+        // payload. So the payload can be processed before the extended header.
         let from = octets.len() - payload.len();
         if payload.is_empty() {
             self.free_buffer(buffer);
@@ -69,16 +69,18 @@ impl Connection {
         Ok(())
     }
 
-    /// A message has done what it does. `empty`: it had no payload.
+    /// Final step for each message. `empty` is true for a message without payload.
     fn over_and_done(&mut self, mseq_ack: u32, empty: bool) {
         self.has_seen(mseq_ack);
-        // The peer has to send none with payload now (sections 11.2 and 11.3).
+        // While a SrcAvail is open, the peer may not send payload (sections 11.2 and 11.3).
         if self.credits.frozen.is_some() && empty {
             self.pool.make_up(&mut self.out);
             self.credits.posted = self.pool.posted();
         }
     }
 
+    /// Processes the payload and the extended header. `place` is the Private Buffer, and offset and
+    /// length of the payload in bytes.
     fn body(
         &mut self,
         now: Instant,
@@ -111,7 +113,7 @@ impl Connection {
             }
             Body::RdmaWrCompl(header) => {
                 self.sink.write_completed(header.len, arrival.invalidated, &mut self.out)?;
-                // It is about the half that this side sends on (C20).
+                // REQ_PIPE concerns the half-connection on which this side sends (C20).
                 let combined = self.source.mode == Mode::Combined;
                 if message.flags.req_pipe && combined && self.settings.policy.follows_hints {
                     self.source.wanted = Some(Mode::Pipelined);
@@ -142,9 +144,9 @@ impl Connection {
         Ok(())
     }
 
-    /// SrcAvailCancel (section 9.5.4). A SendSm that was decided on and not sent asks for Data all
-    /// the same: it goes out as if the SrcAvailCancel had not come yet, for its MSeqAck shows which
-    /// of the two it is (C18).
+    /// Processes a SrcAvailCancel (section 9.5.4). A SendSm that is already queued still requests
+    /// Data. It is sent with an MSeqAck below the SrcAvailCancel, so the peer can distinguish it
+    /// from the answer to the SrcAvailCancel (C18).
     fn src_avail_cancel(&mut self, mseq: u32) {
         let open = self.sink.src_avail_cancel();
         let decided = self.control.contains(&Control::SendSm);
@@ -157,7 +159,8 @@ impl Connection {
         }
     }
 
-    /// ModeChange (section 12): S=0 is the sender's half, S=1 this side's.
+    /// Processes a ModeChange (section 12). If `s` is false, it concerns the half-connection on
+    /// which the peer sends. If `s` is true, it concerns the one on which this side sends.
     fn mode_change(&mut self, to: Mode, s: bool) -> Result<(), Violation> {
         let from = if s { self.source.mode } else { self.sink.mode };
         let legal = match (from, to) {
@@ -172,12 +175,12 @@ impl Connection {
             self.source.mode = to;
         } else {
             if from == Mode::Combined && to == Mode::Buffered && self.sink.sources() > 0 {
-                // Read Zcopy has to be over (section 12.1).
+                // No SrcAvail may be open (section 12.1).
                 return Err(Violation::Transition { from, to, by_source: true });
             }
             self.sink.mode = to;
             if to != Mode::Pipelined {
-                // Figure 29.
+                // Leaving Pipelined Mode voids all SinkAvails (Figure 29).
                 self.sink.void(&mut self.out);
             }
         }

@@ -1,45 +1,54 @@
-//! The Sockets Direct Protocol of draft-pinkerton-iwarp-sdp-01 as a sans-IO machine: one
-//! [`Connection`] is one socket.
+//! The Sockets Direct Protocol (SDP) of draft-pinkerton-iwarp-sdp-01 as a sans-IO state machine.
+//! One [`Connection`] is one socket.
 //!
-//! It uses an RNIC that it never touches. In go what the RNIC and TCP did
+//! Each direction of a connection is a *half-connection*. Its *Data Source* sends the user's bytes,
+//! and its *Data Sink* receives them. *Private Buffers* receive the messages and are not visible to
+//! the user. With *Bcopy* a message carries the bytes, and the receiver copies them out of a
+//! Private Buffer. With *Zcopy* RDMA moves the bytes between the memory of the two users. For Zcopy
+//! one side advertises its memory: the Data Source with a SrcAvail, or the Data Sink with a
+//! SinkAvail. The draft calls an advertisement *Processed* once the message that completes it has
+//! been sent.
+//!
+//! The machine never calls the RNIC. The driver passes in what the RNIC and TCP report
 //! ([`Connection::handle_streaming`], [`handle_message`](Connection::handle_message),
 //! [`handle_completed`](Connection::handle_completed),
 //! [`handle_disconnected`](Connection::handle_disconnected),
-//! [`handle_timeout`](Connection::handle_timeout)) and what the user wants
+//! [`handle_timeout`](Connection::handle_timeout)) and what the user requests
 //! ([`send`](Connection::send), [`receive`](Connection::receive),
-//! [`shut_down`](Connection::shut_down), ...). Out come, in order, from [`poll`](Connection::poll),
-//! [`Output`]s: verbs to post, octets to move, [`Event`]s for the user. Whatever goes in, `poll`
-//! until it gives nothing, then ask [`poll_timeout`](Connection::poll_timeout) when to come again.
+//! [`shut_down`](Connection::shut_down), ...). [`poll`](Connection::poll) returns [`Output`]s in
+//! the order in which the driver carries them out: verbs to post, bytes to move, [`Event`]s for the
+//! user. After each input, call `poll` until it returns `None`. Then
+//! [`poll_timeout`](Connection::poll_timeout) returns when to call `handle_timeout`.
 //!
-//! **The machine never sees the user's octets.** A send and a receive are a name and a length; a
-//! Private Buffer is a number. An `Output` has which piece of what goes where, and the machine's
-//! driver moves it: by gather lists, RDMA, or one copy ([`Output::Place`]) out of a Private Buffer.
-//! So a copy is made where the draft's Bcopy asks for one, and nowhere else.
+//! **The machine never accesses the user's bytes.** It knows a send or a receive only by an id and
+//! a length, and a Private Buffer only by a number. An `Output` describes which bytes go where, and
+//! the driver moves them. It uses gather lists, RDMA, or one copy out of a Private Buffer
+//! ([`Output::Place`]). So bytes are copied only where the draft requires it for Bcopy.
 //!
-//! | file | idea | draft |
+//! | file | purpose | draft |
 //! | --- | --- | --- |
-//! | `settings`, `policy` | what a side wants; when which mechanism is used | 9, 11 |
-//! | `output` | what comes out | |
-//! | `violation` | what a peer can do wrong | 8.2.2 |
-//! | `profile`, `startup` | streaming octets until iWARP begins, in each profile | 8.1.1 |
+//! | `settings`, `policy` | settings of one side; rules that select a mechanism | 9, 11 |
+//! | `output` | outputs of the machine | |
+//! | `violation` | violations by the peer that end the connection | 8.2.2 |
+//! | `profile`, `startup` | streaming mode until iWARP begins, in each start-up profile | 8.1.1 |
 //! | `hello` | Hello and HelloAck: refusals, versions, IRD and ORD | 6.2, 8.1.1 |
-//! | `connection`, `role`, `phase`, `op`, `command`, `arrive` | the machine's surface: what comes out, commands, what arrives | |
-//! | `moved` | what has moved, by mechanism | 9 |
-//! | `inbound` | what each message does | 6 |
-//! | `next`, `control` | which message goes out next, and its header; messages that are due | 10.1 |
-//! | `credits`, `nudge`, `pool` | send credit, a way out at two credits, Private Buffers | 10.2 to 10.5 |
-//! | `source` | the half that sends: Bcopy, SrcAvails, the peer's SinkAvails | 9, 11, 12 |
-//! | `sink` | the half that receives: Private Buffers, the peer's SrcAvails, SinkAvails | 9, 11, 12 |
-//! | `urgent` | Out-Of-Band octets on their way | 9.5.3 |
-//! | `resize` | ChRcvBuf, both roles, and crossing | 10.6 |
+//! | `connection`, `role`, `phase`, `op`, `command`, `arrive` | commands, inputs and state | |
+//! | `moved` | bytes moved, by mechanism | 9 |
+//! | `inbound` | effect of each received message | 6 |
+//! | `next`, `control` | selection and header of the next message; queued answers | 10.1 |
+//! | `credits`, `nudge`, `pool` | send credit, empty updates, Private Buffers | 10.2 to 10.5 |
+//! | `source` | sending: Bcopy, own SrcAvails, the peer's SinkAvails | 9, 11, 12 |
+//! | `sink` | receiving: Private Buffers, own SinkAvails, the peer's SrcAvails | 9, 11, 12 |
+//! | `urgent` | Out-Of-Band bytes to send | 9.5.3 |
+//! | `resize` | ChRcvBuf as requester and as responder, and requests that cross | 10.6 |
 //! | `close`, `closing` | DisConn, AbortConn, and the end of TCP | 8.2 |
-//! | `suspend`, `suspension` | SuspComm and SuspCommAck: the socket goes on over another TCP connection | 13 |
+//! | `suspend`, `suspension` | suspension: the socket moves to another TCP connection | 13 |
 //!
-//! The letters C1 to C44 in comments are readings of places that the draft leaves open; they are
-//! named where they matter.
+//! A label C1 to C44 in a comment numbers an interpretation of a rule that the draft leaves open.
+//! The comment with the label states the interpretation.
 //!
-//! What is absent on purpose: sockets and an API to wait on (the driver's), the port mapper,
-//! judging the peer beyond what makes going on impossible.
+//! Not included: sockets and a blocking API, which are part of the driver, and the port mapper. The
+//! machine detects only those violations after which the connection cannot continue.
 
 mod arrive;
 mod close;

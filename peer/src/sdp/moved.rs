@@ -1,38 +1,38 @@
-//! Bytes moved on a half-connection, by Data Transfer Mechanism (section 9). Once all data has
-//! arrived, both sides of a half-connection have the same counts.
+//! Counters of the bytes that moved on a half-connection, by Data Transfer Mechanism (section 9).
+//! Once all data has arrived, both sides of a half-connection have the same counts.
 
 use weft_core::wire::sdp::{Body, Mid};
 
-/// Operations of one mechanism, and the octets that they moved, since start-up.
+/// Counters of one mechanism since start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Count {
-    /// Messages: those with the octets, or those that report them.
+    /// Number of messages that carried bytes or reported them.
     pub operations: u64,
-    /// Octets of the user.
+    /// Number of user bytes.
     pub octets: u64,
 }
 
-/// The mechanisms of one half-connection.
+/// Counters of all mechanisms of one half-connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Moved {
-    /// Bcopy: Data messages with octets, and SrcAvails, whose first octets go the same way.
+    /// Bcopy: Data messages with payload, and the payload of SrcAvails.
     pub bcopy: Count,
-    /// Transaction: SinkAvails with octets.
+    /// Transaction: SinkAvails with payload.
     pub transaction: Count,
-    /// Read Zcopy: RdmaRdCompls.
+    /// Read Zcopy: bytes that RdmaRdCompls report.
     pub read_zcopy: Count,
-    /// Write Zcopy: RdmaWrCompls.
+    /// Write Zcopy: bytes that RdmaWrCompls report.
     pub write_zcopy: Count,
 }
 
 impl Moved {
-    /// Octets by all mechanisms.
+    /// Number of bytes moved by all mechanisms.
     #[must_use]
     pub fn octets(&self) -> u64 {
         [self.bcopy, self.transaction, self.read_zcopy, self.write_zcopy].iter().map(|count| count.octets).sum()
     }
 
-    /// Such a message went by, with this much payload.
+    /// Counts a message with `payload` bytes of payload.
     pub(super) fn note(&mut self, body: &Body<'_>, payload: u32) {
         let (count, octets) = match body {
             Body::RdmaRdCompl(header) => (&mut self.read_zcopy, header.len),
@@ -47,7 +47,8 @@ impl Moved {
     }
 }
 
-/// The message is about what its receiver sends.
+/// Returns whether the message is about data that its receiver sends. Such a message counts for the
+/// other half-connection.
 pub(super) fn is_answer(mid: Mid) -> bool {
     mid == Mid::RDMA_RD_COMPL
 }

@@ -1,6 +1,6 @@
-//! Which message goes out next, and its header. Messages come out in MSeq order (section 10.1), as
-//! credit allows (section 10.5): answers first, then what the user's wishes lead to, then octets;
-//! an update when no other message announces free buffers to the peer.
+//! Selects the next message and writes its header. Messages are sent in MSeq order (section 10.1)
+//! when credit allows (section 10.5). Answers are sent first, then messages for commands of the
+//! user, then data. An update is sent if no other message announces free buffers to the peer.
 
 use weft_core::wire::sdp::{
     Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
@@ -16,11 +16,11 @@ use super::{Event, Exposed, Half, Output, Piece, Region};
 use crate::time::Instant;
 use crate::verbs::RemoteAddress;
 
-/// Registers memory for the peer.
+/// Function that registers memory for access by the peer.
 type Register<'a> = &'a mut dyn FnMut(Exposed) -> Option<Region>;
 
 impl Connection {
-    /// Puts what is to be done next into `out`.
+    /// Appends the outputs of the next step to `out`.
     pub(super) fn produce(&mut self, now: Instant, register: Register<'_>) {
         if !self.is_open() || self.suspension.is_mute() {
             return;
@@ -44,7 +44,7 @@ impl Connection {
         self.watch_for_deadlock(now);
     }
 
-    /// Begins nothing new, and finishes transfers that are in progress (section 13.1.1).
+    /// Finishes the transfers in progress for a suspension and starts no new ones (section 13.1.1).
     fn come_to_rest(&mut self, now: Instant, register: Register<'_>) {
         let answering = self.suspension.is_answering();
         let _ = self.answer_now()
@@ -55,13 +55,14 @@ impl Connection {
             || !answering && !self.suspension.is_mute() && self.update(now);
     }
 
-    /// The oldest answer. One that credit does not allow holds up everything after it, since it
-    /// reports what came before.
+    /// Sends the oldest answer. If credit does not allow it, all later messages wait too, because
+    /// the answer reports earlier events.
     pub(super) fn answer_now(&mut self) -> bool {
         let control = loop {
             let Some(control) = self.control.front().copied() else { return false };
             let Control::SrcCanceled { send_sm } = control else { break control };
-            // Its SendSm acknowledges the SrcAvailCancel.
+            // The SrcAvailCancel is complete. If a SendSm follows, its MSeqAck acknowledges the
+            // SrcAvailCancel.
             self.credits.frozen = None;
             self.pool.thaw();
             if send_sm {
@@ -98,7 +99,7 @@ impl Connection {
         true
     }
 
-    /// A ModeChange towards the wanted Mode (section 12).
+    /// Sends a ModeChange towards the requested Mode (section 12).
     fn change_mode(&mut self) -> bool {
         if !self.credits.allow(false) {
             return false;
@@ -110,7 +111,8 @@ impl Connection {
             self.announce_mode(Half::In, Mode::Combined);
             return true;
         }
-        // A half that has ended has no use for another Mode: TCP ends next (SDP-8.2.1-32).
+        // After DisConn this half-connection needs no other Mode, because TCP ends next
+        // (SDP-8.2.1-32).
         let Some(wanted) = self.source.wanted.filter(|_| self.close.sent.is_none()) else { return false };
         let from = self.source.mode;
         let to = match (from, wanted) {
@@ -118,7 +120,8 @@ impl Connection {
             (Mode::Pipelined, Mode::Buffered) => Mode::Combined,
             (_, to) => to,
         };
-        // From Buffered the peer leads: its ModeChange came between the wish and now.
+        // In Buffered Mode the peer is Mode Master. Its ModeChange arrived after the request of the
+        // user, so the request is dropped.
         if to == from || from == Mode::Buffered {
             self.source.wanted = None;
             return false;
@@ -145,7 +148,7 @@ impl Connection {
         self.out.push_back(Output::Event(Event::ModeChanged { half, mode }));
     }
 
-    /// SrcAvailCancel or SinkAvailCancel.
+    /// Sends SrcAvailCancel or SinkAvailCancel.
     fn revoke(&mut self) -> bool {
         if !self.credits.allow(false) {
             return false;
@@ -163,26 +166,26 @@ impl Connection {
         false
     }
 
-    /// ChRcvBuf or ChRcvBufAck.
+    /// Sends ChRcvBuf or ChRcvBufAck.
     fn resize_now(&mut self) -> bool {
         if !self.credits.allow(false) {
             return false;
         }
-        // A message larger than a buffer that is advertised would spill over into the next, which
-        // may be advertised, too (section 9.5.1): the answer waits until the peer is done with
-        // such.
+        // A message larger than an advertised buffer would continue in the next buffer, which may
+        // also be advertised (section 9.5.1). So the answer waits until no such buffer is
+        // advertised.
         let fits = |size: u32| !self.pool.has_smaller() && !self.sink.advertises_up_to(size);
         let early = self.credits.conduct.acknowledges_early;
-        // While a SrcAvailCancel is held back, its MSeqAck would mean that the ChRcvBuf after it
-        // has not arrived (section 9.5.4). After both DisConns TCP ends, and nothing else comes
-        // (SDP-8.2.1-32).
+        // While MSeqAck is held back for a SrcAvailCancel, it would indicate that a later ChRcvBuf
+        // has not arrived (section 9.5.4). After both DisConns TCP ends, and this side sends
+        // nothing else (SDP-8.2.1-32).
         let shows = self.credits.frozen.is_none() && !(self.close.sent.is_some() && self.close.has_received());
         if let Some(act_sz) = self.resize.answer.filter(|size| early || shows && fits(*size)) {
             self.resize.answer = None;
             self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());
             return true;
         }
-        // A side that sends no more does not need other Private Buffers.
+        // After its DisConn this side needs no other size of the peer's Private Buffers.
         if let Some(des_sz) = self.resize.request().filter(|_| self.close.sent.is_none()) {
             self.emit(Body::ChRcvBuf(ChRcvBuf { des_sz }), Carrier::default());
             self.resize.requested(des_sz, self.credits.sent());
@@ -191,7 +194,7 @@ impl Connection {
         false
     }
 
-    /// Octets of the user, or room for some.
+    /// Sends data, or advertises a receive.
     fn octets(&mut self, now: Instant, register: Register<'_>) -> bool {
         let open = self.source.open.len() + self.sink.adverts();
         let adverts = usize::from(self.peer_max_adverts).saturating_sub(open);
@@ -251,17 +254,18 @@ impl Connection {
         true
     }
 
-    /// A SinkAvail, if a receive wants one; with `payload`, octets of the other half, it is a
-    /// Transaction (section 9.4).
+    /// Sends a SinkAvail, if a receive is suitable. If `payload` is set (position and length in the
+    /// other half-connection), the message also carries these bytes and is a Transaction (section
+    /// 9.4).
     fn advertise_sink(&mut self, room: Room, payload: Option<(u64, u64)>, register: Register<'_>) -> bool {
         let policy = self.settings.policy;
         let refused = self.sinks_refused == Some(self.sink.ends);
         if refused || self.suspension.is_halting() || room.adverts == 0 || self.sink.adverts() >= policy.sink_avails {
             return false;
         }
-        // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15). Where
-        // that grows the new one counts at once, which leaves less to be advertised: ChRcvBufAck
-        // would wait for what is.
+        // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15). If
+        // the size grows, the new size counts at once: ChRcvBufAck would otherwise have to wait
+        // for the smaller receives that are advertised.
         let least = self.sink_threshold();
         let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
         if !self.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {
@@ -284,6 +288,7 @@ impl Connection {
         true
     }
 
+    /// Sends DisConn, if it is due.
     fn disconnect(&mut self, now: Instant) -> bool {
         if !self.wants_dis_conn() || !self.credits.allow(false) {
             return false;
@@ -295,7 +300,8 @@ impl Connection {
         true
     }
 
-    /// Payload waits for credit.
+    /// Waits for credit for payload. At exactly two credits an empty message is sent after a while.
+    /// Returns whether it was sent.
     fn wait_for_credit(&mut self, now: Instant) -> bool {
         if self.credits.available() != 2 {
             self.nudge.rests();
@@ -308,15 +314,16 @@ impl Connection {
         due
     }
 
-    /// Data without payload: because the peer runs out of credit, or to announce Out-Of-Band data.
+    /// Sends Data without payload, if the peer runs out of credit or Out-Of-Band data must be
+    /// announced.
     fn update(&mut self, now: Instant) -> bool {
         let announces = self.urgent.can_announce(self.source.settled());
         if !self.credits.allow(false) || !announces && !self.credits.wants_update(self.pool.target()) {
             self.echo.rests();
             return false;
         }
-        // With two Private Buffers left on both sides each update leaves its receiver to owe one:
-        // at once, they would go on for ever.
+        // If both sides have two Private Buffers left, each update requires an update in return.
+        // Without a wait, the updates would never end.
         if !announces && !self.credits.news {
             if self.echoed && !self.echo.waits(now) {
                 return false;
@@ -327,7 +334,7 @@ impl Connection {
         true
     }
 
-    /// Writes the headers of a message, without its payload, and sends it.
+    /// Writes the headers of a message and queues the Send. The payload is not copied.
     pub(super) fn emit(&mut self, body: Body<'_>, carrier: Carrier) {
         let Carrier { payload, urgent, req_pipe, op, invalidate } = carrier;
         if payload.is_some() {
@@ -345,7 +352,7 @@ impl Connection {
         moved.note(&message.body, payload.map_or(0, |piece| piece.len));
         let mut head = Vec::with_capacity(36);
         message.emit(self.order, &mut head);
-        // Len counts the payload, too; the word is the same in both orders.
+        // Len includes the payload. Its position is the same in both field orders.
         let len = message.wire_len().saturating_add(payload.map_or(0, |piece| piece.len));
         if let Some(field) = head.get_mut(4..8) {
             field.copy_from_slice(&len.to_be_bytes());

@@ -1,6 +1,6 @@
-//! The kinds of work that the machine gives to the RNIC and waits for.
+//! Kinds of Work Requests whose completion the machine waits for.
 
-/// The work that a completion reports.
+/// The Work Request that a completion reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     Payload,

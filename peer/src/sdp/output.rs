@@ -19,51 +19,51 @@ macro_rules! names {
 }
 
 names! {
-    /// A send of the user: chosen by the user, reported back when it ends.
+    /// Id of a send. The user chooses the id, and [`Event::Sent`] reports it.
     SendId(u64),
-    /// A receive of the user: chosen by the user, reported back when it ends.
+    /// Id of a receive. The user chooses the id, and [`Event::Received`] reports it.
     ReceiveId(u64),
-    /// A receive Private Buffer. The machine numbers them from 0 on.
+    /// Number of a receive Private Buffer. The machine numbers its Private Buffers from 0.
     PrivateBuffer(u32),
-    /// An operation whose completion the machine needs.
+    /// Id of a Work Request whose completion the machine needs.
     OpId(u64),
 }
 
-/// A piece of a send's octets.
+/// A range of bytes of one send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Whose.
+    /// The send that contains the bytes.
     pub send: SendId,
-    /// First octet, counted from the start of the send.
+    /// Offset of the first byte, from the start of the send.
     pub from: u64,
-    /// Octets.
+    /// Number of bytes.
     pub len: u32,
 }
 
-/// Registered memory, as it is advertised.
+/// Registered memory that is advertised to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
-    /// STag.
+    /// STag of the memory.
     pub stag: u32,
-    /// Tagged Offset of the first octet.
+    /// Tagged Offset of the first byte.
     pub va: u64,
 }
 
-/// What is to be registered for the peer.
+/// Memory to register for access by the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposed {
-    /// Octets of a send, for RDMA Read by the peer.
+    /// Bytes of a send, for an RDMA Read by the peer.
     Source(Piece),
-    /// A complete receive, for RDMA Write by the peer.
+    /// All of a receive, for an RDMA Write by the peer.
     Sink {
-        /// Whose.
+        /// The receive to register.
         receive: ReceiveId,
-        /// Its octets.
+        /// Number of bytes to register.
         len: u32,
     },
 }
 
-/// One of the two directions of a connection, as this side sees it.
+/// One of the two half-connections, from the point of view of this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Half {
     /// This side is the Data Source.
@@ -72,110 +72,111 @@ pub enum Half {
     In,
 }
 
-/// Something to do. Sends, Reads and Writes go to the Send Queue in the order in which they come
-/// out (section 10.1).
+/// A step for the driver. The driver posts Sends, Reads and Writes to the Send Queue in the order
+/// in which [`Connection::poll`](super::Connection::poll) returns them (section 10.1).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
-    /// Post this Private Buffer with this many octets. A number that comes again with another size
-    /// is another buffer.
+    /// Post a Private Buffer of this size. A known number with another size means a new buffer.
     Receive {
-        /// The buffer.
+        /// The Private Buffer to post.
         buffer: PrivateBuffer,
-        /// Its size.
+        /// Size in bytes.
         octets: u32,
     },
-    /// This Private Buffer is not needed any more.
+    /// Free this Private Buffer. The machine does not use it any more.
     Release(PrivateBuffer),
-    /// Streaming-mode octets: they go to TCP as they are.
+    /// Write these bytes to TCP unchanged, in streaming mode.
     Streaming(Vec<u8>),
-    /// iWARP begins. Octets of TCP that `unread` does not have are the RNIC's from here on.
+    /// Start iWARP. [`Start::unread`] has the bytes that arrived too early. Pass all later bytes
+    /// from TCP to the RNIC.
     Start(Box<Start>),
-    /// One Send.
+    /// Post one Send.
     Send {
-        /// The completion is wanted.
+        /// If set, report the completion with this id.
         op: Option<OpId>,
-        /// The first octets: all headers.
+        /// All headers, the first bytes of the message.
         head: Vec<u8>,
-        /// The octets after them.
+        /// The bytes after the headers.
         payload: Option<Piece>,
-        /// With Solicited Event.
+        /// Send with Solicited Event.
         solicited: bool,
-        /// With Invalidate of this STag of the peer.
+        /// Send with Invalidate of this STag of the peer.
         invalidate: Option<u32>,
     },
-    /// One RDMA Read into a receive; its completion is wanted.
+    /// Post one RDMA Read into a receive, and report its completion.
     Read {
-        /// Names it.
+        /// Id for the completion.
         op: OpId,
-        /// Where from.
+        /// Source of the Read.
         remote: RemoteAddress,
-        /// Where to.
+        /// Receive that the Read fills.
         receive: ReceiveId,
-        /// First octet of the receive.
+        /// Offset of the first byte in the receive.
         at: u64,
-        /// Octets.
+        /// Number of bytes to read.
         len: u32,
     },
-    /// One RDMA Write of a send's octets; its completion is wanted.
+    /// Post one RDMA Write of bytes of a send, and report its completion.
     Write {
-        /// Names it.
+        /// Id for the completion.
         op: OpId,
-        /// The data.
+        /// The bytes to write.
         data: Piece,
-        /// Where to.
+        /// Destination of the Write.
         remote: RemoteAddress,
     },
-    /// Copy octets from a Private Buffer to a receive: the copy of Bcopy.
+    /// Copy bytes from a Private Buffer to a receive. This is the copy of Bcopy.
     Place {
-        /// From.
+        /// Source of the copy.
         buffer: PrivateBuffer,
-        /// First octet there.
+        /// Offset of the first byte in the Private Buffer.
         from: u32,
-        /// Octets.
+        /// Number of bytes to copy.
         len: u32,
-        /// To.
+        /// Destination of the copy.
         receive: ReceiveId,
-        /// First octet there.
+        /// Offset of the first byte in the receive.
         at: u64,
     },
-    /// This registered memory is not the peer's any more: invalidate it, if the peer has not, and
-    /// give it up.
+    /// End the peer's access to this registered memory. Invalidate the STag unless the peer has
+    /// already invalidated it, then deregister the memory.
     Withdraw {
-        /// The STag that registering gave.
+        /// STag from the registration.
         stag: u32,
     },
-    /// Report to the user.
+    /// Report this event to the user.
     Event(Event),
     /// End the LLP connection.
     Disconnect {
-        /// By a reset; otherwise gracefully, after everything that was posted.
+        /// True: reset TCP. False: close TCP gracefully after all posted Work Requests.
         abortive: bool,
     },
 }
 
-/// How iWARP begins.
+/// Parameters with which iWARP starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// What MPA's frames settled; `None` in the bare profile.
+    /// Result of the MPA start-up frames. `None` in the bare profile, which has no such frames.
     pub negotiated: Option<Negotiated>,
-    /// Version of DDP and RDMAP.
+    /// Version of DDP and RDMAP, 0 or 1.
     pub version: u8,
-    /// How FPDUs look that go out.
+    /// Markers and CRC of the FPDUs that this side sends.
     pub framing_sent: Framing,
-    /// How FPDUs look that come in.
+    /// Markers and CRC of the FPDUs that this side receives.
     pub framing_received: Framing,
-    /// FPDUs may be sent before one arrived.
+    /// This side may send FPDUs before it has received one.
     pub speaks_first: bool,
-    /// Ready-to-receive messages of RFC 6581.
+    /// Kinds of the ready-to-receive message of RFC 6581.
     pub rtr: RtrKinds,
-    /// The last octets of streaming mode, to be sent when the RNIC is ready to receive.
+    /// Last bytes of streaming mode. Send them when the RNIC is ready to receive.
     pub last: Vec<u8>,
-    /// Octets that arrived and are the RNIC's already.
+    /// Bytes that arrived already and belong to the RNIC.
     pub unread: Vec<u8>,
 }
 
 impl Start {
-    /// What the RNIC needs for such a stream.
+    /// Returns the settings for the RNIC. `emss` is the effective maximum segment size of TCP in
+    /// bytes.
     #[must_use]
     pub fn llp(&self, emss: u32) -> LlpSettings {
         LlpSettings {
@@ -193,80 +194,81 @@ impl Start {
 /// How a send ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SendEnd {
-    /// All of it is out.
+    /// All bytes of the send were sent.
     Complete,
-    /// It was canceled.
+    /// The user canceled the send.
     Canceled,
-    /// The connection ended; the peer may have fewer octets than are reported.
+    /// The connection ended. The peer may have received fewer bytes than [`Event::Sent`] reports.
     Aborted,
 }
 
 /// How a receive ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReceiveEnd {
-    /// It has octets; more may come.
+    /// The receive has bytes. More bytes may arrive for later receives.
     More,
-    /// The peer sends no more (section 8.2.1).
+    /// The peer has ended its half-connection: no more bytes will arrive (section 8.2.1).
     EndOfStream,
-    /// It was canceled.
+    /// The user canceled the receive.
     Canceled,
     /// The connection ended abortively.
     Aborted,
 }
 
-/// What is reported to the user.
+/// An event for the user.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Event {
-    /// Start-up is over.
+    /// Start-up has succeeded.
     Opened(Agreed),
-    /// The peer's Hello or HelloAck is no good; the connection ends.
+    /// This side rejects the peer's Hello or HelloAck, or start-up failed. The connection ends.
     Refused(Refusal),
-    /// A send ended; its octets are not looked at any more.
+    /// A send has ended. The machine does not use its bytes any more.
     Sent {
         /// The send.
         send: SendId,
-        /// How many of its octets went out.
+        /// Number of bytes of the send that were sent.
         octets: u64,
-        /// How.
+        /// How the send ended.
         end: SendEnd,
     },
-    /// A receive ended.
+    /// A receive has ended.
     Received {
         /// The receive.
         receive: ReceiveId,
-        /// How many octets it has.
+        /// Number of bytes in the receive.
         octets: u64,
-        /// The last of them is Out-Of-Band data.
+        /// The last byte is Out-Of-Band data.
         urgent: bool,
-        /// How.
+        /// How the receive ended.
         end: ReceiveEnd,
     },
-    /// Out-Of-Band data is on its way.
+    /// The peer has announced Out-Of-Band data.
     UrgentPending,
-    /// A half-connection has another Mode.
+    /// A half-connection has changed its Mode.
     ModeChanged {
-        /// The half.
+        /// The half-connection.
         half: Half,
-        /// Its Mode.
+        /// The new Mode.
         mode: Mode,
     },
-    /// The peer answered ChRcvBuf: its Private Buffers have this size, in octets.
+    /// The peer answered ChRcvBuf. This is the size of its Private Buffers in bytes.
     Resized(u32),
-    /// The connection rests (section 13): after the end of TCP another connection is to be made, or
-    /// taken, and [`reconnected`](super::Connection::reconnected) called.
+    /// The connection is suspended (section 13). After TCP has ended, connect or accept again, then
+    /// call [`reconnected`](super::Connection::reconnected).
     Suspended {
-        /// The port to connect to, at the peer's address; `None`: the peer connects.
+        /// TCP port to connect to at the peer's address. `None`: the peer connects to this side.
         reconnect: Option<u16>,
     },
-    /// The connection goes on.
+    /// The connection continues after a suspension.
     Resumed(Agreed),
-    /// The peer sent DisConn: it sends no more.
+    /// The peer sent DisConn and sends no more data.
     PeerClosed,
-    /// The connection is over.
+    /// The connection has ended.
     Closed {
-        /// The peer had sent DisConn, and nobody AbortConn (section 8.2.1, step 4).
+        /// The close was graceful: the peer sent DisConn, and neither side sent AbortConn (section
+        /// 8.2.1, step 4).
         graceful: bool,
-        /// The peer's violation, if that ended it.
+        /// The peer's violation, if a violation ended the connection.
         violation: Option<Violation>,
     },
 }

@@ -5,13 +5,13 @@ use super::startup::Startup;
 /// The state of the connection.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// Streaming mode.
+    /// Start-up, in streaming mode.
     Starting(Box<Startup>),
-    /// Connecting, in iWARP: HelloAck is to come.
+    /// The Connecting Peer uses iWARP and waits for HelloAck.
     WaitHelloAck,
     Open,
-    /// Between two LLP connections (section 13).
+    /// The connection is suspended, between two TCP connections (section 13).
     Suspended,
-    /// The LLP connection is ended by this side, or gone.
+    /// This side has ended the LLP connection, or the LLP connection was lost.
     Over,
 }

@@ -1,46 +1,50 @@
-//! When which Data Transfer Mechanism is used: what the draft leaves to "policy" (sections 9 and
-//! 11).
+//! Rules that select the Data Transfer Mechanism. The draft leaves them to the "policy" of an
+//! implementation (sections 9 and 11).
 
 use core::time::Duration;
 
-/// The choices of one side. They can be changed at any time.
+/// Policy of one side. It can change at any time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
-    /// Data Source Bcopy Threshold, in bytes: the rest of a send is sent by Bcopy up to this size,
-    /// and by Zcopy above it. Default 16384; with `u64::MAX`, only Bcopy is used.
+    /// Data Source Bcopy Threshold in bytes. If the rest of a send is at most this long, it is sent
+    /// with Bcopy. Otherwise it is sent with Zcopy. With `u64::MAX` only Bcopy is used. Default
+    /// 16384.
     pub source_threshold: u64,
-    /// Data Sink Bcopy Threshold, in octets: receives up to this are not advertised. Never less than the size of the receive
-    /// Private Buffers (section 10), whatever this setting is. Default 16384.
+    /// Data Sink Bcopy Threshold in bytes. A receive of at most this length is not advertised. The
+    /// threshold is never less than the size of the receive Private Buffers (section 10). Default
+    /// 16384.
     pub sink_threshold: u64,
-    /// Octets that one SrcAvail advertises at most, 1 to 2^31. Default 2^30.
+    /// Maximum number of bytes that one SrcAvail advertises, 1 to 2^31. Default 2^30.
     pub max_src_avail: u32,
-    /// SrcAvails that are outstanding at a time in Pipelined Mode. Default 4.
+    /// Maximum number of open SrcAvails in Pipelined Mode. Default 4.
     pub src_avails: usize,
-    /// SinkAvails that are outstanding at a time; 0: none is ever sent. Default 4.
+    /// Maximum number of open SinkAvails. 0: this side never sends a SinkAvail. Default 4.
     pub sink_avails: usize,
-    /// Octets of payload that a SrcAvail carries in Combined Mode, at least 1; cut to what fits.
-    /// Default: all that fits.
+    /// Number of payload bytes in a SrcAvail in Combined Mode, at least 1. If fewer bytes fit, the
+    /// SrcAvail carries those. Default: as many as fit.
     pub src_avail_payload: u32,
-    /// How SrcAvails are answered. Default by RDMA Read.
+    /// How this side answers a SrcAvail. Default: RDMA Read.
     pub answer: SrcAvailAnswer,
-    /// Octets that one RDMA Read fetches at most, at least 1. Default 2^30.
+    /// Maximum number of bytes that one RDMA Read fetches, at least 1. Default 2^30.
     pub max_read: u32,
-    /// RdmaRdCompl is sent each time that N octets were read, so that the peer has its buffer back
-    /// in parts. Default `u32::MAX`: when the receive or the SrcAvail is at its end.
+    /// RdmaRdCompl is sent each time that at least this number of bytes has been read, so that the
+    /// peer gets its buffer back in parts. With the default `u32::MAX` it is sent only when the
+    /// receive is full or the SrcAvail is read completely.
     pub read_batch: u32,
-    /// Data and SinkAvail are joined where both are due (section 9.4). Default true.
+    /// Combine Data and SinkAvail into one message if both are due (section 9.4). Default true.
     pub transactions: bool,
-    /// REQ_PIPE is set in completion messages: this side would like Pipelined Mode. Default false.
+    /// Set REQ_PIPE in completion messages: this side prefers Pipelined Mode. Default false.
     pub wants_pipelined: bool,
-    /// The Mode of the half that sends follows the peer's hints: REQ_PIPE leads to Pipelined Mode.
-    /// Default false.
+    /// Change the sending half-connection to Pipelined Mode when the peer sets REQ_PIPE. Default
+    /// false.
     pub follows_hints: bool,
-    /// Both sides wait for each other's reads, and neither posts a receive. After this time a
-    /// message requests that the peer send its data (section 9.2). Default 100 ms.
+    /// Time after which this side resolves a deadlock: each side waits for the other to read its
+    /// SrcAvail, and this side has no receive posted. This side then requests the peer's data with
+    /// SendSm (section 9.2). Default 100 ms.
     pub deadlock_wait: Duration,
 }
 
-/// How a Data Sink answers a SrcAvail for which a receive is posted.
+/// How a Data Sink answers a SrcAvail if a receive is posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SrcAvailAnswer {
     /// RDMA Read.
@@ -48,7 +52,7 @@ pub enum SrcAvailAnswer {
     Read,
     /// SendSm.
     SendSm,
-    /// One RDMA Read, and SendSm for what is left.
+    /// One RDMA Read, then SendSm for the rest.
     ReadThenSendSm,
 }
 

@@ -1,5 +1,5 @@
-//! The receive Private Buffers: which are posted, with which size, and what a change of size leaves
-//! to be done (section 10.6).
+//! The receive Private Buffers: which of them are posted, their sizes, and the replacement of
+//! buffers when the size changes (section 10.6).
 
 use std::collections::VecDeque;
 
@@ -9,16 +9,16 @@ use crate::hostile::SdpConduct;
 /// The Private Buffers of one connection.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Octets of the buffers that are posted from now on.
+    /// Size of the buffers that are posted from now on, in bytes.
     size: u32,
-    /// How many there shall be.
+    /// Number of buffers that the connection normally has.
     target: u16,
-    /// Posted ones, in the order in which messages fill them.
+    /// Posted buffers, in the order in which messages fill them.
     posted: VecDeque<Slot>,
-    /// Filled ones whose octets the user has not got.
+    /// Filled buffers whose bytes the user has not received yet.
     kept: Vec<Slot>,
     next: u32,
-    /// Those that there are above `target` while MSeqAck is held back.
+    /// Number of buffers beyond `target` while MSeqAck is held back.
     extra: u16,
     pub(super) conduct: SdpConduct,
 }
@@ -35,15 +35,15 @@ impl Pool {
         Pool { size, target, posted, kept, next: 0, extra: 0, conduct }
     }
 
-    /// Posted buffers.
+    /// Number of posted buffers.
     pub(super) fn posted(&self) -> u16 {
         u16::try_from(self.posted.len()).unwrap_or(u16::MAX)
     }
 
-    /// A message came while MSeqAck is held back (section 9.5.4): to the peer it looks as if its
-    /// buffer were in use for ever. One more is posted in its place, so that the window stays as it
-    /// was; with three buffers the peer would soon be mute. A peer that never answers a read must
-    /// not get buffers without end: there are never more than four times as many as otherwise.
+    /// Posts one more buffer for a message that arrived while MSeqAck is held back (section 9.5.4).
+    /// The peer counts the buffer of such a message as used. The new buffer keeps the window open:
+    /// with three buffers the peer could soon send nothing. To limit the memory for a peer that
+    /// never answers a read, there are at most four times `target` buffers.
     pub(super) fn make_up(&mut self, out: &mut VecDeque<Output>) {
         let most = usize::from(self.target).saturating_mul(4).min(usize::from(u16::MAX));
         if self.wanted().max(self.posted.len() + self.kept.len()) < most {
@@ -52,7 +52,8 @@ impl Pool {
         }
     }
 
-    /// MSeqAck is not held back any more: credit above the target is reduced as it is used up.
+    /// MSeqAck is not held back any more: the number of buffers returns to `target` as buffers are
+    /// used up.
     pub(super) fn thaw(&mut self) {
         self.extra = 0;
     }
@@ -61,41 +62,42 @@ impl Pool {
         usize::from(self.target) + usize::from(self.extra)
     }
 
-    /// How many there shall be.
+    /// Number of buffers that the connection normally has.
     pub(super) fn target(&self) -> u16 {
         self.target
     }
 
-    /// Octets of the buffers that are posted from now on.
+    /// Size of the buffers that are posted from now on, in bytes.
     pub(super) fn size(&self) -> u32 {
         self.size
     }
 
-    /// Sets the size and the number of all buffers; none is posted. Octets that filled ones hold
-    /// stay.
+    /// Sets the size and the number of all buffers, while no buffer is posted. Filled buffers keep
+    /// their bytes.
     pub(super) fn restart(&mut self, size: u32, target: u16) {
         (self.size, self.target, self.extra) = (size, target, 0);
     }
 
-    /// The connection that they were posted to is gone.
+    /// Releases the posted buffers, because their TCP connection has ended.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.close();
         out.extend(self.posted.drain(..).map(|slot| Output::Release(slot.buffer)));
     }
 
-    /// Posts all of them for the first time.
+    /// Posts all buffers for the first time.
     pub(super) fn fill(&mut self, out: &mut VecDeque<Output>) {
         while self.posted.len() < usize::from(self.target) {
             self.post_new(out);
         }
     }
 
-    /// Nothing is posted any more.
+    /// Posts no more buffers.
     pub(super) fn close(&mut self) {
         (self.target, self.extra) = (0, 0);
     }
 
-    /// A message filled the oldest posted buffer; `false` when that is not `buffer`.
+    /// Notes that a message filled the oldest posted buffer. Returns false if that buffer is not
+    /// `buffer`.
     pub(super) fn filled(&mut self, buffer: PrivateBuffer) -> bool {
         match self.posted.pop_front() {
             Some(slot) => {
@@ -106,8 +108,9 @@ impl Pool {
         }
     }
 
-    /// The octets of a filled buffer are not needed any more: it is posted again, unless it is too
-    /// small or one too many. Gives whether one more is posted.
+    /// The bytes of a filled buffer are not needed any more. Posts the buffer again, unless it has
+    /// the wrong size or there are too many buffers. A new buffer may replace one of the wrong
+    /// size. Returns whether a buffer was posted.
     pub(super) fn free(&mut self, buffer: PrivateBuffer, out: &mut VecDeque<Output>) -> bool {
         let Some(at) = self.kept.iter().position(|slot| slot.buffer == buffer) else { return false };
         let slot = self.kept.swap_remove(at);
@@ -123,9 +126,9 @@ impl Pool {
         true
     }
 
-    /// From now on buffers have this size. When it grows, new ones are posted at once beside the
-    /// old ones: the peer's messages have to use those up (section 10.6.2). However often it grows,
-    /// there are no more than twice as many as there shall be.
+    /// Changes the size of the buffers that are posted from now on. On an increase new buffers are
+    /// posted at once in addition to the old ones. The peer's messages must use up the old ones
+    /// (section 10.6.2). There are at most twice `target` buffers, even after several increases.
     pub(super) fn resize(&mut self, size: u32, out: &mut VecDeque<Output>) {
         let grows = size > self.size && !self.conduct.renews_late;
         self.size = size;
@@ -136,7 +139,7 @@ impl Pool {
         }
     }
 
-    /// Are posted ones smaller than those that are posted now?
+    /// Returns whether posted buffers are smaller than the current size.
     pub(super) fn has_smaller(&self) -> bool {
         self.posted.iter().any(|slot| slot.size < self.size)
     }
@@ -180,7 +183,7 @@ mod tests {
         }
         assert!(!pool.has_smaller());
         assert_eq!(pool.posted(), 3);
-        // From here on the new ones go round.
+        // From here on only new buffers are posted again.
         assert!(pool.filled(PrivateBuffer(3)) && pool.free(PrivateBuffer(3), &mut out));
         assert_eq!(out.pop_front(), Some(Output::Receive { buffer: PrivateBuffer(3), octets: 200 }));
     }

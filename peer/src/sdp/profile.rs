@@ -1,39 +1,43 @@
-//! The ways in which SDP's start-up and MPA's can be put together. The draft never mentions MPA's
-//! frames, and RFC 5044 does not let a Responder speak before the first FPDU arrived (C3).
+//! Profiles that combine the start-up of SDP with that of MPA. The draft does not mention MPA
+//! start-up frames, and RFC 5044 does not let a Responder send before the first FPDU has arrived.
+//! Each profile resolves this conflict in a different way (C3).
 
 use weft_core::wire::mpa::Framing;
 
 use crate::mpa::{EnhancedUse, Model, MpaSettings, RtrKinds};
 
-/// A start-up profile. The Connecting Peer is the one that sends Hello.
+/// A start-up profile. The Connecting Peer is the side that sends Hello. Request and Reply are the
+/// MPA start-up frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
-    /// Hello in streaming mode; the Accepting Peer becomes MPA Initiator, the Connecting Peer its
-    /// Responder; HelloAck is the first FPDU. Breaks no rule of either text.
+    /// The Connecting Peer sends Hello in streaming mode. Then the Accepting Peer becomes MPA
+    /// Initiator and the Connecting Peer MPA Responder. HelloAck is the first FPDU. This profile
+    /// violates neither document.
     #[default]
     Swapped,
-    /// Hello, then FPDUs; no MPA frames: [`Bare`] describes them. The literal draft.
+    /// The Connecting Peer sends Hello, and FPDUs follow without MPA start-up frames. [`Bare`] has
+    /// the settings that those frames would negotiate. This profile follows the draft literally.
     Bare,
-    /// Hello and Request from the Connecting Peer; Reply, then HelloAck without an FPDU before it.
-    /// A deviation from RFC 5044.
+    /// The Connecting Peer sends Hello and Request. The Accepting Peer sends Reply and then
+    /// HelloAck, although it has not received an FPDU. This deviates from RFC 5044.
     Natural,
-    /// `Natural` with MPA revision 2 and a ready-to-receive message of RFC 6581 before HelloAck, a
-    /// Write or Read of no octets. A deviation from the draft, where the Connecting Peer is mute
-    /// until HelloAck.
+    /// `Natural` with MPA revision 2: the Connecting Peer sends a ready-to-receive message of RFC
+    /// 6581 (an empty Write or Read) before HelloAck. This deviates from the draft, in which the
+    /// Connecting Peer sends nothing until HelloAck.
     Enhanced,
-    /// Hello and HelloAck are the private data of Request and Reply. A deviation from the draft,
-    /// where they are messages.
+    /// Hello and HelloAck are the private data of Request and Reply. This deviates from the draft,
+    /// in which they are separate messages.
     PrivateData,
 }
 
-/// Settings that both sides of the bare profile must know beforehand.
+/// Settings of the bare profile. Both sides must be configured with matching values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bare {
     /// Version of DDP and RDMAP, 0 or 1. Default 1.
     pub version: u8,
-    /// How FPDUs look that go out. Default: no markers, CRC.
+    /// Markers and CRC of the FPDUs that this side sends. Default: no markers, CRC.
     pub framing_sent: Framing,
-    /// How FPDUs look that come in. Default: no markers, CRC.
+    /// Markers and CRC of the FPDUs that this side receives. Default: no markers, CRC.
     pub framing_received: Framing,
 }
 
@@ -45,7 +49,7 @@ impl Default for Bare {
 }
 
 impl Profile {
-    /// MPA as a Connecting Peer needs it.
+    /// Returns the MPA settings that a Connecting Peer needs for this profile.
     pub(super) fn mpa(self, mut mpa: MpaSettings) -> MpaSettings {
         match self {
             Profile::Enhanced => {
@@ -61,7 +65,7 @@ impl Profile {
         mpa
     }
 
-    /// MPA as an Accepting Peer needs it, whose own Request is never enhanced.
+    /// Returns the MPA settings that an Accepting Peer needs. Its own Request is never enhanced.
     pub(super) fn accepting_mpa(mut mpa: MpaSettings) -> MpaSettings {
         if mpa.enhanced == EnhancedUse::Ask {
             mpa.enhanced = EnhancedUse::Answer;
@@ -71,5 +75,5 @@ impl Profile {
     }
 }
 
-/// A Send would be taken for an SDP message.
+/// Ready-to-receive messages without Send: the peer would treat a Send as an SDP message.
 const NO_SEND: RtrKinds = RtrKinds { send: false, ..RtrKinds::ALL };

@@ -1,25 +1,27 @@
-//! ChRcvBuf and ChRcvBufAck, asking and answering (section 10.6).
+//! Change of the Private Buffer size with ChRcvBuf and ChRcvBufAck, as requester and as responder
+//! (section 10.6). Sizes are in bytes.
 
 use super::credits::reached;
 use super::{Role, Violation};
 use crate::hostile::SdpConduct;
 
-/// The size of the peer's Private Buffers, and of this side's, as far as they may change.
+/// State of size changes. This side can change the peer's Private Buffers, and the peer can change
+/// this side's.
 #[derive(Debug)]
 pub(super) struct Resize {
-    /// Octets of a message that this side may send.
+    /// Maximum length of a message from this side.
     limit: u32,
-    /// The size of the peer's Private Buffers, as far as it is known.
+    /// Last known size of the peer's Private Buffers.
     peer: u32,
-    /// The size that the user wants and that was not requested yet.
+    /// Size that the user wants and that this side has not requested yet.
     wanted: Option<u32>,
-    /// The requested size, and MSeq of the ChRcvBuf.
+    /// The requested size and MSeq of the ChRcvBuf, until the answer.
     requested: Option<(u32, u32)>,
-    /// The peer would not make them larger.
+    /// The peer refused an increase.
     no_increase: bool,
-    /// The peer would not make them smaller.
+    /// The peer refused a decrease.
     no_decrease: bool,
-    /// ChRcvBufAck is due, with this size, when all smaller buffers are used up.
+    /// ChRcvBufAck with this size is due as soon as all smaller buffers are used up.
     pub(super) answer: Option<u32>,
     pub(super) conduct: SdpConduct,
 }
@@ -30,37 +32,38 @@ impl Resize {
         Resize { limit: peer, peer, wanted: None, requested: None, no_increase, no_decrease, answer: None, conduct }
     }
 
-    /// The connection rests: a request without answer may be repeated.
+    /// Suspends the connection. A request without answer is repeated afterwards.
     pub(super) fn suspend(&mut self) {
         let requested = self.requested.take().map(|(size, _)| size);
         self.wanted = self.wanted.or(requested);
         self.answer = None;
     }
 
-    /// The peer's Private Buffers on the connection that begins.
+    /// Starts a connection on which the peer's Private Buffers have the size `peer`.
     pub(super) fn begin(&mut self, peer: u32) {
         *self = Resize { wanted: self.wanted, conduct: self.conduct, ..Resize::new(peer) };
     }
 
-    /// Octets of a message that this side may send now.
+    /// Maximum length of a message that this side may send now, in bytes.
     pub(super) fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// The user wants the peer's Private Buffers to have this size.
+    /// Stores the size that the user wants for the peer's Private Buffers.
     pub(super) fn want(&mut self, size: u32) {
         self.wanted = Some(size);
     }
 
-    /// The ChRcvBuf that may be sent now.
+    /// Returns the size of the ChRcvBuf that may be sent now, if any.
     pub(super) fn request(&self) -> Option<u32> {
-        // While an answer is owed, the peer could not know whether the requests crossed.
+        // While this side owes an answer, the peer could not decide whether the requests crossed.
         let size = self.wanted.filter(|_| self.requested.is_none() && self.answer.is_none())?;
         let barred = size == self.peer || size > self.peer && self.no_increase || size < self.peer && self.no_decrease;
         (!barred).then_some(size)
     }
 
-    /// It is sent: a smaller size holds at once (SDP-10.6-2), a larger one does not (SDP-10.6-3).
+    /// Notes that the ChRcvBuf was sent. A smaller size applies at once (SDP-10.6-2), a larger size
+    /// only after the answer (SDP-10.6-3).
     pub(super) fn requested(&mut self, size: u32, mseq: u32) {
         self.wanted = None;
         self.requested = Some((size, mseq));
@@ -69,7 +72,7 @@ impl Resize {
         }
     }
 
-    /// ChRcvBufAck; gives the size that holds now.
+    /// Processes a ChRcvBufAck. Returns the new size of the peer's Private Buffers.
     pub(super) fn acknowledged(&mut self, size: u32) -> Result<u32, Violation> {
         let violation = |expected| Violation::Resize { found: size, expected };
         let (requested, _) = self.requested.take().ok_or(violation("no size was requested"))?;
@@ -88,9 +91,9 @@ impl Resize {
         Ok(size)
     }
 
-    /// A ChRcvBuf arrived: is it to be answered? If both sides requested at the same time, the
-    /// Connecting Peer answers and its own request is void (section 10.6.1, C28), unless the peer
-    /// had received it before its own.
+    /// Returns whether this side answers the ChRcvBuf that arrived. If both sides requested at the
+    /// same time, the Connecting Peer answers and its own request is void (section 10.6.1, C28).
+    /// The requests did not cross if `mseq_ack` acknowledges the own request.
     pub(super) fn answers(&mut self, role: Role, mseq_ack: u32) -> bool {
         match (role, self.requested) {
             (Role::Accepting, Some(_)) => false,
@@ -104,8 +107,9 @@ impl Resize {
     }
 }
 
-/// The size that this side gives its Private Buffers when the peer wants `wanted`, and they have
-/// `now`: never smaller than wanted on a decrease, never smaller than now on an increase.
+/// Returns the new size of this side's Private Buffers when the peer requests `wanted` and the
+/// current size is `now`. A decrease never goes below `wanted`. An increase goes up to `most`, and
+/// never below `now`.
 pub(super) fn granted(wanted: u32, now: u32, most: u32) -> u32 {
     use weft_core::wire::sdp::MIN_PRIVATE_BUFFER;
     if wanted < now { wanted.max(MIN_PRIVATE_BUFFER).min(now) } else { wanted.min(most).max(now) }

@@ -1,10 +1,10 @@
 //! The two sides of SDP's start-up.
 
-/// The part that a side plays in SDP's start-up.
+/// Role of a side in the start-up of SDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Sends Hello.
+    /// The side that sends Hello.
     Connecting,
-    /// Answers by HelloAck.
+    /// The side that answers with HelloAck.
     Accepting,
 }

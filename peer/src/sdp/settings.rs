@@ -1,4 +1,4 @@
-//! One side's settings of an SDP connection, configured before start-up.
+//! Settings of one side of an SDP connection. They are configured before start-up.
 
 use core::time::Duration;
 
@@ -10,49 +10,53 @@ use crate::mpa::MpaSettings;
 /// Settings of one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// How SDP and MPA start. A side that accepts recognises `natural`, `enhanced` and
-    /// `private-data` by what arrives; between `swapped` and `bare` this decides. Default
-    /// `swapped`.
+    /// How the start-up of SDP and MPA is combined. An Accepting Peer recognises `natural`,
+    /// `enhanced` and `private-data` by the bytes that arrive. For an Accepting Peer this setting
+    /// only decides between `swapped` and `bare`. Default `swapped`.
     pub profile: Profile,
-    /// Field order of what is sent; a side that accepts answers in the order of the Hello. Default:
-    /// the figures'.
+    /// Field order of the messages that this side sends. An Accepting Peer answers in the order of
+    /// the Hello. Default: the order of the draft's figures.
     pub order: FieldOrder,
-    /// MPA. The enhanced profile requests revision 2 and a ready-to-receive message whatever this
-    /// setting is.
+    /// Settings of MPA. The enhanced profile always requests revision 2 and a ready-to-receive
+    /// message, whatever these settings are.
     pub mpa: MpaSettings,
-    /// What replaces MPA's start-up in the bare profile.
+    /// Settings that replace the MPA start-up frames in the bare profile.
     pub bare: Bare,
-    /// Receive Private Buffers, 3 to 65535 (section 10). Default 16.
+    /// Number of receive Private Buffers, 3 to 65535 (section 10). Default 16.
     pub bufs: u16,
-    /// Their size in octets, 37 to 2^31. Default 8192.
+    /// Size of the receive Private Buffers in bytes, 37 to 2^31. Default 8192.
     pub recv_size: u32,
-    /// A peer's ChRcvBuf or DesRemRcvSz makes Private Buffers no larger than this. Default 65536.
+    /// Maximum size in bytes to which ChRcvBuf or DesRemRcvSz of the peer can increase the Private
+    /// Buffers. Default 65536.
     pub max_recv_size: u32,
-    /// DesRemRcvSz of the Hello: the wanted size of the peer's Private Buffers, in octets. Default 8192.
+    /// DesRemRcvSz of the Hello: the size in bytes that this side wants for the peer's Private
+    /// Buffers. Default 8192.
     pub des_rem_rcv_sz: u32,
-    /// Advertisements of the peer that this side keeps, 1 to 65535. Default 16.
+    /// MaxAdverts: number of advertisements of the peer that may be open, 1 to 65535. Default 16.
     pub max_adverts: u16,
-    /// RDMA Reads of the peer that this side serves at once, 1 to 65535. Default 16.
+    /// Number of RDMA Reads of the peer that this side serves at a time, 1 to 65535. Default 16.
     pub ird: u16,
-    /// RDMA Reads that this side may have outstanding, 1 to 65535. Default 16.
+    /// Number of RDMA Reads that this side may have outstanding, 1 to 65535. Default 16.
     pub ord: u16,
-    /// HelloAck (or what start-up needs before it) has to be here within this time. Default 10 s.
+    /// Maximum time until HelloAck arrives. The limit includes all start-up frames before HelloAck.
+    /// Default 10 s.
     pub startup_timeout: Duration,
-    /// How long a side that accepts waits for a Request after the Hello before it takes the Hello
-    /// as complete: a Request that TCP delivers later is met by the own one. Default 0.
+    /// How long an Accepting Peer waits after the Hello for a Request. After this time it sends its
+    /// own Request (`swapped`) or starts iWARP (`bare`). If the peer's Request arrives after that,
+    /// start-up fails. Default 0.
     pub request_wait: Duration,
-    /// A side that accepted keeps one credit of the Hello back for so long, or until the peer's
-    /// first message: HelloAck uses a buffer that the formula of section 10.2 does not see (C6,
-    /// C40). Default 30 ms.
+    /// How long an Accepting Peer keeps back one credit of the Hello, unless the peer's first
+    /// message arrives earlier. HelloAck uses a buffer that the formula of section 10.2 does not
+    /// count (C6, C40). Default 30 ms.
     pub credit_wait: Duration,
-    /// A close that makes no progress becomes abortive after this time (section 8.2.1). Default 30
-    /// s.
+    /// Time without progress after which a close becomes abortive (section 8.2.1). Default 30 s.
     pub close_timeout: Duration,
-    /// A side whose DisConn was the last keeps TCP for this time, unless the peer acknowledges it:
-    /// what the peer sent before would otherwise meet a connection that is gone, which looks like a
-    /// reset to it. Default 10 ms.
+    /// How long this side keeps TCP open after both DisConns if its own DisConn was the last one.
+    /// The wait ends when the peer acknowledges the DisConn. Without the wait, messages that the
+    /// peer sent earlier could arrive at a closed connection, and the peer would observe a reset.
+    /// Default 10 ms.
     pub close_linger: Duration,
-    /// When which mechanism is used.
+    /// Rules that select the mechanism for each transfer.
     pub policy: Policy,
 }
 
@@ -81,8 +85,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The same, with what no connection could work with put right: sizes, numbers of buffers and
-    /// depths within their bounds.
+    /// Returns the settings with sizes, buffer numbers and depths corrected to valid values. A
+    /// connection could not work with other values.
     pub(super) fn honest(mut self) -> Self {
         use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER};
         self.bufs = self.bufs.max(MIN_INITIAL_BUFS);

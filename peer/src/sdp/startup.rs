@@ -1,14 +1,22 @@
-//! Streaming mode: from a TCP connection to the moment when iWARP begins, in each profile (section
-//! 8.1.1, C3).
+//! Start-up in streaming mode: from an established TCP connection until iWARP begins, in each
+//! profile (section 8.1.1, C3). Request and Reply are the MPA start-up frames.
 //!
 //! ```text
-//! Connecting:  swapped, bare:  Hello --> first octets: a Request: answered as MPA Responder; else FPDUs (bare)
-//!              natural, enhanced:  Hello, Request --> Reply           private-data:  Request(Hello) --> Reply(HelloAck)
-//! Accepting:   Hello, then a Request: natural, enhanced;  Hello and no Request: as configured, own Request (swapped) or
-//!              nothing (bare);  a Request first: private-data
+//! profile        Connecting Peer sends   then
+//! swapped        Hello                   receives a Request, and answers it as MPA Responder
+//! bare           Hello                   receives FPDUs
+//! natural,       Hello, Request          receives a Reply
+//! enhanced
+//! private-data   Request (Hello)         receives a Reply (HelloAck)
+//!
+//! Accepting Peer receives   profile
+//! Hello, Request            natural or enhanced
+//! Hello, no Request         as configured: sends its own Request (swapped), or no frame (bare)
+//! Request (Hello)           private-data
 //! ```
 //!
-//! HelloAck is not sent here but in the private-data profile: it is the first message of iWARP.
+//! This module sends HelloAck only in the private-data profile. In all other profiles HelloAck is
+//! the first message of iWARP.
 
 use weft_core::wire::mpa::startup::{HEADER_LEN, MAX_PD_LENGTH};
 
@@ -25,43 +33,45 @@ pub(super) struct Startup {
     role: Role,
     settings: Settings,
     state: State,
-    /// Octets that arrived and have no reader yet.
+    /// Bytes that arrived and have not been processed yet.
     kept: Vec<u8>,
-    /// Octets of the frame that is being read.
+    /// How much of the current MPA frame has been read.
     cut: FrameCut,
-    /// The peer's Hello, once it is good.
+    /// Results of the peer's Hello or HelloAck, once it is known to be valid.
     agreed: Option<Agreed>,
 }
 
+/// What start-up waits for.
 #[derive(Debug)]
 enum State {
-    /// Connecting, with nothing but a Hello sent: what arrives decides the profile.
+    /// The Connecting Peer has sent only a Hello. The first byte that arrives decides the profile.
     WaitFirst,
-    /// This side is MPA Responder.
+    /// This side is MPA Responder and waits for the Request.
     WaitRequest(WaitRequest),
-    /// This side is MPA Initiator.
+    /// This side is MPA Initiator and waits for the Reply.
     WaitReply(WaitReply),
-    /// Accepting.
+    /// The Accepting Peer waits for the Hello.
     WaitHello,
-    /// Accepting, with a good Hello: a Request may follow it.
+    /// The Accepting Peer has a valid Hello. A Request may follow.
     WaitMaybeRequest,
     Over,
 }
 
-/// What octets led to.
+/// Result of received bytes.
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// More have to come.
+    /// More bytes are needed.
     Waiting,
-    /// iWARP begins. `agreed`: what the peer's Hello, or the HelloAck in private data, settled.
+    /// iWARP begins. `agreed` has the results of the peer's Hello, or of a HelloAck in private
+    /// data. `acknowledged` is set if HelloAck was exchanged as private data.
     Started { start: Box<Start>, agreed: Option<Agreed>, acknowledged: bool },
-    /// The Hello in private data is refused, and MPA has a word for that: a rejecting Reply
+    /// This side rejects the Hello in private data, and MPA can report that with a rejecting Reply
     /// (MPA-7.1.2-7).
     Rejected { reply: Vec<u8>, refusal: Refusal },
 }
 
 impl Startup {
-    /// A Connecting Peer: `out` has what is to be sent.
+    /// Starts as Connecting Peer. The bytes to send are appended to `out`.
     pub(super) fn connect(settings: Settings, out: &mut Vec<u8>) -> Self {
         let hello = hello::hello(&settings);
         let mpa = settings.profile.mpa(settings.mpa);
@@ -79,7 +89,7 @@ impl Startup {
         Startup { role: Role::Connecting, settings, state, kept: Vec::new(), cut: FrameCut::default(), agreed: None }
     }
 
-    /// An Accepting Peer.
+    /// Starts as Accepting Peer.
     pub(super) fn accept(settings: Settings) -> Self {
         Startup {
             role: Role::Accepting,
@@ -91,12 +101,12 @@ impl Startup {
         }
     }
 
-    /// Only the time to wait for a Request has to pass.
+    /// Returns whether the Hello is complete and this side waits whether a Request follows.
     pub(super) fn waits_for_request(&self) -> bool {
         matches!(self.state, State::WaitMaybeRequest)
     }
 
-    /// Octets of TCP arrived.
+    /// Processes bytes that TCP delivered.
     pub(super) fn handle_octets(&mut self, octets: &[u8]) -> Result<Progress, Refusal> {
         self.kept.extend_from_slice(octets);
         loop {
@@ -106,12 +116,12 @@ impl Startup {
                         self.state = State::WaitFirst;
                         return Ok(Progress::Waiting);
                     };
-                    // The first FPDU's ULPDU_Length is that of HelloAck, 46; a marker begins with
-                    // zeros, too.
+                    // An FPDU with HelloAck begins with ULPDU_Length 46, so its first byte is 0. A
+                    // marker also begins with 0. A Request begins with `M`.
                     match *first {
                         0 => return Ok(self.bare()),
                         b'M' => {}
-                        // Somebody who speaks neither: a program of plain TCP.
+                        // The peer uses neither SDP nor MPA, for example a plain TCP program.
                         _ => return Err(Refusal::Other { receiver: Role::Connecting }),
                     }
                     let mpa = Profile::accepting_mpa(self.settings.mpa);
@@ -149,8 +159,8 @@ impl Startup {
                             let mut acknowledged = false;
                             let mut hello_ack = Vec::new();
                             if self.is_accepting() && self.agreed.is_none() {
-                                // The private data is the Hello; an MPA Initiator that is the
-                                // Connecting Peer of SDP.
+                                // The Connecting Peer is MPA Initiator, and the private data is
+                                // its Hello.
                                 let hello = decision.request().private_data.as_octets();
                                 let agreed = match hello::judge_hello(hello, &self.settings) {
                                     Ok(agreed) => agreed,
@@ -196,7 +206,7 @@ impl Startup {
         }
     }
 
-    /// No Request arrived after the Hello: the setting decides.
+    /// Continues when no Request has arrived after the Hello. The configured profile decides how.
     pub(super) fn no_request(&mut self, out: &mut Vec<u8>) -> Progress {
         if self.settings.profile == Profile::Bare {
             self.state = State::Over;
@@ -207,12 +217,13 @@ impl Startup {
         Progress::Waiting
     }
 
-    /// TCP ended in the middle.
+    /// Returns the refusal to report if TCP ends during start-up.
     pub(super) fn cut_short(&self) -> Refusal {
         Refusal::Mpa(StartupError::CutShort { received: self.kept.len() })
     }
 
-    /// Octets of this side's Private Buffers: the peer's wish is weighed (SDP-6.2.1.4-1).
+    /// Size of this side's Private Buffers in bytes. The size follows the peer's DesRemRcvSz within
+    /// the limits of the settings (SDP-6.2.1.4-1).
     pub(super) fn recv_size(&self, agreed: &Agreed) -> u32 {
         agreed.des_rem_rcv_sz.clamp(self.settings.recv_size, self.settings.max_recv_size)
     }
@@ -237,7 +248,7 @@ impl Startup {
     }
 
     fn started(&mut self, negotiated: Negotiated, last: Vec<u8>, acknowledged: bool) -> Progress {
-        // The natural profile: HelloAck comes without an FPDU before it.
+        // In the natural profile this side sends HelloAck before it has received an FPDU.
         let silent_peer = self.is_accepting() && !acknowledged && negotiated.enhanced.is_none();
         let initiator = negotiated.role == crate::mpa::Role::Initiator;
         let start = Start {
@@ -255,13 +266,13 @@ impl Startup {
 }
 
 fn initiate(mpa: MpaSettings, private_data: Vec<u8>, out: &mut Vec<u8>) -> State {
-    // A Hello is shorter than what any Request carries.
+    // A Hello always fits into the private data of a Request.
     let private_data = PrivateData::new(private_data).unwrap_or_default();
     WaitReply::start(mpa, &private_data, Deviations::default(), out).map_or(State::Over, State::WaitReply)
 }
 
-/// Cuts one MPA start-up frame off the front of a stream, so that its reader does not see what
-/// follows: in some profiles an FPDU follows at once.
+/// Cuts one MPA start-up frame from the front of a stream. The MPA code must not receive the bytes
+/// after the frame, because in some profiles an FPDU follows at once.
 #[derive(Debug, Default)]
 struct FrameCut {
     header: Vec<u8>,
@@ -269,7 +280,7 @@ struct FrameCut {
 }
 
 impl FrameCut {
-    /// The octets of `stream` that belong to the frame.
+    /// Removes from `stream` the bytes that belong to the frame, and returns them.
     fn take(&mut self, stream: &mut Vec<u8>) -> Vec<u8> {
         let header = (HEADER_LEN - self.header.len()).min(stream.len());
         let mut taken: Vec<u8> = stream.drain(..header).collect();

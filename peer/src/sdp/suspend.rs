@@ -1,19 +1,23 @@
-//! Socket duplication and managed failover (section 13): the connection is brought to rest, TCP
-//! ends, and the same socket goes on over another TCP connection, with no octet lost or repeated.
+//! Socket duplication and managed failover (section 13). The connection is suspended and TCP ends.
+//! Then the same socket continues over another TCP connection, and no byte is lost or repeated.
 //!
 //! ```text
-//! Local:   suspend(port) -> finish -> SuspComm -> mute -> SuspCommAck in -> TCP ends -> accepts -> Hello, HelloAck -> open
-//! Remote:  SuspComm in   -> finish -> SuspCommAck -> mute, completed      -> TCP ends -> connects to the port -> Hello, HelloAck -> open
+//! Local Peer (suspends):         suspend(port) -> finish -> SuspComm -> receives SuspCommAck
+//!                                -> TCP ends -> accepts at the port -> Hello, HelloAck -> open
+//! Remote Peer (is suspended):    receives SuspComm -> finish -> SuspCommAck -> its completion
+//!                                -> TCP ends -> connects to the port -> Hello, HelloAck -> open
 //! ```
 //!
-//! To finish means to let Reads and Writes in progress end, and to report them. Advertised buffers
-//! whose transfer has not begun are lost with TCP; their bytes belong to the Data Source again.
-//! Sends, receives and bytes in Private Buffers stay as they are; MSeq, credit, Modes and the
-//! counters of section 9.5.1 begin anew.
+//! "Finish" means: wait until Reads and Writes in progress end, and report them. Advertisements
+//! whose transfer has not begun become void with TCP, and their bytes belong to the Data Source
+//! again. After SuspComm or SuspCommAck a side sends nothing more on this TCP connection.
 //!
-//! Where both ask at the same time the Accepting Peer takes no notice, and the Connecting Peer
-//! answers and asks again later (section 13.1.2). To move the socket to another address space, or
-//! host, is to move this machine there.
+//! Sends, receives and the bytes in Private Buffers remain. MSeq, credit, Modes and the counters of
+//! section 9.5.1 start anew.
+//!
+//! If both sides send SuspComm at the same time, the Accepting Peer ignores the one that it
+//! receives. The Connecting Peer answers, and repeats its own SuspComm later (section 13.1.2). To
+//! move the socket to another address space or host, move this machine there.
 
 use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
 
@@ -31,13 +35,14 @@ use crate::time::Instant;
 
 /// Commands.
 impl Connection {
-    /// Suspends the connection: the peer shall connect anew to `port` of this side's address.
-    /// [`Event::Suspended`] reports when TCP is to be replaced; then
-    /// [`reconnected`](Self::reconnected) has to be called with the new connection.
+    /// Suspends the connection: the peer has to reconnect to `port` at this side's address.
+    /// [`Event::Suspended`] reports when TCP is to be replaced. Then call
+    /// [`reconnected`](Self::reconnected) with the new connection.
     ///
     /// # Errors
-    /// [`Refused::Closed`]: the connection is not open yet, or is shut down. [`Refused::Suspending`]: it is being suspended for this side
-    /// already; where it is for the peer, this one follows.
+    /// [`Refused::Closed`]: the connection is not open yet, or is shut down.
+    /// [`Refused::Suspending`]: this side has already requested a suspension. If only the peer has
+    /// requested one, this suspension follows later.
     pub fn suspend(&mut self, port: u16) -> Result<(), Refused> {
         let begun = self.is_open() || self.is_suspended() || self.suspension.restarted;
         if !begun || self.is_over() || self.close.is_requested() || self.close.is_aborting() {
@@ -51,14 +56,15 @@ impl Connection {
         Ok(())
     }
 
-    /// TCP has ended after a SuspCommAck, and there is no other connection yet.
+    /// Returns whether the connection is suspended: SuspCommAck was exchanged, and no new TCP
+    /// connection exists yet.
     #[must_use]
     pub fn is_suspended(&self) -> bool {
         matches!(self.phase, Phase::Suspended)
     }
 
-    /// A new TCP connection is established: this side connected to the port of
-    /// [`Event::Suspended`], or accepted where that has none.
+    /// Continues on a new, established TCP connection. This side connected to the port in
+    /// [`Event::Suspended`], or accepted if the event has no port.
     pub fn reconnected(&mut self, now: Instant) {
         let Some(role) = self.suspension.next.take().filter(|_| self.is_suspended()) else { return };
         let wanted = self.suspension.wanted;
@@ -85,7 +91,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// The peer's SuspComm.
+    /// Processes the peer's SuspComm.
     pub(super) fn susp_comm(&mut self, now: Instant, header: SuspComm) -> Result<(), Violation> {
         if self.suspension.answers.is_some() {
             return Err(Violation::OutOfPlace(Mid::SUSP_COMM));
@@ -94,7 +100,7 @@ impl Connection {
             if self.role == Role::Accepting {
                 return Ok(());
             }
-            // This side's own is void, and is repeated after the reconnection.
+            // This side's own SuspComm is void, and is repeated after the reconnection.
             self.suspension.sent = false;
         }
         self.suspension.answers = Some(header.port);
@@ -103,7 +109,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The peer's SuspCommAck: it has all that was sent.
+    /// Processes the peer's SuspCommAck: the peer has received all messages.
     pub(super) fn susp_comm_ack(&mut self, now: Instant) -> Result<(), Violation> {
         if !self.suspension.sent || self.suspension.answers.is_some() {
             return Err(Violation::OutOfPlace(Mid::SUSP_COMM_ACK));
@@ -113,21 +119,21 @@ impl Connection {
         Ok(())
     }
 
-    /// SuspCommAck is out: TCP is ended.
+    /// The RNIC has sent SuspCommAck: ends TCP.
     pub(super) fn susp_comm_acked(&mut self, now: Instant) {
         let port = self.suspension.answers;
         self.rest(now, Role::Connecting, port);
     }
 
-    /// Sends SuspComm or SuspCommAck once the transfers in progress have ended. Returns whether it
-    /// did.
+    /// Sends SuspComm or SuspCommAck once the transfers in progress have ended. Returns whether a
+    /// message was sent.
     pub(super) fn suspend_now(&mut self, now: Instant) -> bool {
         let answering = self.suspension.is_answering();
         if !self.suspension.is_halting() || self.sink.is_reading() || !self.source.writing.is_empty() {
             return false;
         }
-        // The peer still gets the data that it requested, as long as it can give credit;
-        // revocations are settled first.
+        // The peer still receives the data that it requested, as long as it can give credit.
+        // Revocations are completed first.
         if !answering && (self.source.owes() || self.source.is_revoking() || self.sink.is_revoking()) {
             return false;
         }
@@ -137,8 +143,8 @@ impl Connection {
             return self.answer_now();
         }
         if answering && self.credits.available() == 1 && !self.credits.allow(false) {
-            // The peer gives no credit any more. One more buffer, and SuspCommAck may use the last
-            // one (SDP-10.5-7).
+            // The peer gives no more credit. One more posted buffer allows SuspCommAck to use the
+            // last credit (SDP-10.5-7).
             self.pool.make_up(&mut self.out);
             self.credits.posted = self.pool.posted();
         }
@@ -151,7 +157,8 @@ impl Connection {
             self.emit(Body::SuspCommAck, Carrier { op, ..Carrier::default() });
             return true;
         }
-        // From here on the peer gets no credit, and has to report what is outstanding.
+        // From here on this side gives no credit, but the peer must report all open transfers. So
+        // this side posts enough buffers now.
         for _ in 0..self.source.open.len() + self.sink.adverts() + 3 {
             self.pool.make_up(&mut self.out);
         }
@@ -163,8 +170,8 @@ impl Connection {
         true
     }
 
-    /// Answers that the peer has no use for are not given: it has advertised nothing when it goes
-    /// on.
+    /// Drops answers that the peer does not need, because all its advertisements become void with
+    /// the suspension.
     pub(super) fn drop_needless_answers(&mut self) {
         if self.suspension.is_answering() && !self.close.is_aborting() {
             let reports =
@@ -173,7 +180,7 @@ impl Connection {
         }
     }
 
-    /// Everything that belongs to the TCP connection ends with it.
+    /// Ends everything that belongs to the TCP connection.
     fn rest(&mut self, now: Instant, next: Role, reconnect: Option<u16>) {
         self.advance();
         self.out.push_back(Output::Disconnect { abortive: false });

@@ -1,12 +1,12 @@
-//! Out-Of-Band octets on their way out (section 9.5.3): the flag that announces each, once, and
-//! where it may be.
+//! Out-Of-Band bytes to send (section 9.5.3). OOB_PEND announces each byte exactly once, and this
+//! module decides which message may carry the flag. Positions count the bytes of the stream from 0.
 
 use std::collections::VecDeque;
 
-/// Most octets between OOB_PEND and its octet; the octet itself does not count (C24).
+/// Most bytes between OOB_PEND and its Out-Of-Band byte, not counting the Out-Of-Band byte (C24).
 const DISTANCE: u64 = 65535;
 
-/// The Out-Of-Band octets that were posted and not sent.
+/// The Out-Of-Band bytes that are posted and not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Urgent {
     marks: VecDeque<Mark>,
@@ -14,24 +14,25 @@ pub(super) struct Urgent {
 
 #[derive(Debug, Clone, Copy)]
 struct Mark {
-    /// Where in the stream the octet is.
+    /// Position of the Out-Of-Band byte in the stream.
     at: u64,
     announced: bool,
 }
 
 impl Urgent {
-    /// The octet at this place of the stream is Out-Of-Band; places only grow.
+    /// Adds the Out-Of-Band byte at this position. Positions must increase.
     pub(super) fn mark(&mut self, at: u64) {
         self.marks.push_back(Mark { at, announced: false });
     }
 
-    /// Could a message carry OOB_PEND, where `base` is the first octet of the stream that is not
-    /// out yet?
+    /// Returns whether the next message may carry OOB_PEND. `base` is the position of the first
+    /// byte that has not been sent.
     pub(super) fn can_announce(&self, base: u64) -> bool {
         self.first_silent().is_some_and(|mark| mark.at.saturating_sub(base) <= DISTANCE)
     }
 
-    /// OOB_PEND of the message that goes out now. One message announces one octet.
+    /// Returns whether the message that is sent now carries OOB_PEND, and notes that the byte is
+    /// announced. One message announces one byte.
     pub(super) fn announce(&mut self, base: u64) -> bool {
         let can = self.can_announce(base);
         if can && let Some(mark) = self.marks.iter_mut().find(|mark| !mark.announced) {
@@ -40,8 +41,8 @@ impl Urgent {
         can
     }
 
-    /// How many of `len` octets from `start` on a message may carry, so that OOB_PEND does not come
-    /// too late. A message never carries octets of two sends, and so not two Out-Of-Band octets.
+    /// Returns how many of the `len` bytes from position `start` a message may carry. The limit
+    /// makes sure that a later message can still announce the next Out-Of-Band byte in time.
     pub(super) fn limit(&self, start: u64, len: u64) -> u64 {
         match self.first_silent() {
             Some(mark) if mark.at >= start && mark.at - start > DISTANCE => len.min(mark.at - start - DISTANCE),
@@ -49,7 +50,7 @@ impl Urgent {
         }
     }
 
-    /// All octets before `position` are out, or will never be.
+    /// All bytes before `position` have been sent or canceled: forgets their Out-Of-Band bytes.
     pub(super) fn passed(&mut self, position: u64) {
         while self.marks.front().is_some_and(|mark| mark.at < position) {
             self.marks.pop_front();

@@ -1,4 +1,4 @@
-//! Violations of a peer after which the connection cannot continue: section 8.2.2 then requires an
+//! Violations by a peer after which the connection cannot continue. Section 8.2.2 then requires an
 //! abortive close.
 
 use weft_core::wire::sdp::{Mid, Mode};
@@ -7,95 +7,100 @@ use weft_core::{RequirementId, WireError, requirement};
 /// A violation by the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// The octets are no SDP message, or hold a value that none may have.
+    /// The bytes are not an SDP message, or a field has a value that is never valid.
     #[error("malformed message: {0}")]
     Malformed(WireError),
-    /// MSeq does not follow the one before.
+    /// MSeq is not one more than MSeq of the previous message.
     #[error("MSeq {found}: expected {expected}")]
     Sequence {
-        /// One more than the one before.
+        /// MSeq of the previous message plus one.
         expected: u32,
-        /// The received value.
+        /// The received MSeq.
         found: u32,
     },
-    /// MSeqAck is ahead of everything that was sent (C7).
+    /// MSeqAck acknowledges a message that this side has not sent yet (C7).
     #[error("MSeqAck {found} is ahead of {sent}, the last message sent")]
     AheadOfSent {
-        /// MSeqAck.
+        /// The received MSeqAck.
         found: u32,
-        /// MSeq sent last.
+        /// MSeq of the last message that this side sent.
         sent: u32,
     },
-    /// A message that has no place here: Hello twice, something other than HelloAck first, data or
-    /// another DisConn after DisConn, ChRcvBuf in front of the answer to the last one.
+    /// The message is not allowed in the current state. Examples are a second Hello, data after
+    /// DisConn, or a ChRcvBuf before the answer to the previous one.
     #[error("{0} is not allowed here")]
     OutOfPlace(Mid),
-    /// DisConn before all that was posted is out (section 8.2.1, step 1).
+    /// The peer sent DisConn before it had sent all posted data (section 8.2.1, step 1). The number
+    /// is the bytes that are missing.
     #[error("DisConn before {0} requested bytes were sent")]
     Owed(u64),
-    /// A message that the Mode of the half-connection does not allow.
+    /// The Mode of the half-connection does not allow the message.
     #[error("{mid} in {mode} Mode")]
     Mode {
         /// The message.
         mid: Mid,
-        /// The Mode.
+        /// The current Mode.
         mode: Mode,
     },
-    /// A ModeChange that Figure 26 does not have, or that its sender is not Master for.
+    /// The peer sent a ModeChange that Figure 26 does not contain, or that only the other side may
+    /// send as Mode Master.
     #[error("ModeChange from {from} to {to} by {}", if *by_source { "the Data Source" } else { "the Data Sink" })]
     Transition {
-        /// The Mode that holds.
+        /// The current Mode.
         from: Mode,
         /// The requested Mode.
         to: Mode,
-        /// The side that requested it.
+        /// The sender is the Data Source of the half-connection.
         by_source: bool,
     },
-    /// A completion or SendSm that no open advertisement explains.
+    /// The peer sent a completion or SendSm that matches no open advertisement.
     #[error("{0} without an open advertisement")]
     Unmatched(Mid),
-    /// A completion about more octets than the oldest advertisement has left, or about none.
+    /// A completion reports zero bytes, or more bytes than the oldest advertisement has left.
     #[error("{mid} of {found} bytes: only {left} are left")]
     Length {
         /// The message.
         mid: Mid,
-        /// Its Len.
+        /// Len of the message.
         found: u32,
-        /// What the advertisement has.
+        /// Bytes that the advertisement has left.
         left: u32,
     },
-    /// The peer invalidated another STag than the one of the advertisement that it completed.
+    /// A completion invalidated a different STag than that of the completed advertisement.
     #[error("{mid} invalidates STag {found:#010x} instead of {expected:#010x}")]
     Invalidated {
         /// The message.
         mid: Mid,
-        /// What was invalidated.
+        /// The invalidated STag.
         found: u32,
-        /// What was advertised.
+        /// The advertised STag.
         expected: u32,
     },
-    /// More advertisements than this side offered to keep.
+    /// The peer opened more advertisements than MaxAdverts of this side allows.
     #[error("more than {0} advertisements are outstanding")]
     TooManyAdverts(u16),
-    /// Payload after a SrcAvail that is not Processed, and no SendSm requested it.
+    /// The peer sent payload while a SrcAvail was not Processed and no SendSm had requested the
+    /// data.
     #[error("{0} with payload after a SrcAvail that is not Processed")]
     AfterSrcAvail(Mid),
-    /// New requests before the answers to the old ones, which wait for credit.
+    /// Too many answers wait for credit: the peer sends new requests, but gives no credit for the
+    /// answers.
     #[error("{0} answers wait to be sent: the peer sends requests without reading their answers")]
     Unacknowledged(usize),
-    /// ChRcvBufAck without ChRcvBuf, or with a size that the request does not allow.
+    /// The peer sent a ChRcvBufAck without a ChRcvBuf, or with a size that the ChRcvBuf does not
+    /// allow.
     #[error("ChRcvBufAck of {found} bytes: {expected}")]
     Resize {
         /// ActSz.
         found: u32,
-        /// What could have come.
+        /// Description of the request that this side had sent.
         expected: &'static str,
     },
 }
 
 impl Violation {
-    /// The requirement that the peer broke; by C25 a value without a rule of its own breaks section
-    /// 8.2.2's.
+    /// Returns the requirement that the peer violated. A bad value that has no rule of its own
+    /// violates section 8.2.2 (C25).
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

@@ -1,10 +1,11 @@
-//! What the hooks of completions work on.
+//! Data of the hooks of completions.
 
 use crate::verbs::{CompletedOperation, CompletionStatus, WorkCompletion};
 
-/// One right completion, and the completions that are reported instead.
+/// The completions that are reported in place of one correct completion.
 #[derive(Debug)]
 pub(crate) struct Completed<'a> {
+    /// Completions to report now. Initially only the correct one.
     pub(in crate::hostile) out: Vec<WorkCompletion>,
     /// Completions to report later.
     held: &'a mut Vec<WorkCompletion>,
@@ -19,12 +20,12 @@ impl<'a> Completed<'a> {
         self.out
     }
 
-    /// Changes each of a receive that succeeded.
+    /// Changes each completion of a successful receive.
     pub(in crate::hostile) fn received(&mut self, change: impl Fn(&mut WorkCompletion)) {
         self.out.iter_mut().filter(|completion| is_receive(completion)).for_each(change);
     }
 
-    /// Reports the completions that `swapped` selects in pairs, the second one first.
+    /// Reports the completions that `swapped` selects in pairs, the second one of each pair first.
     pub(in crate::hostile) fn swap(&mut self, swapped: impl Fn(&WorkCompletion) -> bool) {
         for completion in std::mem::take(&mut self.out) {
             match self.held.pop() {
@@ -38,7 +39,8 @@ impl<'a> Completed<'a> {
         }
     }
 
-    /// Reports the completions that `late` selects after the next receive that it does not select.
+    /// Holds back the completions that `late` selects until after the next receive that `late` does
+    /// not select.
     pub(in crate::hostile) fn delay(&mut self, late: impl Fn(&WorkCompletion) -> bool) {
         for completion in std::mem::take(&mut self.out) {
             if late(&completion) {
@@ -53,7 +55,7 @@ impl<'a> Completed<'a> {
     }
 }
 
-/// Is it a receive that succeeded?
+/// Returns whether the completion reports a successful receive.
 pub(in crate::hostile) fn is_receive(completion: &WorkCompletion) -> bool {
     completion.status == CompletionStatus::Success && completion.operation == CompletedOperation::Receive
 }

@@ -1,35 +1,37 @@
-//! The actions of a connection, apart from the bytes of single frames. The default is the correct
-//! endpoint's.
+//! Flags for the actions of a connection. Deviations in the bytes of single frames have other
+//! hooks.
 
-/// Each flag is looked at in one place of [`crate::connection`].
+/// Flags that change the actions of a connection. All are false for the correct endpoint.
+/// [`crate::connection`] and the RNIC read each flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a violation of its own, and they can be combined freely")]
 pub(crate) struct Conduct {
-    /// Segments that arrive after an error are processed as if there were none.
+    /// Segments that arrive after an error are processed as if no error had occurred.
     pub(crate) acts_after_error: bool,
-    /// An FPDU is taken while its CRC is still to come.
+    /// An FPDU is processed before all bytes of its CRC have arrived.
     pub(crate) acts_before_crc: bool,
-    /// A malformed start-up frame is answered before the connection closes.
+    /// A Responder answers a malformed Request with a Reply before the connection closes.
     pub(crate) answers_malformed: bool,
     /// An Initiator sends an FPDU right after its Request.
     pub(crate) begins_without_reply: bool,
-    /// A malformed start-up frame closes when start-up times out, not at once.
+    /// After a malformed start-up frame the connection closes only when start-up times out.
     pub(crate) closes_late: bool,
-    /// The end of start-up completes a receive, which stays where it is.
+    /// The end of start-up is reported as the completion of a receive, but the receive remains
+    /// posted.
     pub(crate) completes_startup: bool,
-    /// FPDUs that go out while the connection closes lack their end.
+    /// FPDUs that are sent while the connection closes lack their last bytes.
     pub(crate) cuts_last_fpdu: bool,
-    /// Bytes after the first FPDU of a TCP segment are lost.
+    /// Bytes that TCP delivers together with an FPDU, after its end, are lost.
     pub(crate) drops_after_first: bool,
     /// The Terminate for a rejected segment is sent only when the peer closes.
     pub(crate) delays_terminate: bool,
-    /// Messages that are posted but not sent are dropped when the user closes.
+    /// When the user closes, posted messages and the rest of a partly sent message are dropped.
     pub(crate) drops_posted: bool,
-    /// A Responder loses the first FPDU.
+    /// A Responder loses the first FPDU that it receives.
     pub(crate) drops_first_fpdu: bool,
-    /// An invalid FPDU ends nothing; later ones are delivered.
+    /// An invalid FPDU is skipped, and later FPDUs are delivered.
     pub(crate) goes_on_after_error: bool,
-    /// An Atomic Operation completes when its Request goes out.
+    /// An Atomic Operation completes when its Request is sent.
     pub(crate) completes_atomics_early: bool,
     /// A Read completes with the first segment of its Response.
     pub(crate) completes_reads_early: bool,
@@ -43,52 +45,52 @@ pub(crate) struct Conduct {
     pub(crate) delivers_writes: bool,
     /// A user that requested solicited notifications is notified of every completion.
     pub(crate) notifies_unsolicited: bool,
-    /// Immediate Data takes two receives.
+    /// Immediate Data uses two receives.
     pub(crate) immediate_takes_two: bool,
     /// Invalidated and deallocated STags stay valid.
     pub(crate) keeps_revoked: bool,
-    /// The connection stays open after an error.
+    /// The connection remains open after an error.
     pub(crate) keeps_open: bool,
-    /// An FPDU that begins in one TCP segment and ends in another is an error.
+    /// An FPDU that begins in one TCP segment and ends in another is treated as an error.
     pub(crate) needs_alignment: bool,
-    /// Each stream has its own idea of a word that Atomic Operations change.
+    /// Each stream uses its own copy of the memory words that Atomic Operations change.
     pub(crate) knows_words_by_stream: bool,
     /// Work requests with a Read Fence are sent at once.
     pub(crate) overlooks_fence: bool,
-    /// A marker that points elsewhere is not noticed.
+    /// A marker that does not point to its FPDU is ignored.
     pub(crate) overlooks_markers: bool,
-    /// PAD and CRC go to DDP as a part of the ULPDU.
+    /// PAD and CRC are passed to DDP as the end of the ULPDU.
     pub(crate) passes_trailer: bool,
-    /// The octets of a Write that is refused are placed first, as far as the region goes.
+    /// The data of a rejected Write is placed as far as the region extends, before the error.
     pub(crate) places_refused: bool,
-    /// The octets of a Send are placed when the next of a Send arrive.
+    /// The data of a Send is placed only when data of the next Send arrives.
     pub(crate) places_sends_late: bool,
-    /// The octets of a Write are placed when the next of a Write arrive.
+    /// The data of a Write is placed only when data of the next Write arrives.
     pub(crate) places_writes_late: bool,
     /// An FPDU is sent after a rejecting Reply of either side.
     pub(crate) sends_after_rejection: bool,
-    /// TCP is reset, not closed.
+    /// TCP is reset instead of closed.
     pub(crate) resets: bool,
-    /// What cannot be read is sent as zeros.
+    /// If the memory of a message cannot be read, zeros are sent instead.
     pub(crate) sends_unreadable: bool,
-    /// A Responder sends FPDUs before it got one.
+    /// A Responder sends FPDUs before it has received one.
     pub(crate) sends_early: bool,
     /// STags are consecutive numbers.
     pub(crate) numbers_stags: bool,
-    /// No Terminate is sent for an error.
+    /// No Terminate is sent after an error.
     pub(crate) skips_terminate: bool,
-    /// A Responder sends a Reply before it got a Request.
+    /// A Responder sends a Reply before it has received a Request.
     pub(crate) replies_unasked: bool,
-    /// The peer's FIN ends this side's half, too.
+    /// The peer's FIN also ends sending by this side.
     pub(crate) stops_at_fin: bool,
     /// Work posted after the end of a stream is accepted and never completes.
     pub(crate) swallows_late_posts: bool,
-    /// FPDUs are cut across TCP segments.
+    /// FPDUs are split across TCP segments.
     pub(crate) splits_fpdus: bool,
-    /// Octets after a start-up frame are ignored.
+    /// Bytes after a start-up frame that PD_Length does not count are ignored.
     pub(crate) takes_surplus: bool,
     /// A Responder answers an invalid first FPDU with a Terminate.
     pub(crate) terminates_first_fpdu: bool,
-    /// A Responder leaves a Read as ready-to-receive message without answer.
+    /// A Responder does not answer a Read Request that is the ready-to-receive message.
     pub(crate) withholds_read_response: bool,
 }

@@ -3,10 +3,10 @@
 /// The outcome of a connection, as a connection manager reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It was established, and has ended.
+    /// The connection was established and has ended.
     Disconnected,
-    /// It was not established.
+    /// The connection could not be established.
     Failed,
-    /// The peer rejected it.
+    /// The peer rejected the connection.
     Rejected,
 }

@@ -1,10 +1,10 @@
-//! What the hooks of FPDUs work on.
+//! Data of the hooks of FPDUs.
 
 use weft_core::crc;
 use weft_core::wire::mpa::fpdu::{Piece, pad_len};
 use weft_core::wire::mpa::{Framing, Layout};
 
-/// An FPDU on its way out; its hook changes `octets`.
+/// An FPDU that is about to be sent. A hook changes `octets`.
 pub(crate) struct SentFpdu<'a> {
     pub(in crate::hostile) position: u64,
     pub(in crate::hostile) ulpdu: &'a [u8],
@@ -13,7 +13,7 @@ pub(crate) struct SentFpdu<'a> {
 }
 
 impl<'a> SentFpdu<'a> {
-    /// The right FPDU, for a ULPDU of any length that `ULPDU_Length` can express.
+    /// Creates the correct FPDU for a ULPDU of any length that `ULPDU_Length` can express.
     pub(in crate::hostile) fn right(position: u64, ulpdu: &'a [u8], framing: Framing) -> Self {
         let mut fpdu = SentFpdu { position, ulpdu, framing, octets: Vec::new() };
         fpdu.octets = fpdu.compose(ulpdu, framing.phase(), right_marker, 0);
@@ -24,8 +24,8 @@ impl<'a> SentFpdu<'a> {
         Layout::new(self.position, u16::try_from(self.ulpdu.len()).unwrap_or(u16::MAX), self.framing.phase())
     }
 
-    /// An FPDU along a layout with markers in this phase, with these markers and PAD octets, and a
-    /// CRC over all of it.
+    /// Composes an FPDU with a correct CRC. `phase` is the marker phase (`None`: no markers),
+    /// `marker` encodes a marker from FPDUPTR, and `pad` is the value of each PAD byte.
     pub(in crate::hostile) fn compose(
         &self,
         ulpdu: &[u8],
@@ -53,17 +53,17 @@ impl<'a> SentFpdu<'a> {
         octets
     }
 
-    /// The same with other markers; without markers it stays as it is.
+    /// Composes the FPDU again with other markers. Without markers nothing changes.
     pub(in crate::hostile) fn mark(&mut self, marker: fn([u8; 2]) -> [u8; 4]) {
         self.octets = self.compose(self.ulpdu, self.framing.phase(), marker, 0);
     }
 
-    /// Is it the first one?
+    /// Returns whether this is the first FPDU of the stream.
     pub(in crate::hostile) fn begins_stream(&self) -> bool {
         self.position == 0
     }
 
-    /// Puts the CRC of these octets into the CRC field.
+    /// Computes the CRC over `covered` and stores it in the CRC field.
     pub(in crate::hostile) fn seal(&mut self, covered: &[u8]) {
         let value = if self.framing.crc { crc::crc32c(covered) } else { 0 };
         let at = self.octets.len().saturating_sub(4);
@@ -71,7 +71,7 @@ impl<'a> SentFpdu<'a> {
         self.octets.extend(crc::to_octets(value));
     }
 
-    /// Changes the octets before the CRC field, and gives them the CRC that fits.
+    /// Changes the bytes before the CRC field and stores the CRC that matches.
     pub(in crate::hostile) fn change(&mut self, change: impl FnOnce(&mut Vec<u8>)) {
         let at = self.octets.len().saturating_sub(4);
         self.octets.truncate(at);
@@ -81,13 +81,14 @@ impl<'a> SentFpdu<'a> {
         self.seal(&covered);
     }
 
-    /// Offset of `ULPDU_Length`.
+    /// Offset of `ULPDU_Length` in the FPDU, in bytes.
     pub(in crate::hostile) fn header(&self) -> usize {
         let layout = self.layout();
         usize::try_from(layout.header - layout.start).unwrap_or(0)
     }
 
-    /// Its octets before the CRC field, without markers that `left_out` names by their place in it.
+    /// Returns the bytes before the CRC field, without the markers that `left_out` selects by their
+    /// stream position.
     pub(in crate::hostile) fn without_markers(&self, left_out: impl Fn(&Layout, u64) -> bool) -> Vec<u8> {
         let layout = self.layout();
         let mut octets = Vec::new();

@@ -1,7 +1,7 @@
-//! What the hooks work on: a right FPDU, segment, completion or message, and what is done in its
-//! place; and the flags for what is done or left out.
+//! Data of the hooks: a correct FPDU, segment, completion or message, together with its
+//! replacement. Also the flags for actions that a deviation does or omits.
 //!
-//! The correct code knows these types and [`hook`](super::hook), and no deviation.
+//! The correct code uses these types and [`hook`](super::hook), but no deviation.
 
 pub(super) mod completion;
 pub(super) mod conduct;

@@ -1,30 +1,30 @@
-//! The data of the hooks of the SDP port mapper.
+//! Data of the hooks of the SDP port mapper.
 
 use core::net::SocketAddr;
 
 use weft_core::wire::portmap::{Message, MessageType, RawMessage};
 use zerocopy::FromBytes;
 
-/// The receiver of a datagram.
+/// The endpoint that receives a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PmSide {
     Client,
     Server,
 }
 
-/// A datagram on its way out.
+/// A datagram that is about to be sent.
 pub(crate) struct PmSent<'a> {
-    /// Its content.
+    /// The correct message in the datagram.
     pub(crate) message: &'a Message,
-    /// What it answers.
+    /// The message that this datagram answers.
     pub(crate) answers: Option<&'a Message>,
-    /// How often it was sent before.
+    /// How often the message was sent before.
     pub(crate) repeat: u32,
     pub(crate) octets: Vec<u8>,
     pub(crate) to: SocketAddr,
-    /// From another port.
+    /// Send the datagram from another UDP port.
     pub(crate) aside: bool,
-    /// How often it is sent.
+    /// Number of times that the datagram is sent. 0: not at all.
     pub(crate) copies: usize,
 }
 
@@ -51,57 +51,56 @@ impl PmSent<'_> {
     }
 }
 
-/// What a port mapper does and leaves out; each flag is looked at in one place of
-/// [`crate::portmap`].
+/// Flags that change the actions of a port mapper. [`crate::portmap`] reads each flag in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a violation of its own, and they can be combined freely")]
 pub(crate) struct PmConduct {
-    /// Client: a PMAccept that comes again is acknowledged again.
+    /// Client: a repeated PMAccept is acknowledged again.
     pub(crate) acknowledges_again: bool,
     /// Client: a PMDeny is acknowledged.
     pub(crate) acknowledges_deny: bool,
-    /// Client: SDP is spoken at the Conventional Address after a PMDeny.
+    /// Client: after a PMDeny the client uses SDP at the Conventional Address.
     pub(crate) connects_after_deny: bool,
-    /// Client: a PMDeny with an ApPort is overlooked.
+    /// Client: a PMDeny with an ApPort is ignored.
     pub(crate) heeds_deny_port: bool,
-    /// Client: a PMDeny is overlooked.
+    /// Client: a PMDeny is ignored.
     pub(crate) ignores_deny: bool,
-    /// Client: a reset of the SDP Address changes nothing.
+    /// Client: after a reset by the SDP Address the client still uses that address.
     pub(crate) ignores_reset: bool,
     /// Client: the connection goes to the requested address, whatever address the PMAccept has.
     pub(crate) keeps_requested_address: bool,
-    /// Client: a denied service is taken for mapped for the PmTime of its PMDeny.
+    /// Client: a denied service is cached as mapped for the PmTime of its PMDeny.
     pub(crate) keeps_denials: bool,
-    /// Client: no answer is flushed.
+    /// Client: cached answers never expire.
     pub(crate) keeps_for_ever: bool,
-    /// Client: every answer is kept, that of PmTime 0, too.
+    /// Client: every answer is cached for ever, including answers with PmTime 0.
     pub(crate) keeps_once: bool,
-    /// Client: nothing comes of a question without answer.
+    /// Client: a request without answer gets no result.
     pub(crate) never_falls_back: bool,
-    /// Client: nothing is repeated.
+    /// Client: no PMReq is repeated.
     pub(crate) never_repeats: bool,
-    /// Client: repetitions do not end.
+    /// Client: a PMReq without answer is repeated for ever.
     pub(crate) never_stops: bool,
-    /// Client: a later reply takes the place of the first.
+    /// Client: a later reply replaces the first one.
     pub(crate) takes_later: bool,
     /// Client: an unsolicited PMAccept is acknowledged.
     pub(crate) takes_unasked: bool,
-    /// Server: a duplicate gets what the first one got, whatever became of the service.
+    /// Server: a duplicate PMReq gets the first answer again, even if the service has gone.
     pub(crate) answers_as_before: bool,
-    /// Server: a repeated request is not answered once its state is gone.
+    /// Server: a repeated PMReq is not answered after its state has expired.
     pub(crate) answers_once: bool,
-    /// Server: a PMAck that belongs to nothing is answered.
+    /// Server: a PMAck that belongs to no PMReq is answered.
     pub(crate) answers_unknown_ack: bool,
-    /// Server: a duplicate gets another mapping.
+    /// Server: a duplicate PMReq gets another SDP Address.
     pub(crate) gives_anew: bool,
-    /// Server: a duplicate gets no answer.
+    /// Server: a duplicate PMReq gets no answer.
     pub(crate) ignores_duplicates: bool,
-    /// Server: a newer Request with the same four-tuple is taken for the older one.
+    /// Server: a newer PMReq with a known four-tuple is treated as the older one.
     pub(crate) keeps_old_handle: bool,
-    /// Server: a duplicate does not begin the timer anew.
+    /// Server: a duplicate PMReq does not restart the timer.
     pub(crate) keeps_time: bool,
-    /// Server: nothing that was offered is taken back.
+    /// Server: an offer never expires.
     pub(crate) never_expires: bool,
-    /// Server: while a Request is known, no other gets an answer.
+    /// Server: while the server knows one PMReq, it answers no other.
     pub(crate) one_at_a_time: bool,
 }

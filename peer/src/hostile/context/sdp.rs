@@ -1,9 +1,9 @@
-//! What the hooks of SDP work on: outputs of the machine on their way to the RNIC, and messages on
-//! their way from it.
+//! Data of the hooks of SDP: outputs of the machine before the driver carries them out, and
+//! received messages before the machine processes them.
 //!
-//! A hook gets one right output and decides what is done instead: the same changed, several, or
-//! none. Messages that are added or left out do not break the numbers of those after them, unless
-//! that is the deviation.
+//! A hook receives one correct output and replaces it: by a changed output, by several outputs, or
+//! by none. If messages are added or omitted, MSeq of later messages is adjusted, unless a wrong
+//! MSeq is the deviation itself.
 
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
@@ -11,27 +11,27 @@ use crate::hostile::context::segment::{set_word, word};
 use crate::sdp::{Output, Piece};
 use crate::verbs::RemoteAddress;
 
-/// MinV and MajV of a Hello and a HelloAck.
+/// Offset of the byte with MinV and MajV in a Hello and a HelloAck.
 pub(in crate::hostile) const VERSION: usize = 19;
 
-/// What a connection's deviations remember.
+/// State that the deviations of one connection keep between hooks.
 #[derive(Debug, Default)]
 pub(crate) struct SdpKept {
-    /// A number, from 0 on.
+    /// A counter for any purpose, initially 0.
     pub(in crate::hostile) count: u32,
-    /// STags that the peer advertised.
+    /// STags of advertisements.
     pub(in crate::hostile) stags: Vec<u32>,
-    /// Where the last SinkAvail that arrived lets the peer write.
+    /// Buffer that the last received SinkAvail advertises.
     pub(in crate::hostile) sink: Option<RemoteAddress>,
-    /// Octets that went out in a message.
+    /// User bytes that the last message with payload carried.
     pub(in crate::hostile) piece: Option<Piece>,
-    /// What is to go out later.
+    /// Output to carry out later.
     pub(in crate::hostile) held: Option<Output>,
-    /// The header of the message that went out last.
+    /// Headers of the last message that was sent.
     head: Vec<u8>,
 }
 
-/// One right output, and what is done in its place.
+/// One correct output, and the outputs that replace it.
 #[derive(Debug)]
 pub(crate) struct SdpOut<'a> {
     pub(in crate::hostile) order: FieldOrder,
@@ -39,11 +39,11 @@ pub(crate) struct SdpOut<'a> {
     pub(in crate::hostile) kept: &'a mut SdpKept,
 }
 
-/// A message on its way out. Places are those of the draft's figures, counted from the start of the
-/// message.
+/// A message that is about to be sent. Offsets are those of the draft's figures, in bytes from the
+/// start of the message.
 pub(in crate::hostile) struct OutMessage<'a> {
     order: FieldOrder,
-    /// All headers; payload may follow them, too.
+    /// All headers. A deviation may append payload.
     pub(in crate::hostile) head: &'a mut Vec<u8>,
     pub(in crate::hostile) payload: &'a mut Option<Piece>,
     pub(in crate::hostile) solicited: &'a mut bool,
@@ -55,8 +55,9 @@ impl<'a> SdpOut<'a> {
         SdpOut { order, out: vec![output], kept }
     }
 
-    /// Gives the messages new numbers where there is not just the right one; `sent` is that of the
-    /// last one.
+    /// Returns the outputs, with new MSeq values unless there is exactly the one correct message.
+    /// `sent` is MSeq of the last message that was sent, and is updated. `right` is true if the
+    /// correct output is a message with MSeq.
     pub(crate) fn numbered(mut self, right: bool, sent: &mut u32) -> Vec<Output> {
         let order = self.order;
         let counted: Vec<&mut Output> = self.out.iter_mut().filter(|output| is_counted(output, order)).collect();
@@ -76,12 +77,12 @@ impl<'a> SdpOut<'a> {
         self.out
     }
 
-    /// The MID of the right message; `None` where it is none.
+    /// MID of the correct message. `None` if the correct output is not a message.
     pub(in crate::hostile) fn mid(&self) -> Option<Mid> {
         mid_of(self.out.first()?, self.order)
     }
 
-    /// Changes each message.
+    /// Applies a change to each message.
     pub(in crate::hostile) fn each(&mut self, mut change: impl FnMut(&mut OutMessage<'_>)) {
         let order = self.order;
         for output in &mut self.out {
@@ -98,7 +99,7 @@ impl<'a> SdpOut<'a> {
         }
     }
 
-    /// Changes each message of these MIDs.
+    /// Applies a change to each message with one of these MIDs.
     pub(in crate::hostile) fn of(&mut self, mids: &[Mid], mut change: impl FnMut(&mut OutMessage<'_>)) {
         self.each(|message| {
             if message.mid().is_some_and(|mid| mids.contains(&mid)) {
@@ -107,13 +108,14 @@ impl<'a> SdpOut<'a> {
         });
     }
 
-    /// Does not send messages of this MID.
+    /// Drops messages with this MID.
     pub(in crate::hostile) fn lose(&mut self, lost: Mid) {
         let order = self.order;
         self.out.retain(|output| mid_of(output, order) != Some(lost));
     }
 
-    /// Sends `more` after the right output if it is a message of this MID that `picks` selects.
+    /// Sends the messages `more` after the correct output, if that is a message with this MID and
+    /// `picks` accepts its headers. Each message in `more` has a MID and the bytes after the BSDH.
     pub(in crate::hostile) fn follow(&mut self, mid: Mid, picks: impl FnOnce(&[u8]) -> bool, more: &[(Mid, &[u8])]) {
         let Some(Output::Send { head, .. }) = self.out.first().filter(|_| self.mid() == Some(mid)) else { return };
         if picks(head) {
@@ -123,25 +125,27 @@ impl<'a> SdpOut<'a> {
         }
     }
 
-    /// A message of this MID after the one that was sent last.
+    /// Composes a message with this MID that follows the last sent message. `rest` is the bytes
+    /// after the BSDH.
     pub(in crate::hostile) fn compose(&self, mid: Mid, rest: &[u8]) -> Output {
         let like = if self.kept.head.is_empty() { &[0; 16] } else { &self.kept.head[..] };
         message(like, self.order, mid, rest)
     }
 
-    /// Is this the first call?
+    /// Returns true on the first call only. Uses `count`.
     pub(in crate::hostile) fn once(&mut self) -> bool {
         std::mem::replace(&mut self.kept.count, 1) == 0
     }
 
-    /// The word of a ModeChange.
+    /// Encodes the extended header of a ModeChange.
     pub(in crate::hostile) fn mch(&self, mode: Mode, s: bool) -> Vec<u8> {
         let mut octets = Vec::new();
         weft_core::wire::sdp::ModeChange { mode, s }.to_raw().append(self.order, &mut octets);
         octets
     }
 
-    /// Is the right message a ModeChange of its sender's half to this Mode?
+    /// Returns whether the correct message is a ModeChange to this Mode for the sender's
+    /// half-connection.
     pub(in crate::hostile) fn is_change_to(&self, mode: Mode) -> bool {
         let Some(Output::Send { head, .. }) = self.out.first() else { return false };
         self.mid() == Some(Mid::MODE_CHANGE) && head.get(16..) == Some(&self.mch(mode, false)[..])
@@ -153,7 +157,7 @@ impl OutMessage<'_> {
         mid(self.head, self.order)
     }
 
-    /// Changes the octet at this place.
+    /// Changes the byte at this offset.
     pub(in crate::hostile) fn octet(&mut self, figure: usize, change: impl FnOnce(&mut u8)) {
         let place = self.order.place(figure..figure + 1);
         if let Some(octet) = self.head.get_mut(place.start) {
@@ -161,8 +165,8 @@ impl OutMessage<'_> {
         }
     }
 
-    /// Puts MinV and MajV, whose halves of the octet the mirrored order exchanges, into that of a
-    /// Hello or HelloAck.
+    /// Sets MinV and MajV in a Hello or HelloAck. The mirrored field order exchanges the two halves
+    /// of their byte.
     pub(in crate::hostile) fn version(&mut self, minv: u8, majv: u8) {
         let version = match self.order {
             FieldOrder::Figure => minv << 4 | majv,
@@ -171,7 +175,7 @@ impl OutMessage<'_> {
         self.octet(VERSION, |octet| *octet = version);
     }
 
-    /// Puts 16 bits at this place.
+    /// Sets the 16 bits at this offset.
     pub(in crate::hostile) fn half(&mut self, figure: usize, value: u16) {
         let place = self.order.place(figure..figure + 2);
         if let Some(field) = self.head.get_mut(place) {
@@ -179,13 +183,13 @@ impl OutMessage<'_> {
         }
     }
 
-    /// The 16 bits at this place.
+    /// Returns the 16 bits at this offset.
     pub(in crate::hostile) fn half_at(&self, figure: usize) -> u16 {
         let field = self.head.get(self.order.place(figure..figure + 2)).and_then(|field| field.first_chunk());
         field.map_or(0, |field| u16::from_be_bytes(*field))
     }
 
-    /// Changes the 32 bits at this place.
+    /// Changes the 32 bits at this offset.
     pub(in crate::hostile) fn word(&mut self, at: usize, change: impl FnOnce(u32) -> u32) {
         let right = word(self.head, at);
         set_word(self.head, at, change(right));
@@ -199,7 +203,7 @@ impl OutMessage<'_> {
         RawModeChange::new(rsvd, mode, s).append(self.order, self.head);
     }
 
-    /// Makes the headers longer or shorter, and Len with them.
+    /// Sets the length of the headers in bytes, and adjusts Len.
     pub(in crate::hostile) fn resize(&mut self, len: usize) {
         self.head.resize(len, 0);
         let payload = self.payload.map_or(0, |piece| piece.len);
@@ -207,7 +211,8 @@ impl OutMessage<'_> {
     }
 }
 
-/// A message like another one, but for MID and what follows the BSDH.
+/// Composes a message with the BSDH of another message, but with this MID and these bytes after the
+/// BSDH.
 fn message(like: &[u8], order: FieldOrder, mid: Mid, rest: &[u8]) -> Output {
     let mut head = like.get(..16).unwrap_or(like).to_vec();
     head.extend_from_slice(rest);
@@ -220,7 +225,7 @@ fn message(like: &[u8], order: FieldOrder, mid: Mid, rest: &[u8]) -> Output {
     Output::Send { op: None, head, payload: None, solicited, invalidate: None }
 }
 
-/// Is it a message that has a number? HelloAck has none.
+/// Returns whether the output is a message that has its own MSeq. HelloAck has none.
 pub(crate) fn is_counted(output: &Output, order: FieldOrder) -> bool {
     matches!(output, Output::Send { .. }) && mid_of(output, order) != Some(Mid::HELLO_ACK)
 }
@@ -237,12 +242,12 @@ fn mid(head: &[u8], order: FieldOrder) -> Option<Mid> {
     head.get(order.place(3..4).start).filter(|_| head.len() >= 16 && !is_mpa).map(|mid| Mid(*mid))
 }
 
-/// A message that arrived, before it is judged.
+/// A received message, before it is checked.
 #[derive(Debug)]
 pub(crate) struct SdpArrived<'a> {
     pub(crate) order: FieldOrder,
     pub(crate) octets: Vec<u8>,
-    /// The STag that it invalidated.
+    /// STag that the message invalidated.
     pub(crate) invalidated: Option<u32>,
     pub(crate) kept: &'a mut SdpKept,
 }
@@ -252,7 +257,7 @@ impl SdpArrived<'_> {
         mid(&self.octets, self.order) == Some(wanted)
     }
 
-    /// The octet at this place of the draft's figures.
+    /// Returns the byte at this offset of the draft's figures.
     pub(in crate::hostile) fn octet(&self, figure: usize) -> u8 {
         self.octets.get(self.order.place(figure..figure + 1).start).copied().unwrap_or(0)
     }
@@ -264,7 +269,7 @@ impl SdpArrived<'_> {
         }
     }
 
-    /// The 16 bits at this place.
+    /// Returns the 16 bits at this offset.
     pub(in crate::hostile) fn half(&self, figure: usize) -> u16 {
         let field = self.octets.get(self.order.place(figure..figure + 2)).and_then(|field| field.first_chunk());
         field.map_or(0, |field| u16::from_be_bytes(*field))
@@ -277,7 +282,7 @@ impl SdpArrived<'_> {
         }
     }
 
-    /// Is it a ModeChange of its sender's half to this Mode?
+    /// Returns whether this is a ModeChange to this Mode for the sender's half-connection.
     pub(in crate::hostile) fn is_change_to(&self, mode: Mode) -> bool {
         let rest = self.octets.get(RawBsdh::LEN..).unwrap_or_default();
         let change = RawModeChange::read(rest, self.order).filter(|_| self.is(Mid::MODE_CHANGE));
@@ -292,7 +297,7 @@ impl SdpArrived<'_> {
         set_word(&mut self.octets, at, value);
     }
 
-    /// Remembers the STag of an advertisement of this MID.
+    /// Stores the STag of the message, if it is an advertisement with this MID.
     pub(in crate::hostile) fn note(&mut self, mid: Mid) {
         if self.is(mid) {
             let stag = self.word(20);
@@ -300,7 +305,8 @@ impl SdpArrived<'_> {
         }
     }
 
-    /// Nothing of it counts but Bufs, MSeq and MSeqAck.
+    /// Turns the message into an empty Data message, so that only Bufs, MSeq and MSeqAck have an
+    /// effect.
     pub(in crate::hostile) fn ignore(&mut self) {
         self.octets.truncate(16);
         self.set_octet(2, 0);
@@ -309,7 +315,7 @@ impl SdpArrived<'_> {
         self.invalidated = None;
     }
 
-    /// It ends the connection.
+    /// Makes the message invalid, so that the machine ends the connection.
     pub(in crate::hostile) fn refuse(&mut self) {
         match mid(&self.octets, self.order) {
             // MajV.

@@ -1,28 +1,30 @@
-//! What an SDP machine does and leaves out: the correct one's is the default.
+//! Flags for actions that an SDP machine does or omits.
 
-/// Each is looked at in one place of [`crate::sdp`], or of who serves its machine.
+/// Flags that change the actions of an SDP machine. The default is the correct machine.
+/// [`crate::sdp`], or the driver of the machine, reads each flag in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SdpConduct {
-    /// ChRcvBufAck does not wait for the smaller Private Buffers to be used up.
+    /// ChRcvBufAck is sent before the smaller Private Buffers are used up.
     pub(crate) acknowledges_early: bool,
-    /// Messages that are sent beyond what the peer's window allows.
+    /// Number of messages that are sent beyond the available credit.
     pub(crate) overdraws: u16,
-    /// SinkAvails are used, however stale.
+    /// Stale SinkAvails are used.
     pub(crate) trusts_sink_avails: bool,
-    /// The refusal of a ChRcvBuf is forgotten.
+    /// After a refused ChRcvBuf, another one in the same direction is sent.
     pub(crate) repeats_request: bool,
-    /// A ChRcvBuf for less does not bind its own sender before it is answered.
+    /// After a ChRcvBuf for a smaller size, messages are not shortened until the answer.
     pub(crate) keeps_size: bool,
     /// SrcAvails that cross a SinkAvail are read.
     pub(crate) reads_crossing: bool,
-    /// Larger Private Buffers are posted where smaller ones were used up, and no sooner.
+    /// Larger Private Buffers are posted only in place of smaller ones that are used up.
     pub(crate) renews_late: bool,
-    /// SinkAvails are held against the first size of the Private Buffers.
+    /// The first size of the Private Buffers, not the current one, limits SinkAvails.
     pub(crate) sinks_by_first_size: bool,
     /// MSeqAck is not held back after a SrcAvailCancel.
     pub(crate) never_holds_back: bool,
     /// SrcAvails are answered by SendSm, whatever the policy.
     pub(crate) never_reads: bool,
-    /// Receives keep their memory when they have ended: looked at by who has it.
+    /// The memory of a receive stays registered after its end. The owner of the memory reads this
+    /// flag.
     pub(crate) keeps_memory: bool,
 }

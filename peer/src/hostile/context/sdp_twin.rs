@@ -1,4 +1,4 @@
-//! The hostile side of one SDP connection.
+//! State of the hostile endpoint for one SDP connection.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use super::sdp::SdpKept;
 use crate::hostile::Deviations;
 use crate::sdp::Output;
 
-/// The hostile side of one connection.
+/// State of the hostile endpoint for one SDP connection.
 #[derive(Debug)]
 pub(crate) struct SdpTwin {
     pub(crate) deviations: Deviations,
     pub(crate) kept: SdpKept,
-    /// Outputs that are carried out before the machine is polled again.
+    /// Outputs to carry out before the machine is polled again.
     pub(crate) out: VecDeque<Output>,
 }
 
 impl SdpTwin {
-    /// `None` for the correct endpoint.
+    /// Returns `None` for the correct endpoint.
     pub(crate) fn of(deviations: Deviations) -> Option<Box<Self>> {
         let twin = |deviations| Box::new(SdpTwin { deviations, kept: SdpKept::default(), out: VecDeque::new() });
         (!deviations.is_empty()).then(|| twin(deviations))

@@ -1,23 +1,23 @@
-//! DDP segments on their way out: what the hooks of `Segment` work on.
+//! Data of the `Segment` hooks: DDP segments that are about to be sent.
 //!
-//! A hook gets the bytes of one correct segment and decides what is sent instead: a changed
-//! segment, several, or none for now. A deviation's state between segments is [`Kept`], one for
+//! A hook receives the bytes of one correct segment and replaces it: by a changed segment, by
+//! several segments, or by none for now. [`Kept`] stores the state between segments, separately for
 //! each stream.
 
 use weft_core::wire::rdmap::Opcode;
 
-/// What a stream's deviations remember.
+/// State that the deviations of one stream keep between segments.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// Segments that were held back.
+    /// Segments to send later.
     pub(in crate::hostile) held: Vec<Vec<u8>>,
-    /// A number, from 0 on.
+    /// A counter for any purpose, initially 0.
     pub(in crate::hostile) count: u32,
-    /// Further counters.
+    /// Further counters for any purpose, initially 0.
     pub(in crate::hostile) numbers: [u32; 3],
 }
 
-/// One right segment, and what goes out in its place.
+/// One correct segment, and the segments that replace it.
 #[derive(Debug)]
 pub(crate) struct SentSegment<'a> {
     pub(in crate::hostile) out: Vec<Vec<u8>>,
@@ -29,28 +29,29 @@ impl<'a> SentSegment<'a> {
         SentSegment { out: vec![octets], kept }
     }
 
-    /// Does the segment continue the message of the previous one?
+    /// Returns whether the segment continues the message of the previous segment. Call it for each
+    /// segment.
     pub(in crate::hostile) fn goes_on(&mut self) -> bool {
         let open = self.out.first().is_some_and(|octets| !is_last(octets));
         std::mem::replace(&mut self.kept.count, u32::from(open)) != 0
     }
 
-    /// Changes each segment.
+    /// Applies a change to each segment.
     pub(in crate::hostile) fn each(&mut self, change: impl Fn(&mut Vec<u8>)) {
         self.out.iter_mut().for_each(change);
     }
 
-    /// Changes each segment of these opcodes.
+    /// Applies a change to each segment with one of these opcodes.
     pub(in crate::hostile) fn of(&mut self, opcodes: &[Opcode], change: impl Fn(&mut Vec<u8>)) {
         self.out.iter_mut().filter(|octets| opcodes.contains(&opcode(octets))).for_each(change);
     }
 
-    /// Does not send the segments that `lost` picks.
+    /// Drops the segments that `lost` selects.
     pub(in crate::hostile) fn lose(&mut self, lost: impl Fn(&[u8]) -> bool) {
         self.out.retain(|octets| !lost(octets));
     }
 
-    /// Sends the segments that `swapped` selects in pairs, the second one first.
+    /// Sends the segments that `swapped` selects in pairs, the second one of each pair first.
     pub(in crate::hostile) fn swap(&mut self, swapped: impl Fn(&[u8]) -> bool) {
         for octets in std::mem::take(&mut self.out) {
             match self.kept.held.pop() {
@@ -61,7 +62,7 @@ impl<'a> SentSegment<'a> {
         }
     }
 
-    /// Sends this before each segment for which there is something.
+    /// Sends the result of `before`, if any, before each segment.
     pub(in crate::hostile) fn precede(&mut self, before: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         for octets in std::mem::take(&mut self.out) {
             self.out.extend(before(&octets));
@@ -79,27 +80,27 @@ impl<'a> SentSegment<'a> {
     }
 }
 
-/// RDMAP's opcode.
+/// Returns the RDMAP opcode.
 pub(in crate::hostile) fn opcode(octets: &[u8]) -> Opcode {
     Opcode(octets.get(1).copied().unwrap_or_default() & 0xf)
 }
 
-/// The T bit.
+/// Returns whether the T bit is set.
 pub(in crate::hostile) fn is_tagged(octets: &[u8]) -> bool {
     octets.first().is_some_and(|octet| octet & 0x80 != 0)
 }
 
-/// The L bit.
+/// Returns whether the L bit is set.
 pub(in crate::hostile) fn is_last(octets: &[u8]) -> bool {
     octets.first().is_some_and(|octet| octet & 0x40 != 0)
 }
 
-/// Octets of the DDP header.
+/// Returns the length of the DDP header in bytes.
 pub(in crate::hostile) fn header_len(octets: &[u8]) -> usize {
     if is_tagged(octets) { 14 } else { 18 }.min(octets.len())
 }
 
-/// Does payload follow its header?
+/// Returns whether payload follows the DDP header.
 pub(in crate::hostile) fn has_payload(octets: &[u8]) -> bool {
     octets.len() > header_len(octets)
 }
@@ -107,47 +108,48 @@ pub(in crate::hostile) fn has_payload(octets: &[u8]) -> bool {
 /// The opcodes of Sends.
 pub(in crate::hostile) const SENDS: &[Opcode] =
     &[Opcode::SEND, Opcode::SEND_INVALIDATE, Opcode::SEND_SE, Opcode::SEND_SE_INVALIDATE];
-/// Those of RFC 7306.
+/// The opcodes of RFC 7306.
 pub(in crate::hostile) const EXTENSIONS: &[Opcode] =
     &[Opcode::IMMEDIATE, Opcode::IMMEDIATE_SE, Opcode::ATOMIC_REQUEST, Opcode::ATOMIC_RESPONSE];
 
-/// Offsets of the fields of an untagged header.
+/// Offsets of the fields of an untagged header. `WORD` is the four bytes before QN, which can hold
+/// an Invalidate STag.
 pub(in crate::hostile) const WORD: usize = 2;
 pub(in crate::hostile) const QN: usize = 6;
 pub(in crate::hostile) const MSN: usize = 10;
 pub(in crate::hostile) const MO: usize = 14;
-/// Offsets of those of a tagged one.
+/// Offsets of the fields of a tagged header.
 pub(in crate::hostile) const STAG: usize = 2;
 pub(in crate::hostile) const TO: usize = 6;
 /// Offset of the payload of an untagged segment.
 pub(in crate::hostile) const PAYLOAD: usize = 18;
 
-/// The 32 bits at `at`; 0 where there are none.
+/// Returns the 32 bits at offset `at`, or 0 if the segment is too short.
 pub(in crate::hostile) fn word(octets: &[u8], at: usize) -> u32 {
     octets.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_be_bytes(*word))
 }
 
-/// Puts 32 bits at `at`, where there are any.
+/// Sets the 32 bits at offset `at`, if the segment is long enough.
 pub(in crate::hostile) fn set_word(octets: &mut [u8], at: usize, value: u32) {
     if let Some(word) = octets.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
         *word = value.to_be_bytes();
     }
 }
 
-/// Changes the 32 bits at `at`, where there are any.
+/// Changes the 32 bits at offset `at`, if the segment is long enough.
 pub(in crate::hostile) fn change_word(octets: &mut [u8], at: usize, change: impl FnOnce(u32) -> u32) {
     let right = word(octets, at);
     set_word(octets, at, change(right));
 }
 
-/// Changes the octet at `at`, where there is one.
+/// Changes the byte at offset `at`, if the segment is long enough.
 pub(in crate::hostile) fn octet(octets: &mut [u8], at: usize, change: impl FnOnce(&mut u8)) {
     if let Some(octet) = octets.get_mut(at) {
         change(octet);
     }
 }
 
-/// An untagged segment as a tagged one of the same opcode, of STag 0 and TO 0.
+/// Converts an untagged segment to a tagged one with the same opcode, STag 0 and TO 0.
 pub(in crate::hostile) fn make_tagged(octets: &mut Vec<u8>) {
     if !is_tagged(octets) && octets.len() >= PAYLOAD {
         octet(octets, 0, |control| *control |= 0x80);
@@ -155,7 +157,7 @@ pub(in crate::hostile) fn make_tagged(octets: &mut Vec<u8>) {
     }
 }
 
-/// A tagged segment as an untagged one of the same opcode, the first of queue 0.
+/// Converts a tagged segment to an untagged one with the same opcode, queue 0, MSN 1 and MO 0.
 pub(in crate::hostile) fn make_untagged(octets: &mut Vec<u8>) {
     if is_tagged(octets) && octets.len() >= 14 {
         octet(octets, 0, |control| *control &= !0x80);

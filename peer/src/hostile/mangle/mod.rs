@@ -1,15 +1,19 @@
-//! Seeded chaos beside the named deviations: what an endpoint writes, mangled.
+//! Random changes, from a seed, to the bytes that an endpoint sends. Deviations, in contrast, have
+//! names and change one defined thing.
 //!
-//! A [`Mangler`] is between an endpoint and its wire. It takes what the endpoint would do to TCP,
-//! finds the PDUs in it, and gives what is done instead, each piece with its instant: PDUs changed,
-//! lost in part, twice or among random octets, writes cut, late or in another order, a half-close
-//! or a reset at some point. How often each of these happens is a [`Plan`]; which PDU it hits, and
-//! how, comes from a seed alone. So the same seed has the same effect on the same PDUs, over TCP
-//! and over a virtual link. Only time decides whether a held write meets a later one.
+//! A [`Mangler`] is between an endpoint and its TCP connection. It receives what the endpoint would
+//! send, finds the PDUs in it, and returns what is sent instead, each piece with a time. It can
+//! change, truncate or duplicate a PDU, or insert random bytes. It can split, delay or reorder
+//! writes, and it can insert a half-close or a reset.
 //!
-//! Half of the ULPDUs that are changed get a length and a CRC that fit, so that DDP and RDMAP see
-//! them; of the others MPA gets FPDUs that are wrong. Markers are put anew into all, since what
-//! moves one moves the next.
+//! A [`Plan`] sets how often each of these happens. The seed alone decides which PDUs are affected
+//! and how. So the same seed has the same effect on the same PDUs, over TCP and over a virtual
+//! link. Only timing decides whether a later write overtakes a write that is held back.
+//!
+//! Half of the changed ULPDUs are sent with a matching length and CRC, so that DDP and RDMAP
+//! process them. For the others, the bytes of the finished FPDU change, so that MPA has to detect
+//! the error. Markers are inserted anew into all FPDUs, because a change of one length moves all
+//! later markers.
 //!
 //! This module knows neither correct values nor the peer's expected reaction.
 
@@ -29,38 +33,38 @@ pub use self::plan::{BadPlan, Kind, Often, Plan};
 use crate::connection::Transmit;
 use crate::time::Instant;
 
-/// Octets that a mangler holds before it wants no more.
+/// Number of bytes in the queue above which [`Mangler::has_room`] returns false.
 const ROOM: usize = 1 << 20;
-/// How long a write is kept back for a later one.
+/// How long a write waits for a later write that overtakes it.
 const KEPT_FOR: Duration = Duration::from_millis(20);
-/// Most pieces that a write is cut to.
+/// Maximum number of pieces into which a write is split.
 const PIECES: usize = 4;
 
-/// The mangling of an endpoint's connections.
+/// How the connections of an endpoint are mangled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mangling {
-    /// What happens, and how often.
+    /// Which changes happen, and how often.
     pub plan: Plan,
-    /// The first connection's seed; each further one's is one more.
+    /// Seed of the first connection. Each further connection uses the previous seed plus one.
     pub seed: u64,
-    /// The longest delay.
+    /// Maximum delay of a write.
     pub longest_delay: Duration,
 }
 
 impl Mangling {
-    /// By this plan, with delays up to 200 ms.
+    /// Creates settings with delays of up to 200 ms.
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
         Mangling { plan, seed, longest_delay: Duration::from_millis(200) }
     }
 
-    /// The seed of a connection, which are counted from 0.
+    /// Returns the seed of a connection. Connections are counted from 0.
     #[must_use]
     pub fn seed_of(&self, connection: u64) -> u64 {
         self.seed.wrapping_add(connection)
     }
 
-    /// What mangles that connection.
+    /// Returns the mangler of a connection. Connections are counted from 0.
     #[must_use]
     pub fn mangler(&self, connection: u64) -> Mangler {
         Mangler {
@@ -79,32 +83,33 @@ impl Mangling {
     }
 }
 
-/// Mangles what one endpoint sends on one connection. Hand in what it would do, in its order, with
-/// [`push`](Self::push); do what [`poll`](Self::poll) returns until it returns `None`, and call
-/// again at [`poll_timeout`](Self::poll_timeout).
+/// Mangles what one endpoint sends on one connection. Pass in the output of the endpoint in order
+/// with [`push`](Self::push). Carry out what [`poll`](Self::poll) returns until it returns `None`,
+/// and call it again at [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct Mangler {
     plan: Plan,
-    /// PDUs and writes to which a kind could have happened, where it happens to one.
+    /// For each kind of change with [`Often::At`]: number of PDUs or writes so far.
     met: [u32; Kind::ALL.len()],
     rng: Rng,
     longest_delay: Duration,
     pdus: Pdus,
-    /// Octets of FPDUs as they would be if nothing were wrong in them.
+    /// Number of bytes of FPDUs so far, before changes to finished FPDUs.
     position: u64,
-    /// A write to send after the next one, or at that time.
+    /// A write to send after the next write, or at this time at the latest.
     kept: Option<(Instant, Vec<u8>)>,
     queue: VecDeque<(Instant, Transmit)>,
-    /// Octets in the queue.
+    /// Number of bytes in the queue.
     queued: usize,
-    /// When the youngest write of the queue goes out.
+    /// Send time of the last write in the queue.
     last: Instant,
-    /// Nothing more is taken: the half is closed, or the connection reset.
+    /// Further input is ignored: the sending direction is closed, or the connection is reset.
     ended: bool,
 }
 
 impl Mangler {
-    /// What the endpoint does now: octets, cut in any way, or an end.
+    /// Passes in the next output of the endpoint: bytes, split in any way, or an end of the
+    /// connection.
     pub fn push(&mut self, now: Instant, transmit: Transmit) {
         if matches!(transmit, Transmit::Reset) {
             // A reset does not wait for queued writes.
@@ -131,7 +136,7 @@ impl Mangler {
         }
     }
 
-    /// What is to be done at `now`; `None` when that is nothing.
+    /// Returns the next action that is due at `now`, or `None`.
     pub fn poll(&mut self, now: Instant) -> Option<Transmit> {
         if self.kept.as_ref().is_some_and(|(until, _)| *until <= now) {
             self.release(now);
@@ -143,31 +148,33 @@ impl Mangler {
         Some(transmit)
     }
 
-    /// When something is to be done next.
+    /// Returns the time of the next action.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let kept = self.kept.as_ref().map(|(until, _)| *until);
         [self.queue.front().map(|(at, _)| *at), kept].into_iter().flatten().min()
     }
 
-    /// There is room for more. What is pushed all the same is taken.
+    /// Returns whether the caller should push more. `push` also works if there is no room.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.queued < ROOM
     }
 
-    /// Everything that was pushed is done, but for the beginning of a PDU whose rest never came.
+    /// Returns whether everything that was pushed has been returned, except the start of an
+    /// incomplete PDU.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.kept.is_none()
     }
 
-    /// The wire is gone: forgets all.
+    /// Drops everything that is queued, because the connection has ended.
     pub fn discard(&mut self) {
         (self.kept, self.queued, self.ended) = (None, 0, true);
         self.queue.clear();
     }
 
+    /// Decides whether a kind of change happens now.
     fn draws(&mut self, kind: Kind) -> bool {
         match self.plan.often(kind) {
             Often::Never => false,
@@ -180,7 +187,7 @@ impl Mangler {
         }
     }
 
-    /// Writes what becomes of a PDU.
+    /// Changes one PDU and writes the result.
     fn pdu(&mut self, now: Instant, pdu: &Pdu) {
         if self.draws(Kind::Insert) {
             let made_up = self.made_up();
@@ -223,7 +230,7 @@ impl Mangler {
         octets
     }
 
-    /// Unsolicited octets: random ones, or a good FPDU of them.
+    /// Returns random bytes, or a valid FPDU with random bytes.
     fn made_up(&mut self) -> Vec<u8> {
         let mut octets = vec![0; self.rng.usize(1..=64)];
         self.rng.fill(&mut octets);
@@ -239,7 +246,7 @@ impl Mangler {
         }
     }
 
-    /// Writes octets now, or after the next write.
+    /// Writes bytes now, or holds them back until after the next write.
     fn write(&mut self, now: Instant, octets: Vec<u8>) {
         if self.kept.is_none() && self.draws(Kind::Reorder) {
             self.kept = Some((now + KEPT_FOR, octets));
@@ -249,13 +256,14 @@ impl Mangler {
         self.release(now);
     }
 
-    /// Writes what was kept back.
+    /// Writes the bytes that were held back.
     fn release(&mut self, now: Instant) {
         if let Some((_, octets)) = self.kept.take() {
             self.cut(now, octets);
         }
     }
 
+    /// Queues a write, perhaps in pieces.
     fn cut(&mut self, now: Instant, octets: Vec<u8>) {
         let mut rest = Bytes::from(octets);
         if self.draws(Kind::Cut) {
@@ -267,7 +275,8 @@ impl Mangler {
         self.put(now, rest);
     }
 
-    /// Queues one write, or the rest of it if an end is inserted.
+    /// Queues one write. If a half-close or reset is inserted, queues the start of the write and
+    /// the end of the connection.
     fn put(&mut self, now: Instant, mut octets: Bytes) {
         if self.ended || octets.is_empty() {
             return;
@@ -306,8 +315,8 @@ impl Mangler {
     }
 }
 
-/// What a connection's driver does next: the output of `next`, or what the connection's mangler
-/// makes of it.
+/// Returns the next action of a connection's driver: the output of `next`, as changed by the
+/// mangler, if there is one.
 pub(crate) fn next_transmit(
     now: Instant,
     mut next: impl FnMut() -> Option<Transmit>,

@@ -1,24 +1,24 @@
-//! Changes of one PDU's octets.
+//! Changes to the bytes of one PDU.
 
 use fastrand::Rng;
 use weft_core::wire::mpa::startup::HEADER_LEN;
 
-/// Offset and octets of fields.
+/// Offset and length of fields, in bytes.
 pub(super) type Fields = &'static [(usize, usize)];
 
-/// Flags, revision, `PD_Length`, IRD, ORD; the end of the key.
+/// Fields of a start-up frame: flags, revision, `PD_Length`, IRD, ORD, and the end of the key.
 pub(super) const STARTUP: Fields =
     &[(16, 1), (17, 1), (HEADER_LEN - 2, 2), (HEADER_LEN, 2), (HEADER_LEN + 2, 2), (8, 8)];
-/// The control octets of DDP and RDMAP; STag and TO; the word, QN, MSN and MO; the fields of a Read
-/// Request and an Atomic Request.
+/// Fields of a ULPDU. They are the control bytes of DDP and RDMAP, all fields of tagged and
+/// untagged headers, and fields of a Read Request and an Atomic Request.
 pub(super) const ULPDU: Fields =
     &[(0, 1), (1, 1), (2, 4), (6, 8), (6, 4), (10, 4), (14, 4), (18, 4), (22, 8), (30, 4), (34, 4), (38, 8), (30, 8)];
-/// `ULPDU_Length`; what follows as in a ULPDU, without markers.
+/// Fields of an FPDU without markers: `ULPDU_Length`, and fields at the start of the ULPDU.
 pub(super) const FPDU: Fields = &[(0, 2), (0, 2), (2, 1), (3, 1), (4, 4), (8, 8)];
-/// Anything.
+/// Fields of an unknown PDU: its first bytes.
 pub(super) const UNKNOWN: Fields = &[(0, 1), (0, 2), (0, 4)];
 
-/// Flips a bit, or some.
+/// Flips one bit, or two to eight bits.
 pub(super) fn flip(rng: &mut Rng, octets: &mut [u8]) {
     let bits = if rng.bool() { 1 } else { rng.usize(2..=8) };
     for _ in 0..bits {
@@ -28,7 +28,8 @@ pub(super) fn flip(rng: &mut Rng, octets: &mut [u8]) {
     }
 }
 
-/// Gives a field a value from the edge of its range, or next to the one that it has.
+/// Sets a field to a value at the edge of its range, to a value near the current one, or to a
+/// random value.
 pub(super) fn edge(rng: &mut Rng, octets: &mut [u8], fields: Fields) {
     let Some((offset, len)) = rng.choice(fields).copied() else { return };
     let Some(field) = octets.get_mut(offset..offset + len) else { return };
@@ -51,12 +52,12 @@ pub(super) fn edge(rng: &mut Rng, octets: &mut [u8], fields: Fields) {
     field.copy_from_slice(&value.to_be_bytes()[8 - len..]);
 }
 
-/// Takes octets off the end.
+/// Removes bytes from the end.
 pub(super) fn truncate(rng: &mut Rng, octets: &mut Vec<u8>) {
     octets.truncate(rng.usize(0..=octets.len()));
 }
 
-/// Puts octets in somewhere: all alike, or any.
+/// Inserts up to 32 bytes: equal bytes or random bytes.
 pub(super) fn insert(rng: &mut Rng, octets: &mut Vec<u8>) {
     let mut more = vec![*rng.choice(&[0, 0xff]).unwrap_or(&0); rng.usize(1..=32)];
     if rng.bool() {
@@ -66,7 +67,8 @@ pub(super) fn insert(rng: &mut Rng, octets: &mut Vec<u8>) {
     octets.splice(at..at, more);
 }
 
-/// Headers are where it hurts: half of the time it is one of the first octets.
+/// Selects a byte. Half of the time it is one of the first 48 bytes, because changes in headers
+/// have the most effect.
 fn pick<'a>(rng: &mut Rng, octets: &'a mut [u8]) -> Option<&'a mut u8> {
     const HEADERS: usize = 48;
     let among = if rng.bool() { octets.len().min(HEADERS) } else { octets.len() };

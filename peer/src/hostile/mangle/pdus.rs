@@ -1,8 +1,9 @@
-//! Finds the PDUs in what one endpoint sends: one start-up frame, then FPDUs.
+//! Finds the PDUs in the bytes that one endpoint sends: one start-up frame, then FPDUs.
 //!
-//! It sees one direction only. Whether markers and CRCs are in it shows the first FPDU: markers
-//! begin with one whose octets are zero, which no `ULPDU_Length` of an endpoint is; the CRC field
-//! is right, or it is not used.
+//! This module has only one direction of the connection, so it derives the use of markers and CRCs
+//! from the first FPDU. With markers the stream begins with a marker of four zero bytes. An
+//! endpoint never sends such bytes as `ULPDU_Length`. CRCs are in use if the CRC field of the first
+//! FPDU is correct.
 
 use bytes::BytesMut;
 use weft_core::crc;
@@ -10,23 +11,24 @@ use weft_core::wire::mpa::Framing;
 use weft_core::wire::mpa::fpdu::{self, Fpdu, LENGTH_LEN, Layout};
 use weft_core::wire::mpa::startup::HEADER_LEN;
 
-/// What was found.
+/// A PDU in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pdu {
     /// A start-up frame.
     Startup(Vec<u8>),
-    /// What is in an FPDU.
+    /// The ULPDU of an FPDU.
     Ulpdu { ulpdu: Vec<u8>, framing: Framing },
-    /// Octets that are neither.
+    /// Bytes that are neither a start-up frame nor a valid FPDU.
     Unknown(Vec<u8>),
 }
 
+/// Splits a byte stream into PDUs.
 #[derive(Debug, Default)]
 pub(super) struct Pdus {
     buffer: BytesMut,
     started: bool,
     framing: Option<Framing>,
-    /// Octets of FPDUs before those of the buffer.
+    /// Number of bytes of FPDUs before the buffer.
     position: u64,
 }
 
@@ -35,12 +37,12 @@ impl Pdus {
         self.buffer.extend_from_slice(octets);
     }
 
-    /// How FPDUs look, once there was one.
+    /// Returns markers and CRC of the FPDUs. `None` before the first FPDU.
     pub(super) fn framing(&self) -> Option<Framing> {
         self.framing
     }
 
-    /// The next PDU, once it is complete.
+    /// Returns the next PDU, or `None` until it is complete.
     pub(super) fn next(&mut self) -> Option<Pdu> {
         if !self.started {
             return self.startup();
@@ -64,7 +66,7 @@ impl Pdus {
         })
     }
 
-    /// What is left when nothing more comes.
+    /// Returns the bytes that remain when the stream ends.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         self.buffer.split().to_vec()
     }
@@ -79,7 +81,7 @@ impl Pdus {
         Some(Pdu::Startup(self.buffer.split_to(length).to_vec()))
     }
 
-    /// Markers or none; CRCs for now.
+    /// Detects markers before the first FPDU. CRCs are assumed until the first FPDU is complete.
     fn first_framing(&self) -> Option<Framing> {
         let first = self.buffer.first_chunk::<4>()?;
         Some(Framing { markers: *first == [0; 4], crc: true })

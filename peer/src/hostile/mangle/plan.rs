@@ -1,43 +1,43 @@
-//! What a mangler does, and how often: the words of `--mangle`.
+//! Which changes a mangler makes, and how often. Also parses the value of `--mangle`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One way of mangling.
+/// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A write is cut to pieces.
+    /// A write is split into pieces.
     Cut,
-    /// A write, and everything after it, is late.
+    /// A write is delayed, together with everything after it.
     Delay,
-    /// A PDU goes out twice.
+    /// A PDU is sent twice.
     Duplicate,
-    /// A field has a value from the edge of its range.
+    /// A field gets a value at the edge of its range.
     Edge,
     /// Some bits are flipped.
     Flip,
-    /// The sending half is closed in the middle of a write.
+    /// The sending direction is closed in the middle of a write.
     HalfClose,
-    /// Unsolicited octets are inserted in a PDU, or between two.
+    /// Unsolicited bytes are inserted into a PDU, or between two PDUs.
     Insert,
     /// A write is sent after the next one.
     Reorder,
     /// The connection is reset in the middle of a write.
     Reset,
-    /// A PDU lacks its end.
+    /// A PDU is truncated.
     Truncate,
 }
 
 use Kind::{Cut, Delay, Duplicate, Edge, Flip, HalfClose, Insert, Reorder, Reset, Truncate};
 
 impl Kind {
-    /// All of them, in the order of [`Plan`]'s text.
+    /// All kinds, in the order of [`Plan`]'s text.
     pub const ALL: [Kind; 10] = [Flip, Edge, Truncate, Duplicate, Insert, Reorder, Cut, Delay, HalfClose, Reset];
 
-    /// The kinds that `mutate` includes.
+    /// The kinds that the word `mutate` includes.
     const MUTATIONS: [Kind; 5] = [Flip, Edge, Truncate, Duplicate, Insert];
 
-    /// Its word, and its default rate: once in N PDUs or writes.
+    /// Returns the word in a plan, and the default rate N: once in N PDUs or writes.
     const fn word(self) -> (&'static str, u32) {
         match self {
             Flip => ("flip", 20),
@@ -54,24 +54,24 @@ impl Kind {
     }
 }
 
-/// When a kind happens.
+/// How often a kind of change happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Often {
     /// Never.
     #[default]
     Never,
-    /// Once in N PDUs or writes on average, N at least 1; the seed decides which.
+    /// On average once in N PDUs or writes, N at least 1. The seed decides which ones.
     OneIn(u32),
-    /// To this PDU or write of a connection alone, counted from 1.
+    /// Only to the Nth PDU or write of a connection, counted from 1.
     At(u32),
 }
 
-/// How often each kind happens.
+/// How often each kind of change happens.
 ///
-/// Its text is a list of words with commas between them: a kind, `mutate` (`flip`, `edge`,
-/// `truncate`, `duplicate`, `insert`) or `all`; `=N` after a word means once in N PDUs or writes on
-/// average; `@N` only the Nth, where the start-up frame is the first. A later word of the list
-/// overrides an earlier one.
+/// The text of a plan is a list of words, separated by commas. A word is a kind, `mutate` (`flip`,
+/// `edge`, `truncate`, `duplicate`, `insert`) or `all`. `=N` after a word means once in N PDUs or
+/// writes on average. `@N` after a word means only the Nth PDU or write. The start-up frame is the
+/// first one. A later word overrides an earlier one.
 ///
 /// ```
 /// use weft_peer::hostile::mangle::Plan;
@@ -86,7 +86,7 @@ pub enum Often {
 pub struct Plan([Often; Kind::ALL.len()]);
 
 impl Plan {
-    /// Every kind, at its default rate.
+    /// Returns a plan with every kind at its default rate.
     #[must_use]
     pub fn all() -> Plan {
         let mut plan = Plan::default();
@@ -122,16 +122,16 @@ impl fmt::Display for Plan {
     }
 }
 
-/// A text that is no plan.
+/// Why a text is not a valid plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlan {
-    /// Each of its kinds has the rate 0, never.
+    /// All kinds have the rate 0, which means never.
     #[error("{0:?} mangles nothing: use a number from 1")]
     Nothing(String),
     /// The text after `=` is not a number.
     #[error("{0:?} is not a frequency: use a number N, to mangle one in N")]
     Number(String),
-    /// The text after `@` is not a number from 1 on.
+    /// The text after `@` is not a number of at least 1.
     #[error("{0:?} does not name a PDU or write: use a number N, for the Nth one")]
     Which(String),
     /// There is no such kind.

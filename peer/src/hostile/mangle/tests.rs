@@ -1,12 +1,12 @@
-//! Manglers: the same seed has the same effect, each kind has its effect, and the rest stays
-//! unchanged.
+//! Tests of the mangler: the same seed has the same effect, each kind of change has its effect, and
+//! all other bytes remain unchanged.
 
 use super::*;
 
 use weft_core::crc;
 use weft_core::wire::mpa::Framing;
 
-/// RFC 5044 section 7.1.1: key, C=1, revision 1, three octets of private data.
+/// RFC 5044 section 7.1.1: key, C=1, revision 1, three bytes of private data.
 const REQUEST: &[u8] = b"MPA ID Req Frame\x40\x01\x00\x03abc";
 /// A zero-length Write and a zero-length Send with their CRCs, computed with an independent table
 /// implementation.
@@ -25,7 +25,7 @@ fn stream() -> Vec<u8> {
     stream
 }
 
-/// All that comes out, with its instants.
+/// Returns all outputs of the mangler with their times.
 fn mangled(mut mangler: Mangler, pieces: &[&[u8]]) -> Vec<(Instant, Transmit)> {
     let mut out = Vec::new();
     let mut now = NOW;
@@ -56,13 +56,13 @@ fn nothing_planned_is_nothing_done() {
         let out = mangled(Mangling::new(Plan::default(), 1).mangler(0), &pieces);
         assert_eq!(octets(&out), stream);
         assert_eq!(out.last().unwrap(), &(NOW, Transmit::Fin));
-        // One write each: the frame, 100 FPDUs, FIN.
+        // The start-up frame, each of 100 FPDUs, and FIN are one output each.
         assert_eq!(out.len(), 102);
     }
 }
 
-/// The frame is the first, the FPDUs follow; whatever the seed, another connection of the same plan
-/// has the same.
+/// With `@N` the start-up frame is number 1, and the FPDUs follow. The result is the same for every
+/// seed and connection.
 #[test]
 fn a_chosen_one_alone_is_mangled() {
     let stream = stream();
@@ -92,7 +92,7 @@ fn a_chosen_one_alone_is_mangled() {
     }
 }
 
-/// RFC 5044 Figure 5's first FPDU: a marker in front.
+/// The first FPDU of RFC 5044 Figure 5, which begins with a marker.
 #[test]
 fn markers_and_missing_crcs_are_kept() {
     let send =
@@ -142,7 +142,8 @@ fn each_kind_has_the_effect_of_its_word() {
     }
 }
 
-/// A change inside a good FPDU reaches DDP: the CRC is correct.
+/// If the change is inside the ULPDU of a valid FPDU, the CRC is correct, and DDP receives the
+/// change.
 #[test]
 fn half_of_the_changes_reach_ddp() {
     let (mut good, mut wrong) = (0, 0);
@@ -151,7 +152,7 @@ fn half_of_the_changes_reach_ddp() {
         pdus.push(&octets(&mangled(plan("flip=1", seed), &[REQUEST, SEND])));
         assert!(matches!(pdus.next(), Some(Pdu::Startup(_)) | None));
         let Some(Pdu::Ulpdu { ulpdu, framing }) = pdus.next() else { continue };
-        // Two flips may meet on one bit.
+        // Two flips of the same bit cancel each other.
         good += u32::from(framing.crc && ulpdu != SEND[2..20]);
         wrong += u32::from(!framing.crc);
     }

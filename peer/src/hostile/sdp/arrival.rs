@@ -1,4 +1,4 @@
-//! Deviations in the processing of messages that arrive.
+//! Deviations in the processing of received messages.
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
@@ -6,21 +6,22 @@ use crate::hostile::context::sdp::SdpArrived;
 use crate::hostile::context::sdp::VERSION;
 use crate::sdp::Violation;
 
-/// Offsets of fields of Hello and HelloAck.
+/// Offsets of the lower bytes of 16-bit fields of Hello and HelloAck.
 const MAX_ADVERTS: usize = 17;
 const IRD: usize = 29;
 const ORD: usize = 31;
 const ACK_IRD: usize = 25;
 const ACK_ORD: usize = 27;
 
-/// Replaces a bad octet in a message of this MID by a good one.
+/// Replaces the byte at offset `figure` by `good` if `bad` returns true, in a message with this
+/// MID.
 fn fix(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize, bad: impl Fn(u8) -> bool, good: u8) {
     if arrived.is(mid) && bad(arrived.octet(figure)) {
         arrived.set_octet(figure, good);
     }
 }
 
-/// Replaces a 16-bit field that is zero by 1; `figure` is its lower octet.
+/// Replaces a 16-bit field with the value 0 by 1. `figure` is the offset of its lower byte.
 fn fix_zero(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize) {
     if arrived.octet(figure - 1) == 0 {
         fix(arrived, mid, figure, |octet| octet == 0, 1);
@@ -70,7 +71,7 @@ deviations! {
     })] ["SDP-11.3-23", "SDP-6.2.1.3-3", "SDP-6.2.2.3-3"] "opens more advertisements than MaxAdverts of the peer allows";
     "sdp.forgets-acknowledgements" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() == 16 {
         arrived.set_word(12, 0);
-    })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "takes no credit from MSeqAck of Data without payload";
+    })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "ignores MSeqAck of Data without payload and gains no credit";
     "sdp.ignores-ch-rcv-buf" [SdpArrived(|arrived| ignore(arrived, Mid::CH_RCV_BUF))]
         ["SDP-10.6-11", "SDP-10.6.1-2"] "ignores a ChRcvBuf";
     "sdp.ignores-data" [SdpArrived(|arrived| ignore(arrived, Mid::DATA))]

@@ -1,4 +1,5 @@
-//! Deviations in how messages travel: Solicited Event and Invalidate (section 14).
+//! Deviations in the options of Sends that carry messages: Solicited Event and Invalidate (section
+//! 14).
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
 

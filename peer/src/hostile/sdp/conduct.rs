@@ -1,12 +1,12 @@
-//! Deviations in what an SDP machine does and leaves out.
+//! Deviations in actions that an SDP machine does or omits.
 
 deviations! {
     "sdp.ch-rcv-buf-ack-early" [SdpConduct(|conduct| conduct.acknowledges_early = true)]
         ["SDP-10.6-13"] "sends a ChRcvBufAck for larger Private Buffers while smaller ones are posted";
     "sdp.ch-rcv-buf-again" [SdpConduct(|conduct| conduct.repeats_request = true)]
-        ["SDP-10.6-17", "SDP-10.6-18"] "repeats a ChRcvBuf in the direction that was answered with the old size";
+        ["SDP-10.6-17", "SDP-10.6-18"] "repeats a ChRcvBuf in a direction (larger or smaller) that the peer has refused";
     "sdp.ch-rcv-buf-for-the-peer-only" [SdpConduct(|conduct| conduct.keeps_size = true)]
-        ["SDP-10.6-2"] "does not shorten its own messages for a ChRcvBuf for less until it is answered";
+        ["SDP-10.6-2"] "does not shorten its own messages after a ChRcvBuf for a smaller size until the peer answers";
     "sdp.larger-private-buffers-late" [SdpConduct(|conduct| conduct.renews_late = true)]
         ["SDP-10.6.2-2"] "posts larger Private Buffers only when the smaller ones are used up";
     "sdp.reads-crossing-src-avail" [SdpConduct(|conduct| conduct.reads_crossing = true)]

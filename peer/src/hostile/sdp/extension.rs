@@ -1,23 +1,23 @@
-//! Deviations in extended headers, and in what follows them (sections 6.2.3 to 6.4).
+//! Deviations in extended headers, and in bytes after the headers (sections 6.2.3 to 6.4).
 
 use weft_core::wire::sdp::Mid;
 
 use crate::hostile::context::sdp::OutMessage;
 use crate::hostile::context::sdp::SdpOut;
 
-/// Offset of the first word of an extended header; in SrcAH and SinkAH it is Len.
+/// Offset of the first word of an extended header. In SrcAH and SinkAH this word is Len.
 const FIRST: usize = 16;
 const STAG: usize = 20;
 const VA_HIGH: usize = 24;
 const VA_LOW: usize = 28;
 const NON_DISCARDS: usize = 32;
 
-/// Adds four octets after the headers of a message that has no payload.
+/// Adds four bytes after the headers of a message without payload.
 fn long(out: &mut SdpOut<'_>, mid: Mid) {
     out.of(&[mid], |message| message.resize(message.head.len() + 4));
 }
 
-/// The extended header lacks its last word.
+/// Removes the last word of the extended header.
 fn cut(out: &mut SdpOut<'_>, mid: Mid) {
     out.of(&[mid], |message| message.resize(message.head.len() - 4));
 }
@@ -46,7 +46,7 @@ deviations! {
     "sdp.ch-rcv-buf-ack-long" [SdpOut(|out| long(out, Mid::CH_RCV_BUF_ACK))]
         ["SDP-6.4.2-1", "SDP-6.1.1-14", "SDP-6.1.1-1"] "sends four bytes after the headers of a ChRcvBufAck";
     "sdp.ch-rcv-buf-ack-opposite" [SdpOut(|out| first(out, Mid::CH_RCV_BUF_ACK, |size| if size > 1000 { size - 900 } else { size + 900 }))]
-        ["SDP-10.6-10", "SDP-10.6-8", "SDP-6.4.2-2", "SDP-8.2.2-10"] "changes the size in the opposite direction in ActSz of a ChRcvBufAck than DesSz requests";
+        ["SDP-10.6-10", "SDP-10.6-8", "SDP-6.4.2-2", "SDP-8.2.2-10"] "sends a ChRcvBufAck whose ActSz changes the size in the opposite direction to DesSz";
     "sdp.ch-rcv-buf-ack-36" [SdpOut(|out| first(out, Mid::CH_RCV_BUF_ACK, |_| 36))]
         ["SDP-10-7", "SDP-10.6-9", "SDP-6.4.2-2"] "sends a ChRcvBufAck with ActSz 36";
     "sdp.ch-rcv-buf-cut" [SdpOut(|out| cut(out, Mid::CH_RCV_BUF))]
@@ -72,11 +72,11 @@ deviations! {
     "sdp.rd-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_RD_COMPL))]
         ["SDP-6.3.7-1", "SDP-6.3.7-2", "SDP-6.1.1-1", "SDP-6.1.1-8"] "sends an RdmaRdCompl without its own Len";
     "sdp.rd-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |_| 0))]
-        ["SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-9.2-1"] "sends an RdmaRdCompl for no bytes";
+        ["SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-9.2-1"] "sends an RdmaRdCompl for zero bytes";
     "sdp.rd-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len - 1))]
         ["SDP-6.3.7.1-1", "SDP-6.3.7.1-3", "SDP-9.2-38"] "sends an RdmaRdCompl for one byte less than it read";
     "sdp.rd-compl-len-more" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len + 8))]
-        ["SDP-6.3.7.1-2", "SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-6.3.7-1", "SDP-6.3.7.1-3", "SDP-9.2-14"] "counts eight bytes of payload in an RdmaRdCompl in addition to those it read";
+        ["SDP-6.3.7.1-2", "SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-6.3.7-1", "SDP-6.3.7.1-3", "SDP-9.2-14"] "counts eight bytes too many in Len of an RdmaRdCompl";
     "sdp.rd-compl-long" [SdpOut(|out| long(out, Mid::RDMA_RD_COMPL))]
         ["SDP-6.3.7-2", "SDP-6.1.1-8", "SDP-6.1.1-1"] "sends four bytes after the headers of an RdmaRdCompl";
     "sdp.send-sm-long" [SdpOut(|out| long(out, Mid::SEND_SM))]
@@ -86,7 +86,7 @@ deviations! {
     "sdp.sink-avail-cut" [SdpOut(|out| cut(out, Mid::SINK_AVAIL))]
         ["SDP-6.3.3-2", "SDP-6.3.3-1", "SDP-6.1.1-1", "SDP-6.1.1-21"] "sends a SinkAvail without NonDiscards";
     "sdp.sink-avail-len-0" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| 0))]
-        ["SDP-6.3.3.1-2", "SDP-9.3-2"] "sends a SinkAvail for no bytes";
+        ["SDP-6.3.3.1-2", "SDP-9.3-2"] "sends a SinkAvail for zero bytes";
     "sdp.sink-avail-len-large" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| (1 << 31) + 1))]
         ["SDP-6.3.3.1-3"] "sends a SinkAvail for more than 2^31 bytes";
     "sdp.sink-avail-non-discards" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(NON_DISCARDS, |count| count.wrapping_add(1))))]
@@ -104,7 +104,7 @@ deviations! {
         message.resize(28);
     }))] ["SDP-6.3.2-1", "SDP-6.3.2-3", "SDP-6.1.1-1", "SDP-6.1.1-22"] "sends a SrcAvail with only the upper half of VA";
     "sdp.src-avail-len-0" [SdpOut(|out| first(out, Mid::SRC_AVAIL, |_| 0))]
-        ["SDP-6.3.2.1-1"] "sends a SrcAvail for no bytes";
+        ["SDP-6.3.2.1-1"] "sends a SrcAvail for zero bytes";
     "sdp.src-avail-len-large" [SdpOut(|out| first(out, Mid::SRC_AVAIL, |_| (1 << 31) + 1))]
         ["SDP-6.3.2.1-2"] "sends a SrcAvail for more than 2^31 bytes";
     "sdp.src-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| message.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
@@ -118,7 +118,7 @@ deviations! {
     "sdp.wr-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_WR_COMPL))]
         ["SDP-6.3.6-1", "SDP-6.3.6-2", "SDP-6.1.1-1", "SDP-6.1.1-7"] "sends an RdmaWrCompl without its own Len";
     "sdp.wr-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |_| 0))]
-        ["SDP-6.3.6.1-1", "SDP-9.3-14", "SDP-9.3-1"] "sends an RdmaWrCompl for no bytes";
+        ["SDP-6.3.6.1-1", "SDP-9.3-14", "SDP-9.3-1"] "sends an RdmaWrCompl for zero bytes";
     "sdp.wr-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |len| len - 1))]
         ["SDP-6.3.6.1-1", "SDP-9.3-14"] "sends an RdmaWrCompl for one byte less than it wrote";
     "sdp.wr-compl-len-more" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |len| len + 1_000_000))]

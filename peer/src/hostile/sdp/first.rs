@@ -5,15 +5,15 @@ use weft_core::wire::sdp::Mid;
 use crate::hostile::context::sdp::OutMessage;
 use crate::hostile::context::sdp::SdpOut;
 
-/// Offsets of the fields that both have.
+/// Offsets of the fields that Hello and HelloAck have in common.
 const MAX_ADVERTS: usize = 16;
 const RSVD: usize = 18;
-/// Those of a Hello.
+/// Offsets of the other fields of a Hello.
 const DES_REM_RCV_SZ: usize = 20;
 const LOCAL_RCV_SZ: usize = 24;
 const LOC_IRD: usize = 28;
 const LOC_ORD: usize = 30;
-/// Those of a HelloAck.
+/// Offsets of the other fields of a HelloAck.
 const ACT_RCV_SZ: usize = 20;
 const ACK_LOC_IRD: usize = 24;
 const ACK_LOC_ORD: usize = 26;
@@ -26,7 +26,7 @@ fn ack(out: &mut SdpOut<'_>, change: impl FnMut(&mut OutMessage<'_>)) {
     out.of(&[Mid::HELLO_ACK], change);
 }
 
-/// The other field order of the word that begins with MaxAdverts.
+/// Converts the word that begins with MaxAdverts to the other field order.
 fn mirrored(word: u32) -> u32 {
     let [high, low, rsvd, version] = word.to_be_bytes();
     u32::from_be_bytes([version, rsvd, high, low])
@@ -42,7 +42,7 @@ deviations! {
     "sdp.hello-ack-flags" [SdpOut(|out| ack(out, |message| message.octet(2, |flags| *flags = 2)))]
         ["SDP-6.2.2-5"] "sends a HelloAck with OOB_PEND set";
     "sdp.hello-ack-left-out" [SdpOut(|out| out.lose(Mid::HELLO_ACK))]
-        ["SDP-8.1.1-21", "SDP-6.2-1", "SDP-8.1.1-4"] "answers a good Hello with messages, without a HelloAck";
+        ["SDP-8.1.1-21", "SDP-6.2-1", "SDP-8.1.1-4"] "answers a valid Hello with other messages and sends no HelloAck";
     "sdp.hello-ack-len" [SdpOut(|out| ack(out, |message| message.word(4, |len| len + 4)))]
         ["SDP-6.2.2-4", "SDP-6.1.4-1", "SDP-6.1.1-3", "SDP-6.1.1-1", "SDP-6.1-1"] "sends a HelloAck with Len 32";
     "sdp.hello-ack-loc-ird-0" [SdpOut(|out| ack(out, |message| message.half(ACK_LOC_IRD, 0)))]

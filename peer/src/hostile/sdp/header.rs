@@ -5,7 +5,7 @@ use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid};
 use crate::hostile::context::sdp::OutMessage;
 use crate::hostile::context::sdp::SdpOut;
 
-/// Changes each message after start-up.
+/// Changes each message after Hello and HelloAck.
 fn later(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut OutMessage<'_>)) {
     out.each(|message| {
         if !matches!(message.mid(), Some(Mid::HELLO | Mid::HELLO_ACK) | None) {
@@ -14,7 +14,7 @@ fn later(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut OutMessage<'_>)) {
     });
 }
 
-/// Changes Data that has no payload.
+/// Changes Data messages without payload.
 fn empty(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut OutMessage<'_>)) {
     out.of(&[Mid::DATA], |message| {
         if message.payload.is_none() {
@@ -31,7 +31,7 @@ deviations! {
             message.half(0, if turn % 2 == 1 { bufs.saturating_sub(3) } else { bufs });
         });
         out.kept.count = turn.wrapping_add(u32::from(out.mid().is_some()));
-    })] ["SDP-6.1.3-1", "SDP-10-1"] "takes credit back in Bufs of every second message";
+    })] ["SDP-6.1.3-1", "SDP-10-1"] "takes credit back: lowers Bufs by three in every second message";
     "sdp.flags-from-the-top" [SdpOut(|out| later(out, |message| message.octet(2, |flags| *flags = flags.reverse_bits())))]
         ["SDP-6.1.2-5", "SDP-6.1.2-1", "SDP-6.1.2-2", "SDP-6.1.2-3", "SDP-6.1.2-4", "SDP-9.5.3-5"] "numbers the bits of Flags from the most significant one";
     "sdp.flags-reserved" [SdpOut(|out| later(out, |message| message.octet(2, |flags| *flags |= 0xf8)))]
@@ -50,13 +50,13 @@ deviations! {
     "sdp.len-little-endian" [SdpOut(|out| later(out, |message| message.word(4, u32::swap_bytes)))]
         ["SDP-6-4", "SDP-6.1.4-1", "SDP-6.1-1"] "sends Len in little-endian byte order";
     "sdp.mid-0f" [SdpOut(|out| empty(out, |message| message.octet(3, |mid| *mid = 0x0f)))]
-        ["SDP-6.1.1-17", "SDP-6.1.1-1"] "sends an update with MID 0x0F";
+        ["SDP-6.1.1-17", "SDP-6.1.1-1"] "sends Data without payload with MID 0x0F";
     "sdp.mid-20" [SdpOut(|out| empty(out, |message| message.octet(3, |mid| *mid = 0x20)))]
-        ["SDP-6.1.1-18", "SDP-6.1.1-1"] "sends an update with MID 0x20";
+        ["SDP-6.1.1-18", "SDP-6.1.1-1"] "sends Data without payload with MID 0x20";
     "sdp.mid-90" [SdpOut(|out| empty(out, |message| message.octet(3, |mid| *mid = 0x90)))]
-        ["SDP-6.1.1-20", "SDP-6.1.1-1"] "sends an update with MID 0x90";
+        ["SDP-6.1.1-20", "SDP-6.1.1-1"] "sends Data without payload with MID 0x90";
     "sdp.mseq-ack-ahead" [SdpOut(|out| later(out, |message| message.word(12, |ack| ack.wrapping_add(1000))))]
-        ["SDP-6.1.6-1", "SDP-6.1.6-2"] "acknowledges in MSeqAck what the peer has not sent yet";
+        ["SDP-6.1.6-1", "SDP-6.1.6-2"] "acknowledges messages in MSeqAck that the peer has not sent yet";
     "sdp.mseq-ack-goes-back" [SdpOut(|out| later(out, |message| message.word(12, |ack| if ack > 2 && ack % 2 == 0 { ack - 2 } else { ack })))]
         ["SDP-6.1.6-1", "SDP-6.1.3-1"] "decreases MSeqAck by two if it is even";
     "sdp.mseq-skips" [SdpOut(|out| later(out, |message| message.word(8, |mseq| mseq.wrapping_mul(2))))]
@@ -72,5 +72,5 @@ deviations! {
         message.octet(2, |flags| *flags |= FLAG_REQ_PIPE);
     }))] ["SDP-6.1.2-17", "SDP-6.1.2-16", "SDP-6.1.2-4", "SDP-6.1.2-1"] "sets REQ_PIPE in messages other than RdmaRdCompl and RdmaWrCompl";
     "sdp.short-header" [SdpOut(|out| empty(out, |message| message.resize(12)))]
-        ["SDP-6-1", "SDP-6.1.4-1", "SDP-6.3.1-1"] "sends an update of 12 bytes";
+        ["SDP-6-1", "SDP-6.1.4-1", "SDP-6.3.1-1"] "sends Data without payload with a header of 12 bytes";
 }

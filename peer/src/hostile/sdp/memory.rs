@@ -1,6 +1,6 @@
-//! Deviations in memory: Private Buffers that are too small, too few or not renewed (sections 5,
-//! 8.1.1, 10 and 13), and advertised memory that is not there for as long as the peer may use it
-//! (sections 9.2 and 9.3).
+//! Deviations in memory:
+//! - Private Buffers that are too small, too few or not renewed (sections 5, 8.1.1, 10 and 13),
+//! - advertised memory that becomes invalid while the peer may still use it (sections 9.2 and 9.3).
 
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::Mid;
@@ -10,14 +10,14 @@ use crate::hostile::context::segment::{is_tagged, opcode, word};
 use crate::rdmap::Fault;
 use crate::sdp::{Event, Output};
 
-/// Offsets of STag and the lower half of VA in SrcAH and SinkAH.
+/// Offsets of STag and of the lower half of VA in SrcAH and SinkAH.
 const STAG: usize = 20;
 const VA_LOW: usize = 28;
-/// How many of the advertised Private Buffers are posted.
+/// Number of Private Buffers that are posted, regardless of the advertised number.
 const FEW: u32 = 2;
 
-/// Withdraws the buffers that messages with MID `advert` advertise as soon as a message with MID
-/// `when` is sent, that message's own included.
+/// Withdraws the memory that messages with MID `advert` advertise, as soon as a message with MID
+/// `when` is sent. If both MIDs are equal, the memory of that message is also withdrawn.
 fn withdraw(out: &mut SdpOut<'_>, advert: Mid, when: Mid) {
     if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(advert)) {
         let stag = word(head, STAG);

@@ -1,8 +1,17 @@
-//! Deviations of SDP. Output: `first` for Hello and HelloAck; `header`, `extension` and `carrier`
-//! for wrong fields of a message; `sequence` for surplus, missing or misplaced messages and RDMA;
-//! `suspend` for socket duplication; `too_late` for actions after their end. Input: `arrival` for
-//! the processing of messages, `permitted` for options of a peer, `reaction` for the answers.
-//! `memory` has Private Buffers and advertised memory, `conduct` the actions of the machine.
+//! Deviations of SDP.
+//!
+//! | file | deviations |
+//! | --- | --- |
+//! | `first` | fields of Hello and HelloAck |
+//! | `header`, `extension`, `carrier` | fields of later messages, and options of their Sends |
+//! | `sequence` | additional, missing or misplaced messages and RDMA operations |
+//! | `suspend` | socket duplication |
+//! | `too_late` | actions that continue after their end |
+//! | `arrival` | processing of received messages |
+//! | `permitted` | rejection of permitted actions of the peer |
+//! | `reaction` | answers to received messages |
+//! | `memory` | Private Buffers and advertised memory |
+//! | `conduct` | actions of the machine |
 
 mod arrival;
 mod carrier;

@@ -1,5 +1,5 @@
-//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12): an
-//! endpoint that does not use an option must accept it from others.
+//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12). An
+//! endpoint that does not use an option itself must still accept it.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 
@@ -10,7 +10,7 @@ use crate::sdp::Output;
 const BUFS: usize = 0;
 /// Offset of Len, DesSz and ActSz: the first word of any extended header.
 const FIRST: usize = 16;
-/// LocalRcvSz of a Hello, ActRcvSz of a HelloAck.
+/// Offsets of LocalRcvSz in a Hello and of ActRcvSz in a HelloAck.
 const LOCAL_RCV_SZ: usize = 24;
 const ACT_RCV_SZ: usize = 20;
 const BSDH_LEN: usize = 16;
@@ -21,7 +21,8 @@ fn refuse(arrived: &mut SdpArrived<'_>, mid: Mid, bad: impl Fn(&SdpArrived<'_>) 
     }
 }
 
-/// MPA's start-up frames arrive in streaming mode, too.
+/// Returns whether the bytes are an SDP message. In streaming mode MPA start-up frames also arrive
+/// here.
 fn is_message(arrived: &SdpArrived<'_>) -> bool {
     arrived.octets.len() >= BSDH_LEN && !arrived.octets.starts_with(b"MPA ")
 }
@@ -34,7 +35,8 @@ fn has_payload(arrived: &SdpArrived<'_>) -> bool {
     arrived.octets.len() > BSDH_LEN
 }
 
-/// Remembers how many octets a message of this MID advertises, beside those that it carries.
+/// Stores in `count` how many bytes a sent message with this MID advertises, without the bytes that
+/// a SrcAvail itself carries.
 fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     if out.mid() == Some(mid)
         && let Some(Output::Send { head, payload, .. }) = out.out.first()
@@ -43,7 +45,7 @@ fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     }
 }
 
-/// Remembers that a message of this MID was sent, until one of `until` is sent.
+/// Sets `count` to 1 when a message with this MID is sent, and to 0 when one of `until` is sent.
 fn note_sent(out: &mut SdpOut<'_>, mid: Mid, until: &[Mid]) {
     match out.mid() {
         Some(sent) if sent == mid => out.kept.count = 1,
@@ -112,7 +114,7 @@ deviations! {
             let sent = arrived.kept.count == 1;
             refuse(arrived, Mid::DATA, |it| sent && has_payload(it));
         }),
-    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after a SinkAvail was sent";
+    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after it has sent a SinkAvail";
     "sdp.refuses-mode-change-beside-src-avail" [
         SdpArrived(|arrived| {
             let is_open = arrived.kept.count == 1;
@@ -150,9 +152,9 @@ deviations! {
     "sdp.refuses-send-sm" [SdpArrived(|arrived| refuse(arrived, Mid::SEND_SM, |_| true))]
         ["SDP-9.5.2.1-1", "SDP-9.2-6", "SDP-9.2-19", "SDP-9.2-40", "SDP-11-3", "SDP-12-13"] "rejects a SendSm";
     "sdp.refuses-sink-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SINK_AVAIL, |_| true))]
-        ["SDP-11-22", "SDP-11-23", "SDP-11-24"] "rejects a SinkAvail also in Pipelined Mode";
+        ["SDP-11-22", "SDP-11-23", "SDP-11-24"] "rejects every SinkAvail, also in Pipelined Mode";
     "sdp.refuses-src-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SRC_AVAIL, |_| true))]
-        ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "rejects a SrcAvail also in Combined and Pipelined Mode";
+        ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "rejects every SrcAvail, also in Combined and Pipelined Mode";
     "sdp.refuses-transaction-reply" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL) && matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. })) {
             out.kept.count = 1;

@@ -1,33 +1,32 @@
 //! Deviations in the reaction to messages that arrive: the reaction is wrong or incomplete
-//! (sections 6.1.2, 6.2.1, 9 to 12). Those that ignore or reject a message are in `arrival`.
+//! (sections 6.1.2, 6.2.1, 9 to 12). Deviations that ignore or reject a message are in `arrival`.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid, Mode};
 
 use crate::hostile::context::sdp::{SdpArrived, SdpOut};
 use crate::sdp::{OpId, Output};
 
-/// Offset of Len, DesSz, or the first word of any extended header.
+/// Offset of the first word of any extended header, for example Len or DesSz.
 const FIRST: usize = 16;
-/// DesRemRcvSz of a Hello; LocIRD and LocORD are the halves of its last word, and of that of a
-/// HelloAck.
+/// Offset of DesRemRcvSz in a Hello.
 const DES_REM_RCV_SZ: usize = 20;
-/// LocalRcvSz of a Hello, ActRcvSz of a HelloAck.
+/// Offsets of LocalRcvSz in a Hello, ActRcvSz in a HelloAck, and LocORD in both.
 const LOCAL_RCV_SZ: usize = 24;
 const ACT_RCV_SZ: usize = 20;
 const HELLO_ORD: usize = 30;
 const HELLO_ACK_ORD: usize = 26;
 const NON_DISCARDS: usize = 32;
-/// A work request that the machine knows nothing of.
+/// Id of a Work Request that the machine does not know.
 const NOBODY: OpId = OpId(u64::MAX >> 2);
 
-/// Each read is done twice at once, into the same memory.
+/// Posts each Read twice, into the same memory.
 fn read_twice(out: &mut SdpOut<'_>) {
     if let Some(Output::Read { remote, receive, at, len, .. }) = out.out.first().cloned() {
         out.out.push(Output::Read { op: NOBODY, remote, receive, at, len });
     }
 }
 
-/// Makes a SendSm of it.
+/// Turns the received message into a SendSm.
 fn make_send_sm(arrived: &mut SdpArrived<'_>) {
     arrived.octets.truncate(16);
     arrived.set_octet(3, Mid::SEND_SM.0);
@@ -59,7 +58,7 @@ deviations! {
         }),
     ] ["SDP-10.6-7", "SDP-10.6-5"] "grants half of the increase that a ChRcvBuf requests although it could grant all of it";
     "sdp.ch-rcv-buf-in-words" [SdpOut(|out| out.of(&[Mid::CH_RCV_BUF], |message| message.word(FIRST, |size| size / 4)))]
-        ["SDP-6.4.1.1-1"] "counts words in DesSz of a ChRcvBuf";
+        ["SDP-6.4.1.1-1"] "sends DesSz of a ChRcvBuf in words instead of bytes";
     "sdp.data-in-sink-avail-cancel-lost" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL_CANCEL) {
             out.kept.count = 1;
@@ -76,7 +75,7 @@ deviations! {
         SdpArrived(|arrived| if arrived.is(Mid::RDMA_RD_COMPL) && arrived.word(FIRST) < arrived.kept.count {
             make_send_sm(arrived);
         }),
-    ] ["SDP-9.2-22"] "treats an RdmaRdCompl that leaves bytes over as a SendSm";
+    ] ["SDP-9.2-22"] "treats an RdmaRdCompl for a part of the data as a SendSm";
     "sdp.forgets-credit-of-late-sink-avail" [
         SdpOut(|out| if out.is_change_to(Mode::Combined) {
             out.kept.count = 1;
@@ -115,7 +114,7 @@ deviations! {
     })] ["SDP-9.5.5-14"] "ignores a SinkCancelAck";
     "sdp.misses-hello-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO_ACK) {
         arrived.refuse();
-    })] ["SDP-8.1.1-10", "SDP-8.1.1-11"] "ignores the message right after the Hello";
+    })] ["SDP-8.1.1-10", "SDP-8.1.1-11"] "closes on a HelloAck, as if it could not receive a message right after its Hello";
     "sdp.rd-compls-exchanged" [SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) {
         let second = out.kept.held.take();
         if second.is_some() {
@@ -162,7 +161,7 @@ deviations! {
     ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "sends a ModeChange for the other half-connection on REQ_PIPE";
     "sdp.send-sm-only-once" [SdpOut(|out| if out.mid() == Some(Mid::SEND_SM) && !out.once() {
         out.lose(Mid::SEND_SM);
-    })] ["SDP-11.3-10"] "forgets the other SrcAvails after a SendSm";
+    })] ["SDP-11.3-10"] "sends only one SendSm, even if it must answer further SrcAvails";
     "sdp.sink-avail-miscounted" [SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
         let non_discards = arrived.word(NON_DISCARDS);
         arrived.set_word(NON_DISCARDS, non_discards.wrapping_sub(1));
@@ -187,5 +186,5 @@ deviations! {
         Some(Mid::RDMA_WR_COMPL) => out.kept.count = 1,
         Some(Mid::SRC_AVAIL) if out.kept.count == 1 => out.lose(Mid::SRC_AVAIL),
         _ => {}
-    })] ["SDP-11.3-17"] "sends no SrcAvail for the bytes that a write leaves over";
+    })] ["SDP-11.3-17"] "sends no SrcAvail for the rest of the data after a write";
 }

@@ -1,17 +1,18 @@
-//! Deviations in sequences: messages and RDMA that are too many, missing or out of place (sections
-//! 8 to 12).
+//! Deviations in sequences: messages and RDMA operations that are additional, missing or out of
+//! order (sections 8 to 12).
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid, Mode};
 
 use crate::hostile::context::sdp::SdpOut;
 use crate::sdp::{OpId, Output};
 
-/// SrcAH of an STag that is nobody's, for 100 octets; and SinkAH, for 2^20.
+/// Extended headers with an STag that does not exist: a SrcAH for 100 bytes, and a SinkAH for 2^20
+/// bytes.
 const SRC_AH: [u8; 16] = [0, 0, 0, 100, 0, 0, 0x55, 0x11, 0, 0, 0, 0, 0, 0, 0, 0];
 const SINK_AH: [u8; 20] = [0, 16, 0, 0, 0, 0, 0x55, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-/// A work request that the machine knows nothing of.
+/// Id of a Work Request that the machine does not know.
 const NOBODY: OpId = OpId(u64::MAX >> 2);
-/// Four octets of nobody's.
+/// Four bytes of payload that do not belong to a send.
 const PAYLOAD: [u8; 4] = [0x5a; 4];
 
 /// Sends more messages after the first message with payload.
@@ -22,13 +23,13 @@ fn add(out: &mut SdpOut<'_>, more: &[(Mid, &[u8])]) {
     }
 }
 
-/// Sends a ModeChange after one to `after`.
+/// Sends a second ModeChange after a ModeChange to `after`.
 fn change_again(out: &mut SdpOut<'_>, after: Mode, to: Mode, s: bool) {
     let (is, word) = (out.is_change_to(after), out.mch(to, s));
     out.follow(Mid::MODE_CHANGE, |_| is, &[(Mid::MODE_CHANGE, &word)]);
 }
 
-/// Sends a ModeChange after the first Data, in Combined Mode.
+/// Sends a ModeChange after the first Data with payload, while the Mode is Combined.
 fn change_at_once(out: &mut SdpOut<'_>, to: Mode, s: bool) {
     let word = out.mch(to, s);
     add(out, &[(Mid::MODE_CHANGE, &word)]);
@@ -47,7 +48,7 @@ fn twice(out: &mut SdpOut<'_>, mid: Mid) {
     }
 }
 
-/// Does this in place of the right output if it is a message of this MID.
+/// Replaces a message with this MID by these outputs.
 fn replace(out: &mut SdpOut<'_>, mid: Mid, with: Vec<Output>) {
     if out.mid() == Some(mid) {
         out.out = with;
@@ -165,7 +166,7 @@ deviations! {
     "sdp.speaks-before-hello-ack" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) {
         out.kept.count = 1;
     } else if let Some(Output::Start(start)) = out.out.first_mut().filter(|_| out.kept.count == 1) {
-        // An MPA Responder would hold it back.
+        // An MPA Responder would hold back the message.
         start.speaks_first = true;
         let early = out.compose(Mid::DATA, &[]);
         out.out.push(early);

@@ -1,5 +1,5 @@
-//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2): the two
-//! messages, what follows them, and the connection that replaces the previous one.
+//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2): SuspComm and
+//! SuspCommAck, later messages, and the connection that replaces the previous one.
 
 use weft_core::wire::sdp::Mid;
 
@@ -7,13 +7,13 @@ use crate::hostile::context::sdp::SdpOut;
 use crate::sdp::{Event, OpId, Output};
 use crate::verbs::RemoteAddress;
 
-/// SuspCH.
+/// Offsets of the fields of SuspCH.
 const CONSTANT1: usize = 16;
 const PORT: usize = 20;
 const CONSTANT2: usize = 22;
 /// SuspCH with port 7000.
 const SUSP_CH: [u8; 8] = [0, 0, 0, 0, 0x1b, 0x58, 0, 1];
-/// Four octets of nobody's.
+/// Four bytes of payload that do not belong to a send.
 const PAYLOAD: [u8; 4] = [0x5a; 4];
 
 /// Sends more messages after each message of this MID.
@@ -21,8 +21,8 @@ fn after(out: &mut SdpOut<'_>, mid: Mid, more: &[(Mid, &[u8])]) {
     out.follow(mid, |_| true, more);
 }
 
-/// Writes the octets that were sent last to an STag that does not exist, after the first message of
-/// this MID.
+/// After the first message with this MID, writes the last payload that was sent to an STag that
+/// does not exist.
 fn write_after(out: &mut SdpOut<'_>, mid: Mid) {
     if let Some(Output::Send { payload: Some(piece), .. }) = out.out.first() {
         out.kept.piece = Some(*piece);
@@ -42,7 +42,7 @@ fn is_reconnection(out: &SdpOut<'_>) -> bool {
 
 deviations! {
     "sdp.susp-comm-not-repeated" [SdpOut(|out| {
-        // A SuspComm that crossed another one is void, and has to come again.
+        // A SuspComm that crossed the peer's SuspComm is void and must be repeated.
         if out.mid() == Some(Mid::SUSP_COMM) && !out.once() {
             out.lose(Mid::SUSP_COMM);
         }

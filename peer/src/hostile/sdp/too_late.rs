@@ -1,13 +1,14 @@
-//! Deviations that continue an action after its end: a revocation (sections 9.5.4 and 9.5.5), a
-//! ModeChange out of Pipelined Mode (section 12.4), a request of the peer to resize that crosses
-//! one's own (section 10.6.1).
+//! Deviations that continue an action after an event that ends it. The event is one of:
+//! - a revocation (sections 9.5.4 and 9.5.5),
+//! - a ModeChange out of Pipelined Mode (section 12.4),
+//! - a ChRcvBuf of this side that crosses the peer's (section 10.6.1).
 
 use weft_core::wire::sdp::{Mid, Mode};
 
 use crate::sdp::{OpId, Output};
 use crate::verbs::RemoteAddress;
 
-/// A work request that the machine knows nothing of.
+/// Id of a Work Request that the machine does not know.
 const NOBODY: OpId = OpId(u64::MAX >> 2);
 
 deviations! {
@@ -36,7 +37,8 @@ deviations! {
             if out.mid() == Some(Mid::SINK_CANCEL_ACK)
                 && let (Some(data), Some(remote)) = (out.kept.piece, out.kept.sink)
             {
-                // Data shows first that the SinkAvailCancel is here.
+                // Data without payload first shows in its MSeqAck that the SinkAvailCancel has
+                // arrived.
                 out.follow(Mid::SINK_CANCEL_ACK, |_| true, &[(Mid::DATA, &[])]);
                 out.out.reverse();
                 out.out.insert(1, Output::Write { op: NOBODY, data, remote });

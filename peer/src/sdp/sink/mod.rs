@@ -1,12 +1,16 @@
-//! The half-connection on which this side is the Data Sink: what the user waits for, and what has
-//! arrived for it.
+//! The half-connection on which this side is the Data Sink: the receives that the user posted, and
+//! the bytes that have arrived for them.
 //!
-//! Receives are filled in the order in which they were posted. The next bytes of the stream are, in
-//! this order: those in Private Buffers (`held`), those that a SendSm requested (`owed`), and those
-//! of the peer's SrcAvails (`sources`). Receives that are advertised by a SinkAvail come before all
-//! others, and are filled by the peer, or by exactly one message (section 9.5.1).
+//! Receives are filled in the order in which they were posted. The next bytes of the stream come
+//! from these sources, in this order:
+//! 1. bytes in Private Buffers (`held`),
+//! 2. bytes that a SendSm requested as Data (`owed`),
+//! 3. bytes that the peer's SrcAvails advertise (`sources`).
 //!
-//! `read_zcopy` answers SrcAvails, `write_zcopy` has the SinkAvails.
+//! Receives that a SinkAvail advertises precede all other receives. Either the peer writes into
+//! such a receive, or exactly one message fills it (section 9.5.1).
+//!
+//! `read_zcopy` answers the peer's SrcAvails, `write_zcopy` handles this side's own SinkAvails.
 
 mod read_zcopy;
 mod write_zcopy;
@@ -29,56 +33,56 @@ struct Receive {
     receive: ReceiveId,
     len: u64,
     filled: u64,
-    /// It ends only when it is full (MSG_WAITALL).
+    /// The receive ends only when it is full (MSG_WAITALL).
     wait_all: bool,
-    /// STag of its SinkAvail.
+    /// STag of the SinkAvail for this receive.
     advertised: Option<u32>,
     canceled: bool,
 }
 
 impl Receive {
-    /// Octets that a SinkAvail advertises of it.
+    /// Number of bytes that a SinkAvail for this receive advertises, at most 2^31.
     fn advertised_len(&self) -> u32 {
         u32::try_from(self.len).unwrap_or(u32::MAX).min(1 << 31)
     }
 }
 
-/// Octets in a Private Buffer that no receive has taken.
+/// Bytes in a Private Buffer that no receive has taken yet.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     buffer: PrivateBuffer,
-    /// First octet of the message that is not taken.
+    /// Offset in the message of the first byte that no receive has taken.
     from: u32,
     len: u32,
-    /// The last one is Out-Of-Band data.
+    /// The last byte is Out-Of-Band data.
     urgent: bool,
 }
 
-/// This side as Data Sink.
+/// State of this side as Data Sink.
 #[derive(Debug)]
 pub(super) struct Sink {
     pub(super) mode: Mode,
-    /// The user wants Combined Mode, and this side is Master of Buffered.
+    /// The user requests Combined Mode, and this side is Mode Master because the Mode is Buffered.
     pub(super) wants_combined: bool,
     receives: VecDeque<Receive>,
-    /// Receives that have ended.
+    /// Number of receives that have ended.
     pub(super) ends: u64,
     held: VecDeque<Held>,
     sources: VecDeque<RemoteSource>,
-    /// Octets that are to come as Data because of SendSms.
+    /// Number of bytes that are to arrive as Data because this side sent SendSms.
     owed: u64,
     reading: Option<Reading>,
-    /// NonDiscards (section 6.3.3.4).
+    /// NonDiscards: counts messages with payload that made no SinkAvail stale (section 6.3.3.4).
     pub(super) non_discards: u32,
-    /// The peer revoked its SrcAvails; the message is not through yet.
+    /// The peer sent a SrcAvailCancel, and this side has not completed it yet.
     pub(super) src_cancel: bool,
-    /// The user revoked what is advertised.
+    /// Revocation of SinkAvails that the user's cancellation requires.
     pub(super) revoke: Revoke,
-    /// SinkAvailCancel was sent at some time.
+    /// This side has sent a SinkAvailCancel on this connection.
     has_revoked: bool,
-    /// The peer sends no more.
+    /// The peer has ended its half-connection and sends no more data.
     pub(super) ended: bool,
-    /// No Read is begun.
+    /// This side starts no new Reads.
     pub(super) halted: bool,
     pub(super) conduct: SdpConduct,
 }
@@ -109,18 +113,19 @@ impl Sink {
         self.receives.push_back(Receive { receive, len, filled, wait_all, advertised, canceled });
     }
 
-    /// Receives that have not ended.
+    /// Number of receives that have not ended.
     pub(super) fn receives(&self) -> usize {
         self.receives.len()
     }
 
-    /// Payload that no SendSm requested, after a SrcAvail that is not Processed: octets that the
-    /// SrcAvail advertises are missing in front of it (sections 11.2 and 11.3).
+    /// Returns whether payload arrived although a SrcAvail is not Processed and no SendSm requested
+    /// the payload. Then bytes that the SrcAvail advertises are missing before the payload
+    /// (sections 11.2 and 11.3).
     pub(super) fn comes_too_early(&self, payload: u32) -> bool {
         !self.sources.is_empty() && u64::from(payload) > self.owed
     }
 
-    /// Payload arrived in a Private Buffer, `len` octets from `from` on.
+    /// Stores payload that arrived in a Private Buffer: `len` bytes from offset `from`.
     pub(super) fn arrived(
         &mut self,
         (buffer, from, len): (PrivateBuffer, u32, u32),
@@ -133,8 +138,7 @@ impl Sink {
             self.non_discards = self.non_discards.wrapping_add(1);
             return;
         };
-        // The oldest SinkAvail is stale: its buffer takes this one message and goes back to the
-        // user.
+        // The oldest SinkAvail is stale: its receive takes only this message, and then ends.
         let stag = front.advertised.take();
         out.extend(stag.map(|stag| Output::Withdraw { stag }));
         self.pour(out);
@@ -144,8 +148,8 @@ impl Sink {
         self.settle_revocation();
     }
 
-    /// Moves on everything that can move: fills receives, and ends those that are done. `freed`
-    /// gets the Private Buffers that hold nothing any more.
+    /// Fills receives as far as possible and ends those that are complete. Empty Private Buffers
+    /// return to `pool`. Returns whether a Private Buffer was posted again.
     pub(super) fn advance(&mut self, pool: &mut Pool, out: &mut VecDeque<Output>) -> bool {
         loop {
             let ended = self.pour(out);
@@ -156,7 +160,7 @@ impl Sink {
         self.free(pool, out)
     }
 
-    /// Gives the Private Buffers back that are empty; `true` when one was posted again.
+    /// Returns empty Private Buffers to `pool`. Returns whether one was posted again.
     fn free(&mut self, pool: &mut Pool, out: &mut VecDeque<Output>) -> bool {
         let mut any = false;
         while self.held.front().is_some_and(|held| held.len == 0) {
@@ -167,7 +171,7 @@ impl Sink {
         any
     }
 
-    /// Fills the oldest receive from Private Buffers; `true` when it ended.
+    /// Fills the oldest receive from Private Buffers. Returns whether the receive ended.
     fn pour(&mut self, out: &mut VecDeque<Output>) -> bool {
         if self.reading.is_some() {
             return false;
@@ -191,8 +195,8 @@ impl Sink {
         false
     }
 
-    /// Ends the oldest receive where it has octets and nothing more is there for it; `true` when it
-    /// did.
+    /// Ends the oldest receive if no more bytes are available for it now. Returns whether the
+    /// receive ended.
     fn end_short(&mut self, out: &mut VecDeque<Output>) -> bool {
         let busy = self.reading.is_some() || self.held.iter().any(|held| held.len > 0);
         let Some(front) = self.receives.front().copied().filter(|_| !busy) else { return false };
@@ -203,7 +207,7 @@ impl Sink {
         if front.advertised.is_some() {
             return false;
         }
-        // More of the stream is known of, and will be read into it or come as Data.
+        // Further bytes of the stream are advertised or requested: a Read or Data will bring them.
         let more = !self.sources.is_empty() || self.owed > 0;
         if self.ended && !more {
             self.end_front(false, ReceiveEnd::EndOfStream, out);
@@ -223,7 +227,7 @@ impl Sink {
         }
     }
 
-    /// The user takes back all receives.
+    /// Cancels all receives.
     pub(super) fn cancel(&mut self) {
         for receive in &mut self.receives {
             receive.canceled = true;
@@ -231,20 +235,21 @@ impl Sink {
         self.revoke_advertised();
     }
 
-    /// Octets that the peer owes: advertised by SrcAvails and not read, or requested by SendSms.
-    /// `None` when it owes nothing, not even a report that everything was read.
+    /// Returns the number of bytes that the peer owes: bytes that SrcAvails advertise and this side
+    /// has not read, and bytes that SendSms requested. Returns `None` if the peer owes nothing and
+    /// all SrcAvails are Processed.
     pub(super) fn due(&self) -> Option<u64> {
         let unread: u64 = self.sources.iter().map(RemoteSource::left).sum();
         (self.owed > 0 || !self.sources.is_empty()).then_some(self.owed + unread)
     }
 
-    /// Is an advertisement being revoked, by this side or the peer?
+    /// Returns whether this side or the peer is revoking advertisements.
     pub(super) fn is_revoking(&self) -> bool {
         self.src_cancel || self.revoke != Revoke::No
     }
 
-    /// Suspends the connection: advertisements of both sides become void; data that has arrived
-    /// stays.
+    /// Suspends the connection. Advertisements of both sides become void. Data that has arrived
+    /// remains.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.void(out);
         self.sources.clear();
@@ -254,18 +259,19 @@ impl Sink {
         self.mode = Mode::Combined;
     }
 
-    /// A Read is in progress.
+    /// Returns whether a Read is in progress.
     pub(super) fn is_reading(&self) -> bool {
         self.reading.is_some()
     }
 
-    /// The peer's DisConn: no more will come, and SinkAvails are canceled (section 8.2.1).
+    /// Processes the peer's DisConn: no more data arrives, and all SinkAvails are void (section
+    /// 8.2.1).
     pub(super) fn end(&mut self, out: &mut VecDeque<Output>) {
         self.ended = true;
         self.void(out);
     }
 
-    /// The connection is over.
+    /// Ends all receives, because the connection has ended.
     pub(super) fn abort(&mut self, end: ReceiveEnd, out: &mut VecDeque<Output>) {
         self.void(out);
         self.reading = None;

@@ -8,47 +8,48 @@ use super::super::{OpId, Output, Policy, SrcAvailAnswer, Violation};
 use super::Sink;
 use crate::verbs::RemoteAddress;
 
-/// A SrcAvail that is not Processed.
+/// A SrcAvail of the peer that is not Processed.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct RemoteSource {
     stag: u32,
-    /// The first octet that is not read.
+    /// Tagged Offset of the first byte that this side has not read.
     va: u64,
     left: u32,
-    /// Octets read of it that no RdmaRdCompl has reported.
+    /// Number of bytes that this side has read and not reported with an RdmaRdCompl.
     unreported: u32,
-    /// Something of it was read.
+    /// This side has started at least one Read.
     touched: bool,
 }
 
 impl RemoteSource {
-    /// Octets that are not read.
+    /// Number of bytes that this side has not read.
     pub(super) fn left(&self) -> u64 {
         self.left.into()
     }
 }
 
-/// A Read in progress: of the oldest SrcAvail into the oldest receive.
+/// A Read in progress, from the oldest SrcAvail into the oldest receive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
     op: OpId,
     len: u32,
 }
 
-/// What the Data Sink answers.
+/// An answer that the Data Sink sends for a SrcAvail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Answer {
-    /// RdmaRdCompl; the STag when it is the last of its SrcAvail.
+    /// RdmaRdCompl for `len` bytes. `last` is the STag to invalidate if the message completes its
+    /// SrcAvail.
     RdmaRdCompl { len: u32, last: Option<u32> },
     /// SendSm.
     SendSm,
-    /// SendSm at the end of a SrcAvailCancel, or nothing where none was open.
+    /// End of a SrcAvailCancel: a SendSm if a SrcAvail was open, otherwise no message.
     Canceled { send_sm: bool },
 }
 
 impl Sink {
-    /// A SrcAvail arrives; its first `payload` octets came with it. `most`: those that this side
-    /// offered to keep.
+    /// Processes a SrcAvail that arrived. Its message carried the first `payload` bytes. `most` is
+    /// MaxAdverts of this side.
     pub(in super::super) fn src_avail(&mut self, advert: &SrcAvail, payload: u32, most: u16) -> Result<(), Violation> {
         let mid = Mid::SRC_AVAIL;
         match self.mode {
@@ -58,7 +59,8 @@ impl Sink {
             Mode::Combined | Mode::Pipelined => {}
         }
         if self.has_adverts() && !self.conduct.reads_crossing {
-            // Crossing: the peer will see it the same way (section 11.3, rule 2b).
+            // The SrcAvail crossed a SinkAvail, so both sides drop all SrcAvails (section 11.3,
+            // rule 2b).
             self.sources.clear();
             return Ok(());
         }
@@ -71,7 +73,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The next step for the oldest SrcAvail: a read, answers, or neither.
+    /// Continues with the oldest SrcAvail: starts a Read or returns answers to send.
     pub(in super::super) fn read_on(
         &mut self,
         policy: &Policy,
@@ -92,11 +94,11 @@ impl Sink {
             answers.push(Answer::Canceled { send_sm: rest.is_some() });
             return answers;
         }
-        // Data for a SendSm comes before everything else (section 9.2).
+        // Data that a SendSm requested precedes everything else (section 9.2).
         if self.halted || self.owed > 0 || !self.held.iter().all(|held| held.len == 0) {
             return answers;
         }
-        // One whose octets all came as payload has nothing to be read.
+        // A SrcAvail whose bytes all arrived as payload needs no Read.
         while let Some(stag) = self.sources.front().filter(|oldest| oldest.left == 0).map(|oldest| oldest.stag) {
             self.sources.pop_front();
             answers.push(Answer::RdmaRdCompl { len: 0, last: Some(stag) });
@@ -124,7 +126,8 @@ impl Sink {
         answers
     }
 
-    /// SendSm for the oldest SrcAvail, and what has to be sent before it.
+    /// Requests the rest of the oldest SrcAvail as Data. Returns the SendSm, and before it an
+    /// RdmaRdCompl if bytes were read and not reported.
     pub(in super::super) fn ask_for_data(&mut self) -> Vec<Answer> {
         let Some(oldest) = self.sources.pop_front() else { return Vec::new() };
         self.owed += u64::from(oldest.left);
@@ -132,13 +135,14 @@ impl Sink {
         report.into_iter().chain([Answer::SendSm]).collect()
     }
 
-    /// Bytes that were read of the oldest SrcAvail and not reported.
+    /// Returns an RdmaRdCompl for bytes that were read from the oldest SrcAvail and not reported,
+    /// if there are any.
     pub(in super::super) fn report_rest(&mut self) -> Vec<Answer> {
         let unreported = self.sources.front_mut().map(|oldest| std::mem::take(&mut oldest.unreported));
         unreported.filter(|len| *len > 0).map(|len| Answer::RdmaRdCompl { len, last: None }).into_iter().collect()
     }
 
-    /// A read is through.
+    /// Notes that a Read is complete. Returns the RdmaRdCompl that is due, if any.
     pub(in super::super) fn read_completed(
         &mut self,
         op: OpId,
@@ -167,18 +171,18 @@ impl Sink {
         answer
     }
 
-    /// SrcAvailCancel; gives whether it has to be answered (section 9.5.4).
+    /// Processes a SrcAvailCancel. Returns whether it must be answered (section 9.5.4).
     pub(in super::super) fn src_avail_cancel(&mut self) -> bool {
         self.src_cancel = !self.sources.is_empty();
         self.src_cancel
     }
 
-    /// The peer waits for its SrcAvail to be read, and nobody posts a receive.
+    /// Returns whether the peer waits for a Read of its SrcAvail while no receive is posted.
     pub(in super::super) fn is_waited_for(&self) -> bool {
         !self.sources.is_empty() && self.receives.is_empty() && self.owed == 0
     }
 
-    /// Nothing is being read, and no octets are to come as Data.
+    /// Returns whether no Read is in progress and no requested Data is missing.
     pub(in super::super) fn is_still(&self) -> bool {
         self.reading.is_none() && self.owed == 0
     }

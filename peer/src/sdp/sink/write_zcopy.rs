@@ -1,4 +1,4 @@
-//! SinkAvails as their owner sees them (sections 9.3, 9.5.1, 9.5.5, 11.3).
+//! This side's own SinkAvails (sections 9.3, 9.5.1, 9.5.5, 11.3).
 
 use std::collections::VecDeque;
 
@@ -7,19 +7,19 @@ use weft_core::wire::sdp::{Mid, Mode};
 use super::super::{Output, ReceiveEnd, ReceiveId, Violation};
 use super::Sink;
 
-/// A revocation of SinkAvails by their owner.
+/// State of a revocation of this side's SinkAvails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Revoke {
-    /// None.
+    /// No revocation.
     No,
     /// SinkAvailCancel is to be sent.
     Wanted,
-    /// It is sent; no new SinkAvail until it is settled.
+    /// SinkAvailCancel is sent. No new SinkAvail may be sent until the revocation is complete.
     Sent,
 }
 
 impl Sink {
-    /// Receives that are advertised.
+    /// Number of receives that SinkAvails advertise.
     pub(in super::super) fn adverts(&self) -> usize {
         self.receives.iter().take_while(|receive| receive.advertised.is_some()).count()
     }
@@ -28,20 +28,20 @@ impl Sink {
         self.receives.front().is_some_and(|receive| receive.advertised.is_some())
     }
 
-    /// A receive of at most this many octets is advertised.
+    /// Returns whether a SinkAvail advertises a receive of at most this many bytes.
     pub(in super::super) fn advertises_up_to(&self, octets: u32) -> bool {
         let mut advertised = self.receives.iter().take_while(|receive| receive.advertised.is_some());
         advertised.any(|receive| receive.advertised_len() <= octets)
     }
 
-    /// SrcAvails that are not Processed.
+    /// Number of SrcAvails that are not Processed.
     pub(in super::super) fn sources(&self) -> usize {
         self.sources.len()
     }
 
-    /// The receive that a SinkAvail could advertise now. `least`: it has to be larger than this
-    /// many octets. Those in front of it are advertised all, so that octets that the peer writes
-    /// come to their place in the stream.
+    /// Returns the receive that a SinkAvail could advertise now, and its length in bytes. The
+    /// receive must be longer than `least` bytes. All receives before it must be advertised, so
+    /// that the bytes that the peer writes keep their order in the stream.
     pub(in super::super) fn advertisable(&self, least: u64) -> Option<(ReceiveId, u32)> {
         let possible = self.mode == Mode::Pipelined
             && self.revoke == Revoke::No
@@ -51,12 +51,12 @@ impl Sink {
             && self.sources.is_empty()
             && self.is_still();
         let next = self.receives.get(self.adverts()).filter(|_| possible)?;
-        // With MSG_WAITALL a receive is never advertised (section 9.3).
+        // A receive with MSG_WAITALL is never advertised (section 9.3).
         let suits = !next.wait_all && !next.canceled && next.filled == 0 && next.len > least;
         suits.then(|| (next.receive, next.advertised_len()))
     }
 
-    /// Its SinkAvail is sent.
+    /// Notes that the SinkAvail for the next receive was sent.
     pub(in super::super) fn advertised(&mut self, stag: u32) {
         let at = self.adverts();
         if let Some(receive) = self.receives.get_mut(at) {
@@ -64,7 +64,8 @@ impl Sink {
         }
     }
 
-    /// RdmaWrCompl, which perhaps invalidated an STag: the oldest SinkAvail is Processed (C16).
+    /// Processes an RdmaWrCompl for `len` bytes: the oldest SinkAvail is Processed (C16).
+    /// `invalidated` is the STag that the message invalidated, if any.
     pub(in super::super) fn write_completed(
         &mut self,
         len: u32,
@@ -90,7 +91,7 @@ impl Sink {
         Ok(())
     }
 
-    /// All SinkAvails are void.
+    /// Withdraws all SinkAvails, because they are void.
     pub(in super::super) fn void(&mut self, out: &mut VecDeque<Output>) {
         for receive in &mut self.receives {
             out.extend(receive.advertised.take().map(|stag| Output::Withdraw { stag }));
@@ -104,8 +105,8 @@ impl Sink {
         }
     }
 
-    /// SinkCancelAck. It may come for a revocation that a RdmaWrCompl settled: then nothing is left
-    /// to be dropped.
+    /// Processes a SinkCancelAck. If an RdmaWrCompl has already completed the revocation, no
+    /// SinkAvail is left to drop.
     pub(in super::super) fn sink_cancel_ack(&mut self, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         if !self.has_revoked {
             return Err(Violation::Unmatched(Mid::SINK_CANCEL_ACK));
@@ -116,13 +117,13 @@ impl Sink {
         Ok(())
     }
 
-    /// SinkAvailCancel is sent.
+    /// Notes that the SinkAvailCancel was sent.
     pub(in super::super) fn revoked(&mut self) {
         self.revoke = Revoke::Sent;
         self.has_revoked = true;
     }
 
-    /// A revocation is over when nothing is advertised any more (C17).
+    /// Ends a revocation as soon as no SinkAvail is open (C17).
     pub(super) fn settle_revocation(&mut self) {
         if !self.has_adverts() {
             self.revoke = Revoke::No;

@@ -1,13 +1,17 @@
-//! The half-connection on which this side is the Data Source: what was posted to be sent, and how
-//! much of it is on which way.
+//! The half-connection on which this side is the Data Source: the posted sends, and the mechanism
+//! that transfers each byte.
 //!
-//! Octets are counted by their place in the stream. `next` is the first that no mechanism has taken
-//! on; what is before it went out as Data, or is advertised by a SrcAvail (`open`), requested by a
-//! SendSm (`owed`), or being written into a SinkAvail's buffer (`writing`). A mechanism that is
-//! taken back moves `next` back.
+//! A position counts the bytes of the stream from 0. `next` is the first position that is not yet
+//! assigned to a mechanism. A byte before `next` is in one of these states:
+//! - it has been transferred,
+//! - an open SrcAvail advertises it (`open`),
+//! - a SendSm has requested it, so it must be sent as Data (`owed`),
+//! - an RDMA Write into the buffer of a SinkAvail transfers it (`writing`).
 //!
-//! `read_zcopy` has the SrcAvails, `write_zcopy` the peer's SinkAvails and their staleness, `plan`
-//! the choice between them.
+//! If advertisements become void, `next` moves back to their first byte.
+//!
+//! `read_zcopy` handles SrcAvails, `write_zcopy` the peer's SinkAvails and which of them are stale.
+//! `plan` selects the mechanism.
 
 mod plan;
 mod read_zcopy;
@@ -25,24 +29,25 @@ pub(super) use write_zcopy::Writing;
 use super::{Event, Output, Piece, SendEnd, SendId};
 use crate::hostile::SdpConduct;
 
-/// A send of the user.
+/// A send of the user, with the positions of its first byte (`start`) and of the byte after its
+/// last (`end`).
 #[derive(Debug, Clone, Copy)]
 struct Item {
     send: SendId,
     start: u64,
     end: u64,
-    /// Its last octet is Out-Of-Band data.
+    /// The last byte is Out-Of-Band data.
     urgent: bool,
 }
 
-/// This side as Data Source.
+/// State of this side as Data Source.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) mode: Mode,
-    /// The Mode that the user or the peer's hint asks for.
+    /// The Mode that the user, or a hint of the peer, requests.
     pub(super) wanted: Option<Mode>,
-    /// MSeq of the ModeChange that left Pipelined Mode, until it is acknowledged, and
-    /// PotentialNonDiscards then (C12).
+    /// Set from the ModeChange out of Pipelined Mode until its acknowledgement: MSeq of the
+    /// ModeChange, and the value of PotentialNonDiscards at that time (C12).
     pub(super) left_pipelined: Option<(u32, u32)>,
     items: VecDeque<Item>,
     end: u64,
@@ -51,22 +56,23 @@ pub(super) struct Source {
     owed: VecDeque<(u64, u64)>,
     usable: VecDeque<OpenSinkAvail>,
     pub(super) writing: VecDeque<Writing>,
-    /// PotentialNonDiscards (section 9.5.1).
+    /// PotentialNonDiscards: counts messages with payload that this side sent (section 9.5.1).
     pub(super) potential_non_discards: u32,
-    /// The peer revoked its SinkAvails, and some were left: SinkCancelAck is due when the writes
-    /// are through.
+    /// The peer revoked its SinkAvails while this side still had some. SinkCancelAck is due when
+    /// the writes in progress are complete.
     pub(super) sink_cancel: bool,
     cancel: Option<Cancel>,
-    /// Sends of the RNIC that carry octets from this place on and have not completed.
+    /// First position of each message with payload that the RNIC has not completed.
     in_flight: VecDeque<u64>,
     pub(super) conduct: SdpConduct,
 }
 
-/// The user took back everything before `upto` that is not out.
+/// The user canceled the sends: no byte before position `upto` is sent any more, except bytes that
+/// are already assigned to a mechanism.
 #[derive(Debug, Clone, Copy)]
 struct Cancel {
     upto: u64,
-    /// MSeq of the SrcAvailCancel, once it is sent.
+    /// MSeq of the SrcAvailCancel, once sent.
     mseq: Option<u32>,
 }
 
@@ -91,7 +97,7 @@ impl Source {
         }
     }
 
-    /// Takes a send on; gives the place of its last octet.
+    /// Adds a send. Returns the position of its last byte.
     pub(super) fn post(&mut self, send: SendId, len: u64, urgent: bool) -> u64 {
         let start = self.end;
         self.end += len;
@@ -99,7 +105,7 @@ impl Source {
         self.end - 1
     }
 
-    /// The first octet that is not out yet.
+    /// Returns the first position whose byte has not been transferred.
     pub(super) fn settled(&self) -> u64 {
         let owed = self.owed.front().map(|(start, _)| *start);
         let open = self.open.front().map(|advert| advert.start);
@@ -107,17 +113,17 @@ impl Source {
         [owed, open, writing].into_iter().flatten().fold(self.next, u64::min)
     }
 
-    /// All that was posted is out, and the RNIC is done with it.
+    /// Returns whether all posted bytes have been sent and the RNIC has completed the messages.
     pub(super) fn is_done(&self) -> bool {
         self.items.is_empty() && self.in_flight.is_empty() && self.cancel.is_none()
     }
 
-    /// Sends that have not ended.
+    /// Number of sends that have not ended.
     pub(super) fn sends(&self) -> usize {
         self.items.len()
     }
 
-    /// A message took octets from `start` on.
+    /// Notes that a message carries `len` bytes from position `start`.
     pub(super) fn took(&mut self, start: u64, len: u64) {
         self.potential_non_discards = self.potential_non_discards.wrapping_add(1);
         self.in_flight.push_back(start);
@@ -134,17 +140,17 @@ impl Source {
         self.drop_stale();
     }
 
-    /// The RNIC has sent the oldest message that carried octets.
+    /// Notes that the RNIC has completed the oldest message with payload.
     pub(super) fn flown(&mut self) {
         self.in_flight.pop_front();
     }
 
-    /// Octets still to be sent because of SendSms.
+    /// Returns whether bytes that a SendSm requested remain to be sent.
     pub(super) fn owes(&self) -> bool {
         !self.owed.is_empty()
     }
 
-    /// Reports which sends are over.
+    /// Reports the sends that have ended.
     pub(super) fn finish(&mut self, out: &mut VecDeque<Output>) {
         let settled = self.settled();
         while let Some(item) = self.items.front().copied() {
@@ -157,7 +163,7 @@ impl Source {
         self.finish_cancel(out);
     }
 
-    /// The user takes back all that was posted.
+    /// Cancels all posted sends.
     pub(super) fn cancel(&mut self) {
         match &mut self.cancel {
             Some(cancel) => cancel.upto = self.end,
@@ -166,17 +172,18 @@ impl Source {
         }
     }
 
-    /// What was posted is being taken back.
+    /// Returns whether a cancellation is in progress: of this side's sends, or of the peer's
+    /// SinkAvails.
     pub(super) fn is_revoking(&self) -> bool {
         self.cancel.is_some() || self.sink_cancel
     }
 
-    /// Suspends the connection: advertised and requested bytes are unassigned again; the peer has
-    /// everything before them.
+    /// Suspends the connection. Bytes that were advertised or requested become unassigned. The peer
+    /// has all bytes before them.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.next = self.settled();
         out.extend(self.open.drain(..).map(|advert| Output::Withdraw { stag: advert.stag }));
-        // The Mode comes back when it can be had.
+        // Request the current Mode again after the suspension.
         self.wanted = self.wanted.or(Some(self.mode)).filter(|mode| *mode != Mode::Combined);
         self.mode = Mode::Combined;
         self.left_pipelined = None;
@@ -191,19 +198,19 @@ impl Source {
         }
     }
 
-    /// SrcAvailCancel is to be sent.
+    /// Returns whether SrcAvailCancel is to be sent.
     pub(super) fn wants_cancel(&self) -> bool {
         self.cancel.is_some_and(|cancel| cancel.mseq.is_none()) && !self.open.is_empty()
     }
 
-    /// It is sent.
+    /// Stores MSeq of the SrcAvailCancel that was sent.
     pub(super) fn sent_cancel(&mut self, mseq: u32) {
         if let Some(cancel) = &mut self.cancel {
             cancel.mseq = Some(mseq);
         }
     }
 
-    /// Ends what was taken back, once nothing of it is on its way.
+    /// Reports the canceled sends as soon as none of their bytes is in progress.
     fn finish_cancel(&mut self, out: &mut VecDeque<Output>) {
         let Some(Cancel { upto, .. }) = self.cancel else { return };
         let busy = !self.open.is_empty() || self.owes() || !self.writing.is_empty() || !self.in_flight.is_empty();
@@ -216,11 +223,12 @@ impl Source {
             self.items.pop_front();
             out.push_back(sent(&item, settled.saturating_sub(item.start), SendEnd::Canceled));
         }
-        // What was posted after it continues; places between are nobody's.
+        // Sends that were posted after the cancellation continue. The positions of canceled bytes
+        // are skipped.
         self.next = self.next.max(upto);
     }
 
-    /// The connection is over.
+    /// Ends all sends, because the connection has ended.
     pub(super) fn abort(&mut self, out: &mut VecDeque<Output>) {
         let settled = self.settled();
         for advert in std::mem::take(&mut self.open) {
@@ -237,7 +245,9 @@ impl Source {
         self.cancel = None;
     }
 
-    /// The part of a send that has these `len` bytes from `start` on, if one send has them all.
+    /// Returns the range of a send that corresponds to `len` bytes from position `start`. The
+    /// caller makes sure that the bytes belong to one send. Returns `None` if no send has the first
+    /// byte.
     pub(super) fn piece(&self, start: u64, len: u64) -> Option<Piece> {
         let item = self.item(start)?;
         Some(Piece { send: item.send, from: start - item.start, len: u32::try_from(len).ok()? })

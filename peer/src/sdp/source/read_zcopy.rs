@@ -1,4 +1,4 @@
-//! SrcAvails as their owner sees them (sections 9.2, 9.5.2.1, 9.5.4, 11.3).
+//! This side's own SrcAvails (sections 9.2, 9.5.2.1, 9.5.4, 11.3).
 
 use std::collections::VecDeque;
 
@@ -8,20 +8,20 @@ use super::super::credits::reached;
 use super::super::{Output, Violation};
 use super::Source;
 
-/// A SrcAvail that is outstanding.
+/// A SrcAvail that is not Processed.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct OpenSrcAvail {
     pub(in super::super) mseq: u32,
-    /// The first octet of the stream that the peer has not read.
+    /// Position of the first byte that the peer has not read.
     pub(in super::super) start: u64,
-    /// Octets that it has not read.
+    /// Number of bytes that the peer has not read.
     pub(in super::super) left: u32,
     pub(in super::super) stag: u32,
 }
 
 impl Source {
-    /// A SrcAvail of `len` octets from `start` on went out, the first `payload` of them in the
-    /// message itself.
+    /// Notes that a SrcAvail for `len` bytes from position `start` was sent. The message itself
+    /// carried the first `payload` bytes.
     pub(in super::super) fn advertised(&mut self, mseq: u32, start: u64, len: u32, payload: u32, stag: u32) {
         let unread = start + u64::from(payload);
         if payload > 0 {
@@ -31,7 +31,8 @@ impl Source {
         self.next = start + u64::from(len);
     }
 
-    /// RdmaRdCompl, which perhaps invalidated an STag.
+    /// Processes an RdmaRdCompl for `len` bytes. `invalidated` is the STag that the message
+    /// invalidated, if any.
     pub(in super::super) fn read_completed(
         &mut self,
         len: u32,
@@ -40,14 +41,15 @@ impl Source {
     ) -> Result<(), Violation> {
         let mid = Mid::RDMA_RD_COMPL;
         let oldest = self.open.front_mut().ok_or(Violation::Unmatched(mid))?;
-        // None are left of one whose payload was all of it (SDP-6.3.7.1-3).
+        // Len 0 is allowed if the payload of the SrcAvail was all of its data (SDP-6.3.7.1-3).
         if len > oldest.left || len == 0 && oldest.left > 0 {
             return Err(Violation::Length { mid, found: len, left: oldest.left });
         }
         let (expected, is_complete) = (oldest.stag, len == oldest.left);
         oldest.left -= len;
         oldest.start += u64::from(len);
-        // That of a part may invalidate, too: it is the last one when SendSm follows (section 9.2).
+        // An RdmaRdCompl for a part may also invalidate the STag: a SendSm for the rest may follow
+        // (section 9.2).
         if let Some(found) = invalidated.filter(|found| *found != expected) {
             return Err(Violation::Invalidated { mid, found, expected });
         }
@@ -58,8 +60,8 @@ impl Source {
         Ok(())
     }
 
-    /// SendSm: the oldest advertisement ends. Its rest is sent as Data, unless a SrcAvailCancel
-    /// caused this (C18).
+    /// Processes a SendSm, which ends the oldest advertisement. The rest of its bytes is sent as
+    /// Data, unless the SendSm answers a SrcAvailCancel (C18).
     pub(in super::super) fn send_sm(&mut self, mseq_ack: u32, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         if self.open.is_empty() {
             return Err(Violation::Unmatched(Mid::SEND_SM));
@@ -73,10 +75,11 @@ impl Source {
         Ok(())
     }
 
-    /// SrcAvails that the peer has dropped, or will: their octets are nobody's again.
+    /// Removes the SrcAvails that `which` selects, because the peer has dropped them or will drop
+    /// them. Their bytes become unassigned.
     pub(in super::super) fn void(&mut self, which: impl Fn(&OpenSrcAvail) -> bool, out: &mut VecDeque<Output>) {
-        // Void advertisements are older than valid ones, and a valid one was sent when nothing
-        // older was open.
+        // Either all open SrcAvails are selected or none, because a valid SrcAvail is sent only
+        // when no older one is open. So `next` may move back to the first selected SrcAvail.
         let first = self.open.iter().find(|advert| which(advert)).map(|advert| advert.start);
         self.open.retain(|advert| {
             let void = which(advert);

@@ -8,7 +8,7 @@ use super::super::credits::reached;
 use super::super::{OpId, Output, Violation};
 use super::Source;
 
-/// A SinkAvail that is there to be used.
+/// A SinkAvail of the peer that this side can still use.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct OpenSinkAvail {
     pub(in super::super) stag: u32,
@@ -17,7 +17,7 @@ pub(in super::super) struct OpenSinkAvail {
     non_discards: u32,
 }
 
-/// A SinkAvail that is being written to.
+/// A SinkAvail that this side is writing to.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Writing {
     pub(in super::super) op: OpId,
@@ -28,7 +28,7 @@ pub(in super::super) struct Writing {
 }
 
 impl Source {
-    /// A SinkAvail arrives. `most`: those that this side offered to keep.
+    /// Processes a SinkAvail that arrived. `most` is MaxAdverts of this side.
     pub(in super::super) fn sink_avail(
         &mut self,
         advert: &SinkAvail,
@@ -36,8 +36,9 @@ impl Source {
         out: &mut VecDeque<Output>,
     ) -> Result<(), Violation> {
         if let Some((change, known)) = &mut self.left_pipelined {
-            // It crossed the ModeChange: it is dropped, but counted as if it had come before (C12).
-            // Fresh, it means that the peer dropped the SrcAvails that it met (C39).
+            // The SinkAvail crossed the ModeChange. It is dropped, but counted as if it had arrived
+            // before the ModeChange (C12). If it is not stale, the peer has dropped the SrcAvails
+            // that crossed it (C39).
             if advert.non_discards == *known {
                 let change = *change;
                 self.void(|own| !reached(own.mseq, change), out);
@@ -57,13 +58,13 @@ impl Source {
         self.usable.push_back(OpenSinkAvail { stag, va, len, non_discards });
         self.drop_stale();
         if !self.usable.is_empty() {
-            // Write Zcopy goes before Read Zcopy (section 11.3, rule 1).
+            // Write Zcopy takes precedence over Read Zcopy (section 11.3, rule 1).
             self.void(|_| true, out);
         }
         Ok(())
     }
 
-    /// Section 9.5.1, step 4.
+    /// Drops stale SinkAvails (section 9.5.1, step 4).
     pub(super) fn drop_stale(&mut self) {
         if self.conduct.trusts_sink_avails {
             return;
@@ -74,12 +75,12 @@ impl Source {
         }
     }
 
-    /// The oldest SinkAvail that can be used.
+    /// Returns the oldest SinkAvail that can be used.
     pub(super) fn usable(&self) -> Option<&OpenSinkAvail> {
         self.usable.front()
     }
 
-    /// It is being written to from now on: `len` octets from `start` on.
+    /// Starts a write of `len` bytes from position `start` into the oldest usable SinkAvail.
     pub(in super::super) fn begin_write(&mut self, op: OpId, start: u64, len: u32) {
         if let Some(OpenSinkAvail { stag, .. }) = self.usable.pop_front() {
             self.writing.push_back(Writing { op, stag, start, len, written: false });
@@ -87,7 +88,8 @@ impl Source {
         }
     }
 
-    /// A write is through. Gives the oldest ones that are: each wants its RdmaWrCompl.
+    /// Notes that a write is complete. Returns the oldest writes that are complete: each needs an
+    /// RdmaWrCompl.
     pub(in super::super) fn written(&mut self, op: OpId) -> Vec<Writing> {
         if let Some(writing) = self.writing.iter_mut().find(|writing| writing.op == op) {
             writing.written = true;
@@ -96,22 +98,22 @@ impl Source {
         self.writing.drain(..through).collect()
     }
 
-    /// SinkAvailCancel: drops the buffers that are not being written to. Returns whether there were
-    /// any (section 9.5.5).
+    /// Processes a SinkAvailCancel: drops the SinkAvails that this side is not writing to. Returns
+    /// whether there were any (section 9.5.5).
     pub(in super::super) fn sink_avail_cancel(&mut self) -> bool {
         let any = !self.usable.is_empty();
         self.usable.clear();
         any
     }
 
-    /// Leaves Pipelined Mode by a ModeChange of this MSeq. SinkAvails that are stale lower
-    /// PotentialNonDiscards, the others are void (C12).
+    /// Leaves Pipelined Mode with a ModeChange whose MSeq is `mseq`. All usable SinkAvails are
+    /// void. A stale SinkAvail that arrives later still lowers PotentialNonDiscards (C12).
     pub(in super::super) fn leave_pipelined(&mut self, mseq: u32) {
         self.usable.clear();
         self.left_pipelined = Some((mseq, self.potential_non_discards));
     }
 
-    /// The peer has seen everything up to here.
+    /// Notes that the peer has received all messages up to `mseq_ack`.
     pub(in super::super) fn acknowledged(&mut self, mseq_ack: u32) {
         if self.left_pipelined.is_some_and(|(mseq, _)| reached(mseq_ack, mseq)) {
             self.left_pipelined = None;
