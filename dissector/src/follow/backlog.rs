@@ -1,21 +1,23 @@
-//! Finds out when every request is answered, after octets that the capture does not hold.
+//! Finds out when all requests are answered, after octets were missing in the capture.
 
-/// How many requests may be without response if not all of them were captured. Requests count by
-/// their MSNs, including missing requests. Each captured response answers one request.
+/// An upper bound on the unanswered requests of one requester, if requests may be missing in the
+/// capture. Requests are counted by their MSNs, so missing requests count as well. Each captured
+/// response answers one request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Backlog {
-    /// Upper bound on the requests; `None` before the first request.
+    /// Upper bound on the number of unanswered requests. `None` until a request is captured or
+    /// [`Backlog::lose`] sets the bound.
     most: Option<u64>,
-    /// Responses before the first request.
+    /// Number of responses captured since [`Backlog::lose`] last set the bound.
     responses: u64,
-    /// May requests after the last captured one be missing or late?
+    /// Whether requests after the last captured request may be missing or may be captured late.
     open: bool,
     last_msn: Option<u32>,
 }
 
 impl Backlog {
-    /// Octets are missing while `known` requests have no response. `requests`: the octets are the
-    /// requester's.
+    /// Records that octets are missing. `known` is the number of unanswered requests, or `None` if
+    /// that number is uncertain. `requests`: the missing octets may contain requests.
     pub(super) fn lose(&mut self, known: Option<usize>, requests: bool) {
         if let Some(known) = known {
             (self.most, self.responses) = (Some(known as u64), 0);
@@ -33,7 +35,7 @@ impl Backlog {
 
     pub(super) fn answered(&mut self) {
         self.responses += 1;
-        // There are more responses than requests: the requests come late.
+        // There are more responses than requests, so some requests are captured late.
         self.open |= self.most == Some(0);
         self.most = self.most.map(|most| most.saturating_sub(1));
     }

@@ -8,29 +8,29 @@ use crate::direction::Direction;
 use crate::ip::Segment;
 use crate::parse::{Carrier, Kind, Located, Unit};
 
-/// The first unit of a direction if it is not a start-up frame.
+/// The first octets of a direction, if they are outside MPA and are not a start-up frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beginning {
-    /// The first octets, as many as the unit shows.
+    /// The first few octets.
     pub head: Vec<u8>,
     /// Location of the octets where the MPA key would be.
     pub key: Located,
-    /// Stream position of its first octet.
+    /// Stream position of the first octet.
     pub position: u64,
-    /// Stream position after its last octet.
+    /// Stream position after the last of these octets.
     pub end: u64,
 }
 
-/// Facts of a connection; index 0 and 1 are its directions.
+/// Facts about a connection. Arrays have one element for each direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connection {
     /// Was the SYN of this direction captured?
     pub syn: [bool; 2],
-    /// The direction of the SYN without ACK.
+    /// The direction that opened the connection: that of the SYN without ACK.
     pub opener: Option<Direction>,
-    /// The frame of the first FIN.
+    /// The frame of the first FIN of each direction.
     pub fin: [Option<u64>; 2],
-    /// The frame of the first RST.
+    /// The frame of the first RST of each direction.
     pub rst: [Option<u64>; 2],
     /// The direction's own start-up frame.
     pub startup: [Option<StartupSeen>; 2],
@@ -38,15 +38,16 @@ pub(crate) struct Connection {
     pub beginning: [Option<Beginning>; 2],
     /// The direction that sent an SDP Hello in streaming mode. Start-up frames may then be absent.
     pub streaming_hello: Option<Direction>,
-    /// Does it replace an SDP connection that was suspended?
+    /// Whether this connection resumes an SDP connection that was suspended.
     pub resumes: bool,
-    /// When its last segment was captured, in nanoseconds since 1970.
+    /// When the last segment of the connection was captured, in nanoseconds since 1970.
     pub last_time: u64,
     units: [u64; 2],
 }
 
 impl Connection {
-    /// The facts of a connection that starts again.
+    /// Returns the facts to keep when MPA starts again on the same TCP connection, after a
+    /// rejection.
     pub(super) fn restarted(self) -> Self {
         let Connection { syn, opener, fin, rst, resumes, last_time, .. } = self;
         Connection { syn, opener, fin, rst, resumes, last_time, ..Connection::default() }
@@ -67,7 +68,7 @@ impl Connection {
         }
     }
 
-    /// Records what a unit shows of the connection.
+    /// Records what a unit (start-up frame, FPDU, SDP message) shows about the connection.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>) {
         let direction = unit.direction();
         let first = self.units[direction] == 0;
@@ -83,14 +84,14 @@ impl Connection {
         }
     }
 
-    /// The direction that sent the MPA Request; derived from the Reply if no Request was found.
+    /// Returns the direction of the MPA Request. If no Request was found, the Reply decides.
     pub(crate) fn initiator(&self) -> Option<Direction> {
         let of =
             |kind: StartupKind| Direction::BOTH.into_iter().find(|d| self.startup[*d].is_some_and(|s| s.kind == kind));
         of(StartupKind::Request).or_else(|| of(StartupKind::Reply).map(Direction::peer))
     }
 
-    /// Request and Reply, if both were found and came from different ends.
+    /// Returns MPA Request and Reply, if both were found and came from different endpoints.
     pub(crate) fn pair(&self) -> Option<Pair<'_>> {
         let initiator = self.initiator()?;
         let (request, reply) = (self.startup[initiator].as_ref()?, self.startup[initiator.peer()].as_ref()?);
@@ -98,18 +99,18 @@ impl Connection {
         kinds.then_some(Pair { request, reply, initiator, responder: initiator.peer() })
     }
 
-    /// The start-up frame of the end that receives what `direction` sends.
+    /// Returns the start-up frame of the endpoint that receives `direction`.
     pub(crate) fn peer_startup(&self, direction: Direction) -> Option<&StartupSeen> {
         self.startup[direction.peer()].as_ref()
     }
 }
 
-/// Both start-up frames of a connection.
+/// The MPA Request and the MPA Reply of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair<'c> {
-    /// The Request.
+    /// The MPA Request.
     pub request: &'c StartupSeen,
-    /// The Reply.
+    /// The MPA Reply.
     pub reply: &'c StartupSeen,
     /// The direction of the Request.
     pub initiator: Direction,
@@ -118,17 +119,17 @@ pub(crate) struct Pair<'c> {
 }
 
 impl Pair<'_> {
-    /// Was the connection accepted?
+    /// Returns whether the Reply accepts the connection.
     pub(crate) fn accepted(&self) -> bool {
         !self.reply.rejects()
     }
 
-    /// Did both ends agree on the RDMA Consortium's variant (version 0, markers and CRC both ways)?
+    /// Returns whether the Reply selects the RDMA Consortium's variant: revision 0 with markers.
     pub(crate) fn is_rdmac(&self) -> bool {
         self.reply.revision == 0 && self.reply.wants_markers()
     }
 
-    /// Did both ends agree on the peer-to-peer model of RFC 6581?
+    /// Returns whether both endpoints agreed on the peer-to-peer model of RFC 6581.
     pub(crate) fn is_peer_to_peer(&self) -> bool {
         let a = |frame: &StartupSeen| frame.words.is_some_and(|words| words.peer_to_peer);
         self.accepted() && a(self.request) && a(self.reply)

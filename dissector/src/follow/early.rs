@@ -1,30 +1,30 @@
-//! Responses that the monitor reads before their requests.
+//! Responses that the monitor processes before their requests.
 //!
-//! Without CRC, an FPDU is read only when the next FPDU of its direction is there. By then the
-//! answer may have been read. After a hole, or with a snap length, one direction may come
-//! completely after the other.
+//! Without CRC, the monitor parses an FPDU only when the next FPDU of the same direction has
+//! arrived. By then the response may have been processed. After a gap in the capture, or with a
+//! snap length, the monitor may process all of one direction before the other.
 
 use super::message::At;
 use crate::parse::SegmentView;
 
-/// What a response names of its request: the sink of a Read, or the identifier of an atomic
-/// operation.
+/// The fields of a response that identify its request: STag and TO of a Read's sink, or the Request
+/// Identifier of an atomic operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Sink(u32, u64),
     Identifier(u32),
 }
 
-/// A response that was read before its request.
+/// A response that was processed before its request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Early {
     pub(super) key: Key,
-    /// Frame of its first octets.
+    /// Frame of the first segment of the response.
     pub(super) begun: u64,
-    /// Octets of it so far.
+    /// Octets of payload received so far.
     pub(super) answered: u64,
     pub(super) segments: u32,
-    /// Frame and time of its last octets.
+    /// Frame and time of the last segment; `None` until that segment has been processed.
     pub(super) ended: Option<(u64, u64)>,
 }
 

@@ -4,10 +4,11 @@
 //! A datagram belongs to the exchange with its three-tuple AssocHandle, CpPort and CpIPAddr. A
 //! Request with the same three-tuple for another address begins a new exchange. Repeated messages
 //! are counted. A connection follows an exchange if its SYN goes to the address that the Accept
-//! named. The newest Accept for the two ends counts, else the newest Accept for the address alone.
+//! named. If several exchanges match, the newest Accept for both addresses of the connection
+//! counts. Without such an Accept, the newest Accept for the destination counts.
 //!
 //! A datagram that is not a message of the draft (or of the Linux daemon) changes nothing. At most
-//! [`MOST`] exchanges are kept, each with its first [`MOST_STREAMS`] connections; the oldest
+//! [`MOST`] exchanges are kept, each with its first [`MOST_STREAMS`] connections. The oldest
 //! exchange is dropped first.
 
 use std::collections::{HashMap, VecDeque};
@@ -19,35 +20,35 @@ use weft_core::wire::portmap::{Message, MessageType};
 use crate::ip::{Datagram, Segment};
 use crate::stream_id::StreamId;
 
-/// Exchanges that are kept.
+/// Maximum number of exchanges that are kept.
 pub const MOST: usize = 1024;
-/// Connections of an exchange that are listed.
+/// Maximum number of connections that are listed for an exchange.
 pub const MOST_STREAMS: usize = 16;
 
-/// Where and when something was observed.
+/// The frame and time at which a message was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Seen {
-    /// Frame.
+    /// Frame number.
     pub frame: u64,
-    /// In nanoseconds since 1970.
+    /// Time in nanoseconds since 1970.
     pub time: u64,
 }
 
 /// The state of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// A PMReq without an answer.
+    /// A PMReq was sent, and no answer.
     Requested,
-    /// A PMAccept that no PMAck acknowledged; a SYN acknowledges it as well (section 7.5.2).
+    /// A PMAccept was sent, and no PMAck. A SYN acknowledges a PMAccept as well (section 7.5.2).
     Accepted,
-    /// A PMAck.
+    /// A PMAck was sent.
     Acknowledged,
-    /// A PMDeny.
+    /// A PMDeny was sent.
     Denied,
 }
 
 impl State {
-    /// The name in JSON.
+    /// The name of the state in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,16 +60,16 @@ impl State {
     }
 }
 
-/// An exchange.
+/// A port mapper exchange: messages with the same three-tuple.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Exchange {
-    /// Its number, from 0, in the order of first datagrams.
+    /// Number of the exchange, from 0, in the order of first datagrams.
     pub exchange: u64,
     /// AssocHandle.
     pub handle: u64,
     /// CpIPAddr and CpPort.
     pub connecting: SocketAddr,
-    /// Where a Linux daemon's client will connect from.
+    /// The address from which a Linux daemon's client will connect, if the Request names it.
     pub connecting_mapped: Option<SocketAddr>,
     /// ApIPAddr and ApPort of the Request.
     #[serde(rename = "asked")]
@@ -85,19 +86,20 @@ pub struct Exchange {
     pub ack: Option<Seen>,
     /// The first PMDeny.
     pub deny: Option<Seen>,
-    /// Repeated PMReqs, PMAccepts, PMAcks and PMDenys, without the first of each.
+    /// Numbers of repeated PMReqs, PMAccepts, PMAcks and PMDenys. The first message of each type
+    /// does not count.
     pub repeats: [u64; 4],
-    /// The first connections that followed.
+    /// The first connections that followed the exchange, at most [`MOST_STREAMS`].
     pub streams: Vec<StreamId>,
-    /// Number of all connections that followed.
+    /// Number of all connections that followed the exchange.
     pub followers: u64,
-    /// Did the last datagram repeat an earlier one?
+    /// Whether the last datagram of the exchange repeated an earlier datagram.
     #[serde(skip)]
     pub repeated: bool,
 }
 
 impl Exchange {
-    /// How far it has come.
+    /// Returns the state, derived from the messages so far.
     #[must_use]
     pub fn state(&self) -> State {
         match self {
@@ -128,7 +130,7 @@ impl Exchange {
         }
     }
 
-    /// Processes a message of its three-tuple.
+    /// Processes a message of this exchange.
     fn message(&mut self, message: &Message, seen: Seen) {
         let accepting = SocketAddr::new(message.addresses.accepting(), message.ap_port);
         let (first, index) = match message.message_type {
@@ -153,7 +155,7 @@ impl Exchange {
     }
 }
 
-/// An address field; the first four octets of an IPv4 address count.
+/// Returns the address in a 16-octet field. An IPv4 address is in the first four octets.
 fn address(ipv: u8, field: [u8; 16]) -> IpAddr {
     match (ipv, field) {
         (4, [a, b, c, d, ..]) => IpAddr::from([a, b, c, d]),
@@ -168,14 +170,15 @@ pub(crate) struct Exchanges {
     /// Number of exchanges that were dropped.
     gone: u64,
     by_tuple: HashMap<(u64, SocketAddr), u64>,
-    /// By the address of the newest Accept, and by both ends.
+    /// Exchange numbers by the address that the newest Accept named.
     by_mapped: HashMap<SocketAddr, u64>,
+    /// Exchange numbers by source and destination of the connection that an Accept allows.
     by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
 }
 
 impl Exchanges {
-    /// Processes a datagram from or to the port mapper. Returns its exchange, and an exchange that
-    /// is dropped to make room.
+    /// Processes a datagram from or to the port mapper. Returns the datagram's exchange, and the
+    /// exchange that was dropped to make room, if any.
     pub(crate) fn datagram(&mut self, datagram: &Datagram<'_>) -> (Option<&Exchange>, Option<Exchange>) {
         let complete = datagram.octets.len() as u64 == u64::from(datagram.wire_len);
         let Some(message) = Message::parse(datagram.octets).ok().filter(|_| complete) else { return (None, None) };
@@ -210,7 +213,8 @@ impl Exchanges {
         (self.get(number), forgotten)
     }
 
-    /// The exchange that the opening of a connection follows.
+    /// Returns the number of the exchange that a connection follows, given the connection's SYN or
+    /// SYN-ACK.
     pub(crate) fn followed_by(&self, segment: &Segment<'_>) -> Option<u64> {
         if !segment.syn || self.by_mapped.is_empty() {
             return None;
@@ -219,7 +223,8 @@ impl Exchanges {
         self.by_ends.get(&(from, to)).or_else(|| self.by_mapped.get(&to)).copied()
     }
 
-    /// Connection `stream` follows an exchange. Returns the exchange unless this was already known.
+    /// Records that connection `stream` follows exchange `number`. Returns the exchange, or `None`
+    /// if the connection was recorded before.
     pub(crate) fn join(&mut self, number: u64, stream: StreamId) -> Option<&Exchange> {
         let exchange = self.get_mut(number)?;
         if exchange.streams.last() == Some(&stream) {
@@ -232,7 +237,7 @@ impl Exchanges {
         Some(exchange)
     }
 
-    /// All exchanges that are kept, at the end of the capture.
+    /// Removes and returns all exchanges, at the end of the capture.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Exchange> {
         self.by_tuple.clear();
         self.by_mapped.clear();

@@ -1,10 +1,11 @@
-//! Assembles messages from segments: queue, MSN and MO, or STag and TO, decide which message a
-//! segment continues.
+//! Assembles DDP messages from segments. Queue, MSN and MO decide which message an untagged segment
+//! continues. STag and TO decide for a tagged segment.
 //!
-//! One message can be open for each queue and each of the two tagged kinds. A sender may not have
-//! more open, so memory is constant. After octets that the capture does not hold, nothing is known
-//! of a direction: open messages are dropped, and numbers are compared again only from the next
-//! message on. What does not fit becomes a [`Remark`].
+//! A message is open until its last segment arrives. One message can be open for each queue and for
+//! each of the two tagged opcodes (Write and Read Response). A sender may not have more open, so
+//! memory is constant. After octets missing in the capture, the open messages of the direction are
+//! dropped, and numbers are compared again only from the next message on. A segment that does not
+//! fit the earlier segments becomes a [`Remark`].
 
 use weft_core::wire::ddp::{RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
@@ -14,42 +15,42 @@ use crate::direction::Direction;
 use crate::parse::Located;
 use crate::parse::{SegmentView, ULPDU_AT, queue_of};
 
-/// Where and when a segment is observed.
+/// Where and when a segment was captured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At {
-    /// 0 or 1.
+    /// The direction of the segment.
     pub direction: Direction,
-    /// Frame.
+    /// Frame number.
     pub frame: u64,
-    /// In nanoseconds since 1970.
+    /// When the frame was captured, in nanoseconds since 1970.
     pub time: u64,
-    /// Where its DDP header is, as far as that is in one piece.
+    /// Location of the segment's DDP header, as far as the header is in one piece.
     pub header: Located,
 }
 
-/// The role of a segment in its message.
+/// The position of a segment in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
-    /// Is it the first segment?
+    /// Whether the segment is the first of its message.
     pub first: bool,
-    /// The message that it ends.
+    /// The message that ends with this segment; `None` if the message continues or lacks segments.
     pub ended: Option<Ended>,
 }
 
-/// A complete message, of which every segment was observed.
+/// A complete message whose segments were all captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
-    /// Octets of payload.
+    /// Octets of payload of the message.
     pub len: u64,
-    /// Segments.
+    /// Number of segments.
     pub segments: u32,
     /// Frame of the first segment.
     pub frame: u64,
-    /// When that was captured.
+    /// When the first segment was captured, in nanoseconds since 1970.
     pub time: u64,
 }
 
-/// A message whose last segment has not come.
+/// A message whose last segment has not arrived.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     at: At,
@@ -58,25 +59,26 @@ struct Open {
     msn: u32,
     stag: u32,
     ulp: (u8, u32),
-    /// MO 0, or the TO of the first segment; offsets below count from here.
+    /// Base of the offsets below: 0 for an untagged message, the TO of the first segment for a
+    /// tagged message.
     base: u64,
     first: i64,
     next: i64,
     low: i64,
     high: i64,
     sum: u64,
-    /// Marks of all beginnings less those of all ends: a complete message leaves only its two
-    /// edges.
+    /// Sum of [`mark`] over the start offsets of all segments, less the sum over their end offsets.
+    /// In a complete message, all terms cancel except for the lowest start and the highest end.
     tally: u64,
     segments: u32,
-    /// May its first segments be among the octets that are missing?
+    /// Whether the first segments may be missing in the capture.
     partial: bool,
-    /// The numbers of its first and of its latest segment in the direction.
+    /// Numbers of the first and the latest segment, counted in the direction.
     numbers: (u64, u64),
     jump: Option<Jump>,
 }
 
-/// The first segment that does not begin where the payload before it ended.
+/// The first segment that does not begin where the payload of the previous segment ended.
 #[derive(Debug, Clone, Copy)]
 struct Jump {
     octets: Located,
@@ -85,27 +87,27 @@ struct Jump {
     found: i64,
 }
 
-/// The message that ended last.
+/// The last completed message of a queue or tagged opcode.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     at: At,
     msn: u32,
     last_mo: u32,
     stag: u32,
-    /// Its lowest MO or TO.
+    /// Lowest MO or TO of the message.
     low: u64,
 }
 
 /// A message without a last segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unended {
-    /// What it is.
+    /// RDMAP's opcode of the message.
     pub opcode: Opcode,
-    /// The frame of its latest segment.
+    /// The frame of the latest segment.
     pub frame: u64,
-    /// Where DDP's control octet of that segment is.
+    /// Location of DDP's control octet of the latest segment.
     pub control: Located,
-    /// Did its sender begin and end another message after that segment?
+    /// Whether the sender began and ended another message after the latest segment.
     pub passed: bool,
     /// The control octet of an earlier segment with L=1, if the message ends exactly where that
     /// segment begins.
@@ -114,10 +116,10 @@ pub(crate) struct Unended {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Channel {
-    /// Was the end of a message observed since octets were missing?
+    /// Whether a complete message was captured since octets were last missing.
     in_step: bool,
     next_msn: Option<u32>,
-    /// Range of MSNs (from..to) that were skipped.
+    /// The latest range of skipped MSNs: the first skipped MSN, and the MSN after the range.
     skipped: Option<(u32, u32)>,
     open: Option<Open>,
     done: Option<Done>,
@@ -129,13 +131,13 @@ const RESPONSE: usize = 5;
 /// The messages of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Messages {
-    /// Was everything observed from the first FPDU on?
+    /// Whether all octets were captured from the first FPDU on.
     complete: bool,
-    /// By QN, then Writes and Read Responses.
+    /// Index 0 to 3: untagged queues by QN. Index 4 and 5: Writes and Read Responses.
     channels: [Channel; 6],
-    /// Segments so far.
+    /// Number of segments so far.
     count: u64,
-    /// The number of the first segment of the message that began last among the finished messages.
+    /// The highest segment number at which a finished message began.
     ended: u64,
 }
 
@@ -146,27 +148,27 @@ const STAG: std::ops::Range<usize> = ULPDU_AT + 2..ULPDU_AT + 6;
 const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
 
 impl Messages {
-    /// The direction begins, and the capture has it from its first octet.
+    /// Starts the direction. The capture has all octets from the first one on.
     pub(crate) fn begin(&mut self) {
         *self = Messages { complete: true, ..Messages::default() };
     }
 
-    /// Octets are missing, or not trustworthy.
+    /// Records that octets are missing or not trustworthy.
     pub(crate) fn lose(&mut self) {
         *self = Messages::default();
     }
 
-    /// Is every octet of the direction's FPDUs known?
+    /// Returns whether all FPDUs of the direction were captured.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// A message that is open: its opcode, and the frame of its latest segment.
+    /// Returns an open message: its opcode, and the frame of its latest segment.
     pub(crate) fn unfinished(&self) -> Option<(Opcode, u64)> {
         self.channels.iter().filter_map(|channel| channel.open).map(|open| (open.opcode, open.latest.frame)).next()
     }
 
-    /// A message without an end, of which all segments so far are known.
+    /// Returns a message that lacks its last segment and whose segments so far were all captured.
     pub(crate) fn unended(&self) -> Option<Unended> {
         self.channels.iter().find_map(|channel| {
             let open = channel.open.filter(|open| !open.partial)?;
@@ -182,7 +184,8 @@ impl Messages {
         })
     }
 
-    /// Processes a segment. `sink` is the sink of the next Read Response to this direction's peer.
+    /// Processes a segment. `sink` is STag and TO where the next Read Response in this direction
+    /// should begin.
     pub(crate) fn segment(
         &mut self,
         at: At,
@@ -206,8 +209,8 @@ impl Messages {
         let goes_on = |open: &Open| mo != 0 && i64::from(mo) == open.next;
         if qn != queue {
             if !channel.open.is_some_and(|open| open.msn == msn && goes_on(&open)) {
-                // Its queue is not known. The next MSN of the correct queue is no longer known
-                // either.
+                // The QN is wrong, so the message's queue is not known. The next MSN of the correct
+                // queue is no longer known either.
                 *channel = Channel::default();
                 self.complete = false;
                 return Place::default();
@@ -312,7 +315,7 @@ impl Messages {
 }
 
 impl Channel {
-    /// Compares the MSN of a message that begins.
+    /// Compares the MSN of a new message with the expected MSN of the queue.
     fn expect(&mut self, at: At, opcode: Opcode, queue: u32, msn: u32, complete: bool, remarks: &mut Vec<Remark>) {
         let Some(expected) = self.next_msn.or(complete.then_some(1)) else {
             self.next_msn = Some(msn.wrapping_add(1));
@@ -370,7 +373,7 @@ impl Open {
         }
     }
 
-    /// TO as an offset from the first segment.
+    /// Converts a TO into an offset from the TO of the first segment.
     fn offset_of(&self, to: u64) -> i64 {
         to.wrapping_sub(self.base).cast_signed()
     }
@@ -395,8 +398,8 @@ impl Open {
         self.latest = at;
     }
 
-    /// The last segment has arrived. Checks that the segments make a complete message; `None` if
-    /// not all of them are known.
+    /// Checks that the segments form a complete message, after the last segment has arrived.
+    /// Returns `None` if segments may be missing in the capture.
     fn end(&self, at: At, tagged: bool, remarks: &mut Vec<Remark>) -> Option<Ended> {
         if self.partial {
             return None;
@@ -407,7 +410,7 @@ impl Open {
         };
         let absolute = |offset: i64| self.base.wrapping_add(offset.cast_unsigned());
         let edges = mark(self.low).wrapping_sub(mark(self.high));
-        // Two TOs can be further apart than half the address space.
+        // Two TOs can be farther apart than half the address space, so the difference is unsigned.
         let spread = self.high.wrapping_sub(self.low).cast_unsigned();
         let covers = self.tally == edges && self.sum == spread;
         if !tagged && self.low != 0 {
@@ -433,25 +436,24 @@ impl Open {
     }
 }
 
-/// A pseudorandom number for an offset, so far from those of other offsets that sums of a few do
-/// not match by chance.
+/// Hashes an offset, so that sums of the hashes of different offsets do not match by chance.
 fn mark(offset: i64) -> u64 {
     let mixed = offset.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
 impl At {
-    /// A remark on octets `range` of the unit at hand.
+    /// Creates a remark on octets `range` of the current unit.
     pub(crate) fn remark(self, what: What, range: std::ops::Range<usize>) -> Remark {
         Remark { what, direction: self.direction, range, octets: self.header }
     }
 
-    /// A remark on octets of an earlier unit.
+    /// Creates a remark on octets of an earlier unit.
     pub(crate) fn earlier(self, what: What, octets: Located) -> Remark {
         Remark { what, direction: self.direction, range: 0..0, octets }
     }
 
-    /// Where DDP's control octet is.
+    /// Returns the location of DDP's control octet.
     fn control(self) -> Located {
         self.header.part(0..1)
     }

@@ -1,7 +1,10 @@
 //! The monitor's state of a connection: facts that rules check, one file for each subject.
 //!
-//! This state only records. It never decides what should happen next, and shares no code with the
-//! endpoint.
+//! The parser passes the capture on as units. A unit is an FPDU, a start-up frame, an SDP message,
+//! a datagram, octets in streaming mode, octets that could not be parsed, or a gap.
+//!
+//! This state only records what was captured. It never decides what should happen next. It shares
+//! no code with weft's own endpoint, so that both do not make the same mistake.
 
 mod backlog;
 mod connection;
@@ -50,24 +53,25 @@ use context::Context;
 /// The complete state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionState {
-    /// How it began and ended.
+    /// How the connection began and ended.
     pub(crate) connection: Connection,
-    /// What MPA and TCP below it showed.
+    /// The state of MPA, and of TCP below MPA.
     pub(crate) mpa: MpaState,
-    /// Messages, operations and STags in its segments.
+    /// Messages, operations and STags of DDP and RDMAP.
     pub(crate) traffic: Traffic,
-    /// What does not fit in the latest unit; empty between units.
+    /// Remarks on the latest unit: facts that do not fit earlier units.
     remarks: Vec<Remark>,
-    /// The protocols that its Sends may carry.
+    /// Recognises the protocol that the Sends carry.
     protocol: Recognition,
-    /// Context of the units.
+    /// Knowledge that goes to outputs and filters with each unit.
     context: Context,
-    /// Does the other direction, which sends nothing now, have octets that are not read yet?
+    /// Whether the direction opposite to the current segment has captured octets that are not
+    /// parsed yet.
     pub(crate) peer_has_unread: bool,
 }
 
 impl ConnectionState {
-    /// Records the flags of a segment.
+    /// Records the flags of a TCP segment.
     pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
         self.connection.segment(direction, segment);
         self.mpa.segment(direction, segment);
@@ -78,12 +82,13 @@ impl ConnectionState {
         }
     }
 
-    /// Records a unit.
+    /// Records a unit. `view` is its DDP segment, if the octets are trustworthy.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
         self.remarks.clear();
         self.connection.unit(unit);
         self.mpa.unit(&self.connection, unit, view);
-        // Without CRC, an FPDU may be read only when the next one is there, after its answer.
+        // Without CRC, an FPDU is parsed only when the next FPDU of the direction has arrived. The
+        // response to the first FPDU may come before.
         let in_step = self.is_in_step() && !self.traffic.crc_is_off();
         self.traffic.unit(unit, view, &self.connection, in_step, &mut self.remarks);
         let direction = unit.direction();
@@ -111,8 +116,8 @@ impl ConnectionState {
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
-            // Units of a direction with missing octets may be delivered late. So may units that
-            // nothing vouches for yet.
+            // Units of a direction with missing octets may be delivered late. Without CRC, units
+            // may be delivered late as well, because the next unit has to confirm them.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
             let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
             if peer_is_late || self.mpa.tcp.iter().any(late) {
@@ -132,19 +137,19 @@ impl ConnectionState {
         }
     }
 
-    /// Is it certain where markers of `direction` are due? Without both start-up frames that is a
-    /// guess until a marker is found there.
+    /// Returns whether the marker positions of `direction` are certain. Without both start-up
+    /// frames they are a guess until a marker is found where it is due.
     pub(crate) fn markers_are_certain(&self, direction: Direction) -> bool {
         self.mpa.streams[direction].marked_right || self.connection.startup.iter().all(Option::is_some)
     }
 
-    /// Do the units of both directions come in the order in which they were sent? Not if octets
-    /// were missed or cut off, nor if a direction without SYN waits for its first octet.
+    /// Returns whether the units of both directions come in the order in which they were sent. The
+    /// result is `false` if octets were missed or cut off, or if a SYN was not captured.
     pub(crate) fn is_in_step(&self) -> bool {
         self.connection.syn == [true; 2] && !self.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut)
     }
 
-    /// The context of the latest unit, beyond its bytes.
+    /// Returns the context of the latest unit, if the context is relevant to this kind of unit.
     pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
         let is_relevant = match unit.kind {
             Kind::Fpdu(_) => self.context.ulp.is_some(),
@@ -155,28 +160,29 @@ impl ConnectionState {
         is_relevant.then_some(&self.context)
     }
 
-    /// What is known of the connection.
+    /// Returns the context of the connection.
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Octets of memory that grow with the connection's activity; the fixed part of each connection
-    /// is not counted.
+    /// Octets of memory that grow with the connection's activity, without the fixed part of each
+    /// connection.
     pub(crate) fn memory(&self) -> usize {
         self.traffic.memory() + self.context.memory()
     }
 
-    /// The connection follows an exchange of the port mapper.
+    /// Records that the connection follows an exchange of the port mapper.
     pub(crate) fn join(&mut self, exchange: &exchange::Exchange) {
         self.context.exchange.get_or_insert_with(|| exchange.clone());
     }
 
-    /// Was the connection rejected?
+    /// Returns whether the MPA Reply rejected the connection.
     pub(crate) fn are_of_rejected(&self) -> bool {
         self.connection.pair().is_some_and(|pair| !pair.accepted())
     }
 
-    /// The connection starts again: only TCP's part is kept.
+    /// Starts again after a rejection, on the same TCP connection. Only the state of TCP and the
+    /// port mapper exchange are kept.
     pub(crate) fn restart(&mut self) {
         let ConnectionState { connection, mpa, context, .. } = std::mem::take(self);
         let context = Context { exchange: context.exchange, ..Context::default() };
@@ -188,12 +194,12 @@ impl ConnectionState {
         };
     }
 
-    /// The connection replaces an SDP connection that was suspended.
+    /// Records that the connection resumes an SDP connection that was suspended.
     pub(crate) fn resume(&mut self) {
         self.connection.resumes = true;
     }
 
-    /// No more units follow.
+    /// Ends the connection: no more units follow.
     pub(crate) fn finish(&mut self) {
         for direction in Direction::BOTH {
             if self.mpa.tcp[direction].lacks_its_end() {

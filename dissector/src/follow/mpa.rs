@@ -1,4 +1,4 @@
-//! MPA's state: TCP below it, its start-up, its FPDUs.
+//! The state of MPA: the TCP connection below it, the start-up, and the FPDUs.
 
 use super::connection::{Connection, Pair};
 use super::opener::Openers;
@@ -14,30 +14,31 @@ use crate::parse::{Kind, Unit};
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
-/// Index 0 and 1 are the directions.
+/// The state of MPA. Arrays have one element for each direction.
 #[derive(Debug, Default)]
 pub(crate) struct MpaState {
     /// Facts from TCP's headers.
     pub(crate) tcp: [TcpFacts; 2],
-    /// What each end advertised as its receive window.
+    /// The receive window that each endpoint advertised.
     pub(crate) windows: [Window; 2],
-    /// Facts about the units of each direction.
+    /// Facts about the FPDUs and other units of each direction.
     pub(crate) streams: [Stream; 2],
-    /// Unanswered Read Requests.
+    /// Unanswered Read Requests of each direction.
     pub(crate) reads: [Reads; 2],
-    /// The first messages.
+    /// The first segments of each direction.
     pub(crate) openers: [Openers; 2],
-    /// DDP's and RDMAP's version by both start-up frames.
+    /// The version of DDP and RDMAP that both start-up frames require; `None` if it is not known.
     due_version: Option<u8>,
 }
 
 impl MpaState {
-    /// The state of a connection that starts again.
+    /// Returns the state to keep when MPA starts again on the same TCP connection, after a
+    /// rejection.
     pub(super) fn restarted(self) -> Self {
         MpaState { tcp: self.tcp, windows: self.windows, ..MpaState::default() }
     }
 
-    /// Records the header of a segment.
+    /// Records the header of a TCP segment.
     pub(super) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
         self.tcp[direction].segment(segment);
         if segment.ack_flag && !segment.rst {
@@ -47,14 +48,15 @@ impl MpaState {
         self.windows[direction].segment(segment, scale);
     }
 
-    /// Could the sender of `direction` know, in its frame `at`, what its peer sent in `frame`, up
-    /// to stream position `end`? Not if it acknowledges less. If its acknowledgement is not known,
-    /// the order of frames decides.
+    /// Returns whether the sender of `direction` may have known, when it sent frame `at`, the
+    /// octets of its peer up to stream position `end`, which `frame` carries. The result is `false`
+    /// if frame `at` acknowledges less. If that acknowledgement is not known, the order of frames
+    /// decides.
     pub(crate) fn may_know(&self, direction: Direction, at: u64, frame: u64, end: u64) -> bool {
         at > frame && self.tcp[direction].had_received(at, &self.tcp[direction.peer()], end) != Some(false)
     }
 
-    /// Records a unit; `connection` has already recorded it.
+    /// Records a unit that `connection` has already recorded.
     pub(super) fn unit(&mut self, connection: &Connection, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
         let direction = unit.direction();
         let tcp = &self.tcp;
@@ -78,7 +80,7 @@ impl MpaState {
         }
     }
 
-    /// LocORD and LocIRD of each SDP peer limit the Read Requests as well.
+    /// Sets the limits from LocORD and LocIRD of both SDP peers.
     pub(super) fn limit_sdp_reads(&mut self, setups: [Option<Setup>; 2]) {
         for (direction, reads) in Direction::BOTH.into_iter().zip(&mut self.reads) {
             reads.loc_ord.most = setups[direction].map(|setup| u32::from(setup.loc_ord));
@@ -86,7 +88,7 @@ impl MpaState {
         }
     }
 
-    /// IRD and ORD of both start-up frames limit the Read Requests of both ends.
+    /// Sets the limits of both directions from IRD and ORD of both start-up frames.
     fn limit_reads(&mut self, connection: &Connection) {
         let Some(pair) = connection.pair().filter(Pair::accepted) else { return };
         let depth = |depth: u16| (depth != NOT_NEGOTIATED).then_some(u32::from(depth));

@@ -1,4 +1,5 @@
-//! The first messages of each direction, which decide about a ready-to-receive message (RFC 6581).
+//! The first segments of each direction. Rules use them to find a ready-to-receive message (RFC
+//! 6581).
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -7,22 +8,23 @@ use super::stream::Ending;
 use crate::parse::SegmentView;
 use crate::parse::Unit;
 
-/// The first segment of a direction.
+/// One of the first segments of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opener {
-    /// Its frame.
+    /// The frame of the segment.
     pub frame: u64,
     /// RDMAP's opcode.
     pub opcode: Opcode,
-    /// L.
+    /// The L bit: the segment is the last of its message.
     pub last: bool,
-    /// Octets after the DDP header.
+    /// Length of the payload after the DDP header, in octets.
     pub payload_len: u32,
-    /// MSN of an untagged segment.
+    /// MSN of an untagged segment (0 for a tagged segment).
     pub msn: u32,
-    /// STag and TO of a tagged segment; sink STag and TO of a Read Request.
+    /// STag and TO of a tagged segment, or sink STag and TO of a Read Request. Zeros for other
+    /// segments.
     pub place: (u32, u64),
-    /// RDMARDSZ of a Read Request.
+    /// RDMARDSZ of a Read Request; `None` if the request was not captured.
     pub read_size: Option<u32>,
     /// Layer, type and code of a Terminate.
     pub terminate: Option<Ending>,
@@ -56,41 +58,42 @@ impl Opener {
         opener
     }
 
-    /// False for a Terminate, and for a Read Request whose size was not captured.
+    /// Returns `false` for a Terminate, and for a Read Request whose RDMARDSZ was not captured.
     pub(crate) fn is_known(&self) -> bool {
         self.opcode != Opcode::TERMINATE && (self.opcode != Opcode::READ_REQUEST || self.read_size.is_some())
     }
 
-    /// A zero-length RDMA Write?
+    /// Returns whether the segment is a zero-length RDMA Write.
     pub(crate) fn is_empty_write(&self) -> bool {
         self.opcode == Opcode::WRITE && self.payload_len == 0
     }
 
-    /// A zero-length RDMA Read?
+    /// Returns whether the segment requests a zero-length RDMA Read.
     pub(crate) fn is_empty_read(&self) -> bool {
         self.opcode == Opcode::READ_REQUEST && self.read_size == Some(0)
     }
 
-    /// A zero-length Send?
+    /// Returns whether the segment is a zero-length Send.
     pub(crate) fn is_empty_send(&self) -> bool {
         self.opcode == Opcode::SEND && self.payload_len == 0
     }
 }
 
-/// The first segments of one direction, while no earlier octet is missing.
+/// The first segments of one direction. A segment is recorded only if no earlier octets are
+/// missing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Openers {
     /// The first segment.
     pub first: Option<Opener>,
-    /// The second.
+    /// The second segment.
     pub second: Option<Opener>,
     /// The first segment of the first Read Response.
     pub response: Option<Opener>,
 }
 
 impl Openers {
-    /// Records segment number `index` (from 0) of the direction. `broken`: something before it is
-    /// not known.
+    /// Records segment number `index` (from 0) of the direction. `broken`: earlier octets are
+    /// missing or could not be parsed. The segment is then ignored.
     pub(crate) fn segment(&mut self, index: u64, unit: &Unit<'_>, view: &SegmentView<'_>, broken: bool) {
         if broken {
             return;

@@ -1,11 +1,12 @@
-//! Operations of two messages: Reads and atomics. Matches each request with its response, and
-//! counts requests without one.
+//! Operations that consist of a request and a response: RDMA Reads and atomic operations. Matches
+//! each request with its response, and counts requests without response.
 //!
 //! Responses come in the order of the requests, so one queue for each requester is enough. The
-//! queue holds at most [`MOST`] requests. Above that limit, and after octets that the capture does
-//! not hold, a Response is matched by its sink and no rule is checked: many requests may have the
-//! same sink. A response that is read before its request waits for it ([`Early`]). [`Backlog`]
-//! finds out when every request is answered; the queue is certain again from then on.
+//! queue holds at most [`MOST`] requests. Above that limit, and after octets missing in the
+//! capture, the queue is uncertain. A Response is then matched by its sink. No rule is checked
+//! then, because many requests may have the same sink. A response that is processed before its
+//! request is kept until the request arrives ([`Early`]). [`Backlog`] finds out when all requests
+//! are answered. The queue is certain again from then on.
 
 mod request;
 mod response;
@@ -20,21 +21,21 @@ use super::message::At;
 use crate::fact::Operation;
 use crate::parse::Located;
 
-/// Requests without response that are kept for each requester.
+/// Maximum number of unanswered requests that are kept for each requester.
 const MOST: usize = 4096;
 
-/// The kind of a request.
+/// The type of a request, with its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestKind {
     /// An RDMA Read.
     Read(ReadRequest),
     /// An atomic operation.
     Atomic {
-        /// Its Request Identifier.
+        /// The Request Identifier.
         identifier: u32,
-        /// A FetchAdd?
+        /// Whether the operation is a FetchAdd.
         fetch_add: bool,
-        /// Remote TO.
+        /// Remote TO: the address of the operand.
         offset: u64,
     },
 }
@@ -44,7 +45,7 @@ impl RequestKind {
         matches!(self, RequestKind::Atomic { .. })
     }
 
-    /// Does a response with this key answer it?
+    /// Returns whether a response with this key answers the request.
     fn is_answered_by(&self, key: Key) -> bool {
         match (self, key) {
             (RequestKind::Read(read), Key::Sink(stag, to)) => read.sink_stag == stag && read.sink_to == to,
@@ -65,38 +66,38 @@ pub(crate) struct Request {
     pub kind: RequestKind,
     /// MSN on queue 1.
     pub msn: u32,
-    /// Its frame.
+    /// The frame of the request.
     pub frame: u64,
-    /// Stream position after its FPDU.
+    /// Stream position after the request's FPDU.
     pub end: u64,
     time: u64,
     outstanding: u32,
-    /// Octets of the response that were observed.
+    /// Octets of the response's payload captured so far.
     pub answered: u64,
-    /// The frame of the first of them.
+    /// The frame in which the response began.
     begun: Option<u64>,
     segments: u32,
-    /// Was its response read first? Then the order is not checked.
+    /// Whether the response was processed before the request. The order is then not checked.
     is_late: bool,
 }
 
-/// More requests without response than were negotiated.
+/// More unanswered requests than were negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overrun {
     /// The frame of the first request over the limit.
     pub frame: u64,
     /// Header of that request.
     pub header: Located,
-    /// How many requests were outstanding.
+    /// Number of requests outstanding at that time.
     pub outstanding: u32,
-    /// How many requests may be outstanding.
+    /// Number of requests that may be outstanding.
     pub limit: u32,
 }
 
 impl Overrun {
-    /// The request of frame `requested` was answered in frame `answered`. If that was before the
-    /// request that seemed one too many, the capture delivered the response late, and there was no
-    /// overrun.
+    /// Corrects `overrun` after the request of frame `requested` was answered in frame `answered`.
+    /// If both frames are before the request over the limit, the monitor processed the response
+    /// late. One request less was then outstanding, and the overrun may disappear.
     fn answered(overrun: &mut Option<Self>, requested: u64, answered: u64) {
         if let Some(Overrun { frame, outstanding, limit, .. }) = overrun
             && answered < *frame
@@ -110,38 +111,38 @@ impl Overrun {
     }
 }
 
-/// The operations of one requester.
+/// The Reads and atomic operations of one requester.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operations {
     requests: VecDeque<Request>,
     /// The position in `requests` of the request whose Response is being received.
     current: Option<usize>,
-    /// Is every request without response known?
+    /// Whether all unanswered requests are known.
     certain: bool,
     backlog: Backlog,
-    /// Responses that came before their requests, oldest first.
+    /// Responses that were processed before their requests, oldest first.
     early: VecDeque<Early>,
-    /// The header of the first response that came before any request.
+    /// Header and opcode of the first response that was processed before its request.
     first_early: Option<(Located, Opcode)>,
-    /// The first overrun by Reads alone, unless a later response explains it.
+    /// The first overrun by Reads alone, unless a response that was processed late explains it.
     overrun: Option<Overrun>,
     /// The first overrun by Reads and atomic operations together.
     mixed_overrun: Option<Overrun>,
-    /// The maximum number of requests outstanding at a time, by the order of frames, while all were
-    /// known.
+    /// The maximum number of requests outstanding at a time, by the order of frames. Counted only
+    /// while all requests are known.
     deepest: Option<usize>,
-    /// How many requests may be without response.
+    /// Number of requests that may be outstanding; `None` if not negotiated.
     limit: Option<u32>,
 }
 
 impl Operations {
-    /// Both directions are captured from their first octet.
+    /// Starts the matching. Both directions were captured from their first octet on.
     pub(crate) fn begin(&mut self) {
         self.certain = true;
     }
 
-    /// Octets are missing that may hold `requests`, else responses. Later messages are still
-    /// matched, but not checked.
+    /// Records that octets are missing. With `requests`, the octets may contain requests, otherwise
+    /// responses. Later messages are still matched, but not checked.
     pub(crate) fn lose(&mut self, requests: bool) {
         let mut backlog = self.backlog;
         backlog.lose(self.outstanding(), requests || self.certain && !self.early.is_empty());
@@ -150,17 +151,19 @@ impl Operations {
         *self = Operations { requests, early, limit, deepest, backlog, ..Operations::default() };
     }
 
-    /// Sets how many requests may be without response.
+    /// Sets the number of requests that may be outstanding.
     pub(crate) fn limit(&mut self, limit: u32) {
         self.limit = Some(limit);
     }
 
-    /// Requests without a complete response, oldest first; none if they are not all known.
+    /// Returns the requests without a complete response, oldest first. The iterator is empty if not
+    /// all of these requests are known.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Request> {
         self.requests.iter().filter(|_| self.certain)
     }
 
-    /// How many requests are without a complete response; `None` if they are not all known.
+    /// Returns the number of requests without a complete response; `None` if not all of these
+    /// requests are known.
     pub(crate) fn outstanding(&self) -> Option<usize> {
         self.certain.then_some(self.requests.len())
     }
@@ -170,37 +173,38 @@ impl Operations {
         self.requests.capacity() * size_of::<Request>() + self.early.capacity() * size_of::<Early>()
     }
 
-    /// The Read Request with `msn`.
+    /// Returns the unanswered request with `msn`.
     pub(crate) fn request(&self, msn: u32) -> Option<&Request> {
         self.requests.iter().find(|request| request.msn == msn)
     }
 
-    /// The first response that no request explains.
+    /// Returns header and opcode of the first response without a request.
     pub(crate) fn unsolicited(&self) -> Option<(Located, Opcode)> {
         self.first_early.filter(|_| self.certain && !self.early.is_empty())
     }
 
-    /// The first overrun by Reads alone.
+    /// Returns the first overrun by Reads alone.
     pub(crate) fn overrun(&self) -> Option<Overrun> {
         self.overrun.filter(|_| self.certain)
     }
 
-    /// The first overrun if atomic operations count as well.
+    /// Returns the first overrun by Reads and atomic operations together.
     pub(crate) fn mixed_overrun(&self) -> Option<Overrun> {
         self.mixed_overrun.filter(|_| self.certain)
     }
 
-    /// Is `stag`, `to` the sink of a Read without response?
+    /// Returns whether an unanswered Read has the sink `stag` and `to`.
     pub(crate) fn awaits(&self, stag: u32, to: u64) -> bool {
         self.requests.iter().any(|request| request.kind.has_sink(stag, to))
     }
 
-    /// Is it certain that no request is without response?
+    /// Returns whether all requests are certainly answered.
     pub(crate) fn is_idle(&self) -> bool {
         self.certain && self.requests.is_empty()
     }
 
-    /// The sink of the next Read Response.
+    /// Returns STag and TO of the sink where the next Read Response should begin. `None` if a
+    /// Response is incomplete, or if no Read is outstanding.
     pub(crate) fn next_sink(&self) -> Option<(u32, u64)> {
         if self.current.is_some() {
             return None;
@@ -213,7 +217,8 @@ impl Operations {
 }
 
 impl Request {
-    /// The finished operation, whose last response segment is `at`; `direction` is the requester's.
+    /// Creates the finished operation. `direction` is the requester's direction. `at` is the last
+    /// segment of the response.
     fn operation(&self, direction: u8, at: At) -> Operation {
         Operation {
             direction,

@@ -1,8 +1,8 @@
-//! Decides which ends are port mappers. Any program may use UDP port 3935, for example a DNS client
-//! that got it as a random port.
+//! Decides which UDP endpoints are port mappers. Any program may use UDP port 3935, for example a
+//! DNS client that got this port at random.
 //!
-//! An end with that port is a port mapper once it has sent or received a port mapper message. At
-//! most [`MOST`] are known.
+//! An endpoint with port 3935 counts as a port mapper once it has sent or received a port mapper
+//! message. At most [`MOST`] endpoints are recorded.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -11,13 +11,13 @@ use weft_core::wire::portmap::{RawMessage, UDP_PORT};
 
 use crate::ip::Datagram;
 
-/// Port mappers that are known.
+/// Maximum number of port mappers that are recorded.
 const MOST: usize = 4096;
-/// Octets of a Request of the Linux daemon, which appends a port and an address.
+/// Octets of a Request of the Linux daemon, which appends an address.
 const LINUX_REQUEST: usize = 64;
-/// Offset of the addresses of the connecting and accepting peers in a message (Figure 17 of the
-/// draft).
+/// Offset of the connecting peer's address in a message (Figure 17 of the draft).
 const CP_IP_ADDR: usize = 16;
+/// Offset of the accepting peer's address.
 const AP_IP_ADDR: usize = 32;
 
 /// The port mappers of a capture.
@@ -25,7 +25,8 @@ const AP_IP_ADDR: usize = 32;
 pub(crate) struct PortMappers(HashSet<SocketAddr>);
 
 impl PortMappers {
-    /// Is a datagram from or to a port mapper, by its own content or by an earlier datagram?
+    /// Returns whether a datagram is from or to a port mapper. The content of this datagram or of
+    /// an earlier datagram decides.
     pub(crate) fn has(&mut self, datagram: &Datagram<'_>) -> bool {
         let ends = [datagram.src, datagram.dst].into_iter().filter(|end| end.port() == UDP_PORT);
         if !is_message(datagram) {
@@ -42,7 +43,8 @@ impl PortMappers {
     }
 }
 
-/// Is it a correct port mapper message, or a wrong one that names an address of its own two ends?
+/// Returns whether a datagram is a port mapper message. A datagram of wrong length or version
+/// counts as well if an address field has the address of the datagram's sender or receiver.
 fn is_message(datagram: &Datagram<'_>) -> bool {
     let length = datagram.wire_len as usize;
     let head = datagram.octets.first().map(|first| (first >> 6, first & 0xf));
@@ -50,7 +52,7 @@ fn is_message(datagram: &Datagram<'_>) -> bool {
     right || [CP_IP_ADDR, AP_IP_ADDR].into_iter().any(|at| names_an_end(datagram, at))
 }
 
-/// Is the address of the sender or receiver at `at`?
+/// Returns whether the address of the sender or receiver is at offset `at`.
 fn names_an_end(datagram: &Datagram<'_>, at: usize) -> bool {
     let Some(field) = datagram.octets.get(at..) else { return false };
     [datagram.src.ip(), datagram.dst.ip()].into_iter().any(|address| match address {

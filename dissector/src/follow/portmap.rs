@@ -1,28 +1,30 @@
 //! Transactions of the port mapper, for rules: each request, its source, and its answers.
 //!
 //! [`super::exchange`] shows users the state of an exchange and groups messages as the draft does.
-//! This module also matches a datagram by part of its fields, so that a rule can name the wrong
-//! field. An answer with a wrong AssocHandle still has CpPort and CpIPAddr of its Request; an
+//! This module also matches a datagram by only some of its fields, so that a rule can name the
+//! wrong field. An answer with a wrong AssocHandle still has CpPort and CpIPAddr of its Request. An
 //! answer with a wrong CpPort still has the AssocHandle.
 //!
-//! At most [`MOST`] transactions are kept, each for [`LIFETIME`] after its last datagram; the
-//! oldest is dropped first.
+//! At most [`MOST`] transactions are kept, each for [`LIFETIME`] after its last datagram. The
+//! oldest transaction is dropped first.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use weft_core::wire::portmap::{MessageType, RawMessage, UDP_PORT};
 
-/// Transactions that are kept.
+/// Maximum number of transactions that are kept.
 const MOST: usize = 1024;
-/// PMAccepts that are kept of one transaction: those that differ in their SDP Address.
+/// Maximum number of PMAccepts that are kept for one transaction. Only PMAccepts with different
+/// source or ApIPAddr and ApPort are kept.
 const MOST_ACCEPTS: usize = 4;
-/// Pairs of source and destination that are kept of the PMReqs of one transaction.
+/// Maximum number of different pairs of source and destination that are kept for the PMReqs of one
+/// transaction.
 const MOST_WAYS: usize = 4;
-/// The longest that a packet may be in transit, in nanoseconds. An older packet cannot be
-/// distinguished from a new one with the same names.
+/// The maximum time that a packet may be in transit, in nanoseconds (120 s). A later packet with
+/// the same AssocHandle, CpPort and CpIPAddr may belong to a new transaction.
 const LIFETIME: u64 = 120_000_000_000;
-/// After this time without an answer or a repetition, a PMReq is no longer waited for.
+/// Time in nanoseconds (5 s) after which a PMReq without answer or repetition counts as given up.
 pub(crate) const IN_FLIGHT: u64 = 5_000_000_000;
 
 /// The role of a datagram's sender, by its ports.
@@ -32,18 +34,18 @@ pub(crate) enum Side {
     Server,
 }
 
-/// A message as received, and its packet headers.
+/// A port mapper message, and the addresses of its datagram.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PmSeen {
     pub(crate) raw: RawMessage,
     pub(crate) src: SocketAddr,
     pub(crate) dst: SocketAddr,
     pub(crate) frame: u64,
-    /// In nanoseconds since 1970.
+    /// When the datagram was captured, in nanoseconds since 1970.
     pub(crate) time: u64,
 }
 
-/// The significant octets of an address field.
+/// Returns an address field with the insignificant octets set to 0.
 fn field(ipv: u8, field: [u8; 16]) -> [u8; 16] {
     match (ipv, field) {
         (4, [a, b, c, d, ..]) => [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -52,7 +54,8 @@ fn field(ipv: u8, field: [u8; 16]) -> [u8; 16] {
 }
 
 impl PmSeen {
-    /// The role of its sender; `None` if both ports, or none, are those of port mappers.
+    /// Returns the role of the sender. `None` if both ports or neither port is that of port
+    /// mappers.
     pub(crate) fn side(&self) -> Option<Side> {
         match (self.src.port() == UDP_PORT, self.dst.port() == UDP_PORT) {
             (true, false) => Some(Side::Server),
@@ -65,27 +68,30 @@ impl PmSeen {
         self.side() == Some(side) && self.raw.mt() == message_type
     }
 
-    /// CpIPAddr.
+    /// Returns CpIPAddr.
     fn connecting(&self) -> [u8; 16] {
         field(self.raw.ipv(), self.raw.cp_ip_addr)
     }
 
-    /// ApIPAddr.
+    /// Returns ApIPAddr.
     fn accepting(&self) -> [u8; 16] {
         field(self.raw.ipv(), self.raw.ap_ip_addr)
     }
 
-    /// Is its CpIPAddr that of `other`, compared by the IPV of `other`?
+    /// Returns whether both messages have the same CpIPAddr. The IPV of `other` decides how many
+    /// octets are compared.
     pub(crate) fn connects_like(&self, other: &PmSeen) -> bool {
         field(other.raw.ipv(), self.raw.cp_ip_addr) == other.connecting()
     }
 
-    /// Is its ApIPAddr that of `other`, compared by the IPV of `other`?
+    /// Returns whether both messages have the same ApIPAddr. The IPV of `other` decides how many
+    /// octets are compared.
     pub(crate) fn accepts_like(&self, other: &PmSeen) -> bool {
         field(other.raw.ipv(), self.raw.ap_ip_addr) == other.accepting()
     }
 
-    /// AssocHandle, CpPort and CpIPAddr, which identify a transaction (section 7.5 of the draft).
+    /// Returns AssocHandle, CpPort and CpIPAddr, which identify a transaction (section 7.5 of the
+    /// draft).
     pub(crate) fn names(&self) -> Names {
         (self.raw.assoc_handle.get(), self.end())
     }
@@ -94,17 +100,18 @@ impl PmSeen {
         (self.raw.cp_port.get(), self.connecting())
     }
 
-    /// ApPort and ApIPAddr.
+    /// Returns ApPort and ApIPAddr.
     fn service(&self) -> (u16, [u8; 16]) {
         (self.raw.ap_port.get(), self.accepting())
     }
 
-    /// Are CpPort and CpIPAddr, ApPort and ApIPAddr those of `other`?
+    /// Returns whether CpPort, CpIPAddr, ApPort and ApIPAddr are those of `other`.
     fn has_four_tuple_of(&self, other: &PmSeen) -> bool {
         self.end() == other.end() && self.service() == other.service()
     }
 }
 
+/// CpPort and CpIPAddr: the address from which the client will connect.
 type End = (u16, [u8; 16]);
 
 /// AssocHandle, and CpPort with CpIPAddr.
@@ -113,27 +120,28 @@ pub(crate) type Names = (u64, End);
 /// A Request and its answers.
 #[derive(Debug, Clone)]
 pub(crate) struct Transaction {
-    /// The first PMReq observed.
+    /// The first PMReq.
     pub(crate) request: PmSeen,
-    /// Sources and destinations of its PMReqs. More than one is unusual, and each of them may be
-    /// answered.
+    /// Different pairs of source and destination of the PMReqs. More than one pair is unusual. The
+    /// server may answer each of them.
     pub(crate) ways: Vec<(SocketAddr, SocketAddr)>,
-    /// Time of its last datagram.
+    /// Time of the last datagram, in nanoseconds since 1970.
     latest: u64,
-    /// The PMAccepts that differ.
+    /// The PMAccepts with different source or ApIPAddr and ApPort.
     pub(crate) accepts: Vec<PmSeen>,
     /// The first PMDeny.
     pub(crate) deny: Option<PmSeen>,
     /// Was a PMAck observed?
     acknowledged: bool,
-    /// PMReqs, and answers to them.
+    /// Number of PMReqs.
     requests: u32,
+    /// Number of answers (PMAccept or PMDeny).
     answers: u32,
 }
 
 impl Transaction {
-    /// Is there an answer for each PMReq? If not, the client may have used an answer that the
-    /// capture missed.
+    /// Returns whether each PMReq has an answer. Otherwise the client may have used an answer that
+    /// the capture missed.
     pub(crate) fn is_complete(&self) -> bool {
         self.answers >= self.requests
     }
@@ -142,7 +150,7 @@ impl Transaction {
         !self.accepts.is_empty() || self.deny.is_some()
     }
 
-    /// May a datagram of `side` that is not a PMReq come next?
+    /// Returns whether an Ack of the client or an answer of the server may come next.
     pub(crate) fn awaits(&self, side: Option<Side>) -> bool {
         match side {
             Some(Side::Client) => !self.accepts.is_empty() && !self.acknowledged,
@@ -151,17 +159,19 @@ impl Transaction {
     }
 }
 
-/// How a PMReq conflicts with an earlier one.
+/// How a PMReq conflicts with an earlier PMReq.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clash {
-    /// The same AssocHandle, CpPort and CpIPAddr for another service while the earlier one is open:
-    /// a changed repetition.
+    /// The same AssocHandle, CpPort and CpIPAddr, but another ApPort or ApIPAddr, while the earlier
+    /// PMReq has no answer: a changed repetition.
     Changed,
-    /// The same, after the answer to the earlier one.
+    /// The same AssocHandle, CpPort and CpIPAddr, but another ApPort or ApIPAddr, after the answer
+    /// to the earlier PMReq.
     Reused,
-    /// The same AssocHandle from another connecting end, while the earlier one is open.
+    /// The same AssocHandle with another CpPort or CpIPAddr, while the earlier PMReq has no answer.
     SameHandle,
-    /// The same five-tuple from another UDP port or address.
+    /// The same AssocHandle, CpPort, CpIPAddr, ApPort and ApIPAddr, but from another UDP port or IP
+    /// address.
     OtherSource,
 }
 
@@ -186,9 +196,10 @@ impl Transactions {
         self.get(self.by_both.get(&seen.names()), seen.time)
     }
 
-    /// The transaction of a datagram that is not a PMReq. All three names decide first; then CpPort
-    /// and CpIPAddr, if such a datagram is due. The last choice is AssocHandle, which clients
-    /// increment, with one more name.
+    /// Returns the transaction of a datagram that is not a PMReq. The first choice is the
+    /// transaction with the same AssocHandle, CpPort and CpIPAddr. The second choice has the same
+    /// CpPort and CpIPAddr, if the datagram may come next. The last choice has the same
+    /// AssocHandle, which clients increment, and the same CpPort or CpIPAddr.
     pub(crate) fn of(&self, seen: &PmSeen) -> Option<&Transaction> {
         let by_handle = || {
             let kept = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
@@ -198,8 +209,8 @@ impl Transactions {
         let by_end = || {
             let kept = self.get(self.by_end.get(&seen.end()), seen.time)?;
             let due = kept.awaits(seen.side());
-            // A client that restarts may connect from the same port, but hardly sends requests from
-            // the same UDP port.
+            // A client that restarts may connect from the same TCP port, but probably uses another
+            // UDP port.
             let client = if seen.side() == Some(Side::Client) { seen.src } else { seen.dst };
             let same_client = kept.ways.iter().any(|(src, _)| *src == client);
             (due && same_client && seen.time.saturating_sub(kept.latest) <= IN_FLIGHT).then_some(kept)
@@ -207,12 +218,13 @@ impl Transactions {
         self.known(seen).or_else(by_end).or_else(by_handle)
     }
 
-    /// Does the capture have a PMReq so far?
+    /// Returns whether a PMReq was captured so far.
     pub(crate) fn has_any(&self) -> bool {
         !self.kept.is_empty()
     }
 
-    /// The earlier PMReq that a PMReq conflicts with, and how.
+    /// Returns the earlier PMReq with which the new PMReq `seen` conflicts, and the kind of
+    /// conflict.
     pub(crate) fn clash(&self, seen: &PmSeen) -> Option<(Clash, &PmSeen)> {
         if let Some(known) = self.known(seen) {
             let clash = match (seen.has_four_tuple_of(&known.request), known.is_answered()) {
@@ -225,11 +237,11 @@ impl Transactions {
         }
         let other = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
         let open = !other.is_answered() && seen.time.saturating_sub(other.latest) <= IN_FLIGHT;
-        // Other hosts choose their handles independently.
+        // Other hosts choose their AssocHandles independently.
         (open && other.request.src.ip() == seen.src.ip()).then_some((Clash::SameHandle, &other.request))
     }
 
-    /// Records a message if its side may send it.
+    /// Records a message if the sender's role may send that type of message.
     pub(crate) fn note(&mut self, seen: PmSeen) {
         match (seen.side(), seen.raw.mt()) {
             (Some(Side::Client), MessageType::PM_REQ) => self.request(seen),
@@ -331,7 +343,8 @@ mod tests {
         );
         assert_eq!(transactions.by_end.len(), 1);
         assert!(transactions.of(&seen(0x14, MOST as u64, 0)).is_some());
-        // Its own transaction was dropped; the newest one of the same end is used instead.
+        // The transaction with this AssocHandle was dropped. The newest transaction with the same
+        // CpPort and CpIPAddr is used instead.
         assert_eq!(transactions.of(&seen(0x14, 0, 0)).unwrap().request.raw.assoc_handle.get(), 2 * MOST as u64 - 1);
     }
 
@@ -339,8 +352,8 @@ mod tests {
     fn what_is_old_is_not_known_any_more() {
         let mut transactions = Transactions::default();
         transactions.note(seen(0x04, 1, 0));
-        // With another AssocHandle it is known for a shorter time: another PMReq of the same end
-        // may have been missed.
+        // An answer with another AssocHandle is matched only for a shorter time: the capture may
+        // have missed another PMReq with the same CpPort and CpIPAddr.
         assert!(transactions.of(&seen(0x14, 2, IN_FLIGHT)).is_some());
         assert!(transactions.of(&seen(0x14, 2, IN_FLIGHT + 1)).is_none());
         assert!(transactions.of(&seen(0x14, 1, LIFETIME)).is_some());

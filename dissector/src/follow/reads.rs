@@ -1,31 +1,31 @@
-//! Counts the unanswered Read Requests of each end, to compare with the negotiated limits (RFC 6581
-//! section 9.1).
+//! Counts the unanswered Read Requests of each endpoint, to compare with the negotiated limits (RFC
+//! 6581 section 9.1).
 //!
-//! Units of the two directions do not come in the order of the capture: octets that wait for a
-//! retransmission delay responses. An excess is therefore only suspected at first, and confirmed if
-//! no earlier response turns up. Missing octets in a direction end the count for good. Memory: a
-//! few numbers.
+//! The monitor does not process the FPDUs of both directions in the order of the capture: missing
+//! octets delay the responses after them until the retransmission. An excess is therefore only
+//! suspected at first. It is confirmed if no response from an earlier frame follows. After missing
+//! octets in a direction, the count is invalid until the connection ends.
 
 use weft_core::wire::rdmap::Opcode;
 
 use crate::parse::{Kind, Located, Unit};
 use crate::parse::{SegmentView, ULPDU_AT};
 
-/// More unanswered requests than a limit.
+/// The first moment at which more requests were unanswered than the limit allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
     /// The frame of the first request over the limit.
     pub frame: u64,
     /// Header of that request.
     pub header: Located,
-    /// How many were unanswered then.
+    /// Number of unanswered requests at that time.
     pub outstanding: u32,
 }
 
-/// A limit, and a suspected excess.
+/// A limit on unanswered requests, and a suspected excess.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limit {
-    /// The highest number allowed; `None`: not negotiated, or not known yet.
+    /// The highest number allowed; `None` if not negotiated or not known yet.
     pub most: Option<u32>,
     excess: Option<Excess>,
 }
@@ -50,34 +50,36 @@ impl Limit {
     }
 }
 
-/// Read Requests of one end.
+/// The Read Requests of one endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reads {
-    /// Requests less responses; negative if the responses were read first.
+    /// Number of requests less number of responses. Negative if responses were processed first.
     outstanding: i64,
     lost: bool,
-    /// Its own ORD, by its own frame.
+    /// The requester's ORD, from the requester's start-up frame.
     pub ord: Limit,
-    /// The peer's IRD, by the peer's frame.
+    /// The peer's IRD, from the peer's start-up frame.
     pub ird: Limit,
-    /// The same by SDP's Hello and HelloAck.
+    /// The requester's LocORD, from its SDP Hello or HelloAck.
     pub loc_ord: Limit,
-    /// See `loc_ord`.
+    /// The peer's LocIRD, from the peer's SDP Hello or HelloAck.
     pub loc_ird: Limit,
 }
 
 impl Reads {
-    /// Is the peer's IRD known, and was it never exceeded?
+    /// Returns whether the peer's IRD is known and was never exceeded.
     pub(crate) fn is_within_ird(&self) -> bool {
         !self.lost && self.ird.most.is_some() && self.ird.excess.is_none()
     }
 
-    /// Confirmed excess over its own ORD, and over the peer's IRD.
+    /// Returns the excess over the requester's ORD, and the excess over the peer's IRD. Both are
+    /// `None` if octets were missing.
     pub(crate) fn excess(&self) -> [Option<Excess>; 2] {
         if self.lost { [None, None] } else { [self.ord.excess, self.ird.excess] }
     }
 
-    /// The same over SDP's own LocORD and the peer's LocIRD.
+    /// Returns the excess over the requester's LocORD, and the excess over the peer's LocIRD. Both
+    /// are `None` if octets were missing.
     pub(crate) fn sdp_excess(&self) -> [Option<Excess>; 2] {
         if self.lost { [None, None] } else { [self.loc_ord.excess, self.loc_ird.excess] }
     }
@@ -87,7 +89,8 @@ impl Reads {
     }
 }
 
-/// Records a unit; `reads` are those of direction 0 and 1.
+/// Records a unit (FPDU, gap, or unparsed octets). `reads` has one element for each direction.
+/// `is_ready_to_receive`: the unit is the ready-to-receive Read, which does not count.
 pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&SegmentView<'_>>, is_ready_to_receive: bool) {
     let direction = unit.direction();
     let lost = matches!(unit.kind, Kind::Gap { .. } | Kind::Unparsed { .. }) || unit.incomplete;

@@ -1,5 +1,5 @@
-//! Remarks on a unit: facts that do not fit what came before. Rules decide which requirement each
-//! one violates.
+//! Remarks on a unit (mostly an FPDU): facts that do not fit earlier units. Rules decide which
+//! requirement each remark violates.
 
 use std::ops::Range;
 
@@ -8,128 +8,127 @@ use weft_core::wire::rdmap::Opcode;
 use crate::direction::Direction;
 use crate::parse::Located;
 
-/// A remark.
+/// A fact that does not fit earlier units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remark {
-    /// What does not fit.
+    /// The kind of the fact.
     pub what: What,
-    /// The direction of the end that caused it.
+    /// The direction of the endpoint that sent the octets.
     pub direction: Direction,
-    /// The octets that show it, in coordinates of the current unit; empty if they are in an earlier
+    /// The octets concerned, as a range in the current unit. Empty if the octets are in an earlier
     /// unit.
     pub range: Range<usize>,
     /// Location of the octets in an earlier unit.
     pub octets: Located,
 }
 
-/// What does not fit.
+/// The kind of a fact that does not fit earlier units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// No segment of an untagged message has MO 0; this is the lowest MO.
+    /// No segment of an untagged message has MO 0. The value is the lowest MO.
     FirstOffset(u32),
-    /// An offset is not where the payload before it ended, and the segments do not make a complete
-    /// message in another order either.
+    /// A segment does not begin at the offset where the previous payload ended. The segments do not
+    /// form a complete message in another order either.
     Offset {
-        /// TO or MO?
+        /// Whether the offsets are TOs. Otherwise they are MOs.
         tagged: bool,
-        /// Where the payload before it ended.
+        /// The offset where the previous payload ended.
         expected: u64,
-        /// The offset found.
+        /// The offset of the segment.
         found: u64,
-        /// Are octets of the message never sent?
+        /// Whether the sender left out octets of the message.
         missing: bool,
     },
-    /// The segments make a complete message, but were sent in another order.
+    /// The segments form a complete message, but were not sent in the order of their offsets.
     Order {
-        /// TO or MO?
+        /// Whether the offsets are TOs. Otherwise they are MOs.
         tagged: bool,
-        /// Where the payload before it ended.
+        /// The offset where the previous payload ended.
         expected: u64,
-        /// The offset found.
+        /// The offset of the first segment that is out of order.
         found: u64,
     },
-    /// A message begins although the one before it has no last segment.
+    /// A message begins although the previous message has no last segment.
     NotLast(Opcode),
-    /// A segment of a message comes after its last segment.
+    /// A segment of a message comes after the last segment of that message.
     AfterLast {
         /// MO of the segment with L.
         last: u32,
-        /// MO of this one.
+        /// MO of the segment after it.
         found: u32,
-        /// Does this segment have L, too?
+        /// Whether the segment after it has L as well.
         again: bool,
     },
     /// The first MSN of a queue is not 1.
     MsnFirst {
         /// QN.
         queue: u32,
-        /// The MSN.
+        /// The MSN of the first message.
         found: u32,
     },
     /// An MSN does not follow the previous MSN of its queue.
     MsnStep {
         /// QN.
         queue: u32,
-        /// One more than the MSN before.
+        /// The previous MSN plus one.
         expected: u32,
-        /// The MSN.
+        /// The MSN of the message.
         found: u32,
     },
-    /// A message comes after a message of its queue with a higher MSN, which followed a hole in the
-    /// MSNs.
+    /// A message has an MSN that its queue had skipped: a message with a higher MSN came first.
     MsnBack {
-        /// The message.
+        /// RDMAP's opcode of the message.
         opcode: Opcode,
         /// QN.
         queue: u32,
-        /// Its MSN.
+        /// The MSN of the message.
         found: u32,
     },
-    /// A message has an MSN that its queue had before.
+    /// A message has an MSN that an earlier message of the queue had.
     MsnAgain {
         /// QN.
         queue: u32,
-        /// One more than the MSN before.
+        /// The highest MSN so far plus one.
         expected: u32,
-        /// The MSN.
+        /// The MSN of the message.
         found: u32,
     },
-    /// A segment continues a message with another MSN.
+    /// A segment continues a message, but has another MSN than the segments before.
     MsnChanged {
         /// The value in the segments before.
         from: u32,
-        /// The value in this one.
+        /// The value in this segment.
         to: u32,
     },
-    /// A segment continues a message in another queue.
+    /// A segment continues a message, but has another QN than the segments before.
     QnChanged {
         /// The value in the segments before.
         from: u32,
-        /// The value in this one.
+        /// The value in this segment.
         to: u32,
     },
-    /// A segment continues a tagged message with another STag.
+    /// A segment continues a tagged message, but has another STag than the segments before.
     StagChanged {
-        /// The message.
+        /// RDMAP's opcode of the message.
         opcode: Opcode,
         /// The value in the segments before.
         from: u32,
-        /// The value in this one.
+        /// The value in this segment.
         to: u32,
     },
     /// A segment's RDMAP octets differ from those of the segments before it.
     UlpChanged {
-        /// In tagged segments?
+        /// Whether the message is tagged.
         tagged: bool,
-        /// Control octet and Invalidate STag (0 in tagged segments) before.
+        /// RDMAP's control octet and Invalidate STag (0 in tagged segments) in the segments before.
         from: (u8, u32),
-        /// And in this one.
+        /// The same fields in this segment.
         to: (u8, u32),
     },
-    /// A message without payload came in this many segments.
+    /// A message without payload has more than one segment. The value is the number of segments.
     EmptySegments(u32),
-    /// An FPDU in the middle of a message has no DDP header: it is too short, or no version bits
-    /// fit.
+    /// An FPDU in the middle of a message has no DDP header: the FPDU is too short, or neither
+    /// DDP's nor RDMAP's version bits are correct.
     Headless,
     /// A Read Response has another STag than the Read Request.
     SinkStag {
@@ -137,7 +136,7 @@ pub(crate) enum What {
         expected: u32,
         /// STag of the Response.
         found: u32,
-        /// Is it a later segment than the first?
+        /// Whether the other STag is in a later segment of the Response, not in the first segment.
         later: bool,
     },
     /// A Read Response begins at another TO than the Read Request names.
@@ -153,17 +152,17 @@ pub(crate) enum What {
         expected: u32,
         /// Payload of the Response, in octets.
         found: u64,
-        /// Number of its segments.
+        /// Number of segments of the Response.
         segments: u32,
     },
-    /// A response comes before that of an earlier request.
+    /// A response comes before the response to an earlier request.
     ResponseOrder {
-        /// Is it the Response of an Atomic Request, not of a Read?
+        /// Whether this response answers an Atomic Request. Otherwise it answers a Read Request.
         atomic: bool,
-        /// Is the earlier request an Atomic Request?
+        /// Whether the earlier request is an Atomic Request.
         earlier_atomic: bool,
     },
-    /// A Read Response to a Read Request of the same direction.
+    /// A Read Response answers a Read Request that was sent in the same direction.
     SameDirection,
     /// An Atomic Response has another identifier than the Atomic Request.
     Identifier {
@@ -172,15 +171,17 @@ pub(crate) enum What {
         /// The value in the Response.
         found: u32,
     },
-    /// An Atomic Response, not a Terminate, answers a TO that is not a multiple of eight.
+    /// The responder answered an Atomic Request whose TO is not a multiple of eight with an Atomic
+    /// Response instead of a Terminate.
     MisalignedAnswered {
-        /// A FetchAdd, not a CmpSwap?
+        /// Whether the operation is a FetchAdd. Otherwise it is a CmpSwap.
         fetch_add: bool,
         /// The TO.
         offset: u64,
     },
-    /// A segment uses an STag that the same direction has invalidated. The owner has since sent
-    /// nothing that could make it valid again.
+    /// A segment uses an STag that an earlier Send with Invalidate of the same direction
+    /// invalidated. Since then, the owner of the STag has sent nothing that could make the STag
+    /// valid again.
     Invalidated {
         /// The STag.
         stag: u32,

@@ -1,7 +1,8 @@
-//! The life of STags: first observed, advertised in a Read Request, used, invalidated.
+//! The life of each STag: when it was first captured, advertised in a Read Request, used, and
+//! invalidated.
 //!
-//! STags in a ULP's own messages are not read. At most [`MOST`] STags are followed on a connection;
-//! later ones are not.
+//! STags inside the messages of a ULP are not read. At most [`MOST`] STags are followed on a
+//! connection. Later STags are ignored.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,29 +17,29 @@ use crate::direction::Direction;
 use crate::fact::Stag;
 use crate::parse::SegmentView;
 
-/// STags that are followed on a connection.
+/// Maximum number of STags that are followed on a connection.
 const MOST: usize = 4096;
-/// STags of each owner whose order of appearance is kept.
+/// Maximum number of STags of each owner whose order of appearance is kept.
 const MOST_IN_ORDER: usize = 64;
 
-/// Position of the STag of a tagged segment in its unit, and of the Data Source STag of a Read
-/// Request.
+/// Position of the STag of a tagged segment in its FPDU.
 const TAGGED_STAG: Range<usize> = 4..8;
+/// Position of the Data Source STag of a Read Request in its FPDU.
 const SOURCE_STAG: Range<usize> = 36..40;
 
 /// The STags of a connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stags {
     known: HashMap<(u8, u32), Stag>,
-    /// The STags that each owner advertised, each once, with the frame.
+    /// The STags that each owner advertised in Read Requests, each once, with the frame.
     in_order: [Vec<(u32, u64)>; 2],
-    /// By owner and STag, the frame in which the peer invalidated it.
+    /// By owner and STag: the frame in which the owner's peer invalidated the STag.
     gone: HashMap<(u8, u32), u64>,
 }
 
 impl Stags {
-    /// The different STags that direction `owner` advertised in Read Requests, in that order with
-    /// their frames; only the first few.
+    /// Returns the different STags that `owner` advertised in Read Requests, in order, with their
+    /// frames. The list has at most [`MOST_IN_ORDER`] STags.
     pub(crate) fn advertised(&self, owner: Direction) -> &[(u32, u64)] {
         &self.in_order[owner]
     }
@@ -48,8 +49,8 @@ impl Stags {
         self.known.capacity() * size_of::<((u8, u32), Stag)>() + self.gone.capacity() * size_of::<((u8, u32), u64)>()
     }
 
-    /// Processes a segment. Returns an STag whose life it ends. `peer_latest` is the frame of the
-    /// peer's latest FPDU, if the complete connection is known.
+    /// Processes a segment. Returns the STag that the segment invalidates. `peer_latest` is the
+    /// frame of the peer's latest FPDU; `None` if octets of the connection are missing.
     pub(crate) fn segment(
         &mut self,
         at: At,
@@ -60,7 +61,7 @@ impl Stags {
     ) -> Option<Stag> {
         let (own, peer) = (u8::from(at.direction), u8::from(at.direction.peer()));
         match (view.opcode(), view.segment) {
-            // The STag of a zero-length message need not be valid.
+            // The STag of a zero-length message does not have to be valid.
             (Opcode::WRITE | Opcode::READ_RESPONSE, Segment::Tagged(header, _))
                 if place.first && view.payload_len > 0 =>
             {
@@ -101,15 +102,16 @@ impl Stags {
         None
     }
 
-    /// Every STag that was not invalidated.
+    /// Removes and returns all STags that were not invalidated.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Stag> {
         let mut all: Vec<Stag> = self.known.drain().map(|(_, stag)| stag).collect();
         all.sort_unstable_by_key(|stag| (stag.first, stag.owner, stag.stag));
         all.into_iter()
     }
 
-    /// Was the STag invalidated? After its owner has sent anything, it may be valid again: the
-    /// ULP's messages are not read.
+    /// Returns a remark if the STag was invalidated and its owner has sent nothing since. After any
+    /// message of the owner, the STag may be valid again, because the messages of the ULP are not
+    /// read.
     fn again(&mut self, owner: u8, stag: u32, peer_latest: Option<u64>) -> Option<What> {
         let by = self.gone.remove(&(owner, stag))?;
         peer_latest.is_some_and(|peer_latest| peer_latest <= by).then_some(What::Invalidated { stag, by })

@@ -1,4 +1,4 @@
-//! The fields of a start-up frame, kept for the length of the connection.
+//! The fields of an MPA start-up frame, which are kept until the connection ends.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, RawEnhanced, RawStartup};
@@ -7,33 +7,34 @@ use zerocopy::FromBytes;
 use crate::parse::{Located, Unit};
 use crate::part::Part;
 
-/// A start-up frame that was seen.
+/// A captured start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StartupSeen {
     /// Request or Reply.
     pub kind: StartupKind,
-    /// The frame of the capture that completed it.
+    /// Number of the captured frame that completed the start-up frame.
     pub frame: u64,
-    /// Where its header is, as far as that is in one piece.
+    /// Location of the header, as far as the header is in one piece.
     pub header: Located,
-    /// Octet 16.
+    /// Octet 16: the flags.
     pub flags: u8,
-    /// Octet 17.
+    /// Octet 17: the revision.
     pub revision: u8,
-    /// Octets 18 and 19.
+    /// Octets 18 and 19: PD_Length.
     pub pd_length: u16,
-    /// The IRD and ORD fields of RFC 6581, if S announces them and the frame has room for them.
+    /// The IRD and ORD fields of RFC 6581, if the S flag announces them and the frame is long
+    /// enough.
     pub words: Option<Enhanced>,
-    /// Octets of the frame that exist; fewer than announced if the direction ends early.
+    /// Length of the frame in octets. Less than announced if the direction ends early.
     pub len: usize,
-    /// Stream position after it.
+    /// Stream position after the start-up frame.
     pub end: u64,
-    /// Are all octets of `len` in the capture?
+    /// Whether all `len` octets were captured.
     pub complete: bool,
 }
 
 impl StartupSeen {
-    /// Reads the frame in `part`; `None` if its header was not captured.
+    /// Reads the start-up frame in `part`; `None` if its header was not captured.
     pub(super) fn of(kind: StartupKind, part: Part<'_>, unit: &Unit<'_>) -> Option<Self> {
         let (raw, _) = RawStartup::read_from_prefix(part.get(0..HEADER_LEN)?).ok()?;
         let pd_length = raw.pd_length.get();
@@ -46,27 +47,27 @@ impl StartupSeen {
         Some(StartupSeen { kind, frame: unit.frame, header, flags, revision, pd_length, words, len, end, complete })
     }
 
-    /// M.
+    /// Returns the M flag: the sender wants to receive markers.
     pub(crate) fn wants_markers(&self) -> bool {
         self.flags & FLAG_M != 0
     }
 
-    /// C.
+    /// Returns the C flag: the sender wants CRCs.
     pub(crate) fn wants_crc(&self) -> bool {
         self.flags & FLAG_C != 0
     }
 
-    /// R.
+    /// Returns the R flag: the sender rejects the connection.
     pub(crate) fn rejects(&self) -> bool {
         self.flags & FLAG_R != 0
     }
 
-    /// S of revision 2.
+    /// Returns the S flag of revision 2 or later: IRD and ORD fields are present.
     pub(crate) fn is_enhanced(&self) -> bool {
         self.revision >= 2 && self.flags & FLAG_S != 0
     }
 
-    /// Private Data octets that exist.
+    /// Length of the Private Data that is present, in octets.
     pub(crate) fn private_len(&self) -> usize {
         self.len.saturating_sub(HEADER_LEN)
     }

@@ -1,7 +1,7 @@
-//! Facts about the units of each direction: how FPDUs began and continued, and how they differ from
-//! the rules.
+//! Facts about the units of each direction (FPDUs, start-up frames, gaps): how FPDUs began and
+//! continued, and which of them violate MPA.
 //!
-//! Counters count occurrences, so that a rule can report a repeated fault of a sender once.
+//! Faults are counted, so that a rule can report a repeated fault of a sender only once.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
@@ -11,30 +11,30 @@ use super::tcp::{self, TcpFacts};
 use crate::parse::SegmentView;
 use crate::parse::{CrcStatus, Fpdu, Kind, Located, MarkerStatus, Misread, Unit};
 
-/// The first unit after a direction's own start-up frame.
+/// The first unit after the start-up frame of the same direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterStartup {
     /// An FPDU.
     Fpdu,
     /// Octets in which no FPDU was found.
     Unparsed {
-        /// The latest frame with such octets.
+        /// Number of the latest captured frame with these octets.
         frame: u64,
         /// Number of octets.
         len: u64,
     },
-    /// Anything else, or octets that were not captured.
+    /// A unit of another kind, or octets that were not captured.
     Other,
 }
 
 /// A Terminate message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ending {
-    /// Its frame.
+    /// The frame of the Terminate.
     pub frame: u64,
-    /// When, in nanoseconds since 1970.
+    /// When the Terminate was captured, in nanoseconds since 1970.
     pub time: u64,
-    /// Layer.
+    /// The layer that reports the error.
     pub layer: u8,
     /// Error type.
     pub etype: u8,
@@ -43,7 +43,8 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Reads octets 18 and 19 of the segment.
+    /// Reads the first two payload octets of a Terminate. `None` for other messages, or if these
+    /// octets were not captured.
     pub(crate) fn of(unit: &Unit<'_>, view: &SegmentView<'_>) -> Option<Self> {
         let &[first, code] = view.payload.get(0..2)? else { return None };
         (view.opcode() == Opcode::TERMINATE && matches!(view.segment, Segment::Untagged(..))).then_some(Ending {
@@ -55,107 +56,108 @@ impl Ending {
         })
     }
 
-    /// Does no specification name this error, but the error with layer and type exchanged? Then the
-    /// sender meant that one.
+    /// Returns whether the sender exchanged layer and type: no specification assigns this error,
+    /// but the error with layer and type exchanged is assigned.
     pub(crate) fn is_exchanged(&self) -> bool {
         let Ending { layer, etype, code, .. } = *self;
         !TerminateError::new(layer, etype, code).is_assigned() && TerminateError::new(etype, layer, code).is_assigned()
     }
 }
 
-/// The capacity of a full TCP segment, by the SYNs.
+/// The capacity of a full TCP segment, derived from the options of both SYNs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Effective maximum segment size.
+    /// Effective maximum segment size (EMSS) in octets.
     pub emss: u32,
-    /// Largest ULPDU with the markers of this direction.
+    /// Largest ULPDU that fits, in octets, with the markers that this direction uses.
     pub mulpdu: u16,
-    /// Largest ULPDU if there were none.
+    /// Largest ULPDU that would fit without markers, in octets.
     pub without_markers: u16,
-    /// Does the direction have markers?
+    /// Whether the direction uses markers.
     pub markers: bool,
 }
 
 /// Facts about one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
-    /// FPDUs so far.
+    /// Number of FPDUs so far.
     pub fpdus: u64,
     /// The frame of the first FPDU.
     pub first: Option<u64>,
-    /// Where its first octets are.
+    /// Location of the first octets of the first FPDU.
     pub first_octets: Located,
     /// The frame of the first FPDU whose CRC is not known to be bad.
     pub first_valid: Option<u64>,
-    /// Stream position after it.
+    /// Stream position after that FPDU.
     pub first_valid_end: u64,
-    /// Were octets missing or not understood so far?
+    /// Whether octets were missing or could not be parsed so far.
     pub broken: bool,
-    /// Are its first octets missing, after the SYN or after its own start-up frame?
+    /// Whether octets are missing directly after the SYN or after the direction's own start-up
+    /// frame.
     pub begins_with_hole: bool,
-    /// The unit directly after its own start-up frame.
+    /// The unit directly after the direction's own start-up frame.
     pub after_startup: Option<AfterStartup>,
-    /// The frame with four zero octets directly before its own start-up frame, if there are any.
+    /// The frame with four zero octets in streaming mode, if there were such octets.
     pub zeros_before: Option<u64>,
-    /// FPDUs so far with misplaced markers, without due markers, or with wrong markers.
+    /// Number of FPDUs so far whose markers are missing, misplaced, or wrong.
     pub misplaced: u32,
-    /// FPDUs so far that lack all due markers.
+    /// Number of FPDUs so far that lack all due markers.
     pub unmarked: u32,
-    /// Did any FPDU have markers?
+    /// Whether any FPDU had markers.
     pub marked: bool,
-    /// Did any FPDU have correct markers?
+    /// Whether any FPDU had correct markers.
     pub marked_right: bool,
-    /// FPDUs so far with bad CRC.
+    /// Number of FPDUs so far with a bad CRC.
     pub bad_crcs: u32,
-    /// FPDUs so far without CRC field.
+    /// Number of FPDUs so far without CRC field.
     pub no_field: u32,
-    /// FPDUs so far that do not fit into a segment.
+    /// Number of FPDUs so far that are too long for one TCP segment.
     pub oversized: u32,
-    /// Segments so far whose versions are not those negotiated.
+    /// Number of DDP segments so far whose DDP or RDMAP version differs from the negotiated
+    /// version.
     pub versions: u32,
-    /// Is the last segment one of `versions`?
+    /// Whether the latest DDP segment has a wrong version.
     pub version_breaks: bool,
-    /// DDP's version in the first segment.
+    /// DDP's version in the first DDP segment.
     pub version: Option<u8>,
-    /// Distance of the last two markers, if both are known to be neighbours.
+    /// Distance of the last two markers in octets. `None` if a marker between them may be missing.
     pub interval: Option<u64>,
     last_marker: Option<u64>,
-    /// What fits into a segment.
+    /// The capacity of a full TCP segment; `None` if the SYNs do not show it.
     pub room: Option<Room>,
-    /// Continued segments of messages that begin a TCP segment, and the largest ULPDU of all
-    /// continued segments. After another FPDU, MPA may have offered only the rest of the TCP
-    /// segment (section 4.5).
+    /// DDP segments that are not the last of their message: the number of those that begin a TCP
+    /// segment, and the longest ULPDU in octets. If another FPDU precedes in the TCP segment, MPA
+    /// may have offered only the rest of the TCP segment (section 4.5).
     pub middles: (u64, u16),
-    /// The longest ULPDU.
+    /// Length of the longest ULPDU in octets.
     pub longest: u16,
-    /// FPDUs that would fit into a segment.
+    /// Number of FPDUs that are short enough for one TCP segment.
     pub fitting: u64,
-    /// The part of `fitting` that is complete in one segment.
+    /// How many FPDUs of `fitting` are complete in one TCP segment.
     pub complete: u64,
-    /// The part of `fitting` that runs over the end of a segment which it begins.
+    /// How many FPDUs of `fitting` begin a TCP segment and continue in the next TCP segment.
     pub torn: u64,
-    /// The first frame of `torn`.
+    /// The frame of the first FPDU of `torn`.
     pub torn_frame: Option<u64>,
-    /// The part of `fitting` that runs over the end of a segment which it shares with an earlier
-    /// FPDU.
+    /// How many FPDUs of `fitting` begin after another FPDU in a TCP segment and continue in the
+    /// next TCP segment.
     pub spilled: u64,
-    /// The first frame of `spilled`.
+    /// The frame of the first FPDU of `spilled`.
     pub spilled_frame: Option<u64>,
-    /// The part of `torn` and `spilled` that was cut although no window and no full segment was the
-    /// cause.
+    /// How many FPDUs of `torn` and `spilled` the sender split although the TCP segment was not
+    /// full and the window was open.
     pub cut_by_choice: u64,
-    /// Location of the last FPDU if it is incomplete although every octet before the end of the
-    /// data is there.
+    /// Location of the latest FPDU, if the sender's data ends within that FPDU.
     pub cut_short: Option<Located>,
     /// The first Terminate.
     pub terminate: Option<Ending>,
-    /// The first FPDU after it.
+    /// The frame of the first FPDU after that Terminate.
     pub after_terminate: Option<u64>,
 }
 
 impl Stream {
-    /// Records a unit. `due_version` is the version in both start-up frames, `tcp` the TCP facts of
-    /// the sender and of the receiver.
+    /// Records a unit. `due_version` is the version of DDP and RDMAP that both start-up frames
+    /// require. `tcp` has the TCP facts of the sender and of the receiver.
     pub(crate) fn unit(
         &mut self,
         unit: &Unit<'_>,
@@ -262,7 +264,8 @@ impl Stream {
         self.misplaced += u32::from(fpdu.marker_status == MarkerStatus::Misplaced);
         self.marked |= !fpdu.markers.is_empty();
         self.marked_right |= fpdu.marker_status == MarkerStatus::Good && !fpdu.markers.is_empty();
-        // The first marker at or after the start, and the last one before the CRC field.
+        // Find the first marker at or after the start of the FPDU, and the last marker before the
+        // CRC field.
         let ahead = u64::from(phase).wrapping_sub(fpdu.layout.start) % weft_core::marker::INTERVAL;
         let first = fpdu.layout.start + ahead;
         self.interval = None;
@@ -275,15 +278,15 @@ impl Stream {
 
     fn alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, room: Room, sender: &TcpFacts) {
         let layout = &fpdu.layout;
-        // With less, MPA "is not required to follow the segmentation rules in Section 5.1 and
-        // Appendix A" (section 4.5).
+        // With a smaller EMSS, MPA "is not required to follow the segmentation rules in Section 5.1
+        // and Appendix A" (section 4.5).
         let applies = room.emss >= u32::from(MIN_MULPDU);
         if !applies || layout.end - layout.start > u64::from(room.emss) || unit.incomplete {
             return;
         }
         let Some((begins, to)) = unit.in_segment() else { return };
         if to - layout.start > u64::from(room.emss) {
-            // The capture has it from before the network card segmented it.
+            // The capture was taken before the network card segmented the packet.
             return;
         }
         let complete = layout.end <= to;
@@ -299,7 +302,7 @@ impl Stream {
         self.cut_by_choice += u64::from(sender.chose_to_cut_at(to, room.emss));
     }
 
-    /// Is `unit`, octets without FPDU, explained by a marker that was not requested?
+    /// Returns whether the parser failed on `unit` because of a marker that was not requested.
     pub(crate) fn is_unrequested_marker(unit: &Unit<'_>) -> bool {
         unit.misread == Some(Misread::UnrequestedMarker)
     }

@@ -1,9 +1,9 @@
-//! Facts about each end from TCP's headers: options of the SYN, segment boundaries, octets after a
-//! FIN.
+//! Facts about each endpoint from TCP headers: options of the SYN, segment boundaries, and octets
+//! after a FIN.
 //!
 //! Memory: the acknowledgements of the first and last segments, and the boundaries of the last
-//! [`BOUNDARIES`] segments of each direction. Congestion and windows are not followed; the next
-//! segment shows whether they ended a segment.
+//! [`BOUNDARIES`] segments of each direction. Congestion and windows are not followed. The next
+//! segment shows whether a window was the reason to end a segment.
 
 use std::collections::VecDeque;
 
@@ -11,86 +11,90 @@ use crate::ip::Segment;
 use crate::tcp::half::ORIGIN;
 use crate::tcp::{FAR_AFTER_CLOSE, is_far};
 
-/// Segments whose boundaries are kept to compare them with retransmissions.
+/// Maximum number of segments whose boundaries are kept, to compare them with retransmissions.
 const BOUNDARIES: usize = 64;
-/// Segments whose acknowledgements are kept: those of the start-up.
+/// Maximum number of segments whose acknowledgements are kept. This covers the start-up.
 const FIRST_ACKS: usize = 8;
-/// The largest shift count (RFC 7323 section 2.3).
+/// The largest shift count of the window scale option (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
-/// Octets that an end may send in its start-up before the peer has acknowledged them. Octets that
-/// are farther from an acknowledgement are those of another connection with the same ports.
+/// Maximum number of octets that an endpoint may have unacknowledged during its start-up. Octets
+/// farther from an acknowledgement belong to another connection with the same ports.
 const MOST_UNACKNOWLEDGED: u32 = 1 << 20;
-/// Octets of the timestamps option with its padding, which every segment carries once negotiated
-/// (RFC 7323).
+/// Length in octets of the timestamps option with its padding. If negotiated, each segment carries
+/// this option (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
 
-/// Octets that every path carries in a segment: 576 octets of an IP packet (RFC 791 section 3.1),
-/// less 20 of IPv4's header and 60 of TCP's. A path may carry less than the MSS options allow, and
-/// no header shows that.
+/// Octets of payload that every path can carry in a segment. An IP packet has 576 octets (RFC 791
+/// section 3.1), of which the IPv4 header may use 20 and the TCP header 60. A path may carry less
+/// than the MSS options allow, and no header shows the path's limit.
 pub(crate) const LEAST_SEGMENT: u32 = 496;
 
-/// A segment with payload.
+/// A segment with payload: the range of its sequence numbers.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     start: u32,
     end: u32,
-    /// Was the next one sent before the peer acknowledged anything more? Then no window ended this
-    /// one.
+    /// Whether the endpoint sent the next segment before a new acknowledgement arrived. A full
+    /// window was then not the reason to end this segment.
     is_continued: bool,
 }
 
-/// Facts from the segments of one end.
+/// Facts from the segments of one endpoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TcpFacts {
-    /// The MSS option of its SYN: what it is willing to receive.
+    /// The MSS option of the endpoint's SYN: the largest segment that the endpoint can receive, in
+    /// octets.
     pub mss: Option<u16>,
     timestamps: bool,
-    /// Were all options of its SYN captured, and the window scale in it, if any?
+    /// The window scale option of the endpoint's SYN. The outer `None` means that not all options
+    /// were captured, the inner `None` that the SYN has no such option.
     scale: Option<Option<u8>>,
-    /// The frame of a SYN that has options, but not SACK-permitted.
+    /// The frame of the endpoint's first SYN without the SACK-permitted option, if options were
+    /// captured.
     pub no_sack: Option<u64>,
     /// The first frame with payload whose IPv4 packet may be fragmented.
     pub may_fragment: Option<u64>,
-    /// The first frame that carries octets after its FIN.
+    /// The first frame that carries octets after the endpoint's FIN.
     pub after_fin: Option<u64>,
-    /// The latest frame with octets that the capture did not have before.
+    /// The latest frame with new octets, not only retransmitted octets.
     pub latest_octets: Option<u64>,
-    /// The first retransmission that begins or ends at no known segment boundary.
+    /// The frame of the first retransmission that begins or ends at no known segment boundary.
     pub resegmented: Option<u64>,
-    /// Were octets of a segment cut off by the capture?
+    /// Whether the capture cut off octets of a segment (snap length).
     pub cut: bool,
-    /// Did octets pass that were not captured, or only captured later?
+    /// Whether the endpoint sent octets that were not captured, or that were captured only later.
     pub missed: bool,
-    /// The first frame in which the peer acknowledges octets that were not captured by then. The
-    /// peer may have received anything that the capture has after that frame.
+    /// The first frame in which the peer acknowledges octets that were not captured before that
+    /// frame. The peer may have received any octets that the capture has only later.
     pub acked_unseen: Option<u64>,
-    /// The peer's acknowledgements before anything of this end was captured, each with its frame.
+    /// The peer's acknowledgements before the first captured segment of this endpoint, with their
+    /// frames.
     acked_before: Vec<(u32, u64)>,
-    /// Is the first RST not directly after all captured octets?
+    /// Whether the sequence number of the first RST differs from the end of the captured octets.
     pub reset_elsewhere: bool,
-    /// The first segments with payload, the first FIN and the first RST: frame, and acknowledgement
-    /// number.
+    /// Frame and acknowledgement number of the first segments with payload, the first FIN and the
+    /// first RST.
     acks: Vec<(u64, u32)>,
     reset: bool,
     isn: Option<u32>,
     fin: Option<u32>,
     next: Option<u32>,
     sent: VecDeque<Sent>,
-    /// The longest payload of a segment.
+    /// The longest payload of a segment, in octets.
     pub longest: u32,
-    /// The peer's last acknowledgement number, and whether it came since the last segment of
-    /// `sent`.
+    /// The peer's highest acknowledgement number.
     last_ack: Option<u32>,
+    /// Whether that acknowledgement came after the last segment of `sent`.
     has_new_ack: bool,
 }
 
-/// Is `a` before `b`?
+/// Returns whether sequence number `a` is before `b`, modulo 2^32.
 pub(crate) fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
 impl TcpFacts {
-    /// Records a segment that this end sent.
+    /// Records a segment that this endpoint sent.
     pub(crate) fn segment(&mut self, segment: &Segment<'_>) {
         if segment.syn {
             self.options(segment);
@@ -104,8 +108,8 @@ impl TcpFacts {
             self.acked_unseen.get_or_insert(*frame);
         }
         if segment.syn {
-            // A repeated SYN has no new information. A SYN after its octets shows that the capture
-            // is out of order.
+            // A repeated SYN has no new information. A SYN that was captured after the octets which
+            // follow it shows that the capture is out of order.
             self.missed |= self.isn != Some(segment.seq) && self.next.is_some_and(|next| before(start, next));
             self.next = Some(self.next.filter(|next| before(start, *next)).unwrap_or(start));
             self.isn = Some(segment.seq);
@@ -119,9 +123,10 @@ impl TcpFacts {
             if segment.may_fragment {
                 self.may_fragment.get_or_insert(segment.frame);
             }
-            // The one octet of a keep-alive may be synthetic. It repeats the last position that the
-            // peer had (RFC 1122, section 4.2.3.6). After a FIN, that position is the FIN itself.
-            // Octets far from the FIN are those of another connection with these ports.
+            // A keep-alive may carry one synthetic octet, whose sequence number the peer has
+            // already received (RFC 1122, section 4.2.3.6). After a FIN, that is the sequence
+            // number of the FIN. Octets far from the FIN belong to another connection with the same
+            // ports.
             let is_after = |fin: u32| before(fin, end) && !is_far(start, fin, FAR_AFTER_CLOSE);
             if self.fin.is_some_and(|fin| is_after(fin) && !(start == fin && segment.wire_len == 1)) {
                 self.after_fin.get_or_insert(segment.frame);
@@ -148,7 +153,7 @@ impl TcpFacts {
             (self.last_ack, self.has_new_ack) = (Some(ack), true);
         }
         if self.next.is_none() && self.fin.is_none() {
-            // The first one may acknowledge the SYN alone.
+            // The first acknowledgement may cover only the SYN, so later ones are needed as well.
             let is_new = self.acked_before.last().is_none_or(|(last, _)| before(*last, ack));
             if is_new && self.acked_before.len() < FIRST_ACKS {
                 self.acked_before.push((ack, frame));
@@ -160,7 +165,8 @@ impl TcpFacts {
         }
     }
 
-    /// Does `segment`, which is not recorded yet, repeat octets that the peer has not acknowledged?
+    /// Returns whether `segment`, which is not recorded yet, retransmits octets that the peer has
+    /// not acknowledged.
     pub(crate) fn repeats_unacknowledged(&self, segment: &Segment<'_>) -> bool {
         let end = segment.seq.wrapping_add(segment.wire_len);
         segment.wire_len > 1
@@ -169,30 +175,32 @@ impl TcpFacts {
             && self.last_ack.is_none_or(|last_ack| before(last_ack, end))
     }
 
-    /// The peer's last acknowledgement number.
+    /// Returns the peer's highest acknowledgement number.
     pub(crate) fn acknowledged_up_to(&self) -> Option<u32> {
         self.last_ack
     }
 
-    /// Is the FIN or the peer's acknowledgement after the last captured octet?
+    /// Returns whether the endpoint's last octets are missing in the capture: its FIN or the peer's
+    /// acknowledgement lies after the last captured octet.
     pub(crate) fn lacks_its_end(&self) -> bool {
         let (Some(next), Some(sent)) = (self.next, self.sent_up_to()) else { return false };
         self.fin.is_some_and(|fin| before(next, fin)) || self.last_ack.is_some_and(|acked| before(sent, acked))
     }
 
-    /// Did the peer acknowledge octets, in `frame` or earlier, that the capture has later or not at
-    /// all? The order of frames then does not show what the peer knew.
+    /// Returns whether the peer, in `frame` or earlier, acknowledged octets that the capture has
+    /// only later or not at all. The order of frames then does not show what the peer had received.
     pub(crate) fn may_be_late_at(&self, frame: u64) -> bool {
         self.acked_unseen.is_some_and(|unseen| unseen <= frame)
     }
 
-    /// The sequence number after all captured octets; a FIN has its own.
+    /// Returns the sequence number after all captured octets. A FIN counts as one octet.
     fn sent_up_to(&self) -> Option<u32> {
         self.next.map(|next| next.wrapping_add(u32::from(self.fin.is_some())))
     }
 
-    /// Did this end have the peer's octets before stream position `position` when it sent `frame`?
-    /// `frame` is one of its first segments, its FIN or its RST. `None`: not known.
+    /// Returns whether this endpoint had received the peer's octets before stream position
+    /// `position` when it sent `frame`. `None` if not known: `frame` has to be one of the
+    /// endpoint's first segments, its FIN or its RST.
     pub(crate) fn had_received(&self, frame: u64, peer: &TcpFacts, position: u64) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         let end = peer.isn?.wrapping_add(1).wrapping_add((position.checked_sub(ORIGIN)? & 0xffff_ffff) as u32);
@@ -200,8 +208,8 @@ impl TcpFacts {
         (unacknowledged < MOST_UNACKNOWLEDGED).then_some(unacknowledged == 0)
     }
 
-    /// Did this end have the peer's FIN when it sent `frame`, which is of the same kind as above?
-    /// `None`: not known.
+    /// Returns whether this endpoint had received the peer's FIN when it sent `frame`. `None` if
+    /// not known, as for [`TcpFacts::had_received`].
     pub(crate) fn had_fin(&self, frame: u64, peer: &TcpFacts) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         Some(before(peer.fin?, *ack))
@@ -209,7 +217,7 @@ impl TcpFacts {
 
     fn boundaries(&mut self, start: u32, end: u32, segment: &Segment<'_>) {
         if self.next.is_some_and(|next| before(start, next)) {
-            // A keep-alive repeats one octet.
+            // A keep-alive repeats one octet and is not a retransmission.
             if segment.wire_len > 1 && self.resegmented.is_none() && self.is_cut_anew(start, end) {
                 self.resegmented = Some(segment.frame);
             }
@@ -227,8 +235,8 @@ impl TcpFacts {
         self.next = Some(end);
     }
 
-    /// Did this end cut its octets at stream position `position` although the segment had room by
-    /// `emss`, and no window ended it? `false`: not known.
+    /// Returns whether this endpoint ended a segment at stream position `position` although the
+    /// segment was shorter than `emss` and no window was the reason. `false` if not known.
     pub(crate) fn chose_to_cut_at(&self, position: u64, emss: u32) -> bool {
         let (Some(isn), Some(position)) = (self.isn, position.checked_sub(ORIGIN)) else { return false };
         let at = isn.wrapping_add(1).wrapping_add((position & 0xffff_ffff) as u32);
@@ -237,7 +245,8 @@ impl TcpFacts {
         self.sent.iter().rev().find(is_short).is_some_and(|sent| sent.is_continued)
     }
 
-    /// Do `start..end` repeat octets of known segments with other boundaries?
+    /// Returns whether a retransmission of `start..end` has other boundaries than the segments that
+    /// first carried these octets.
     fn is_cut_anew(&self, start: u32, end: u32) -> bool {
         let known = |at: u32| self.sent.iter().any(|sent| !before(at, sent.start) && before(at, sent.end));
         let is_known = known(start) && known(end.wrapping_sub(1));
@@ -266,22 +275,22 @@ impl TcpFacts {
             };
         }
         self.scale = (!segment.options_cut).then_some(scale);
-        // An MSS option that was read shows that the capture has the options.
+        // If the MSS option is present, the options were captured.
         if self.mss.is_some() && !sack {
             self.no_sack.get_or_insert(segment.frame);
         }
     }
 }
 
-/// The shift count of an end's windows, by the options of both SYNs: 0 unless both have the option
-/// (RFC 7323 section 2.2). `None` if they were not captured.
+/// Returns the shift count of an endpoint's windows. The shift count is 0 if a SYN lacks the window
+/// scale option (RFC 7323 section 2.2). `None` if the options of a SYN were not captured.
 pub(super) fn window_scale(own: &TcpFacts, peer: &TcpFacts) -> Option<u8> {
     let (own, peer) = (own.scale?, peer.scale?);
     Some(if peer.is_some() { own.unwrap_or(0) } else { 0 })
 }
 
-/// The payload of a full segment from one end, by the options of both SYNs; `None` if they do not
-/// show it. `facts` are those of the sender and of the receiver.
+/// Returns the payload of a full segment from `sender`, in octets, derived from the options of both
+/// SYNs. `None` if the receiver's MSS option was not captured.
 pub(crate) fn emss(sender: &TcpFacts, receiver: &TcpFacts) -> Option<u32> {
     let timestamps = if sender.timestamps && receiver.timestamps { TIMESTAMPS_LEN } else { 0 };
     u32::from(receiver.mss?).checked_sub(timestamps)

@@ -1,7 +1,7 @@
-//! Terminates, and the segments that they report.
+//! Terminate messages, and the DDP segments that they report.
 //!
 //! The headers of the latest [`MOST`] segments of each direction are kept. If a Terminate copies an
-//! older header, its target is unknown.
+//! older header, the reported segment is unknown.
 
 use std::collections::VecDeque;
 
@@ -12,36 +12,36 @@ use zerocopy::FromBytes;
 use crate::parse::{Located, Unit};
 use crate::parse::{SegmentView, ULPDU_AT};
 
-/// Headers that are kept of each direction.
+/// Maximum number of headers that are kept for each direction.
 const MOST: usize = 256;
-/// Octets of the longest header.
+/// Length of the longest DDP header in octets.
 const LONGEST: usize = 18;
 
-/// A segment that was observed.
+/// A captured DDP segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Logged {
     header: [u8; LONGEST],
     header_len: u8,
-    /// Its number in its direction.
+    /// Number of the segment in its direction, from 0.
     pub number: u64,
-    /// Octets of the complete segment.
+    /// Length of the complete segment in octets.
     pub ulpdu_len: u32,
-    /// Its frame.
+    /// The frame of the segment.
     pub frame: u64,
 }
 
 impl Logged {
-    /// Its DDP header.
+    /// Returns the DDP header.
     pub(crate) fn header(&self) -> &[u8] {
         &self.header[..usize::from(self.header_len)]
     }
 
-    /// Its opcode.
+    /// Returns RDMAP's opcode.
     pub(crate) fn opcode(&self) -> Opcode {
         Opcode(self.header[1] & 0xf)
     }
 
-    /// MSN of an untagged segment.
+    /// Returns the MSN of an untagged segment; `None` for a tagged segment.
     pub(crate) fn msn(&self) -> Option<u32> {
         (usize::from(self.header_len) == LONGEST)
             .then(|| u32::from_be_bytes([self.header[10], self.header[11], self.header[12], self.header[13]]))
@@ -53,7 +53,7 @@ impl Logged {
 pub(crate) struct Log {
     kept: VecDeque<Logged>,
     count: u64,
-    /// Were there segments that are not kept?
+    /// Whether segments are missing in `kept`.
     incomplete: bool,
 }
 
@@ -62,12 +62,12 @@ impl Log {
         self.incomplete = true;
     }
 
-    /// Were all segments kept?
+    /// Returns whether all segments are kept.
     pub(crate) fn is_complete(&self) -> bool {
         !self.incomplete
     }
 
-    /// Adds a segment, and returns its number.
+    /// Adds a segment, and returns the number of the segment.
     pub(crate) fn add(&mut self, unit: &Unit<'_>, view: &SegmentView<'_>) -> u64 {
         let mut header = [0; LONGEST];
         header[..view.header_len].copy_from_slice(view.header);
@@ -83,13 +83,13 @@ impl Log {
         number
     }
 
-    /// Has segment `number` this header? `false` if it is no longer kept.
+    /// Returns whether segment `number` has this header. `false` if the segment is no longer kept.
     pub(crate) fn has(&self, number: u64, header: &[u8]) -> bool {
         self.kept.iter().any(|logged| logged.number == number && logged.header() == header)
     }
 
-    /// Was there a tagged segment with payload for the STag of this header before the first one
-    /// that has the header?
+    /// Returns whether a tagged segment with payload used the STag of `header` before the first
+    /// segment with this header.
     pub(crate) fn used_before(&self, header: &[u8]) -> bool {
         let mut earlier = self.kept.iter().take_while(|logged| logged.header() != header);
         earlier.any(|logged| {
@@ -97,7 +97,7 @@ impl Log {
         })
     }
 
-    /// The latest segment with `header`; a segment of `length` octets is preferred.
+    /// Returns the latest segment with `header`. A segment with `length` octets is preferred.
     fn find(&self, header: &[u8], length: Option<u16>) -> Option<Logged> {
         let mut same = self.kept.iter().rev().filter(|logged| logged.header() == header);
         let latest = same.next()?;
@@ -106,42 +106,44 @@ impl Log {
     }
 }
 
-/// The target that the copied header of a Terminate names.
+/// The segment that a Terminate reports by its copied header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
-    /// No header is copied.
+    /// The Terminate copies no header.
     None,
-    /// This segment.
+    /// The reported segment.
     Found(Logged),
-    /// A header with this many of these octets, which no segment before the Terminate had.
+    /// The copied header and its length in octets. No segment processed before the Terminate has
+    /// this header.
     Unseen([u8; LONGEST], usize),
-    /// A segment whose header was not captured.
+    /// The copied header is missing or was not captured completely.
     Unknown,
 }
 
-/// A Terminate.
+/// A captured Terminate message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TerminateSeen {
-    /// Its frame.
+    /// The frame of the Terminate.
     pub frame: u64,
-    /// MSN and MO; with the frame, they distinguish it from a second Terminate.
+    /// MSN and MO. Together with the frame, they distinguish this Terminate from a second one.
     numbers: [u8; 8],
-    /// Layer, type and code.
+    /// Layer, type and code of the reported error.
     pub error: TerminateError,
-    /// M, D, R and five reserved bits.
+    /// The header control bits: M, D, R and five reserved bits.
     pub control: HeaderControl,
-    /// DDP Segment Length, if present.
+    /// The field DDP Segment Length, if present.
     pub segment_length: Option<u16>,
-    /// The segment that it reports.
+    /// The segment that the Terminate reports.
     pub target: Target,
-    /// The opcode in the copied header.
+    /// RDMAP's opcode in the copied header.
     pub opcode: Option<Opcode>,
-    /// Where the copied header is.
+    /// Location of the copied header.
     pub copied: Located,
 }
 
 impl TerminateSeen {
-    /// Reads a Terminate whose opposite direction is in `log`; `None` if its fixed part is missing.
+    /// Reads a Terminate. `log` has the segments of the opposite direction. `None` if the fixed
+    /// part of the Terminate is missing.
     pub(crate) fn read(unit: &Unit<'_>, view: &SegmentView<'_>, log: &Log) -> Option<Self> {
         let (fixed, _) = RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok()?;
         let control = fixed.header_control;
@@ -178,13 +180,14 @@ impl TerminateSeen {
         })
     }
 
-    /// Is it `unit`, a Terminate of its direction?
+    /// Returns whether this Terminate is in `unit`, which has to be of the same direction.
     pub(crate) fn is(&self, unit: &Unit<'_>) -> bool {
         let header = SegmentView::of(unit).and_then(|view| view.header.get(10..18));
         self.frame == unit.frame && header == Some(&self.numbers[..])
     }
 
-    /// With `log` complete: does it copy a header that no segment ever had?
+    /// Returns whether the Terminate copies a header that no segment had. `false` if `log` is
+    /// incomplete.
     pub(crate) fn is_made_up(&self, log: &Log) -> bool {
         match &self.target {
             Target::Unseen(header, len) => !log.incomplete && log.find(&header[..*len], None).is_none(),
@@ -192,14 +195,14 @@ impl TerminateSeen {
         }
     }
 
-    /// Now that all of `log` is there: the segment that it names, if that was read only after it,
-    /// and was captured before it.
+    /// Returns the reported segment if the monitor processed that segment after the Terminate, but
+    /// the segment was captured before the Terminate. Call this when `log` has all segments.
     pub(crate) fn late_target(&self, log: &Log) -> Option<Logged> {
         let Target::Unseen(header, len) = &self.target else { return None };
         log.find(&header[..*len], self.segment_length).filter(|logged| logged.frame < self.frame)
     }
 
-    /// The segment that it names.
+    /// Returns the reported segment, if it was found.
     pub(crate) fn target(&self) -> Option<Logged> {
         match self.target {
             Target::Found(logged) => Some(logged),

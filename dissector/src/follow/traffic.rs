@@ -1,5 +1,5 @@
-//! DDP and RDMAP of a connection: its messages, operations, STags, Terminates, and the first fault
-//! of each direction.
+//! The DDP and RDMAP traffic of a connection: messages, operations, STags, Terminates, and the
+//! first fault of each direction.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
@@ -21,39 +21,39 @@ use crate::part::Part;
 /// The IRD and ORD value for "not negotiated" (RFC 6581 section 9.1).
 const NOT_NEGOTIATED: u16 = 0x3fff;
 
-/// The first segment of a direction that its receiver cannot accept.
+/// A segment that its receiver cannot accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Its frame.
+    /// The frame of the segment.
     pub frame: u64,
-    /// Its number among the segments of the direction; the highest value if it has none.
+    /// Number of the segment in its direction, from 0. `u64::MAX` if its header is not usable.
     pub number: u64,
-    /// Stream position after its FPDU.
+    /// Stream position after the segment's FPDU.
     pub end: u64,
 }
 
 /// The state of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Side {
-    /// Its messages.
+    /// The direction's messages.
     pub messages: Messages,
-    /// Its requests.
+    /// Reads and atomic operations that this direction requests.
     pub operations: Operations,
-    /// Its first Terminate.
+    /// The direction's first Terminate.
     pub terminate: Option<TerminateSeen>,
-    /// Its first segment that DDP or RDMAP cannot accept.
+    /// The first segment that DDP or RDMAP cannot accept.
     pub fault: Option<Fault>,
-    /// Its first FPDU with a bad CRC.
+    /// The first FPDU with a bad CRC.
     pub bad_crc: Option<Fault>,
-    /// The frames of its first and of its latest trustworthy FPDU.
+    /// The frames of the first and the latest trustworthy FPDU.
     pub fpdus: Option<(u64, u64)>,
-    /// Its first FPDU without a checked CRC: its frame, and whether it has a CRC field.
+    /// The first FPDU without a checked CRC: the frame, and whether the FPDU has a CRC field.
     pub unguarded: Option<(u64, bool)>,
-    /// Were octets of it ever missing or not trustworthy?
+    /// Whether octets of the direction were ever missing or not trustworthy.
     pub lost: bool,
-    /// Is its first fault a stretch of octets without FPDU?
+    /// Whether the first loss is a run of captured octets in which no FPDU was found.
     pub strayed: bool,
-    /// Its latest segments.
+    /// The latest segments of the direction.
     pub log: Log,
     began: bool,
 }
@@ -61,47 +61,51 @@ pub(crate) struct Side {
 /// The state of both directions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic {
-    /// By direction.
+    /// The state of each direction.
     pub sides: [Side; 2],
-    /// The STags of both.
+    /// The STags of both endpoints.
     pub stags: Stags,
-    /// DV of the first segment of either direction with a possibly correct version.
+    /// DDP's version (DV) in the first segment with a possibly correct version, of either
+    /// direction.
     pub version: Option<u8>,
-    /// Revision, and C, of each direction's start-up frame.
+    /// Revision and C flag of each direction's start-up frame.
     startups: [Option<(u8, bool)>; 2],
+    /// Revision of the Reply.
     replied: Option<u8>,
     /// IRD and ORD of each direction's start-up frame, if they were negotiated.
     depths: [Option<(u16, u16)>; 2],
     in_step: bool,
-    /// Facts that became certain with the last unit; empty between units.
+    /// Facts that became certain with the latest unit. [`Traffic::unit`] clears the list.
     pub facts: Vec<Fact>,
 }
 
 impl Traffic {
-    /// Is every octet of both directions known, from the first on?
+    /// Returns whether all octets of both directions are known, from the first octet on.
     pub(crate) fn is_complete(&self) -> bool {
         self.sides.iter().all(|side| !side.lost && (side.messages.is_complete() || !side.began))
     }
 
-    /// Octets of memory that unanswered requests and STags take.
+    /// Octets of memory in use for unanswered requests and STags.
     pub(super) fn memory(&self) -> usize {
         self.sides.iter().map(|side| side.operations.memory()).sum::<usize>() + self.stags.memory()
     }
 
-    /// The Terminate in `unit`, if it is the first of its direction.
+    /// Returns the Terminate in `unit`, if it is the first Terminate of its direction.
     pub(crate) fn terminate_at(&self, unit: &Unit<'_>) -> Option<&TerminateSeen> {
         self.sides[unit.direction()].terminate.as_ref().filter(|seen| seen.is(unit))
     }
 
-    /// Do both start-up frames turn CRCs off?
+    /// Returns whether both start-up frames turn CRCs off.
     pub(crate) fn crc_is_off(&self) -> bool {
         self.startups.iter().all(|frame| matches!(frame, Some((_, false))))
     }
 
-    /// The version that the segments should have instead of `version`; `None` if it may be correct.
+    /// Returns the version that a segment with `version` should have; `None` if `version` may be
+    /// correct.
     ///
-    /// RFC 5041 and RFC 5040 have version 1; peers whose Reply has revision 0 have version 0 (RFC
-    /// 5044 Appendix C, which is informative: their 1 is not wrong here).
+    /// RFC 5041 and RFC 5040 require version 1. If the Reply has revision 0, version 0 is due (RFC
+    /// 5044 Appendix C). That appendix is informative, so version 1 counts as correct there as
+    /// well.
     pub(crate) fn wrong_version(&self, version: u8) -> Option<u8> {
         match (version, self.replied) {
             (1, _) | (0, Some(0) | None) => None,
@@ -110,8 +114,8 @@ impl Traffic {
         }
     }
 
-    /// Processes a unit. `in_step`: the units of both directions come in the order in which they
-    /// were sent.
+    /// Processes a unit (FPDU, start-up frame, gap). `in_step`: the units of both directions come
+    /// in the order in which they were sent.
     pub(crate) fn unit(
         &mut self,
         unit: &Unit<'_>,
@@ -156,8 +160,8 @@ impl Traffic {
         }
     }
 
-    /// Records IRD and ORD of a start-up frame. Each side may have as many requests outstanding as
-    /// the other's IRD.
+    /// Records IRD and ORD of a start-up frame. Each endpoint may have at most as many requests
+    /// outstanding as its peer's IRD.
     fn depth(&mut self, direction: Direction, part: Part<'_>) {
         let Some(header) = part.get(0..HEADER_LEN) else { return };
         if header[16] & FLAG_S == 0 || header[17] < 2 {
@@ -166,7 +170,7 @@ impl Traffic {
         let Some(&[a, b, c, d]) = part.get(HEADER_LEN..HEADER_LEN + 4) else { return };
         let (ird, ord) = (u16::from_be_bytes([a, b]) & 0x3fff, u16::from_be_bytes([c, d]) & 0x3fff);
         self.depths[direction] = Some((ird, ord));
-        // Without an enhanced frame of the other side nothing was negotiated.
+        // If only one start-up frame has IRD and ORD, nothing was negotiated.
         let [Some(_), Some(_)] = self.depths else { return };
         for requester in Direction::BOTH {
             let limit = self.depths[requester.peer()].map(|(ird, _)| ird).filter(|ird| *ird != NOT_NEGOTIATED);
@@ -176,8 +180,8 @@ impl Traffic {
         }
     }
 
-    /// The FPDU of `direction` with a bad CRC in `frame` was retransmitted with a correct one.
-    /// `next` is the next FPDU with a bad CRC.
+    /// Records that the FPDU in `frame`, which had a bad CRC, was retransmitted with a correct CRC.
+    /// `next` is the next FPDU of `direction` with a bad CRC.
     pub(crate) fn repair(&mut self, direction: Direction, frame: u64, next: Option<Fault>) {
         let bad_crc = &mut self.sides[direction].bad_crc;
         if bad_crc.is_some_and(|bad| bad.frame == frame) {
@@ -185,7 +189,7 @@ impl Traffic {
         }
     }
 
-    /// Octets of `direction` are missing or not trustworthy.
+    /// Records that octets of `direction` are missing or not trustworthy.
     pub(super) fn lose(&mut self, direction: Direction) {
         let side = &mut self.sides[direction];
         side.lost = true;
@@ -210,7 +214,7 @@ impl Traffic {
                     side.bad_crc.get_or_insert(fault(u64::MAX));
                 }
             } else if is_trusted(fpdu) && !unit.incomplete {
-                // Too short for a header.
+                // The FPDU is too short for a DDP header.
                 if side.messages.unfinished().is_some() {
                     remarks.push(at.remark(What::Headless, 0..2));
                 }
@@ -275,7 +279,7 @@ impl Traffic {
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-                // The Request of the other side, which has the same STag, may be missing or late.
+                // The peer's Read Request for the same sink may be missing or late.
                 let is_own_request = place.first && peer.operations.is_idle() && own.operations.awaits(stag, to);
                 if is_own_request && self.in_step {
                     remarks.push(at.remark(What::SameDirection, 3..4));
@@ -310,7 +314,7 @@ impl Side {
     }
 }
 
-/// Does a fixed field of the header make the segment unacceptable for every receiver?
+/// Returns whether version, opcode, T bit or QN make the segment unacceptable for every receiver.
 fn breaks_header(view: &SegmentView<'_>, version: u8) -> bool {
     let opcode = view.opcode();
     let tagged = view.segment.control().tagged();
@@ -325,7 +329,7 @@ fn breaks_header(view: &SegmentView<'_>, version: u8) -> bool {
         || queue.is_some() && queue != queue_of(opcode)
 }
 
-/// Must a receiver notice it? An MSN that is far ahead, or different RDMAP octets, may pass.
+/// Returns whether the remark is about a fault that every receiver has to notice.
 fn is_fault(remark: &Remark) -> bool {
     matches!(
         remark.what,

@@ -1,48 +1,49 @@
-//! The receive window that an end advertises, and whether its right edge ever moves left (RFC 5041
-//! Appendix A).
+//! The receive window that an endpoint advertises. Detects whether the window's right edge moves
+//! left (RFC 5041 Appendix A). The right edge is the acknowledgement number plus the window.
 //!
-//! A segment is compared only with segments that have lower acknowledgement numbers. Those were
-//! sent before it, in whatever order the capture has them. Rounding to the window scale is not
-//! counted (RFC 7323 section 2.3). Whether the window is wide enough is not checked.
+//! A segment is compared only with segments that have lower acknowledgement numbers. These were
+//! certainly sent earlier, even if the capture is out of order. Differences below the window
+//! scale's unit are ignored, because they come from rounding (RFC 7323 section 2.3). The size of
+//! the window is not checked.
 
 use super::tcp::before;
 use crate::ip::Segment;
 
-/// What one end advertised.
+/// The windows that one endpoint advertised.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Window {
     latest: Option<Edges>,
-    /// The first segment that moves the edge back.
+    /// The first segment that moves the right edge left.
     pub pulled_back: Option<PulledBack>,
 }
 
 /// A right edge that moved left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PulledBack {
-    /// The frame of the segment.
+    /// The frame of the segment that advertised less.
     pub frame: u64,
     /// The frame of the segment that had advertised more.
     pub before: u64,
-    /// By this many octets.
+    /// How far the edge moved left, in octets.
     pub octets: u32,
 }
 
-/// A right edge and the frame that advertised it.
+/// A right edge (sequence number), and the frame that advertised this edge.
 type Edge = (u32, u64);
 
 #[derive(Debug, Clone, Copy)]
 struct Edges {
     /// The highest acknowledgement number so far.
     ack: u32,
-    /// The farthest edge with that acknowledgement number.
+    /// The farthest edge that was advertised with that acknowledgement number.
     with: Edge,
-    /// The farthest edge with a lower acknowledgement number.
+    /// The farthest edge that was advertised with a lower acknowledgement number.
     before: Option<Edge>,
 }
 
 impl Window {
-    /// Records a segment that this end sent. `scale` is the shift count of its windows; `None`: not
-    /// known.
+    /// Records a segment that this endpoint sent. `scale` is the shift count of its windows; `None`
+    /// if not known.
     pub(super) fn segment(&mut self, segment: &Segment<'_>, scale: Option<u8>) {
         let Some(scale) = scale.filter(|_| segment.ack_flag && !segment.rst) else { return };
         // The window of a SYN is not scaled (RFC 7323 section 2.2).

@@ -11,23 +11,23 @@ use crate::follow::Remark;
 use crate::parse::{Located, Unit};
 use crate::stream_id::StreamId;
 
-/// How severe a breach is, beside the level of its row.
+/// How the severity of a finding follows from the level of its requirement in the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weight {
-    /// By level; a lower-case row that defines a format or a value counts as an error.
+    /// By level. The requirement defines a format or a value, so a lower-case "must" is an error.
     Format,
-    /// By level; a lower-case row that describes behaviour counts as a warning.
+    /// By level. The requirement describes behaviour, so a lower-case "must" is a warning.
     Manner,
-    /// A note: the interpretation of an ambiguity, an informative text, a default.
+    /// Always a note: the requirement is ambiguous, informative or a default.
     Note,
 }
 
-/// Evidence of a breach in a unit that is no longer at hand.
+/// Location of a violation in an earlier unit than the current one.
 pub(crate) enum Evidence {
-    /// A frame.
+    /// Number of the frame that shows the violation.
     Frame(u64),
-    /// Octets that were located when their unit was at hand. If their place was not known, only
-    /// their frame.
+    /// Location of the octets that show the violation. If the location has no octets, only its
+    /// frame is used.
     Octets(Located),
 }
 
@@ -51,23 +51,24 @@ pub(crate) struct Findings<'f> {
 }
 
 impl<'f> Findings<'f> {
-    /// Findings of connection `stream`, appended to `found`.
+    /// Creates a collector that appends findings about connection `stream` to `found`.
     pub(crate) fn new(stream: Option<StreamId>, found: &'f mut Vec<Finding>) -> Self {
         Findings { stream, found, weight: Weight::Format }
     }
 
-    /// For rows that describe behaviour: a lower-case one is a warning.
+    /// Returns a collector for requirements that describe behaviour. A violated lower-case "must"
+    /// is then a warning.
     pub(crate) fn manner(&mut self) -> Findings<'_> {
         Findings { stream: self.stream, found: self.found, weight: Weight::Manner }
     }
 
-    /// For interpretations of ambiguities, informative texts and defaults: a note, whatever the
-    /// level.
+    /// Returns a collector whose findings are notes. Used for ambiguous or informative
+    /// requirements, and for defaults.
     pub(crate) fn note(&mut self) -> Findings<'_> {
         Findings { stream: self.stream, found: self.found, weight: Weight::Note }
     }
 
-    /// Octets `range` of `unit` violate `requirement`.
+    /// Adds a finding: octets `range` of `unit` violate `requirement`.
     pub(crate) fn at(
         &mut self,
         requirement: RequirementId,
@@ -81,7 +82,8 @@ impl<'f> Findings<'f> {
         self.push(requirement, unit.direction, frame, (range, located), expected, found);
     }
 
-    /// Direction `direction` violates `requirement` in a frame, or with octets of an earlier unit.
+    /// Adds a finding: the sender of `direction` violates `requirement` in a frame, or with octets
+    /// of an earlier unit.
     pub(crate) fn in_frame(
         &mut self,
         requirement: RequirementId,
@@ -99,7 +101,7 @@ impl<'f> Findings<'f> {
         self.push(requirement, u8::from(direction), frame, (0..0, located), expected, found);
     }
 
-    /// Octets `range` of `unit` violate each of `requirements`.
+    /// Adds one finding for each of `requirements`: octets `range` of `unit` violate it.
     pub(crate) fn each(
         &mut self,
         requirements: &[RequirementId],
@@ -113,7 +115,8 @@ impl<'f> Findings<'f> {
         }
     }
 
-    /// The subject of `remark`, made at `unit`, violates each of `requirements`.
+    /// Adds one finding for each of `requirements`: the octets of `remark`, which the monitor made
+    /// at `unit`, violate it.
     pub(crate) fn remarked(
         &mut self,
         requirements: &[RequirementId],

@@ -1,10 +1,11 @@
-//! The monitor's rules. Each judges units, or a connection at its end, against requirements of the
-//! catalogue.
+//! The monitor's rules. A rule compares a unit, or a complete connection, with requirements of the
+//! catalogue. A unit is what the parser reads at a time, for example an FPDU, a start-up frame, an
+//! SDP message or a datagram.
 //!
 //! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table of its
-//! protocol. It never reports bytes that the capture lacks (lost or cut off), or the content of an
-//! FPDU with a bad CRC. Each requirement id that it judges has a test with two similar streams: one
-//! that violates it and one that does not (`testing::proves`).
+//! protocol. Rules do not report octets that are missing in the capture (lost or cut off), or the
+//! content of an FPDU with a bad CRC. Each requirement id of a rule has a test with two similar
+//! streams: one that violates the requirement and one that meets it (`testing::proves`).
 
 mod ddp;
 mod findings;
@@ -30,7 +31,7 @@ use crate::parse::{Fpdu, Kind, SegmentView, Unit};
 use rule::Judge;
 use sdp::SdpView;
 
-/// Every rule.
+/// Returns all rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, sdp::RULES, portmap::RULES].into_iter().flatten().copied()
 }
@@ -42,7 +43,7 @@ type OnSdp = fn(&ConnectionState, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>);
 type OnDatagram = fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>);
 type OnRemark = fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>);
 
-/// The rules by when they are called, so that a unit meets only rules that concern it.
+/// The rules by the event that calls them, so that only relevant rules are called for a unit.
 #[derive(Default)]
 struct Tables {
     startup: Vec<OnUnit>,
@@ -79,7 +80,8 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     tables
 });
 
-/// Calls every rule that concerns `unit`. `view` is its segment, if rules may trust it.
+/// Calls all rules that concern `unit`. `view` is the DDP segment of an FPDU; `None` if its octets
+/// may differ from those sent.
 pub(crate) fn judge_unit(
     state: &ConnectionState,
     unit: &Unit<'_>,
@@ -112,12 +114,12 @@ pub(crate) fn judge_unit(
     }
 }
 
-/// Calls every rule of the port mapper for a datagram.
+/// Calls all rules of the port mapper for a datagram.
 pub(crate) fn judge_datagram(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     TABLES.port_mapper.iter().for_each(|judge| judge(view, unit, findings));
 }
 
-/// Calls the rules that judge the complete connection.
+/// Calls the rules for a complete connection, when the connection or the capture ends.
 pub(crate) fn judge_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     TABLES.end.iter().for_each(|judge| judge(state, findings));
 }

@@ -1,5 +1,4 @@
-//! Findings about units that are no longer at hand, or are in several pieces, still have their
-//! octets.
+//! Findings about octets of earlier units, or of units in several pieces, have the right location.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_core::{RequirementId, requirement};
@@ -7,7 +6,7 @@ use weft_core::{RequirementId, requirement};
 use crate::testing::sdp::Talk;
 use crate::testing::{self, Marked, Wire, exchange, fpdu, hex};
 
-/// The octets of the first finding of `id`, in hexadecimal.
+/// The octets of the first finding with requirement `id`, in hexadecimal.
 fn octets(wire: &Wire, id: RequirementId) -> String {
     let findings = wire.findings();
     let finding = findings.iter().find(|finding| finding.requirement == id);
@@ -35,10 +34,10 @@ fn talk(send: impl FnOnce(&mut Talk)) -> Wire {
 fn a_field_of_a_message_in_sends_is_located() {
     let wrong_mid = talk(|talk| talk.send_changed(0, Mid::DATA, "", |message| message[3] = 0x0f));
     assert_eq!(octets(&wrong_mid, requirement!("SDP-6.1.1-1")), "0f");
-    // The opcode is that of the Send.
+    // The finding has RDMAP's control octet of the Send.
     let hello_ack = Talk::acknowledged_in(FieldOrder::Figure, 3).wire;
     assert_eq!(octets(&hello_ack, requirement!("SDP-14.2-7")), "43");
-    // Of a message in two segments the first one has the header.
+    // If a message has two segments, the header is in the first segment.
     let number = talk(|talk| {
         talk.send(0, Mid::DATA, "", 4);
         talk.mseq[0] += 1;
@@ -72,7 +71,7 @@ fn a_key_is_located() {
     request[7] ^= 0x20;
     let key = request[..16].iter().map(|octet| format!("{octet:02x}")).collect::<String>();
     let mut wire = Wire::connected();
-    // The key is in two segments; the finding locates all of it.
+    // The key is in two segments, and the finding locates both parts.
     wire.send(0, &request[..9]);
     wire.send(0, &request[9..]);
     wire.fin(1);

@@ -1,9 +1,9 @@
-//! Correct but unusual traffic, as it occurs on the wire and in captures. It must cause no error
-//! and no warning.
+//! Correct but unusual traffic, as it occurs on the wire and in captures. This traffic must not
+//! cause errors or warnings.
 //!
-//! Each story is judged complete, over VLANs and IPv6, and with the usual defects of captures: a
-//! frame is missing, duplicated, out of order, or cut by the snap length. Or the capture begins
-//! late, or has only one direction.
+//! Each connection is checked complete, over VLANs and IPv6, and with the usual defects of
+//! captures. A frame is missing, duplicated, out of order, or cut by the snap length. Or the
+//! capture begins late, or has only one direction.
 
 use crate::testing::{self, Marked, Wire, fpdu, hex};
 
@@ -17,7 +17,7 @@ fn read_request(msn: u32, sink: u32, len: u32) -> Vec<u8> {
     untagged(1, 1, msn, &octets)
 }
 
-/// A segment of a tagged message; `len` octets of payload.
+/// A segment of a tagged message with `len` octets of payload.
 fn tagged(last: bool, opcode: u8, stag: u32, to: u64, len: usize) -> Vec<u8> {
     let control = if last { 0xc1 } else { 0x81 };
     let mut ulpdu = hex(&format!("{control:02x} {:02x} {stag:08x} {to:016x}", 0x40 | opcode));
@@ -39,7 +39,7 @@ fn closed(mut wire: Wire) -> Wire {
     wire
 }
 
-/// Messages without payload, of each kind that allows this.
+/// Messages without payload, of each type that allows empty messages.
 fn without_payload() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&untagged(3, 0, 1, "")));
@@ -70,15 +70,16 @@ fn longest() -> Wire {
     closed(wire)
 }
 
-/// The longest ULPDUs that fit a segment, without and with markers, with short ones between them.
+/// The longest ULPDUs that fit a TCP segment, with short ULPDUs between them. With or without
+/// markers.
 fn filled(markers: bool) -> Wire {
     let flags = if markers { 0xc0 } else { 0x40 };
     let mut wire = Wire::connected_with_mss(1460);
     wire.send(0, &testing::startup_frame(flags, 1, &[]));
     wire.send(1, &testing::reply_frame(flags, 1, &[]));
     let mut sender = Marked { none: !markers, ..Marked::default() };
-    // RFC 5044 section 4.5: EMSS - (6 + 4 * ceil(EMSS / 512) + EMSS mod 4); without markers EMSS -
-    // (6 + EMSS mod 4).
+    // RFC 5044 section 4.5: MULPDU is EMSS - (6 + 4 * ceil(EMSS / 512) + EMSS mod 4) with markers,
+    // and EMSS - (6 + EMSS mod 4) without markers.
     let full = if markers { 1460 - 6 - 4 * 3 } else { 1460 - 6 };
     for message in 0..6_u32 {
         let base = u64::from(message) * 0x1_0000;
@@ -89,8 +90,8 @@ fn filled(markers: bool) -> Wire {
     closed(wire)
 }
 
-/// Sends of every size up to 600 octets, so that each place of an FPDU meets a marker. Markers are
-/// sent to one end or both.
+/// Sends of many sizes up to 600 octets, so that markers occur at many positions of an FPDU.
+/// Markers go to one endpoint or to both endpoints.
 fn marked(towards: [bool; 2]) -> Wire {
     let flags = |wants: bool| if wants { 0xc0 } else { 0x40 };
     // The receiver of markers requests them.
@@ -105,7 +106,7 @@ fn marked(towards: [bool; 2]) -> Wire {
     closed(wire)
 }
 
-/// Only one end requires CRC, so both directions use it.
+/// Only one endpoint requires CRC, so both directions use CRC.
 fn crc_for_one(request: u8, reply: u8) -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(request, 1, &[]), &testing::reply_frame(reply, 1, &[]));
     wire.send(0, &fpdu(&testing::send_of(1, 31)));
@@ -113,7 +114,7 @@ fn crc_for_one(request: u8, reply: u8) -> Wire {
     closed(wire)
 }
 
-/// No CRC either way; the CRC fields have arbitrary values.
+/// No CRC in either direction. The CRC fields have arbitrary values.
 fn no_crc() -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
     for (msn, direction) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
@@ -125,20 +126,20 @@ fn no_crc() -> Wire {
     closed(wire)
 }
 
-/// The peer-to-peer start-up with one ready-to-receive message; its name, the message, and its
-/// answer.
+/// The peer-to-peer start-up with the IRD and ORD fields `words`, a ready-to-receive message, and
+/// its answer.
 fn ready(words: &str, message: &[u8], answer: Option<Vec<u8>>) -> Wire {
     let frame = hex(words);
     let mut wire = Wire::started_as(&testing::startup_frame(0x50, 2, &frame), &testing::reply_frame(0x50, 2, &frame));
     wire.send(0, &fpdu(message));
     answer.into_iter().for_each(|answer| wire.send(1, &fpdu(&answer)));
     wire.send(1, &fpdu(&testing::send_of(1, 30)));
-    // The Send that reports that the Initiator is ready has MSN 1.
+    // A Send that is the ready-to-receive message has MSN 1.
     wire.send(0, &fpdu(&testing::send_of(if message[1] & 0xf == 3 { 2 } else { 1 }, 30)));
     closed(wire)
 }
 
-/// Both ends send a Terminate at once.
+/// Both endpoints send a Terminate at the same time.
 fn crossing_terminates(reset: bool) -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
@@ -155,7 +156,7 @@ fn crossing_terminates(reset: bool) -> Wire {
     wire
 }
 
-/// One end sends a Terminate; what the other end sent meanwhile reaches a closed socket.
+/// One endpoint sends a Terminate and closes its socket. Octets from its peer then cause a reset.
 fn reset_after_terminate() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
@@ -173,8 +174,8 @@ fn reset_after_terminate() -> Wire {
     wire
 }
 
-/// Many outstanding Reads. Between the parts of their Responses are Sends, Writes and Reads of the
-/// same end.
+/// Many outstanding Reads. The responder sends Sends, Writes and Reads of its own between the
+/// segments of its Responses.
 fn interleaved() -> Wire {
     let mut wire = Wire::started();
     let (mut sends, mut reads) = (0, 0);
@@ -194,8 +195,7 @@ fn interleaved() -> Wire {
     closed(wire)
 }
 
-/// Several incomplete Sends at a time would be unusual; a Write that is incomplete while Sends pass
-/// is, too.
+/// Sends between the segments of a Write.
 fn write_around_sends() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&tagged(false, 0, 5, 0, 64)));
@@ -206,7 +206,7 @@ fn write_around_sends() -> Wire {
     closed(wire)
 }
 
-/// What TCP does by itself: other boundaries of retransmissions, keep-alives, window probes.
+/// Normal work of TCP: retransmissions with other boundaries, keep-alives, window probes.
 fn tcp_at_work() -> Wire {
     let mut wire = Wire::started();
     let octets: Vec<u8> = (1..=8).flat_map(|msn| fpdu(&testing::send_of(msn, 50))).collect();
@@ -215,13 +215,14 @@ fn tcp_at_work() -> Wire {
     for (from, to) in [(0, 100), (30, 200), (100, octets.len())] {
         wire.send_again(0, len - from as u32, &octets[from..to]);
     }
-    // A keep-alive of one octet, which may differ from the octet that was sent; one without an
-    // octet; their answers.
+    // A keep-alive with one octet, which may differ from the octet that was sent, and its answer. A
+    // keep-alive without octets, and its answer.
     wire.send_again(0, 1, &[0xff]);
     wire.send(1, &[]);
     wire.send_again(0, 1, &[]);
     wire.send(1, &[]);
-    // The window is closed; one octet of the next FPDU probes it, again and again, until it opens.
+    // The window is closed. The sender probes the window repeatedly with one octet of the next
+    // FPDU, until the window opens.
     wire.window = 0;
     wire.send(1, &[]);
     wire.window = 65535;
@@ -237,22 +238,22 @@ fn tcp_at_work() -> Wire {
     closed(wire)
 }
 
-/// The FIN has octets; keep-alives follow it.
+/// A FIN with octets, and keep-alives after the FIN.
 fn fin_with_octets() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
     wire.send(1, &fpdu(&testing::send_of(1, 30)));
     let last = fpdu(&testing::send_of(2, 30));
     wire.fin_with(0, &last);
-    // The other half stays open for long: a keep-alive of one octet at the position of the FIN, and
-    // its answer.
+    // The other direction stays open for long. A keep-alive with one octet at the position of the
+    // FIN follows, and its answer.
     wire.send_again(0, 1, &[0]);
     wire.send(1, &[]);
     wire.fin_with(1, &last);
     wire
 }
 
-/// Both halves are closed at once, and the last request stays unanswered.
+/// Both endpoints close at the same time, and the last request stays unanswered.
 fn simultaneous_close() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
@@ -289,7 +290,8 @@ fn start_up_in_pieces() -> Wire {
     closed(wire)
 }
 
-/// A connection that is rejected, with a reason, and then used for another protocol.
+/// A connection that the Responder rejects with a reason in its private data, and that then carries
+/// another protocol.
 fn rejected() -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(0x40, 1, &[1; 9]), &testing::reply_frame(0x60, 1, b"no"));
     wire.send(0, b"QUIT\r\n");
@@ -297,7 +299,8 @@ fn rejected() -> Wire {
     closed(wire)
 }
 
-/// Streaming mode for a while; then the end that was called starts up MPA; then FPDUs.
+/// Octets in streaming mode, then a start-up of MPA by the endpoint that accepted the TCP
+/// connection, then FPDUs.
 fn delayed() -> Wire {
     let mut wire = Wire::connected();
     wire.send(0, b"HELO\r\n");
@@ -309,7 +312,7 @@ fn delayed() -> Wire {
     closed(wire)
 }
 
-/// RFC 7306: atomics and Immediate Data among Reads.
+/// RFC 7306: atomic operations and Immediate Data between Reads.
 fn extensions() -> Wire {
     let mut wire = Wire::started();
     let swap = "00000002 00000007 00000200 0000000000002000 \
@@ -328,7 +331,7 @@ fn extensions() -> Wire {
     closed(wire)
 }
 
-/// The seeds for the random changes of each story.
+/// Number of random seeds for the changes of each connection.
 const ROUNDS: u64 = 20;
 
 fn stories() -> Vec<(&'static str, Wire)> {
@@ -366,7 +369,7 @@ fn stories() -> Vec<(&'static str, Wire)> {
     stories
 }
 
-/// The stories that `change` modifies so that they cause more than notes.
+/// Returns the connections that, after `change`, have errors or warnings.
 fn alarms(change: impl Fn(&Wire) -> Vec<(String, Wire)>) -> Vec<String> {
     let mut alarms = Vec::new();
     for (name, wire) in stories() {
@@ -466,7 +469,7 @@ fn cut_by_the_snap_length() {
     });
 }
 
-/// All of these at once, at random.
+/// Random combinations of these defects.
 #[test]
 fn much_at_once() {
     let first = 0x5eed_2026_u64;
@@ -475,7 +478,7 @@ fn much_at_once() {
         let shaken = |seed: u64| {
             let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let mut one_in = |n: u64| {
-                // Knuth's MMIX generator.
+                // The random number generator of Knuth's MMIX.
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (state >> 33).is_multiple_of(n)
             };

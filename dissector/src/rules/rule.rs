@@ -1,4 +1,4 @@
-//! A rule: the requirements that it judges, its function, and when that is called.
+//! A rule: its requirements, its function, and the event that calls the function.
 
 use weft_core::RequirementId;
 
@@ -8,31 +8,32 @@ use super::sdp::view::SdpView;
 use crate::follow::{ConnectionState, Remark};
 use crate::parse::{Fpdu, SegmentView, Unit};
 
-/// One rule.
+/// A rule of the monitor.
 pub struct Rule {
-    /// The requirements that the rule judges.
+    /// The requirements whose violations the rule reports.
     pub requirements: &'static [RequirementId],
-    /// When it is called, and its function.
+    /// The event that calls the rule, and the rule's function.
     pub(crate) judge: Judge,
 }
 
-/// When a rule is called, and with what. The connection's state already includes the unit.
+/// The event that calls a rule, and the rule's function. The connection's state already includes
+/// the current unit (FPDU, start-up frame, SDP message, or other piece of the capture).
 #[derive(Clone, Copy)]
 pub(crate) enum Judge {
     /// At each start-up frame.
     Startup(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
-    /// At each FPDU, in any state.
+    /// At each FPDU, even with a bad CRC or missing octets.
     Fpdu(fn(&ConnectionState, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
     /// At each DDP segment whose header was captured and whose FPDU can be trusted.
     Segment(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each such segment with an unusual bit or field, apart from STag, TO, MSN, MO and payload
-    /// ([`SegmentView::is_ordinary`]).
+    /// At each of these segments that has an unusual bit or field. STag, TO, MSN, MO and payload do
+    /// not count ([`SegmentView::is_ordinary`]).
     Header(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each such segment whose opcode has its bit in the mask (bit 0: RDMA Write).
+    /// At each of these segments whose opcode has its bit in the mask (bit 0: RDMA Write).
     Opcode(u16, fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each remark that the connection's state makes while it takes a unit in.
+    /// At each remark: a unit that does not fit earlier units.
     Remark(fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>)),
-    /// At every other unit.
+    /// At each unit of another kind.
     Other(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
     /// At each SDP message whose BSDH was captured and whose octets can be trusted.
     Sdp(fn(&ConnectionState, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)),

@@ -1,5 +1,5 @@
-//! Datagrams in the format of Figure 17 of the draft, between 10.0.0.2, which connects from port
-//! 49152, and 10.0.0.1.
+//! Datagrams in the format of Figure 17 of the draft. 10.0.0.2 connects from port 49152 to
+//! 10.0.0.1.
 
 use serde_json::Value;
 
@@ -19,14 +19,14 @@ const ACCEPT: u8 = 0x14;
 const ACK: u8 = 0x24;
 const DENY: u8 = 0x34;
 
-/// Ver 0, MT and IPV 4 in the first octet; ApPort, CpPort, AssocHandle, CpIPAddr, ApIPAddr.
+/// Builds a message. The octet `first` has Ver 0, MT and IPV 4.
 fn message(first: u8, ap_port: u16, cp_port: u16, handle: u64) -> Vec<u8> {
     let zeros = "00".repeat(12);
     hex(&format!("{first:02x} 00 0000 {ap_port:04x} {cp_port:04x} {handle:016x} 0a000002 {zeros} 0a000001 {zeros}"))
 }
 
 const REQUESTED: u16 = 7000;
-/// Where connections of [`Wire`] go.
+/// Destination port of the connections of [`Wire`].
 const MAPPED: u16 = 4210;
 const FROM: u16 = 49152;
 
@@ -122,8 +122,8 @@ fn the_ladder_begins_with_the_exchange() {
     assert!(rows[3..].iter().any(|row| row.2 == "SYN"));
 }
 
-/// The ladder shows repeated requests again, and each finding below its datagram. It does not show
-/// the connection that follows, or other exchanges.
+/// The ladder shows repeated requests as well, and each finding below its datagram. The ladder does
+/// not show the connection that follows the exchange, or other exchanges.
 #[test]
 fn an_exchange_has_a_ladder_of_its_own() {
     let wire = Wire::connected_after(&[
@@ -147,7 +147,7 @@ fn an_exchange_has_a_ladder_of_its_own() {
     assert_eq!(drawn(2), None);
 }
 
-/// Section 7.5.2: a SYN ends the wait for the PMAck, too.
+/// Section 7.5.2: a SYN acknowledges the PMAccept, like a PMAck.
 #[test]
 fn a_two_way_exchange_is_followed_as_well() {
     let wire = Wire::connected_after(&[(0, message(REQ, REQUESTED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
@@ -179,7 +179,8 @@ fn what_is_sent_again_belongs_to_the_same_exchange() {
     assert_eq!(repeats, [false, true, false, true, false]);
 }
 
-/// Section 7.5: requests differ by their five-tuple; answers by AssocHandle, CpPort and CpIPAddr.
+/// Section 7.5: the five-tuple identifies a request. AssocHandle, CpPort and CpIPAddr identify an
+/// answer.
 #[test]
 fn requests_with_another_tuple_are_other_exchanges() {
     let wire = Wire::connected_after(&[
@@ -195,8 +196,8 @@ fn requests_with_another_tuple_are_other_exchanges() {
     assert_eq!(found.follows, [Some(1)]);
 }
 
-/// All clients of a Linux daemon are sent to one port: the two ends decide which exchange a
-/// connection follows.
+/// A Linux daemon sends all clients to one port. Source and destination together decide which
+/// exchange a connection follows.
 #[test]
 fn both_ends_count_before_the_newest_accept() {
     let mine = |first, port| (usize::from(first == ACCEPT), message(first, port, FROM, 77));
@@ -210,8 +211,8 @@ fn both_ends_count_before_the_newest_accept() {
     assert_eq!(read(&wire).follows, [Some(0)]);
     let wire = Wire::connected_after(&[other(REQ, REQUESTED), other(ACCEPT, MAPPED)]);
     assert_eq!(read(&wire).follows, [Some(0)], "the address alone, when nothing fits better");
-    // The Linux daemon maps the connecting side as well: port in Reserved, address after the
-    // message.
+    // The Linux daemon maps the connecting side as well. The mapped port is in Reserved, and the
+    // mapped address comes after the message.
     let mut asks = message(REQ, REQUESTED, 8001, 79);
     asks[2..4].copy_from_slice(&FROM.to_be_bytes());
     asks.extend_from_slice(&hex(&format!("0a000002 {}", "00".repeat(12))));
@@ -237,7 +238,7 @@ fn the_oldest_exchange_goes_when_there_are_too_many() {
         assert_eq!(take(&message(ACCEPT, MAPPED, FROM, handle)), None);
     }
     assert_eq!(take(&message(REQ, REQUESTED, FROM, MOST as u64)), Some(0));
-    // It is no longer known: a datagram of it begins another exchange.
+    // Exchange 0 is no longer known, so a datagram with its tuple begins another exchange.
     assert_eq!(take(&message(ACK, MAPPED, FROM, 0)), Some(1));
     assert_eq!((exchanges.kept.len(), exchanges.by_tuple.len()), (MOST, MOST));
     assert_eq!((exchanges.by_mapped.len(), exchanges.by_ends.len()), (1, 1));

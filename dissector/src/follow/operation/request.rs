@@ -1,4 +1,4 @@
-//! Requests: of RDMA Reads and of atomic operations.
+//! Processes requests of RDMA Reads and of atomic operations.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawReadRequest, ReadRequest};
@@ -13,8 +13,8 @@ use crate::parse::Located;
 use crate::parse::SegmentView;
 
 impl Operations {
-    /// The requester sends a request in an FPDU that ends at stream position `end`. Its response
-    /// may already have been read.
+    /// Processes a request in an FPDU that ends at stream position `end`. Returns the finished
+    /// operation if the complete response was processed before the request.
     pub(crate) fn requested(
         &mut self,
         at: At,
@@ -57,7 +57,7 @@ impl Operations {
         let (answered, begun, segments, is_late) = (0, None, 0, false);
         let request = Request { kind, msn, frame, end, time, outstanding, answered, begun, segments, is_late };
         if self.certain && !self.early.is_empty() {
-            // Its response was read first: the capture has the directions out of step.
+            // The response was processed first: the monitor reads the directions out of order.
             let early = self.early.pop_front()?;
             return self.answered_early(request, early, at, remarks);
         }
@@ -67,8 +67,8 @@ impl Operations {
             return self.answered_early(request, early, at, remarks);
         }
         self.requests.push_back(request);
-        // The zero-length Read that ends the start-up may be sent whatever was negotiated (RFC 6581
-        // section 9.1).
+        // The zero-length Read that ends the start-up does not count. A responder may increase its
+        // IRD for that Read, but does not have to (RFC 6581 section 9.1).
         let is_ready_to_receive = msn == 1 && matches!(kind, RequestKind::Read(read) if read.rdmardsz == 0);
         if let Some(limit) = self.limit.filter(|_| self.certain)
             && outstanding > limit
@@ -86,7 +86,8 @@ impl Operations {
         None
     }
 
-    /// The response to `request` was read first. The capture order does not show when it was sent.
+    /// Matches `request` with the response `early`, which was processed first. Returns the finished
+    /// operation if the response is complete.
     fn answered_early(
         &mut self,
         request: Request,

@@ -1,4 +1,4 @@
-//! Responses: finds the request that each one answers, and compares both.
+//! Processes responses: finds the request that each response answers, and compares both.
 
 use weft_core::wire::ddp::Segment;
 
@@ -14,7 +14,8 @@ const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
 const IDENTIFIER: std::ops::Range<usize> = ULPDU_AT + 18..ULPDU_AT + 22;
 
 impl Operations {
-    /// Processes a segment of a Read Response to this requester.
+    /// Processes a segment of a Read Response to this requester. Returns the finished operation
+    /// after the last segment.
     pub(crate) fn read_response(
         &mut self,
         at: At,
@@ -29,7 +30,7 @@ impl Operations {
         done
     }
 
-    /// A response is complete. Checks whether all requests are answered now.
+    /// Records that a response is complete. Checks whether all requests are answered now.
     fn answered(&mut self) {
         if self.certain {
             return;
@@ -51,11 +52,12 @@ impl Operations {
     ) -> Option<Operation> {
         let Segment::Tagged(header, _) = view.segment else { return None };
         let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-        // After missing octets, the segment's STag and TO decide.
+        // After missing octets, a segment that begins at a sink of a known request begins a
+        // Response.
         let begins_sink = || self.requests.iter().any(|request| request.kind.has_sink(stag, to));
         let index = if place.first || !self.certain && self.current.is_none() && begins_sink() {
             if let Some(unended) = self.current.take() {
-                // Its Response had no last segment; `Messages` reports that.
+                // The previous Response had no last segment. `Messages` reports that.
                 self.requests.remove(unended);
             }
             self.begin_response(at, view, (stag, to), remarks)?
@@ -64,7 +66,7 @@ impl Operations {
         } else {
             match self.early.back_mut().filter(|early| early.ended.is_none()) {
                 Some(open) => open.add(at, view),
-                // Its request may come late. If it does not begin here, no request names this sink.
+                // The request may come late.
                 None if !self.certain => self.early(at, view, Key::Sink(stag, to)),
                 None => {}
             }
@@ -89,14 +91,15 @@ impl Operations {
         if wrong && is_judged {
             let what =
                 What::ResponseLength { expected: read.rdmardsz, found: request.answered, segments: request.segments };
-            // The length, and the bit of the last segment.
+            // The remark covers the ULPDU length and the L bit of the last segment.
             remarks.push(at.remark(what, 0..ULPDU_AT + 1));
         }
         self.current = None;
         self.complete(index, at)
     }
 
-    /// Finds the request that a Response begins to answer.
+    /// Finds the request that a new Response answers. Returns the index of the request in
+    /// `requests`.
     fn begin_response(
         &mut self,
         at: At,
@@ -115,7 +118,7 @@ impl Operations {
         let earlier_atomic = oldest.kind.is_atomic();
         if let Some(index) = exact.filter(|index| *index > 0) {
             if view.payload_len == 0 && matches!(oldest.kind, RequestKind::Read(read) if read.rdmardsz == 0) {
-                // STag and TO of a zero-length Response have no meaning.
+                // STag and TO of a zero-length Response are not checked.
                 return Some(0);
             }
             let what = What::ResponseOrder { atomic: false, earlier_atomic };
@@ -147,12 +150,12 @@ impl Operations {
         Some(0)
     }
 
-    /// The same if not every request without response is known. Requests before the one that the
-    /// response names were answered in a hole of the capture. Octets that waited for missing octets
-    /// come late: their request is not in a later frame.
+    /// Finds the request that a new Response answers, if not all unanswered requests are known.
+    /// Earlier requests than the one that the Response names were answered in octets missing in the
+    /// capture. A request in a later frame than the Response is not considered.
     ///
-    /// If several requests have that sink, the latest one is answered, provided that never more
-    /// than one was outstanding. Otherwise the request is not known.
+    /// If several requests have the same sink, the Response answers the latest of them, provided
+    /// that never more than one request was outstanding. Otherwise the result is `None`.
     fn begin_uncertain_response(&mut self, at: At, view: &SegmentView<'_>, (stag, to): (u32, u64)) -> Option<usize> {
         let answers = |request: &Request| request.kind.has_sink(stag, to) && request.frame < at.frame;
         let Some(oldest) = self.requests.iter().position(answers) else {
@@ -168,8 +171,8 @@ impl Operations {
         None
     }
 
-    /// Records how many requests were outstanding when a response began in frame `begun`, besides
-    /// `more`.
+    /// Records how many requests were outstanding when a response began in frame `begun`: the
+    /// requests in the queue plus `more`.
     pub(super) fn note_depth(&mut self, begun: u64, more: usize) {
         if self.certain {
             let depth = self.requests.iter().filter(|request| request.frame < begun).count() + more;
@@ -177,7 +180,7 @@ impl Operations {
         }
     }
 
-    /// Processes an Atomic Response to this requester.
+    /// Processes an Atomic Response to this requester. Returns the finished operation.
     pub(crate) fn atomic_response(
         &mut self,
         at: At,
@@ -241,15 +244,15 @@ impl Operations {
         self.complete(index, at)
     }
 
-    /// The same if the capture lacks the identifier: the response answers the oldest atomic
-    /// request.
+    /// Matches an Atomic Response whose identifier was not captured. Such a response answers the
+    /// oldest atomic request.
     fn atomic_response_without_identifier(&mut self, at: At) -> Option<Operation> {
         let index = self.requests.iter().position(|request| request.kind.is_atomic()).filter(|_| self.certain)?;
         self.requests[index].begun = Some(at.frame);
         self.complete(index, at)
     }
 
-    /// Keeps a response without a request.
+    /// Keeps a response whose request has not been processed yet.
     fn early(&mut self, at: At, view: &SegmentView<'_>, key: Key) {
         if self.certain {
             self.first_early.get_or_insert((at.header, view.opcode()));

@@ -1,8 +1,8 @@
-//! Compares RDMA Writes and Reads of an end with the advertisements that it may use.
+//! Compares RDMA Writes and Reads of an endpoint with the advertisements that the endpoint may use.
 //!
-//! An RDMA Write or a Read Request does not show what its sender had received; the next SDP message
-//! of the same end does. Until then, [`MOST`] of them are kept. The reason why an advertisement
-//! ended is kept for the last [`MOST_GONE`] of each kind.
+//! An RDMA Write or a Read Request does not show which messages its sender had received. The next
+//! SDP message of the same endpoint shows that. Until then, at most [`MOST`] accesses are kept. For
+//! the last [`MOST_GONE`] ended advertisements of each kind, the reason of the end is kept.
 
 use std::collections::VecDeque;
 
@@ -12,49 +12,52 @@ use crate::parse::Located;
 const MOST: usize = 64;
 const MOST_GONE: usize = 32;
 
-/// An access to the peer's memory.
+/// An access to the peer's memory: an RDMA Write, or an RDMA Read Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Act {
-    /// An RDMA Write, not a Read Request?
+    /// Whether the access is an RDMA Write. Otherwise it is a Read Request.
     pub write: bool,
-    /// The STag in the segment.
+    /// The STag of the peer's buffer.
     pub stag: u32,
-    /// The address of the first octet.
+    /// The tagged offset of the first octet.
     pub from: u64,
-    /// The number of octets.
+    /// Number of octets.
     pub len: u64,
-    /// Where the STag is.
+    /// Location of the STag in the capture.
     pub place: Located,
 }
 
-/// An access that no received and usable advertisement allowed.
+/// An access that no advertisement allowed. Only advertisements count that the sender had received
+/// and could still use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stray {
     /// The access.
     pub act: Act,
     /// Why the previous advertisement of the STag ended; `None` if there was none.
     pub why: Option<Why>,
-    /// A usable advertisement of the STag, whose buffer does not have all of the octets.
+    /// A usable advertisement of the STag whose buffer does not contain all accessed octets; `None`
+    /// if no usable advertisement has the STag.
     pub outside: Option<Advert>,
 }
 
-/// The accesses of an end since its last message.
+/// The accesses of an endpoint since its last SDP message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Acts(Vec<Act>);
 
-/// The same, for rules.
+/// A summary of [`Acts`] for rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Done {
-    /// Its first RDMA Write.
+    /// The first RDMA Write.
     pub write: Option<Act>,
-    /// Its first Read Request.
+    /// The first Read Request.
     pub read: Option<Act>,
-    /// Its first RDMA Write or Read Request that no advertisement allowed.
+    /// The first RDMA Write or Read Request that no advertisement allowed.
     pub stray: Option<Stray>,
 }
 
 impl Act {
-    /// Do the buffers of its STag have all of the octets? Two buffers may be adjacent.
+    /// Returns whether the advertised buffers with the same STag contain all accessed octets. An
+    /// access may span adjacent buffers.
     fn is_within(&self, adverts: &VecDeque<Advert>) -> bool {
         let end = u128::from(self.from) + u128::from(self.len);
         let mut from = u128::from(self.from);
@@ -74,8 +77,8 @@ impl Act {
 }
 
 impl Acts {
-    /// Adds an access. An access that begins where an earlier one of the same kind ended extends
-    /// that one.
+    /// Adds an access. If the access begins where an earlier access of the same kind and STag
+    /// ended, the earlier access is extended.
     pub(super) fn add(&mut self, act: Act) {
         let goes_on = |seen: &&mut Act| {
             (seen.write, seen.stag, seen.from.checked_add(seen.len)) == (act.write, act.stag, Some(act.from))
@@ -87,7 +90,9 @@ impl Acts {
         }
     }
 
-    /// Compares the accesses with the SinkAvails and SrcAvails that the end may use.
+    /// Compares the accesses with the advertisements that the endpoint may use: the SinkAvails
+    /// `sinks` for RDMA Writes, the SrcAvails `sources` for Reads. `gone` has the ended
+    /// advertisements of both kinds, in the same order.
     pub(super) fn done(&self, sinks: &VecDeque<Advert>, sources: &VecDeque<Advert>, gone: [&Gone; 2]) -> Done {
         let of = |write: bool| self.0.iter().find(|act| act.write == write).copied();
         let adverts = |act: &Act| if act.write { sinks } else { sources };
@@ -99,7 +104,7 @@ impl Acts {
         Done { write: of(true), read: of(false), stray }
     }
 
-    /// The first access that matches `is_it`.
+    /// Returns the first access that matches `is_it`.
     pub(super) fn find(&self, is_it: impl Fn(&Act) -> bool) -> Option<Act> {
         self.0.iter().copied().find(is_it)
     }
@@ -109,7 +114,7 @@ impl Acts {
     }
 }
 
-/// Advertisements that ended, from the view of the end that could have used them.
+/// Ended advertisements, as known to the endpoint that could have used them: STag and reason.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gone(VecDeque<(u32, Why)>);
 
@@ -125,12 +130,12 @@ impl Gone {
         adverts.into_iter().for_each(|advert| self.add(advert, why));
     }
 
-    /// What ended the last advertisement of `stag`.
+    /// Returns why the last advertisement of `stag` ended.
     pub(super) fn of(&self, stag: u32) -> Option<Why> {
         self.0.iter().rev().find(|(of, _)| *of == stag).map(|(_, why)| *why)
     }
 
-    /// What ended the last advertisement.
+    /// Returns why the advertisement that ended last did so.
     pub(super) fn last(&self) -> Option<Why> {
         self.0.back().map(|(_, why)| *why)
     }

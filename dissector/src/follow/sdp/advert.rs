@@ -1,35 +1,35 @@
-//! Advertisements: SrcAvails of a Data Source, SinkAvails of a Data Sink, each from the view of its
-//! owner and of its peer.
+//! Advertisements: SrcAvails of a Data Source and SinkAvails of a Data Sink. The monitor follows
+//! each advertisement twice: as its owner knows it, and as the owner's peer knows it.
 
 use std::collections::VecDeque;
 
-/// Open advertisements of one kind that are followed; the draft's own limit is MaxAdverts, up to
-/// 65535.
+/// Maximum number of open advertisements of one kind that the monitor follows. The draft's own
+/// limit is MaxAdverts, up to 65535.
 pub(super) const MOST_OPEN: usize = 1024;
 
 /// An advertised RDMA Buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advert {
-    /// MSeq of the message that advertised it.
+    /// MSeq of the message that advertised the buffer.
     pub mseq: u32,
-    /// The frame of that message.
+    /// The frame of the message that advertised the buffer.
     pub frame: u64,
     /// STag of the buffer.
     pub stag: u32,
-    /// VA of the buffer.
+    /// VA (tagged offset) of the buffer's first octet.
     pub va: u64,
-    /// Octets of the buffer.
+    /// Length of the buffer in octets.
     pub len: u32,
-    /// Octets of a SrcAvail that came as its payload.
+    /// Octets of the buffer that the SrcAvail message carried as payload.
     pub payload: u32,
-    /// Octets that are neither moved nor in transit as Data.
+    /// Octets that were neither moved by RDMA nor sent as payload.
     pub left: u64,
-    /// NonDiscards of a SinkAvail.
+    /// The NonDiscards field of a SinkAvail (0 for a SrcAvail).
     pub non_discards: u32,
 }
 
 impl Advert {
-    /// Octets of a SrcAvail that RdmaRdCompls reported.
+    /// Returns the octets of a SrcAvail that RdmaRdCompls have reported.
     pub(crate) fn reported(&self) -> u64 {
         u64::from(self.len.saturating_sub(self.payload)).saturating_sub(self.left)
     }
@@ -38,51 +38,52 @@ impl Advert {
 /// Why an advertisement is no longer open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// RdmaRdCompl or RdmaWrCompl.
+    /// RdmaRdCompl or RdmaWrCompl reported the transfer.
     Completed,
-    /// SendSm: the rest goes as Data.
+    /// A SendSm requested the remaining octets as Data.
     ByData,
-    /// A message with payload came first (section 9.5.1).
+    /// A message with payload made the SinkAvail stale (section 9.5.1).
     Stale,
-    /// Canceled by SrcAvailCancel or SinkAvailCancel.
+    /// SrcAvailCancel or SinkAvailCancel canceled the advertisement.
     Revoked,
-    /// Overtaken by a SinkAvail, a change of Mode or a DisConn.
+    /// A crossing SinkAvail, a change of Mode or a DisConn made the advertisement void.
     Void,
 }
 
-/// The advertisements of one end, oldest first.
+/// The advertisements of one kind that one endpoint sent.
 #[derive(Debug, Clone, Default)]
 pub struct Adverts {
     open: VecDeque<Advert>,
-    /// Total number.
+    /// Number of all advertisements.
     pub made: u64,
-    /// Those that RdmaRdCompl or RdmaWrCompl completed.
+    /// Number of advertisements that RdmaRdCompl or RdmaWrCompl completed.
     pub completed: u64,
-    /// SrcAvails whose rest a SendSm requested as Data.
+    /// Number of SrcAvails whose remaining octets a SendSm requested as Data.
     pub by_data: u64,
-    /// SinkAvails that Data made stale.
+    /// Number of SinkAvails that a message with payload made stale.
     pub stale: u64,
-    /// Those that were canceled.
+    /// Number of advertisements that were canceled.
     pub revoked: u64,
-    /// Those that a crossing SinkAvail, a change of Mode or a DisConn made void.
+    /// Number of advertisements that a crossing SinkAvail, a change of Mode or a DisConn made void.
     pub void: u64,
-    /// The maximum number open at a time.
+    /// The maximum number of advertisements open at the same time.
     pub most_open: u64,
 }
 
 impl Adverts {
-    /// Advertisements that their owner considers open, oldest first.
+    /// Returns the advertisements that their owner considers open, oldest first.
     #[must_use]
     pub fn open(&self) -> &VecDeque<Advert> {
         &self.open
     }
 
-    /// Octets of the open advertisements that are neither moved nor in transit as Data.
+    /// Returns the octets of the open advertisements that were neither moved by RDMA nor sent as
+    /// payload.
     pub(super) fn octets(&self) -> u64 {
         self.open.iter().fold(0, |sum, advert| sum.saturating_add(advert.left))
     }
 
-    /// Adds an advertisement; `false` if there are too many to follow.
+    /// Adds an advertisement. Returns `false` if there are too many to follow.
     pub(super) fn make(&mut self, advert: Advert) -> bool {
         self.made += 1;
         if self.open.len() >= MOST_OPEN {
@@ -93,28 +94,29 @@ impl Adverts {
         true
     }
 
-    /// `len` octets of the oldest were moved. It ends when all its octets are moved.
+    /// Records that RDMA moved `len` octets of the oldest advertisement. The advertisement is
+    /// completed when all its octets are moved.
     pub(super) fn moved(&mut self, len: u32) {
         if take(&mut self.open, len) {
             self.completed += 1;
         }
     }
 
-    /// Ends the oldest, and returns it.
+    /// Ends the oldest advertisement, and returns it.
     pub(super) fn end_oldest(&mut self, end: End) -> Option<Advert> {
         let advert = self.open.pop_front()?;
         *self.count(end) += 1;
         Some(advert)
     }
 
-    /// Ends all that match `which`.
+    /// Ends all advertisements that match `which`.
     pub(super) fn end_those(&mut self, end: End, which: impl Fn(&Advert) -> bool) {
         let before = self.open.len();
         self.open.retain(|advert| !which(advert));
         *self.count(end) += (before - self.open.len()) as u64;
     }
 
-    /// The open advertisements are no longer known.
+    /// Drops the open advertisements, because they are no longer known.
     pub(super) fn forget(&mut self) {
         self.open.clear();
     }
@@ -135,8 +137,8 @@ impl Adverts {
     }
 }
 
-/// `len` octets of the oldest of `adverts` were moved. Removes it and returns `true` when it is
-/// finished.
+/// Records that RDMA moved `len` octets of the oldest advertisement. If none of its octets are
+/// left, removes the advertisement and returns `true`.
 pub(super) fn take(adverts: &mut VecDeque<Advert>, len: u32) -> bool {
     let Some(oldest) = adverts.front_mut() else { return false };
     oldest.left = oldest.left.saturating_sub(u64::from(len));

@@ -1,8 +1,8 @@
 //! The state of a sender just before it sent a message.
 //!
-//! By then it had received all that the message acknowledges, and had not yet sent the message.
-//! Rules compare a message with this state, not with the state after it. For example, the Mode
-//! before a ModeChange decides who may send it.
+//! In this state, the sender had received all messages that the new message acknowledges. Rules
+//! compare the new message with this state, not with the state after the message. For example, the
+//! Mode before a ModeChange decides which peer may send the ModeChange.
 
 use weft_core::wire::sdp::Mode;
 
@@ -14,12 +14,12 @@ use super::moved::Moved;
 use super::resize::Sizes;
 use super::urgent::Announced;
 
-/// A summary of the advertisements of one kind.
+/// A summary of the open advertisements of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Glance {
-    /// How many are open.
+    /// Number of open advertisements.
     pub count: usize,
-    /// The oldest open one.
+    /// The oldest open advertisement.
     pub oldest: Option<Advert>,
 }
 
@@ -30,104 +30,106 @@ impl Glance {
     }
 }
 
-/// The sender's state.
+/// The state of a sender just before it sent a message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Before {
-    /// MSeq of its previous message; none for the first message after Hello and HelloAck.
+    /// MSeq of the sender's previous message; `None` for the first message after Hello and
+    /// HelloAck.
     pub mseq: Option<u32>,
-    /// MSeqAck of that message.
+    /// MSeqAck of the sender's previous message; `None` for the first message.
     pub mseq_ack: Option<u32>,
-    /// The highest MSeqAck + Bufs of its messages after Hello and HelloAck.
+    /// The highest MSeqAck + Bufs in the sender's messages after Hello and HelloAck.
     pub edge: Option<u32>,
-    /// Announced Out-Of-Band octets that it had not sent.
+    /// Number of Out-Of-Band octets that the sender had announced and not sent.
     pub oob_pending: u32,
-    /// The messages that it had sent, without those that the capture misses.
+    /// The types of the captured messages that the sender had sent.
     pub sent: Mids,
-    /// Does it hold MSeqAck back because of a SrcAvailCancel (section 9.5.4)? It may then have
-    /// received more than it acknowledges.
+    /// Whether the sender holds MSeqAck back because of a SrcAvailCancel (section 9.5.4). The
+    /// sender may then have received more messages than it acknowledges.
     pub held_back: bool,
-    /// Are the fields below certain? If not, they have no meaning.
+    /// Whether the fields below are certain. If not, they have no meaning.
     pub certain: bool,
-    /// The messages that it had received.
+    /// The types of the messages that the sender had received.
     pub received: Mids,
-    /// The Mode of the half-connection of which it is the Data Source.
+    /// The Mode of the half-connection of which the sender is the Data Source.
     pub source_mode: Option<Mode>,
-    /// The Mode of the half-connection of which it is the Data Sink.
+    /// The Mode of the half-connection of which the sender is the Data Sink.
     pub sink_mode: Option<Mode>,
-    /// Its own SrcAvails.
+    /// The sender's own SrcAvails.
     pub src_avails: Glance,
-    /// Its own SinkAvails.
+    /// The sender's own SinkAvails.
     pub sink_avails: Glance,
-    /// The peer's SrcAvails that it has not processed.
+    /// The peer's SrcAvails that the sender has not completely processed.
     pub sources: Glance,
-    /// The peer's SinkAvails that it may use.
+    /// The peer's SinkAvails that the sender may use.
     pub usable: Glance,
-    /// Octets of Data that SendSms requested and that it had not sent.
+    /// Octets of Data that the peer's SendSms requested and that the sender had not sent.
     pub owed: u64,
-    /// Octets of Data that its SendSms requested and that have not come.
+    /// Octets of Data that the sender's SendSms requested and that have not arrived.
     pub awaited: u64,
-    /// NonDiscards of the half-connection of which it is the Data Sink.
+    /// NonDiscards of the half-connection of which the sender is the Data Sink.
     pub non_discards: u32,
-    /// Messages with payload that it received.
+    /// Number of messages with payload that the sender had received.
     pub payloads: u64,
-    /// Octets that RDMA moved; `None` if segments are missing.
+    /// Octets that RDMA moved for the sender; `None` if segments are missing.
     pub moved: Option<Moved>,
-    /// Its RDMA since its last message; empty if segments are missing.
+    /// RDMA Writes and Reads since the sender's previous message. Empty if segments are missing.
     pub done: Done,
-    /// Sizes of buffers that it knows.
+    /// The sizes of receive Private Buffers that the sender knows.
     pub sizes: Sizes,
-    /// Octets of its own receive Private Buffers.
+    /// Size of the sender's own receive Private Buffers, in octets.
     pub receive_size: Option<u32>,
-    /// Its Out-Of-Band octets.
+    /// The sender's Out-Of-Band octets.
     pub urgent: Announced,
-    /// The highest MSeq that the peer's buffers allow; `None` if that is not certain.
+    /// The highest MSeq for which the peer announced a buffer; `None` if not certain.
     pub granted: Option<u32>,
-    /// The state of its cancels.
+    /// Cancels that are not settled.
     pub cancels: Cancels,
-    /// How it reached its Modes.
+    /// How the sender reached its Modes.
     pub changes: Changes,
-    /// Why the last of the peer's SinkAvails ended that it may no longer use.
+    /// Why the last unusable SinkAvail of the peer ended.
     pub last_usable: Option<Why>,
-    /// Why the last of the peer's SrcAvails ended that it no longer processes.
+    /// Why the last SrcAvail of the peer ended that the sender no longer processes.
     pub last_source: Option<Why>,
 }
 
 /// Cancels that are not settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cancels {
-    /// Its own SrcAvailCancel.
+    /// The sender's own SrcAvailCancel is not settled.
     pub src_avail: bool,
-    /// Its own SinkAvailCancel.
+    /// The sender's own SinkAvailCancel is not settled.
     pub sink_avail: bool,
-    /// A SrcAvailCancel that it has received.
+    /// The sender received a SrcAvailCancel that is not settled.
     pub src_avail_received: bool,
-    /// The same when it sent its last message.
+    /// The value of `src_avail_received` just after the sender's previous message.
     pub src_avail_was_received: bool,
-    /// A SrcAvailCancel since then with nothing to cancel.
+    /// Since its previous message, the sender received a SrcAvailCancel while no SrcAvail was open.
     pub src_avail_idle: bool,
-    /// A SinkAvailCancel that it has received.
+    /// The sender received a SinkAvailCancel that is not settled.
     pub sink_avail_received: bool,
-    /// The same when it sent its last message.
+    /// The value of `sink_avail_received` just after the sender's previous message.
     pub sink_avail_was_received: bool,
-    /// A SinkAvailCancel since then with nothing to give up.
+    /// Since its previous message, the sender received a SinkAvailCancel while it had no SinkAvail
+    /// to give up.
     pub sink_avail_idle: bool,
 }
 
-/// How a peer reached its Modes.
+/// How the sender reached its Modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Changes {
-    /// The Mode that it left last as Data Source, by its own ModeChange.
+    /// As Data Source: the Mode that its last own ModeChange left.
     pub left: Option<Mode>,
-    /// Is its ModeChange from Pipelined to Combined Mode not acknowledged?
+    /// As Data Source: whether its ModeChange from Pipelined Mode is not acknowledged.
     pub leaves_pipelined: bool,
-    /// SinkAvails that came after that ModeChange, and so too late.
+    /// Number of SinkAvails that arrived after that ModeChange. They are too late to be used.
     pub late: u32,
-    /// Did a ModeChange make it, as Data Sink, leave Pipelined Mode?
+    /// As Data Sink: whether a ModeChange of the Data Source left Pipelined Mode.
     pub sink_left_pipelined: bool,
 }
 
 impl Before {
-    /// Records the state of `end`.
+    /// Records the state of the sender `end`.
     pub(super) fn note(&mut self, end: &End) {
         let (source, sink) = (&end.source, &end.sink);
         let usable = Glance::at(&source.usable);

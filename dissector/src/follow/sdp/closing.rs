@@ -6,27 +6,27 @@ use weft_core::wire::sdp::Mid;
 use super::message::{Extension, Message};
 use crate::direction::Direction;
 
-/// The state of a connection.
+/// The state of an SDP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Hello was sent, but no HelloAck.
+    /// The Hello was sent, but no HelloAck.
     Hello,
     /// Hello and HelloAck were sent.
     Open,
-    /// One end sent DisConn.
+    /// One endpoint sent DisConn.
     HalfClosed,
-    /// Both ends sent DisConn.
+    /// Both endpoints sent DisConn.
     Closed,
-    /// One end sent AbortConn.
+    /// An endpoint sent AbortConn.
     Aborted,
-    /// One end sent SuspComm (section 13).
+    /// An endpoint sent SuspComm (section 13).
     Suspending,
-    /// The peer answered with SuspCommAck.
+    /// An endpoint answered with SuspCommAck.
     Suspended,
 }
 
 impl State {
-    /// The name in JSON.
+    /// The name of the state in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,30 +41,30 @@ impl State {
     }
 }
 
-/// A SuspComm.
+/// A SuspComm message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Suspension {
-    /// Its frame.
+    /// The frame of the SuspComm.
     pub frame: u64,
     /// The TCP port on which its sender waits for the connection to be resumed.
     pub port: u16,
 }
 
-/// The frames of the messages that begin and end a connection; index 0 and 1 are their senders'
-/// directions.
+/// The frames of the messages that begin and end a connection. Arrays have one element for each
+/// direction.
 #[derive(Debug, Clone, Default)]
 pub struct Closing {
-    /// HelloAck.
+    /// The HelloAck.
     pub hello_ack: Option<u64>,
-    /// DisConn.
+    /// The first DisConn of each direction.
     pub dis_conn: [Option<u64>; 2],
-    /// AbortConn.
+    /// The first AbortConn of each direction.
     pub abort_conn: [Option<u64>; 2],
-    /// SuspComm.
+    /// The first SuspComm of each direction.
     pub susp_comm: [Option<Suspension>; 2],
-    /// SuspCommAck.
+    /// The first SuspCommAck of each direction.
     pub susp_comm_ack: [Option<u64>; 2],
-    /// The first FIN or RST.
+    /// The first FIN or RST of TCP.
     pub llp_end: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ impl Closing {
         }
     }
 
-    /// The state of the connection by its messages.
+    /// Returns the state of the connection, derived from these messages.
     #[must_use]
     pub fn state(&self) -> State {
         let any = |frames: &[Option<u64>; 2]| frames.iter().flatten().count();
@@ -98,8 +98,9 @@ impl Closing {
         }
     }
 
-    /// Was the close graceful for the end that sends in `direction` when TCP ended (section 8.2.1,
-    /// step 4)? `None` if TCP did not end, or if the connection was suspended.
+    /// Returns whether the close was graceful for the sender of `direction` (section 8.2.1, step
+    /// 4): the peer sent DisConn, and not AbortConn. `None` if TCP did not end, or if the
+    /// connection was suspended.
     #[must_use]
     pub fn graceful(&self, direction: Direction) -> Option<bool> {
         self.llp_end?;

@@ -1,33 +1,35 @@
 //! Send credit (section 10): the receive Private Buffers that a peer announces, and the messages
 //! that use them.
 
-/// Is `a` equal to or before `b`, both counted modulo 2^32 (reading C10 of section 12.4's "with
-/// wrap")?
+/// Returns whether `a` is equal to or before `b`, both counted modulo 2^32. This interprets the
+/// words "with wrap" in section 12.4 (interpretation C10).
 pub(crate) fn reached(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) < 1 << 31
 }
 
-/// The credit of one end: how much its peer allows it to send.
+/// The credit of one endpoint: the number of messages that its peer allows it to send.
 #[derive(Debug, Clone, Default)]
 pub struct Credits {
-    /// Bufs and MSeqAck of the peer's newest header.
+    /// Bufs and MSeqAck in the peer's latest header.
     window: Option<(u16, u32)>,
     /// The highest MSeqAck + Bufs of the peer.
     edge: Option<u32>,
-    /// The last MSeq sent.
+    /// The last MSeq that the endpoint sent.
     mseq: u32,
-    /// Buffers announced: the first Bufs, and all later growth of the window.
+    /// Number of buffers that the peer announced: the first Bufs, plus each increase of MSeqAck +
+    /// Bufs.
     pub advertised: u64,
-    /// Buffers used: messages sent after Hello and HelloAck.
+    /// Number of buffers that the endpoint used: its messages after Hello and HelloAck.
     pub consumed: u64,
-    /// Data without payload from the peer: gratuitous updates (section 10.4).
+    /// Number of Data messages without payload from the peer: gratuitous updates (section 10.4).
     pub gratuitous: u64,
-    /// The minimum credit that was left after a message.
+    /// The minimum credit that was left after a message of the endpoint.
     pub least: Option<u32>,
 }
 
 impl Credits {
-    /// A header of the peer: its buffers, and the messages that it had received.
+    /// Records a header of the peer: the buffers that it announces, and the last MSeq that it
+    /// acknowledges.
     pub(super) fn header(&mut self, bufs: u16, mseq_ack: u32) {
         self.window = Some((bufs, mseq_ack));
         let edge = mseq_ack.wrapping_add(u32::from(bufs));
@@ -39,7 +41,7 @@ impl Credits {
         self.edge = Some(edge);
     }
 
-    /// A message was sent.
+    /// Records that the endpoint sent a message.
     pub(super) fn sent(&mut self, mseq: u32) {
         self.mseq = mseq;
         self.consumed += 1;
@@ -49,13 +51,14 @@ impl Credits {
         };
     }
 
-    /// The credit left by section 10.2, from the peer's newest header in the capture; 0 if more is
-    /// used than announced.
+    /// Returns the credit that is left (section 10.2), from the peer's latest captured header. 0 if
+    /// the endpoint used more buffers than announced. `None` without a header of the peer.
     #[must_use]
     pub fn left(&self) -> Option<u32> {
         let (bufs, mseq_ack) = self.window?;
         let used = self.mseq.wrapping_sub(mseq_ack);
-        // An acknowledgement of an unsent message (reading C7) leaves nothing used.
+        // If the peer acknowledges a message that was not sent, no buffer counts as used
+        // (interpretation C7).
         Some(u32::from(bufs).saturating_sub(if used < 1 << 31 { used } else { 0 }))
     }
 }

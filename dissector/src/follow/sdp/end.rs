@@ -1,10 +1,10 @@
-//! The state that one peer of an SDP connection knows: its two half-connections, as Data Source of
-//! one and Data Sink of the other.
+//! The state that one peer of an SDP connection knows. The peer is the Data Source of one
+//! half-connection and the Data Sink of the other.
 //!
-//! MSeqAck of each message shows which messages its sender had received. Those are applied first
-//! ([`End::receives`]), then the effects of the message itself ([`End::sends`]). A peer is thus
-//! observed in exactly the state in which it sent. Letters such as C16 name readings of ambiguities
-//! in the draft; comments mention them where they matter.
+//! MSeqAck of each message shows which messages its sender had received. The monitor first applies
+//! these received messages ([`End::receives`]), then the message itself ([`End::sends`]). Each
+//! message is thus checked in exactly the state in which its sender was. Labels such as C16 name
+//! interpretations of ambiguous passages in the draft.
 
 use std::collections::VecDeque;
 
@@ -19,125 +19,130 @@ use super::moved::{Moved, Ranges};
 use super::resize::Sizes;
 use super::urgent::Urgent;
 
-/// The role as Data Source: what the peer sends.
+/// The state of a peer as Data Source: the peer that sends the payload of a half-connection.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// The Mode of the half-connection; `None` if it is not known.
     pub mode: Option<Mode>,
     /// PotentialNonDiscards (section 9.5.1).
     pub potential_non_discards: u32,
-    /// Its SrcAvails.
+    /// The SrcAvails that this peer sent.
     pub adverts: Adverts,
-    /// Octets of Data that SendSms requested and that were not sent.
+    /// Octets of Data that SendSms requested and that this peer has not sent.
     pub owed: u64,
-    /// The peer's SinkAvails that it may use, oldest first.
+    /// The received SinkAvails that this peer may use, oldest first.
     pub usable: VecDeque<Advert>,
-    /// MSeq of a SrcAvailCancel that is not settled.
+    /// MSeq of this peer's SrcAvailCancel, if that is not settled.
     pub(super) cancel: Option<u32>,
-    /// Did a SinkAvailCancel request it to give SinkAvails up, without an answer so far?
+    /// Whether this peer received a SinkAvailCancel and has not answered it.
     pub(super) cancel_due: bool,
-    /// The same when it sent its last message.
+    /// The value of `cancel_due` just after this peer's last message.
     pub(super) cancel_was_due: bool,
-    /// Did it receive a SinkAvailCancel with nothing to give up since its last message?
+    /// Whether this peer, since its last message, received a SinkAvailCancel while it had no
+    /// SinkAvail to give up.
     pub(super) idle_cancel: bool,
-    /// MSeq of the last ModeChange that left Pipelined Mode, and PotentialNonDiscards then
-    /// (readings C11, C12).
+    /// MSeq of the last ModeChange that left Pipelined Mode, and PotentialNonDiscards at that time
+    /// (interpretations C11, C12).
     left_pipelined: (u32, u32),
-    /// Is that ModeChange not acknowledged?
+    /// Whether that ModeChange is not acknowledged.
     pub(super) leaves_pipelined: bool,
-    /// SinkAvails that came after it, and so too late.
+    /// Number of SinkAvails that arrived after that ModeChange. They are too late to be used.
     pub(super) late: u32,
-    /// The Mode that it left last by its own ModeChange, if it is still in the Mode that it chose
-    /// then.
+    /// The Mode that this peer's last ModeChange left. `None` if the other peer has changed the
+    /// Mode since.
     pub(super) left: Option<Mode>,
-    /// The peer's SinkAvails that it may no longer use.
+    /// The received SinkAvails that this peer may no longer use.
     pub(super) gone: Gone,
 }
 
-/// The role as Data Sink: what the peer receives.
+/// The state of a peer as Data Sink: the peer that receives the payload of a half-connection.
 #[derive(Debug, Clone, Default)]
 pub struct Sink {
     /// The Mode of the half-connection; `None` if it is not known.
     pub mode: Option<Mode>,
     /// NonDiscards (section 6.3.3.4).
     pub non_discards: u32,
-    /// Number of its SinkAvails whose NonDiscards differed from the monitor's count.
+    /// Number of SinkAvails whose NonDiscards differed from the monitor's count.
     pub non_discards_differ: u64,
-    /// Its SinkAvails.
+    /// The SinkAvails that this peer sent.
     pub adverts: Adverts,
-    /// Octets of Data that its SendSms requested and that have not come.
+    /// Octets of Data that this peer's SendSms requested and that have not arrived.
     pub awaited: u64,
-    /// The peer's SrcAvails that it has not processed, oldest first.
+    /// The received SrcAvails that this peer has not completely processed, oldest first.
     pub sources: VecDeque<Advert>,
-    /// Messages with payload that it received.
+    /// Number of messages with payload that this peer received.
     pub(crate) payloads: u64,
-    /// Has it received a SrcAvailCancel that is not settled?
+    /// Whether this peer received a SrcAvailCancel that is not settled.
     pub(super) canceled: bool,
-    /// The same when it sent its last message.
+    /// The value of `canceled` just after this peer's last message.
     pub(super) was_canceled: bool,
-    /// Did it receive a SrcAvailCancel with nothing to cancel since its last message?
+    /// Whether this peer, since its last message, received a SrcAvailCancel while no SrcAvail was
+    /// open.
     pub(super) idle_cancel: bool,
-    /// Was there a SinkAvailCancel that is not settled?
+    /// Whether this peer sent a SinkAvailCancel that is not settled.
     pub(super) cancel: bool,
-    /// Did the peer's last ModeChange that it received leave Pipelined Mode?
+    /// Whether a ModeChange of the Data Source left Pipelined Mode.
     pub(super) left_pipelined: bool,
-    /// The peer's SrcAvails that it no longer processes.
+    /// The received SrcAvails that this peer no longer processes.
     pub(super) gone: Gone,
 }
 
-/// A peer.
+/// The state of one peer.
 #[derive(Debug, Clone, Default)]
 pub struct End {
-    /// Octets of its receive Private Buffers.
+    /// Size of this peer's receive Private Buffers, in octets.
     pub receive_size: Option<u32>,
-    /// Advertisements that it can keep.
+    /// Number of advertisements that this peer can keep (MaxAdverts).
     pub max_adverts: Option<u16>,
-    /// The half-connection of which it is the Data Source.
+    /// The half-connection of which this peer is the Data Source.
     pub source: Source,
-    /// The half-connection of which it is the Data Sink.
+    /// The half-connection of which this peer is the Data Sink.
     pub sink: Sink,
-    /// Announced Out-Of-Band octets that it did not send.
+    /// Number of Out-Of-Band octets that this peer announced and did not send.
     pub oob_pending: u32,
-    /// Its RdmaRdCompls, RdmaWrCompls and SendSms that no open advertisement explains.
+    /// Number of RdmaRdCompls, RdmaWrCompls and SendSms that this peer sent without an open
+    /// advertisement.
     pub unmatched: u64,
-    /// The fields of its Hello or HelloAck.
+    /// The fields of this peer's Hello or HelloAck.
     pub(crate) setup: Option<Setup>,
-    /// Number of ChRcvBufs that it sent.
+    /// Number of ChRcvBufs that this peer sent.
     pub(crate) resizes: u32,
-    /// Number of ChRcvBufAcks that it sent.
+    /// Number of ChRcvBufAcks that this peer sent.
     pub(crate) resized: u32,
-    /// The messages that it sent, as far as the capture has them.
+    /// The types of the captured messages that this peer sent.
     pub(crate) sent: Mids,
-    /// The messages that it received.
+    /// The types of the messages that this peer received.
     pub(super) received: Mids,
-    /// Octets that its RDMA Writes moved and that no RdmaWrCompl reported.
+    /// Octets that this peer's RDMA Writes moved and that no RdmaWrCompl has reported.
     pub(super) writes: Ranges,
-    /// Octets that its RDMA Read Requests requested and that no RdmaRdCompl reported.
+    /// Octets that this peer's RDMA Reads requested. Octets of a SrcAvail that has ended are
+    /// removed.
     pub(super) reads: Ranges,
-    /// The part of `reads` that was answered.
+    /// The part of `reads` that Read Responses have returned.
     pub(super) returned: Ranges,
-    /// Read Requests without Response, oldest first: STag, TO, octets.
+    /// Unanswered Read Requests, oldest first: STag, TO, and length in octets.
     pub(super) read_requests: VecDeque<(u32, u64, u32)>,
-    /// The highest MSeqAck + Bufs that it received.
+    /// The highest MSeqAck + Bufs that this peer received.
     pub(super) granted: Option<u32>,
-    /// Buffers that it announced in Hello or HelloAck, without those that these messages use.
+    /// Number of buffers that this peer announced in Hello or HelloAck, less the buffer that the
+    /// HelloAck uses.
     pub(super) posted: u32,
-    /// Is it the Accepting Peer?
+    /// Whether this peer is the Accepting Peer.
     pub(super) accepting: bool,
-    /// Sizes of buffers.
+    /// The sizes of receive Private Buffers that this peer knows.
     pub(super) sizes: Sizes,
-    /// Its Out-Of-Band octets.
+    /// The Out-Of-Band octets of this peer.
     pub(super) urgent: Urgent,
-    /// Its RDMA since its last message.
+    /// RDMA Writes and Reads of this peer since its last message.
     pub(super) acts: Acts,
 }
 
-/// The advertisement that a message is about.
+/// The advertisement that a message completes or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subject {
-    /// The frame that advertised.
+    /// The frame of the advertisement.
     pub frame: u64,
-    /// Octets of it that are left after the message.
+    /// Octets of the advertised buffer that are left after the message.
     pub left: u64,
 }
 
@@ -147,7 +152,7 @@ impl End {
         self.sink.mode = Some(Mode::Combined);
     }
 
-    /// The state of both halves is no longer certain.
+    /// Drops the state of both half-connections, because it is no longer certain.
     pub(super) fn forget(&mut self) {
         self.source.mode = None;
         self.sink.mode = None;
@@ -167,8 +172,8 @@ impl End {
         queues * size_of::<Advert>() + adverts + moved + gone
     }
 
-    /// Octets that RDMA moved for the oldest SinkAvail that it may use and the oldest SrcAvail that
-    /// it has not processed.
+    /// Returns the octets that RDMA moved for `usable`, the oldest usable SinkAvail, and `source`,
+    /// the oldest SrcAvail that is not completely processed. `None` if segments are missing.
     pub(super) fn moved(&self, usable: Option<Advert>, source: Option<Advert>) -> Option<Moved> {
         (!self.writes.is_lost() && !self.reads.is_lost()).then(|| {
             let requested = source.map_or(0, |advert| self.reads.within(&advert, advert.payload));
@@ -185,13 +190,13 @@ impl End {
         })
     }
 
-    /// Its RDMA since its last message.
+    /// Summarises the RDMA Writes and Reads of this peer since its last message.
     pub(super) fn done(&self) -> Done {
         self.acts.done(&self.source.usable, &self.sink.sources, [&self.source.gone, &self.sink.gone])
     }
 
-    /// It sends `message`. Returns the advertisement that the message is about; `Err` if there is
-    /// too much to follow.
+    /// Applies `message`, which this peer sends. Returns the advertisement that the message
+    /// completes or ends. Returns an error if there are too many advertisements to follow.
     pub(super) fn sends(&mut self, message: &Message) -> Result<Option<Subject>, ()> {
         if message.payload > 0 {
             self.source.pays(message.payload);
@@ -206,13 +211,13 @@ impl End {
                 fits = self.source.adverts.make(advert(message, left));
             }
             (Mid::SINK_AVAIL, Extension::Advert { len, non_discards, .. }) => {
-                // The Sink's count decides; if it differs, the monitor continues with it.
+                // If the Data Sink's count differs, the monitor adopts it.
                 self.sink.non_discards_differ += u64::from(self.sink.non_discards != non_discards);
                 self.sink.non_discards = non_discards;
                 fits = self.sink.adverts.make(advert(message, u64::from(len)));
             }
             (Mid::RDMA_WR_COMPL, Extension::Moved(len)) => {
-                // It ends the SinkAvail, no matter how much was moved (reading C16).
+                // RdmaWrCompl ends the SinkAvail, even if octets are left (interpretation C16).
                 let ended = self.source.usable.pop_front();
                 subject = ended.map(|it| about(&it, it.left.saturating_sub(u64::from(len))));
                 ended.inspect(|it| {
@@ -264,7 +269,8 @@ impl End {
         if fits { Ok(subject) } else { Err(()) }
     }
 
-    /// It has received `message` from the peer. `Err` if there is too much to follow.
+    /// Applies `message`, which this peer received. `edge` is the highest MSeq for which this peer
+    /// had announced a buffer. Returns an error if there are too many advertisements to follow.
     pub(super) fn receives(&mut self, message: &Message, edge: u32) -> Result<(), ()> {
         self.received.add(message.mid);
         let granted = message.mseq_ack.wrapping_add(u32::from(message.bufs));
@@ -279,7 +285,7 @@ impl End {
         match (message.mid, message.extension) {
             (Mid::SRC_AVAIL, Extension::Advert { len, .. }) => {
                 if !self.sink.adverts.open().is_empty() {
-                    // Crossing: the SinkAvail rules (section 11.3).
+                    // SrcAvail and SinkAvail cross, and the SinkAvail wins (section 11.3).
                     self.sink.gone.all(&self.sink.sources, Why::Void);
                     self.sink.gone.add(&advert(message, 0), Why::Void);
                     self.sink.sources.clear();
@@ -333,7 +339,7 @@ impl End {
         Ok(())
     }
 
-    /// It has finished with a SrcAvail of the peer.
+    /// Records that this peer has finished with a received SrcAvail.
     fn ends_source(&mut self, advert: &Advert, why: Why) {
         self.reads.forget(advert);
         self.returned.forget(advert);
@@ -342,14 +348,15 @@ impl End {
 }
 
 impl Source {
-    /// It sends a message with payload; any such message counts (reading C13).
+    /// Records that this peer sends a message with payload. A message of any type counts
+    /// (interpretation C13).
     fn pays(&mut self, octets: u32) {
         self.owed = self.owed.saturating_sub(u64::from(octets));
         self.potential_non_discards = self.potential_non_discards.wrapping_add(1);
         self.drop_stale();
     }
 
-    /// Section 9.5.1, step 4, for the oldest SinkAvails.
+    /// Drops the oldest SinkAvails that are stale (section 9.5.1, step 4).
     fn drop_stale(&mut self) {
         while let Some(oldest) = self.usable.front().copied()
             && oldest.non_discards != self.potential_non_discards
@@ -360,7 +367,7 @@ impl Source {
         }
     }
 
-    /// A SinkAvail arrives.
+    /// Processes a received SinkAvail.
     fn receives_sink_avail(&mut self, advert: Advert) -> Result<(), ()> {
         if self.mode == Some(Mode::Pipelined) {
             if self.usable.len() >= MOST_OPEN {
@@ -375,8 +382,8 @@ impl Source {
         }
         self.late = self.late.saturating_add(1);
         self.gone.add(&advert, Why::Void);
-        // It was in transit when Pipelined Mode was left: counted against the state then, and
-        // dropped (C12, C39).
+        // The SinkAvail was in transit when this peer left Pipelined Mode. It is compared with the
+        // PotentialNonDiscards of that time, and dropped (interpretations C12, C39).
         let (change, known) = &mut self.left_pipelined;
         if advert.non_discards == *known {
             let change = *change;
@@ -398,7 +405,7 @@ impl Source {
 
     fn receives_send_sm(&mut self, message: &Message) {
         if self.cancel.is_some_and(|cancel| reached(message.mseq_ack, cancel)) {
-            // It settles the SrcAvailCancel and requests nothing (reading C18).
+            // The SendSm settles the SrcAvailCancel and requests no Data (interpretation C18).
             self.adverts.end_those(Why::Revoked, |_| true);
             self.cancel = None;
         } else if let Some(oldest) = self.adverts.end_oldest(Why::ByData) {
@@ -408,7 +415,7 @@ impl Source {
 }
 
 impl Sink {
-    /// A message with payload arrives (section 9.5.1, step 1).
+    /// Processes a received message with payload (section 9.5.1, step 1).
     fn takes(&mut self, octets: u32) {
         self.payloads += 1;
         self.awaited = self.awaited.saturating_sub(u64::from(octets));

@@ -9,7 +9,7 @@ use weft_core::wire::sdp::{
 use crate::parse::Located;
 use crate::part::Part;
 
-/// A message, without its payload.
+/// The headers of an SDP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Message {
     pub mid: Mid,
@@ -18,11 +18,11 @@ pub(super) struct Message {
     pub mseq: u32,
     pub mseq_ack: u32,
     pub extension: Extension,
-    /// Octets of ULP payload.
+    /// Length of the ULP payload in octets.
     pub payload: u32,
-    /// Its frame.
+    /// The frame of the message.
     pub frame: u64,
-    /// Where its BSDH is, as far as that is in one piece.
+    /// Location of the BSDH, as far as the BSDH is in one piece.
     pub header: Located,
 }
 
@@ -30,25 +30,25 @@ pub(super) struct Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extension {
     None,
-    /// Hello, HelloAck.
+    /// Hello or HelloAck.
     Setup(Setup),
-    /// SrcAvail (no NonDiscards), SinkAvail.
+    /// SrcAvail or SinkAvail. A SrcAvail has no NonDiscards, so `non_discards` is 0.
     Advert {
         len: u32,
         stag: u32,
         va: u64,
         non_discards: u32,
     },
-    /// RdmaRdCompl, RdmaWrCompl: number of octets moved.
+    /// RdmaRdCompl or RdmaWrCompl: number of octets moved.
     Moved(u32),
-    /// ModeChange.
+    /// ModeChange: the new Mode and the S bit, which names the half-connection.
     Mode {
         mode: u8,
         s: bool,
     },
-    /// ChRcvBuf, ChRcvBufAck: octets of a Private Buffer.
+    /// ChRcvBuf or ChRcvBufAck: size of a receive Private Buffer in octets.
     Size(u32),
-    /// SuspComm: TCP port.
+    /// SuspComm: TCP port on which the sender waits for the connection to be resumed.
     Port(u16),
 }
 
@@ -57,18 +57,18 @@ pub(super) enum Extension {
 pub(crate) struct Setup {
     /// Major protocol version.
     pub majv: u8,
-    /// Advertisements that its sender can keep.
+    /// Number of advertisements that the sender can keep (MaxAdverts).
     pub max_adverts: u16,
-    /// Octets of its sender's receive Private Buffers.
+    /// Size of the sender's receive Private Buffers, in octets.
     pub receive_size: u32,
-    /// LocIRD.
+    /// LocIRD: number of RDMA Read Requests that the sender can receive at a time.
     pub loc_ird: u16,
-    /// LocORD.
+    /// LocORD: number of RDMA Read Requests that the sender may have outstanding.
     pub loc_ord: u16,
 }
 
 impl Message {
-    /// Reads the headers; `None` if octets of them are missing.
+    /// Reads the headers; `None` if octets of the headers are missing.
     pub(super) fn read(part: Part<'_>, order: FieldOrder, (frame, header): (u64, Located)) -> Option<Self> {
         let (bsdh, _) = RawBsdh::read(part.get(0..RawBsdh::LEN)?, order)?;
         let mid = bsdh.mid();
@@ -88,12 +88,14 @@ impl Message {
         })
     }
 
-    /// Does it end what a SrcAvailCancel cancels, or bring nothing but credit?
+    /// Returns whether a Data Sink may send this message to settle a SrcAvailCancel, or whether the
+    /// message only updates credit.
     pub(super) fn is_answer(&self) -> bool {
         matches!(self.mid, Mid::SEND_SM | Mid::RDMA_RD_COMPL) || self.is_gratuitous()
     }
 
-    /// Is it a Data message that brings nothing but credit (section 10.4)?
+    /// Returns whether the message is a Data message without payload, which only updates credit
+    /// (section 10.4).
     pub(super) fn is_gratuitous(&self) -> bool {
         self.mid == Mid::DATA && self.payload == 0
     }

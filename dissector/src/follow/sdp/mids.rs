@@ -1,13 +1,13 @@
-//! Sets of messages, by MID.
+//! Sets of message types (MIDs).
 
 use weft_core::wire::sdp::Mid;
 
-/// A set of messages of the draft, by MID.
+/// A set of message types (MIDs) of the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Mids(u32);
 
 impl Mids {
-    /// Does the set contain `mid`?
+    /// Returns whether the set contains `mid`.
     pub(crate) fn has(self, mid: Mid) -> bool {
         self.0 & bit(mid) != 0
     }
@@ -17,7 +17,8 @@ impl Mids {
     }
 }
 
-/// MIDs 0x00 to 0x0E and 0xFD to 0xFF have one bit each.
+/// Returns the bit of `mid`. MIDs 0x00 to 0x0E and 0xFD to 0xFF have one bit each. Other MIDs have
+/// none.
 fn bit(mid: Mid) -> u32 {
     match mid.0 {
         low @ ..=0x0e => 1 << low,

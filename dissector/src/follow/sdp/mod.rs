@@ -1,18 +1,18 @@
-//! The state of an SDP connection: what each peer knows of its two half-connections, credits,
-//! advertisements, and how it ends.
+//! The state of an SDP connection: what each peer knows about its two half-connections, about
+//! credits and advertisements, and how the connection ends.
 //!
-//! The state follows what both peers may know (sections 12 to 14 of the draft; see `end`) and
-//! checks no rules. Every start-up profile leads here: the state begins with the Hello, whatever
-//! carried it.
+//! The monitor follows what both peers may know (sections 12 to 14 of the draft, see `end`). This
+//! module checks no rules. The state begins with the Hello in every start-up profile, whether the
+//! Hello came in streaming mode or in private data.
 //!
-//! **Uncertain state is not reported.** Messages may be missing in the capture: an MSeq does not
-//! follow, or headers were not captured. The Modes are then unknown until the next ModeChange, and
-//! advertisements and NonDiscards for good. Credits, and the opening and closing of the connection,
-//! are still reported.
+//! **Uncertain state is not reported.** If an MSeq does not follow the previous one, or if headers
+//! were not captured, messages may be missing in the capture. The Modes are then unknown until the
+//! next ModeChange. Advertisements and NonDiscards are unknown until the connection ends. Credits,
+//! and the opening and closing of the connection, are still reported.
 //!
-//! **Memory** is bounded: `MOST_UNACKNOWLEDGED` messages that a peer has not acknowledged,
-//! `advert::MOST_OPEN` advertisements of each kind and peer, [`MOST_CHANGES`] changes of Mode.
-//! Above these limits, advertisements are no longer followed.
+//! **Memory** is bounded: at most `MOST_UNACKNOWLEDGED` messages that a peer has not acknowledged,
+//! and `advert::MOST_OPEN` advertisements of each kind and peer. Above these limits, advertisements
+//! are no longer followed. At most [`MOST_CHANGES`] changes of Mode are listed.
 
 mod acts;
 mod advert;
@@ -60,9 +60,9 @@ use message::{Extension, Message};
 use resize::Larger;
 use sends::Sends;
 
-/// Messages of a peer that are kept until the other acknowledges them.
+/// Maximum number of messages of a peer that are kept until the other peer acknowledges them.
 const MOST_UNACKNOWLEDGED: usize = 4096;
-/// Changes of Mode that are listed for each half-connection.
+/// Maximum number of Mode changes that are listed for each half-connection.
 pub const MOST_CHANGES: usize = 32;
 
 /// A change of the Mode of a half-connection.
@@ -70,7 +70,7 @@ pub const MOST_CHANGES: usize = 32;
 pub struct Change {
     /// The frame of the ModeChange.
     pub frame: u64,
-    /// The Mode that it names; `None` for the reserved values.
+    /// The new Mode; `None` for the reserved values.
     pub mode: Option<Mode>,
 }
 
@@ -79,85 +79,88 @@ pub struct Change {
 pub struct Changes {
     /// Number of ModeChanges.
     pub count: u64,
-    /// The first ModeChanges.
+    /// The first ModeChanges, at most [`MOST_CHANGES`].
     pub listed: Vec<Change>,
 }
 
-/// Facts about the last message.
+/// Facts about the latest message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Latest {
-    /// Its sender's direction.
+    /// The direction of the message.
     pub direction: Direction,
-    /// The advertisement that it concerned.
+    /// The advertisement that the message completes or ends.
     pub subject: Option<Subject>,
-    /// Was it a Data message without payload (section 10.4)?
+    /// Whether the message is a Data message without payload (section 10.4).
     pub gratuitous: bool,
-    /// Was it the HelloAck?
+    /// Whether the message is the HelloAck.
     pub hello_ack: bool,
-    /// Its sender's state before it.
+    /// The sender's state just before the message.
     pub(crate) before: Before,
-    /// The Send that carried it; `None` if something else carried it.
+    /// The Send that carried the message; `None` for a message in streaming mode or private data.
     pub(crate) sent: Option<Sent>,
 }
 
-/// A message that the other end has not acknowledged.
+/// A message that its receiver has not acknowledged.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     message: Message,
-    /// The other end's offer by then (its highest MSeqAck + Bufs): the minimum that it can have
-    /// offered when the message arrived.
+    /// The receiver's highest MSeqAck + Bufs when the message was sent. When the message arrived,
+    /// the receiver had offered at least this credit.
     edge: u32,
 }
 
-/// The state of one SDP connection; index 0 and 1 are directions, and the ends that send in them.
+/// The state of one SDP connection. Arrays have one element for each direction, or for the peer
+/// that sends in that direction.
 #[derive(Debug, Clone)]
 pub struct SdpState {
-    /// The direction of the Hello: that of the Connecting Peer.
+    /// The direction of the Hello, in which the Connecting Peer sends.
     pub connecting: Direction,
-    /// What carried the Hello.
+    /// Whether the Hello came in streaming mode, in private data, or in a Send.
     pub carrier: Carrier,
-    /// The start-up sequence, once start-up frames or the HelloAck showed it.
+    /// The start-up sequence; `None` until start-up frames or the HelloAck show it.
     pub profile: Option<Profile>,
-    /// Stream position after the first octets of the HelloAck.
+    /// Stream position after the first octet of the HelloAck.
     pub(crate) hello_ack_end: Option<u64>,
-    /// How it begins and ends.
+    /// The messages that begin and end the connection.
     pub closing: Closing,
-    /// The peers.
+    /// The state of each peer.
     pub ends: [End; 2],
-    /// The credit of each end.
+    /// The credit of each peer.
     pub credits: [Credits; 2],
-    /// The Mode of the half-connection whose Source is the end of the index, from its Master's
-    /// view; `None` if it is not known.
+    /// The Mode of each half-connection as its Master knows it; `None` if the Mode is not known.
+    /// The index is the direction of the Data Source.
     pub modes: [Option<Mode>; 2],
-    /// The changes of Mode of the half-connection whose Source is the end of the index.
+    /// The Mode changes of each half-connection. The index is the direction of the Data Source.
     pub changes: [Changes; 2],
-    /// Were all messages of both ends read? This is certain only at the end.
+    /// Whether all messages of both peers were read. The value is final only at the end of the
+    /// connection.
     pub(crate) complete: bool,
-    /// The frame and location of the Connecting Peer's first message after the Hello.
+    /// Frame and header location of the Connecting Peer's first message after the Hello.
     pub(crate) first_message: Option<(u64, Located)>,
-    /// Are advertisements and NonDiscards certain?
+    /// Whether advertisements and NonDiscards are certain.
     pub certain: bool,
-    /// The last message.
+    /// Facts about the latest message.
     pub latest: Latest,
-    /// The messages of each end that the other did not acknowledge.
+    /// The messages of each peer that the other peer has not acknowledged.
     unacknowledged: [VecDeque<Waiting>; 2],
-    /// MSeq and MSeqAck of the last message of each direction after Hello and HelloAck.
+    /// MSeq and MSeqAck of each direction's latest message; `None` before the first message after
+    /// Hello and HelloAck.
     numbers: [Option<(u32, u32)>; 2],
-    /// The highest MSeqAck + Bufs of each direction after Hello and HelloAck.
+    /// The highest MSeqAck + Bufs in each direction's messages after Hello and HelloAck.
     edges: [Option<u32>; 2],
-    /// Had each direction acknowledged nothing, or MSeq 0, when it sent that edge?
+    /// Whether the message with each direction's value of `edges` had MSeqAck 0.
     edges_at_zero: [bool; 2],
-    /// MSeq of each direction's last SrcAvailCancel.
+    /// MSeq of each direction's latest SrcAvailCancel.
     canceled: [Option<u32>; 2],
-    /// Did the direction begin with MSeq 0?
+    /// Whether each direction began with MSeq 0 instead of 1.
     counts_from_zero: [bool; 2],
     sends: [Sends; 2],
-    /// Accesses and messages of each end that nothing explains so far.
+    /// Accesses and messages of each peer that no other message explains so far.
     pub(crate) strays: [Strays; 2],
 }
 
 impl SdpState {
-    /// The state of a connection that begins with this Hello.
+    /// Creates the state of a connection whose Hello came in `direction`.
     pub(crate) fn begin(direction: Direction, carrier: Carrier) -> Self {
         SdpState {
             connecting: direction,
@@ -190,7 +193,7 @@ impl SdpState {
         size_of::<Self>() + waiting * size_of::<Waiting>() + self.ends.iter().map(End::memory).sum::<usize>()
     }
 
-    /// Processes a message.
+    /// Processes a message at stream position `position`.
     pub(crate) fn message(
         &mut self,
         direction: Direction,
@@ -226,7 +229,7 @@ impl SdpState {
             self.first_message.get_or_insert((frame, header));
         }
         if self.closing.hello_ack.is_none() {
-            // A message is missing, or the capture has the directions out of step.
+            // A message is missing, or the monitor processes the directions out of order.
             self.lose();
         }
         self.credits[direction].sent(message.mseq);
@@ -238,7 +241,7 @@ impl SdpState {
         }
     }
 
-    /// Applies the effects of a message that do not depend on its receiver.
+    /// Applies the effects of a message that take place when it is sent.
     fn apply(&mut self, direction: Direction, message: &Message) {
         let end = &mut self.ends[direction];
         end.sent.add(message.mid);
@@ -252,7 +255,7 @@ impl SdpState {
         }
     }
 
-    /// The connection ends: each end is assumed to have received everything up to the last message.
+    /// Ends the connection. Each peer is assumed to have received all messages.
     pub(crate) fn finish(&mut self) {
         for direction in Direction::BOTH {
             while self.certain
@@ -266,9 +269,10 @@ impl SdpState {
         }
     }
 
-    /// The first RDMA Write of `direction` after its last message, to a SinkAvail that its own
-    /// SinkCancelAck had ended. It is not reported if a later advertisement names the STag, whether
-    /// or not the sender knew that advertisement.
+    /// Returns the first RDMA Write of `direction` to a SinkAvail that the sender's own
+    /// SinkCancelAck had ended. Only RDMA Writes after the sender's last message are considered.
+    /// `None` if a later advertisement names the same STag, even if the sender did not know that
+    /// advertisement.
     pub(crate) fn write_after_cancel_ack(&self, direction: Direction) -> Option<Act> {
         let (end, peer) = (&self.ends[direction], &self.ends[direction.peer()]);
         let is_open = |stag: u32| {
@@ -279,7 +283,7 @@ impl SdpState {
         end.acts.find(|act| self.certain && act.write && is_canceled(act.stag))
     }
 
-    /// Messages are missing.
+    /// Drops uncertain state, because messages are missing.
     fn lose(&mut self) {
         self.certain = false;
         self.modes = [None; 2];
@@ -298,12 +302,12 @@ impl SdpState {
                 let end = &mut self.ends[direction];
                 (end.max_adverts, end.receive_size) = (Some(setup.max_adverts), Some(setup.receive_size));
                 end.setup = Some(setup);
-                // The HelloAck takes one of the Connecting Peer's buffers.
+                // The HelloAck uses one of the Connecting Peer's buffers.
                 end.posted = u32::from(message.bufs).saturating_sub(u32::from(message.mid == Mid::HELLO));
                 let other = &mut self.ends[direction.peer()];
                 (other.granted, other.sizes.peer) = (Some(message.bufs.into()), Some(setup.receive_size));
                 if message.mid == Mid::HELLO_ACK && self.numbers != [None; 2] {
-                    // The capture has it after messages that it precedes.
+                    // The monitor processes the HelloAck after messages that were sent later.
                     self.lose();
                 } else if message.mid == Mid::HELLO_ACK && self.certain {
                     self.ends.iter_mut().for_each(End::begin);
@@ -321,7 +325,8 @@ impl SdpState {
         }
     }
 
-    /// Section 9.5.3: an announced octet is pending until a Data message brings it.
+    /// Counts Out-Of-Band octets. An announced octet is pending until a Data message carries it
+    /// (section 9.5.3).
     fn oob(&mut self, direction: Direction, message: &Message) {
         let pending = &mut self.ends[direction].oob_pending;
         *pending = pending.saturating_add(u32::from(message.flags.oob_pend));
@@ -341,7 +346,7 @@ impl SdpState {
         }
     }
 
-    /// Processes a trustworthy segment of `direction`.
+    /// Processes a DDP segment of `direction` whose octets are trustworthy.
     pub(crate) fn segment(&mut self, direction: Direction, view: &SegmentView<'_>, unit: &Unit<'_>) {
         self.sends[direction].segment(view, unit);
         let peer = direction.peer();
@@ -377,8 +382,8 @@ impl SdpState {
         ranges.add(stag, to, len);
     }
 
-    /// The oldest Read Request of `direction` that requested octets was answered, or an atomic
-    /// operation.
+    /// Records that the oldest Read Request of `direction` was answered. Zero-length Reads do not
+    /// count.
     pub(crate) fn answered(&mut self, direction: Direction) {
         let end = &mut self.ends[direction];
         if let Some((stag, to, len)) = end.read_requests.pop_front() {
@@ -386,13 +391,13 @@ impl SdpState {
         }
     }
 
-    /// A message is unreadable or not trustworthy.
+    /// Records that a message is unreadable or not trustworthy.
     pub(crate) fn miss(&mut self) {
         self.complete = false;
         self.lose();
     }
 
-    /// Octets of `direction` are missing or not trustworthy.
+    /// Records that octets of `direction` are missing or not trustworthy.
     pub(crate) fn lose_octets(&mut self, direction: Direction) {
         self.complete = false;
         self.sends[direction].lose();
@@ -401,26 +406,29 @@ impl SdpState {
         self.lose_step();
     }
 
-    /// The capture may have the directions out of step: it is unknown when each Read was answered.
+    /// Records that the monitor may process the directions out of order. It is then unknown when
+    /// each Read was answered.
     pub(crate) fn lose_step(&mut self) {
         self.ends.iter_mut().for_each(|end| end.returned.lose());
     }
 
-    /// Is the message in a Send of `direction` trustworthy?
+    /// Returns whether the message in the latest Send of `direction` is trustworthy.
     pub(crate) fn believes(&self, direction: Direction) -> bool {
         self.sends[direction].latest().is_some()
     }
 
-    /// Did `direction` send a message with one of these MIDs, up to this frame, that the other end
-    /// has not acknowledged? The other end may still have received it.
+    /// Returns whether `direction` sent an unacknowledged message with one of these MIDs, in
+    /// `frame` or earlier. The other peer may have received that message without acknowledging it
+    /// yet.
     pub(crate) fn may_know_of(&self, direction: Direction, mids: &[Mid], frame: u64) -> bool {
         self.unacknowledged[direction]
             .iter()
             .any(|Waiting { message, .. }| message.frame <= frame && mids.contains(&message.mid))
     }
 
-    /// Before it settles a SrcAvailCancel, a Data Sink acknowledges neither that message nor any
-    /// later one (section 9.5.4).
+    /// Returns whether the sender of `message` holds MSeqAck back. Until a Data Sink settles a
+    /// SrcAvailCancel, it acknowledges neither the SrcAvailCancel nor later messages (section
+    /// 9.5.4).
     fn holds_back(&self, direction: Direction, message: &Message) -> bool {
         self.canceled[direction.peer()].is_some_and(|cancel| !reached(message.mseq_ack, cancel))
     }
@@ -428,7 +436,8 @@ impl SdpState {
     fn replay(&mut self, direction: Direction, message: &Message) -> Result<(), ()> {
         let peer = direction.peer();
         let edge = self.latest.before.edge.unwrap_or(self.ends[direction].posted);
-        // Its last message may have held back the acknowledgement of messages that it had received.
+        // The sender's previous message may have held back the acknowledgement of received
+        // messages.
         let held = |cancel: u32| self.latest.before.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
         let held = self.canceled[peer].filter(|cancel| held(*cancel));
         while let Some(first) = self.unacknowledged[peer].front().copied()
@@ -439,10 +448,11 @@ impl SdpState {
             self.ends[direction].receives(&first.message, if held { first.edge } else { edge })?;
         }
         self.latest.before.note(&self.ends[direction]);
-        // By the other reading of MSeq (C4) an MSeqAck of 0 acknowledges one message, or none.
+        // If a peer counts MSeq from 0 (interpretation C4), it is unknown whether an MSeqAck of 0
+        // acknowledges one message or none.
         self.latest.before.certain = self.counts_from_zero == [false; 2];
         if self.holds_back(direction, message) {
-            // It may have received more than it acknowledges.
+            // The sender may have received more messages than it acknowledges.
             self.latest.before.certain = false;
             let is_later =
                 self.unacknowledged[peer].back().is_some_and(|last| Some(last.message.mseq) != self.canceled[peer]);

@@ -1,34 +1,36 @@
-//! Octets that RDMA moves: the parts of the peer's memory that an end's RDMA Writes and Read
-//! Requests name.
+//! Octets that RDMA moves: the parts of the peer's memory that an endpoint accesses by RDMA Writes
+//! and Read Requests.
 //!
-//! Memory: [`MOST`] ranges for each end and kind. Above that limit, ranges are no longer followed.
+//! Memory: at most [`MOST`] ranges for each endpoint and kind. Above that limit, ranges are no
+//! longer followed.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::advert::Advert;
 
-/// Ranges that are kept. Adjacent ranges are joined, so a correct sender needs one for each buffer.
+/// Maximum number of ranges that are kept. Adjacent ranges are joined, so a sender that accesses
+/// each buffer from its start needs one range for each buffer.
 const MOST: usize = 1024;
 
-/// Octets that RDMA moved for the sender of a message, and that none of its messages has reported
-/// yet.
+/// Octets that RDMA moved for the sender of a message. Only octets count that the sender has not
+/// reported yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Moved {
-    /// Octets that its RDMA Writes put into the buffer of `usable.oldest`.
+    /// Octets that the sender's RDMA Writes put into the buffer of the oldest usable SinkAvail.
     pub written: u64,
-    /// Octets that its RDMA Reads requested from the buffer of `sources.oldest`, without payload
-    /// and reported octets.
+    /// Octets that the sender's RDMA Reads requested from the buffer of the oldest SrcAvail,
+    /// without octets that the SrcAvail carried as payload and without reported octets.
     pub read: u64,
-    /// The part of them that came; `None` if Responses may be missing.
+    /// The part of `read` that Read Responses returned; `None` if Responses may be missing.
     pub returned: Option<u64>,
-    /// Has it written or requested octets anywhere that no RdmaWrCompl or RdmaRdCompl reported?
+    /// Whether the sender has written or requested octets of any buffer and not reported them.
     pub in_process: bool,
-    /// Has it written any?
+    /// Whether the sender has written octets of any buffer and not reported them.
     pub writing: bool,
 }
 
-/// Ranges of buffers, in the order in which they were named.
+/// Accessed ranges of buffers, in the order of access: STag, and range of tagged offsets.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranges {
     list: VecDeque<(u32, Range<u128>)>,
@@ -36,7 +38,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `len` octets at `to` of the buffer of `stag`.
+    /// Adds `len` octets at tagged offset `to` of the buffer `stag`.
     pub(super) fn add(&mut self, stag: u32, to: u64, len: u32) {
         let from = u128::from(to);
         let end = from + u128::from(len);
@@ -52,24 +54,24 @@ impl Ranges {
         }
     }
 
-    /// Octets are missing: nothing is known any more.
+    /// Drops all ranges, because octets are missing. Later ranges are not recorded.
     pub(super) fn lose(&mut self) {
         self.lost = true;
         self.list.clear();
     }
 
-    /// Is the record incomplete?
+    /// Returns whether ranges are missing.
     pub(super) fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// Is there no range?
+    /// Returns whether no range is recorded.
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// How many octets after the first `skip` octets of the buffer of `advert` were named. Octets
-    /// named twice count twice.
+    /// Returns the number of accessed octets in the buffer of `advert`, without the first `skip`
+    /// octets of the buffer. Octets that were accessed twice count twice.
     pub(super) fn within(&self, advert: &Advert, skip: u32) -> u64 {
         let buffer = buffer(advert, skip);
         let overlaps = self.list.iter().filter(|(stag, _)| *stag == advert.stag).map(|(_, range)| {
@@ -79,7 +81,7 @@ impl Ranges {
         overlaps.fold(0, u64::saturating_add)
     }
 
-    /// Are there octets outside the buffer of `advert`?
+    /// Returns whether a range is outside the buffer of `advert`.
     pub(super) fn are_elsewhere(&self, advert: Option<&Advert>) -> bool {
         let inside = |stag: u32, range: &Range<u128>, advert: &Advert| {
             let buffer = buffer(advert, 0);
@@ -88,7 +90,7 @@ impl Ranges {
         self.list.iter().any(|(stag, range)| advert.is_none_or(|advert| !inside(*stag, range, advert)))
     }
 
-    /// Removes the buffer of `advert`.
+    /// Removes all ranges that overlap the buffer of `advert`.
     pub(super) fn forget(&mut self, advert: &Advert) {
         let buffer = buffer(advert, 0);
         let touches = |range: &Range<u128>, stag: u32| {

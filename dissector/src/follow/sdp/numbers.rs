@@ -1,4 +1,4 @@
-//! Checks that MSeq, MSeqAck and Bufs of a message continue those before it.
+//! Checks that MSeq, MSeqAck and Bufs of a message fit the earlier messages.
 
 use weft_core::wire::sdp::Mid;
 
@@ -8,8 +8,8 @@ use super::{SdpState, reached};
 use crate::direction::Direction;
 
 impl SdpState {
-    /// Does the message follow the last one of its direction? The first one has MSeq 1, by another
-    /// reading (C4) 0.
+    /// Checks that the message follows the previous message of its direction. The first message has
+    /// MSeq 1, or MSeq 0 by another interpretation of the draft (C4).
     pub(super) fn number(&mut self, direction: Direction, message: &Message) {
         let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
         let known = &mut self.latest.before;
@@ -32,14 +32,14 @@ impl SdpState {
         if !reached(sent.unwrap_or(0), message.mseq_ack) {
             let Message { header, mseq_ack, .. } = *message;
             self.strays[direction].ahead.get_or_insert(Ahead { octets: header.part(12..16), mseq_ack, sent });
-            // The peer's messages are missing or come later: the sender's knowledge is not known.
+            // Messages of the peer are missing or come later, so the sender's state is not known.
             self.lose();
         }
         self.latest.before.held_back = self.canceled[peer].is_some_and(|cancel| !reached(message.mseq_ack, cancel));
         self.edge(direction, message);
     }
 
-    /// Records MSeqAck + Bufs, which moves forward (section 6.1.3).
+    /// Records MSeqAck + Bufs, which must not decrease (section 6.1.3).
     fn edge(&mut self, direction: Direction, message: &Message) {
         let peer = direction.peer();
         if message.mid == Mid::SRC_AVAIL_CANCEL {
@@ -47,8 +47,8 @@ impl SdpState {
             self.canceled[direction] = Some(message.mseq);
         }
         let to = message.mseq_ack.wrapping_add(u32::from(message.bufs));
-        // By reading C4, MSeqAck stays 0 when the message with MSeq 0 arrives, although its buffer
-        // is used (section 6.1.6).
+        // By interpretation C4, MSeqAck stays 0 when the message with MSeq 0 arrives, although that
+        // message uses a buffer (section 6.1.6).
         let first_arrived = self.edges_at_zero[direction] && self.counts_from_zero[peer];
         match self.edges[direction] {
             Some(from) if !(reached(to, from) || first_arrived && from.wrapping_sub(to) == 1) => {

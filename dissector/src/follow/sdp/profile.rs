@@ -1,5 +1,5 @@
-//! The sequence that started iWARP under an SDP connection, derived from the carrier of the Hello
-//! and from the start-up frames.
+//! The start-up sequence of iWARP below an SDP connection. The monitor derives it from the start-up
+//! frames, and from where the Hello came: in streaming mode or in private data.
 
 use weft_core::wire::mpa::StartupKind;
 
@@ -7,23 +7,23 @@ use crate::direction::Direction;
 use crate::follow::connection::Connection;
 use crate::parse::Carrier;
 
-/// The sequence that started iWARP. Rules decide which of the two texts it follows.
+/// The start-up sequence of iWARP below an SDP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
-    /// Hello in streaming mode; its receiver sends the MPA Request.
+    /// Hello in streaming mode, then the MPA Request of the Hello's receiver.
     Swapped,
     /// Hello in streaming mode, and no start-up frames.
     Bare,
-    /// Hello in streaming mode, then the MPA Request of the same end.
+    /// Hello in streaming mode, then the MPA Request of the Hello's sender.
     Natural,
-    /// The same with MPA revision 2.
+    /// Hello in streaming mode, then the MPA Request of the Hello's sender, with MPA revision 2.
     Enhanced,
     /// Hello in the private data of the MPA Request.
     PrivateData,
 }
 
 impl Profile {
-    /// The name in JSON.
+    /// The name of the sequence in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,8 @@ impl Profile {
         }
     }
 
-    /// The profile, once something shows it. `connecting` sent the Hello, which came by `carrier`.
+    /// Returns the start-up sequence; `None` until the capture shows it. `connecting` is the
+    /// direction of the Hello, and `is_acked` means that the HelloAck was sent.
     pub(super) fn of(carrier: Carrier, connecting: Direction, is_acked: bool, connection: &Connection) -> Option<Self> {
         if carrier == Carrier::PrivateData {
             return Some(Profile::PrivateData);

@@ -1,70 +1,72 @@
-//! The sizes of receive Private Buffers that one end knows: its peer's size, its own request, and
-//! the peer's request (section 10.6).
+//! The sizes of receive Private Buffers that one endpoint knows: the size of its peer's buffers,
+//! its own request, and its peer's request (section 10.6).
 
 use super::credits::reached;
 use super::message::{Extension, Message};
 use weft_core::wire::sdp::Mid;
 
-/// An own ChRcvBuf without answer.
+/// A ChRcvBuf that the endpoint sent and that is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OwnRequest {
-    /// Its MSeq.
+    /// MSeq of the ChRcvBuf.
     pub mseq: u32,
-    /// Octets that it requests.
+    /// The requested size in octets.
     pub wanted: u32,
-    /// Octets of the peer's buffers when it was sent.
+    /// Size of the peer's buffers when the ChRcvBuf was sent, in octets.
     pub old: u32,
 }
 
-/// A ChRcvBuf of the peer that is not answered.
+/// A ChRcvBuf that the endpoint received and has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// Octets that it requests.
+    /// The requested size in octets.
     pub wanted: u32,
-    /// The highest MSeq for which a buffer was announced before it arrived: those buffers have the
-    /// old size (reading C44).
+    /// The highest MSeq for which the endpoint had announced a buffer before the ChRcvBuf arrived.
+    /// Buffers up to this MSeq have the old size (C44, an interpretation of the draft).
     pub edge: u32,
 }
 
-/// Own buffers that were posted before the end agreed to a smaller size.
+/// Buffers that the endpoint posted before it agreed to a smaller size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Larger {
-    /// Octets of each, or more.
+    /// Minimum size of each of these buffers, in octets.
     pub octets: u32,
-    /// The highest MSeq for which one was announced.
+    /// The highest MSeq for which such a buffer was announced.
     pub edge: u32,
 }
 
-/// The sizes that one end knows.
+/// The buffer sizes and open requests that one endpoint knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sizes {
-    /// Octets of the peer's receive Private Buffers.
+    /// Size of the peer's receive Private Buffers, in octets.
     pub peer: Option<u32>,
-    /// Its own request.
+    /// The endpoint's own request, if it is not answered.
     pub own_request: Option<OwnRequest>,
-    /// The peer's request.
+    /// The peer's request, if it is not answered.
     pub due: Option<Due>,
-    /// Did the peer's last request cross its own request, so that it has to disregard the peer's?
+    /// Whether the peer's last request crossed the endpoint's own request, so that the endpoint has
+    /// to disregard the peer's request.
     pub disregards: bool,
-    /// Was a request for less answered with the old size?
+    /// Whether the peer answered a request for a smaller size with the old size.
     pub no_less: bool,
-    /// Was a request for more answered with the old size?
+    /// Whether the peer answered a request for a larger size with the old size.
     pub no_more: bool,
-    /// Number of ChRcvBufs that it received from the peer.
+    /// Number of ChRcvBufs that the endpoint received.
     pub received: u32,
-    /// The buffers that were posted when it last reduced the size.
+    /// The buffers that were posted when the endpoint last reduced the size.
     pub larger: Option<Larger>,
 }
 
 impl Sizes {
-    /// The MSeq up to which buffers have to be used up before the end may report a larger `size`
-    /// (SDP-10.6-13). `None` if all buffers posted before the peer's request are already as large.
+    /// Returns the MSeq up to which buffers have to be used up before the endpoint may report a
+    /// larger `size` (SDP-10.6-13). `None` if all buffers that were posted before the peer's
+    /// request already have at least that size.
     pub(crate) fn used_up(&self, due: Due, size: u32) -> Option<u32> {
         let large = self.larger.is_some_and(|larger| larger.octets >= size && reached(larger.edge, due.edge));
         (!large).then_some(due.edge)
     }
 
-    /// It sends `message`.
+    /// Records that the endpoint sends `message`.
     pub(super) fn sends(&mut self, message: &Message) {
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, Extension::Size(wanted)) => {
@@ -78,8 +80,8 @@ impl Sizes {
         }
     }
 
-    /// It receives `message`. `edge` is the highest MSeq for which it has announced a buffer.
-    /// `accepting`: it is the Accepting Peer.
+    /// Records that the endpoint receives `message`. `edge` is the highest MSeq for which the
+    /// endpoint has announced a buffer. `accepting`: the endpoint is the Accepting Peer.
     pub(super) fn receives(&mut self, message: &Message, edge: u32, accepting: bool) {
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, Extension::Size(wanted)) => {
@@ -88,7 +90,8 @@ impl Sizes {
                 self.disregards = crosses && accepting;
                 self.due = (!self.disregards).then_some(Due { wanted, edge });
                 if crosses && !accepting {
-                    // The Accepting Peer drops its own request (section 10.6.1, reading C28).
+                    // The Accepting Peer disregards this endpoint's request (section 10.6.1,
+                    // interpretation C28).
                     self.own_request = None;
                 }
             }

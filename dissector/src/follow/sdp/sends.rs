@@ -1,4 +1,4 @@
-//! The Sends that carry SDP messages: opcode, number, and whether their octets are trustworthy.
+//! The Sends that carry SDP messages: opcode, MSN, and whether their octets are trustworthy.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -6,19 +6,20 @@ use weft_core::wire::rdmap::Opcode;
 use crate::parse::SegmentView;
 use crate::parse::{Located, Unit};
 
-/// A Send.
+/// A Send that carries an SDP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// One of the four Send opcodes.
     pub opcode: Opcode,
-    /// The STag that it invalidates.
+    /// The STag that a Send with Invalidate invalidates.
     pub invalidates: Option<u32>,
-    /// Does it directly follow the previous Send, or is it the first one, with nothing missing
-    /// between them?
+    /// Whether all octets between the previous Send and this Send were captured. For the first
+    /// Send: whether all earlier octets were captured.
     pub follows: bool,
-    /// RDMA Writes and Read Requests between the previous Send and this one, if it follows.
+    /// Number of RDMA Writes and Read Requests between the previous Send and this Send. Only valid
+    /// if `follows` is set.
     pub rdma: u32,
-    /// Where RDMAP's control octet is.
+    /// Location of RDMAP's control octet.
     pub control: Located,
     msn: u32,
 }
@@ -28,13 +29,13 @@ pub(crate) struct Sent {
 pub(super) struct Sends {
     /// The MSN of the previous Send; `None` if octets after it are missing.
     before: Option<u32>,
-    /// The Send whose segments arrive, while all of them are trustworthy.
+    /// The latest Send; `None` if not all of its octets are trustworthy.
     current: Option<Sent>,
     rdma: u32,
 }
 
 impl Sent {
-    /// Is it the first Send of its direction?
+    /// Returns whether this Send is the first of its direction.
     pub(crate) fn is_first(&self) -> bool {
         self.msn == 1
     }
@@ -47,17 +48,18 @@ impl Default for Sends {
 }
 
 impl Sends {
-    /// The Send that ended last; `None` if its octets are not trustworthy.
+    /// Returns the latest Send; `None` if its octets are not trustworthy.
     pub(super) fn latest(&self) -> Option<Sent> {
         self.current
     }
 
-    /// Octets are missing or not trustworthy.
+    /// Records that octets are missing or not trustworthy.
     pub(super) fn lose(&mut self) {
         (self.before, self.current) = (None, None);
     }
 
-    /// The last message was unreadable: too short if `is_complete`, else its octets are missing.
+    /// Records that the last message was unreadable. With `is_complete`, the message is too short.
+    /// Otherwise octets of the message are missing.
     pub(super) fn unread(&mut self, is_complete: bool) {
         self.before = None;
         self.current = self.current.filter(|_| is_complete);
@@ -80,7 +82,7 @@ impl Sends {
             let (control, rdma) = (unit.locate_first(3..4), std::mem::take(&mut self.rdma));
             self.current = Some(Sent { opcode, invalidates, follows, rdma, control, msn });
         } else if self.current.is_none_or(|sent| sent.msn != msn) {
-            // Its first segment is missing.
+            // The first segment of the Send is missing.
             return self.lose();
         }
         self.before = Some(msn);

@@ -1,49 +1,50 @@
-//! Actions of an end that nothing explains so far.
+//! Actions of an endpoint that no message of its peer explains so far.
 //!
-//! The directions of a capture may be out of step, so the explanation may come later. Rules check
-//! what is left when the connection ends. Memory: the first [`MOST`] of each kind.
+//! The monitor may process the directions out of order, so the explanation may come later. Rules
+//! check the actions that are unexplained when the connection ends. Memory: the first [`MOST`]
+//! actions of each kind.
 
 use super::credits::reached;
 use crate::parse::Located;
 
 const MOST: usize = 16;
 
-/// An RDMA Write or a Read Request to an STag that no open advertisement of the peer had.
+/// An RDMA Write or a Read Request whose STag is in no open advertisement of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StrayRdma {
-    /// Where the STag is.
+    /// Location of the STag in the capture.
     pub place: Located,
     /// The STag of the peer's buffer.
     pub stag: u32,
-    /// A Write?
+    /// Whether the access is an RDMA Write. Otherwise it is a Read Request.
     pub write: bool,
 }
 
-/// A message that takes credit back: its MSeqAck + Bufs is lower than that of an earlier message.
+/// A message that takes credit back: its MSeqAck + Bufs is lower than in an earlier message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepBack {
-    /// Where its BSDH is.
+    /// Location of the message's BSDH.
     pub header: Located,
-    /// Its MSeqAck.
+    /// MSeqAck of the message.
     pub mseq_ack: u32,
-    /// The highest MSeqAck + Bufs before it.
+    /// The highest MSeqAck + Bufs in earlier messages.
     pub from: u32,
-    /// Its own MSeqAck + Bufs.
+    /// MSeqAck + Bufs of the message.
     pub to: u32,
 }
 
-/// A message that acknowledges messages that the peer did not send.
+/// A message that acknowledges messages which the peer did not send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ahead {
-    /// Where its MSeqAck is.
+    /// Location of the message's MSeqAck.
     pub octets: Located,
-    /// Its MSeqAck.
+    /// MSeqAck of the message.
     pub mseq_ack: u32,
     /// The peer's last MSeq; `None` if the peer sent only Hello or HelloAck.
     pub sent: Option<u32>,
 }
 
-/// Unexplained actions of one end.
+/// Unexplained actions of one endpoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Strays {
     /// Accesses to STags that were not advertised.
@@ -67,24 +68,24 @@ impl Strays {
         }
     }
 
-    /// The peer advertises a buffer. `for_writes`: in a SinkAvail.
+    /// Records that the peer advertises a buffer. `for_writes`: the advertisement is a SinkAvail.
     pub(super) fn advertised(&mut self, stag: u32, for_writes: bool) {
         self.rdma.retain(|stray| stray.stag != stag || stray.write != for_writes);
     }
 
-    /// The peer sends a SrcAvailCancel, after which its receiver holds MSeqAck back (section 9.5.4,
-    /// reading C19).
+    /// Records that the peer sends a SrcAvailCancel. The receiver of the SrcAvailCancel then holds
+    /// MSeqAck back (section 9.5.4, interpretation C19).
     pub(super) fn canceled(&mut self, mseq: u32) {
         self.steps_back.retain(|step| step.mseq_ack.wrapping_add(1) != mseq);
     }
 
-    /// The first message of the peer has MSeq 0: its buffer is used, and MSeqAck stays 0 (reading
-    /// C4).
+    /// Records that the first message of the peer has MSeq 0. This message uses a buffer, but
+    /// MSeqAck stays 0 (interpretation C4), so a step back by one is correct.
     pub(super) fn counts_from_zero(&mut self) {
         self.steps_back.retain(|step| step.from.wrapping_sub(step.to) != 1);
     }
 
-    /// The peer sends a message.
+    /// Records that the peer sends a message.
     pub(super) fn sent(&mut self, mseq: u32) {
         self.ahead = self.ahead.filter(|ahead| !reached(mseq, ahead.mseq_ack));
     }

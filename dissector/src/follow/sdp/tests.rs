@@ -1,5 +1,5 @@
-//! Synthetic conversations: octets as in the draft's figures (section 6), in the style of its
-//! ladder diagrams.
+//! Synthetic SDP connections. The messages have the formats of section 6 of the draft, and the
+//! sequences resemble the draft's ladder diagrams.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -49,7 +49,7 @@ impl Talk {
         self.read().0.iter().skip(2).map(|unit| shown(&unit[field])).collect()
     }
 
-    /// The state at the end, after each peer has received everything.
+    /// The state at the end of the connection, after each peer has received all messages.
     fn state(&self) -> SdpState {
         self.read().1
     }
@@ -87,8 +87,8 @@ fn each_start_up_sequence_is_named() {
     assert_eq!(names, expected);
 }
 
-/// Figure 12 and section 12: the Master has the new Mode when it has sent ModeChange, the Slave
-/// when it has received it.
+/// Figure 12 and section 12: the Master changes its Mode when it sends ModeChange, the Slave when
+/// it receives the ModeChange.
 #[test]
 fn modes_change_for_the_master_first() {
     let mut talk = Talk::bare();
@@ -124,7 +124,8 @@ fn modes_change_for_the_master_first() {
     assert_eq!((state.changes[0].count, state.changes[1].count), (4, 0));
 }
 
-/// Section 10.2: credit = Bufs - (MSeq sent - MSeqAck); an empty Data brings new credit (10.4).
+/// Section 10.2: credit = Bufs - (MSeq sent - MSeqAck). A Data message without payload grants new
+/// credit (section 10.4).
 #[test]
 fn credit_is_what_the_newest_header_leaves() {
     let mut talk = Talk::bare();
@@ -140,12 +141,12 @@ fn credit_is_what_the_newest_header_leaves() {
     assert_eq!(talk.field("iwarp_sdp.credit_update"), ["-", "-", "1", "-"]);
     let state = talk.state();
     let own = &state.credits[0];
-    // 16 at first; the window's edge went from 16 to 2 + 17.
+    // 16 buffers at first. MSeqAck + Bufs then rose from 16 to 2 + 17.
     assert_eq!((own.advertised, own.consumed, own.gratuitous, own.least), (19, 3, 1, Some(14)));
     assert_eq!((state.ends[1].receive_size, state.ends[0].max_adverts), (Some(0x1000), Some(4)));
 }
 
-/// Section 9.2, in Combined Mode: SrcAvail with payload, read in two parts.
+/// Section 9.2, in Combined Mode: the peer reads a SrcAvail with payload in two parts.
 #[test]
 fn a_src_avail_is_completed_by_what_was_read() {
     let mut talk = Talk::bare();
@@ -165,7 +166,7 @@ fn a_src_avail_is_completed_by_what_was_read() {
     assert_eq!((adverts.made, adverts.completed, adverts.most_open), (1, 1, 1));
 }
 
-/// Section 9.5.2.1: SendSm makes the rest go as Data.
+/// Section 9.5.2.1: after a SendSm, the Data Source sends the remaining octets as Data.
 #[test]
 fn a_send_sm_asks_for_the_rest_as_data() {
     let mut talk = Talk::bare();
@@ -181,7 +182,7 @@ fn a_send_sm_asks_for_the_rest_as_data() {
     assert_eq!((state.ends[0].source.adverts.by_data, state.ends[1].sink.awaited), (1, 0));
 }
 
-/// Section 9.3 and its RdmaWrCompl, in Pipelined Mode.
+/// Section 9.3, in Pipelined Mode: an RdmaWrCompl completes a SinkAvail.
 #[test]
 fn a_sink_avail_is_completed_by_what_was_written() {
     let mut talk = Talk::bare();
@@ -198,8 +199,8 @@ fn a_sink_avail_is_completed_by_what_was_written() {
     assert_eq!(talk.state().ends[1].sink.adverts.completed, 1);
 }
 
-/// The example of section 9.5.1: PotentialNonDiscards 2 and three SinkAvails with NonDiscards 0;
-/// two are stale.
+/// The example of section 9.5.1: PotentialNonDiscards is 2, and three SinkAvails have NonDiscards
+/// 0. Two of them are stale.
 #[test]
 fn two_of_three_sink_avails_are_stale() {
     let mut talk = Talk::bare();
@@ -212,7 +213,7 @@ fn two_of_three_sink_avails_are_stale() {
     talk.send(0, Mid::DATA, "", 9);
     talk.receive_all(0);
     talk.send(0, Mid::RDMA_WR_COMPL, &word(8000), 0);
-    // The third one is in frame 8. The value before the Source received any SinkAvail comes first.
+    // The third SinkAvail is in frame 8.
     assert_eq!(talk.field("iwarp_sdp.advert.frame").last().unwrap(), "8");
     assert_eq!(talk.field("iwarp_sdp.potentialnondiscards"), ["0", "0", "0", "0", "1", "2", "0"]);
     talk.receive_all(1);
@@ -223,7 +224,7 @@ fn two_of_three_sink_avails_are_stale() {
     assert_eq!((state.ends[1].sink.non_discards, state.ends[0].source.potential_non_discards), (0, 0));
 }
 
-/// Section 11.3: a SinkAvail that crosses SrcAvails wins.
+/// Section 11.3: if a SinkAvail crosses SrcAvails, the SrcAvails become void.
 #[test]
 fn a_crossing_sink_avail_makes_src_avails_void() {
     let mut talk = Talk::bare();
@@ -240,8 +241,8 @@ fn a_crossing_sink_avail_makes_src_avails_void() {
     assert_eq!((state.ends[0].source.adverts.void, state.ends[1].sink.sources.len()), (2, 0));
 }
 
-/// Section 12.4: going back to Combined Mode makes the Sink forget its SinkAvails; one that crosses
-/// voids older SrcAvails only.
+/// Section 12.4: when the connection returns to Combined Mode, the Data Sink drops its SinkAvails.
+/// A SinkAvail that crosses the ModeChange voids only SrcAvails that are older than the ModeChange.
 #[test]
 fn leaving_pipelined_mode_drops_sink_avails() {
     let mut talk = Talk::bare();
@@ -261,8 +262,8 @@ fn leaving_pipelined_mode_drops_sink_avails() {
     assert_eq!(state.ends[0].source.adverts.void, 1);
 }
 
-/// Section 9.5.4: a SendSm that acknowledges the SrcAvailCancel settles it and requests no Data
-/// (reading C18).
+/// Section 9.5.4: a SendSm that acknowledges the SrcAvailCancel settles the cancel and requests no
+/// Data (interpretation C18).
 #[test]
 fn a_src_avail_cancel_revokes_what_is_open() {
     let mut talk = Talk::bare();
@@ -279,7 +280,7 @@ fn a_src_avail_cancel_revokes_what_is_open() {
     assert_eq!((state.ends[0].source.adverts.revoked, state.ends[0].source.owed), (2, 0));
 }
 
-/// Section 9.5.5.
+/// Section 9.5.5: a SinkCancelAck ends all SinkAvails.
 #[test]
 fn a_sink_cancel_ack_revokes_what_is_open() {
     let mut talk = Talk::bare();
@@ -296,7 +297,8 @@ fn a_sink_cancel_ack_revokes_what_is_open() {
     assert_eq!((state.ends[1].sink.adverts.revoked, state.ends[0].source.usable.len()), (1, 0));
 }
 
-/// Section 9.5.3: OOB_PEND (0x02) announces, OOB_PRES (0x01) in a Data brings.
+/// Section 9.5.3: OOB_PEND (0x02) announces an Out-Of-Band octet. A Data message with OOB_PRES
+/// (0x01) carries it.
 #[test]
 fn an_out_of_band_octet_is_pending_until_it_comes() {
     let mut talk = Talk::bare();
@@ -309,7 +311,7 @@ fn an_out_of_band_octet_is_pending_until_it_comes() {
     assert_eq!(talk.field("iwarp_sdp.oob_pending"), ["1", "1", "-"]);
 }
 
-/// Sections 8.2.1 and 8.2.2.
+/// Sections 8.2.1 and 8.2.2: DisConn closes gracefully, AbortConn does not.
 #[test]
 fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     let mut talk = Talk::bare();
@@ -333,7 +335,7 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     assert_eq!([closing.graceful(Direction::Forward), closing.graceful(Direction::Reverse)], [Some(false); 2]);
 }
 
-/// Section 13.1 and the SuspCH: Constant1 0, a port, Constant2 1.
+/// Section 13.1: the SuspCH has Constant1 0, a port, and Constant2 1.
 #[test]
 fn a_connection_is_suspended() {
     let mut talk = Talk::bare();
@@ -413,12 +415,12 @@ fn too_many_unacknowledged_messages_end_the_tracking() {
     assert!(state.memory() < 1 << 20);
 }
 
-/// Mirrored words: MID, Flags, Bufs; S and Mode in the top bits.
+/// In mirrored order, the first word is MID, Flags, Bufs, and the top bits have S and Mode.
 #[test]
 fn mirrored_words_are_read_as_well() {
     let mut wire = Wire::connected();
     wire.send(0, &hex("00 00 0010 00000020 00000000 00000000 11 00 0004 00001000 00001000 0004 0004"));
-    // The writer treats this as figure order: octets are sent as given.
+    // `FieldOrder::Figure` makes the test send the octets unchanged.
     let mut talk = Talk::upon(wire, FieldOrder::Figure);
     talk.send_octets(5, 1, &hex("01 00 0010 0000001c 00000000 00000000 11 00 0004 00001000 0004 0004"));
     talk.send_octets(3, 0, &hex("07 00 0010 00000014 00000001 00000000 20000000"));
@@ -427,7 +429,7 @@ fn mirrored_words_are_read_as_well() {
 }
 
 proptest! {
-    /// Messages may come in any order: the state stays within its limits and does not panic.
+    /// With messages in any order, the state stays within its limits and the code does not panic.
     #[test]
     fn no_message_is_too_odd(
         messages in proptest::collection::vec((0usize..2, any::<u8>(), any::<[u8; 24]>(), 0u32..12, 0u32..12, 0usize..50), 0..60),
@@ -436,7 +438,7 @@ proptest! {
         let mut state = begun(&connection);
         let mut mseq = [0u32; 2];
         for (direction, mid, rest, skip, ack, len) in messages {
-            // Mostly in step, so that the state continues to be certain.
+            // MSeq mostly follows, so that the state stays certain.
             mseq[direction] = mseq[direction].wrapping_add(if skip == 0 { 2 } else { 1 });
             let mid = if mid < 0xc0 { mid % 0x10 } else { 0xfd + mid % 3 };
             let mut octets = hex(&format!("0010 07 {mid:02x} 00000000 {:08x} {ack:08x}", mseq[direction]));

@@ -1,8 +1,8 @@
-//! Out-Of-Band octets of a Data Source: the position of its stream, and the positions of announced
-//! octets that have not come (section 9.5.3).
+//! Out-Of-Band octets of a Data Source: its position in the stream of ULP octets, and the positions
+//! of octets that were announced and not sent (section 9.5.3).
 //!
-//! Advertised octets count as sent. Octets that a SendSm, a SinkAvail or a cancel gives back do not
-//! count until they are sent another way.
+//! Octets that a SrcAvail advertises count as sent. If a SendSm, a SinkAvail or a cancel ends the
+//! SrcAvail, its remaining octets no longer count until they are sent in another way.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use weft_core::wire::sdp::Mid;
 
 use super::message::{Extension, Message};
 
-/// Announcements that are kept.
+/// Maximum number of announcements that are kept.
 const MOST: usize = 256;
 
-/// A Data Source's stream.
+/// The position and the pending Out-Of-Band octets of a Data Source.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Urgent {
     position: i64,
@@ -21,16 +21,16 @@ pub(super) struct Urgent {
     lost: bool,
 }
 
-/// The state for rules.
+/// A summary of [`Urgent`] for rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Announced {
     /// Octets sent or advertised so far.
     pub position: i64,
-    /// Position of the oldest announcement whose octet has not come.
+    /// Position of the oldest announcement whose Out-Of-Band octet was not sent.
     pub oldest: Option<i64>,
-    /// Number of such announcements.
+    /// Number of announcements whose Out-Of-Band octet was not sent.
     pub count: usize,
-    /// Are there too many to follow?
+    /// Whether there were too many announcements to follow.
     pub lost: bool,
 }
 
@@ -44,7 +44,7 @@ impl Urgent {
         }
     }
 
-    /// It sends `message`.
+    /// Records that the Data Source sends `message`.
     pub(super) fn sends(&mut self, message: &Message) {
         if message.flags.oob_pend && self.pending.len() < MOST {
             self.pending.push_back(self.position);
@@ -61,7 +61,8 @@ impl Urgent {
         }
     }
 
-    /// This many advertised octets are sent another way, or not at all.
+    /// Records that a SrcAvail ended with `octets` octets left. They are sent in another way, or
+    /// not at all.
     pub(super) fn takes_back(&mut self, octets: u64) {
         self.position -= i64::try_from(octets).unwrap_or(i64::MAX);
     }

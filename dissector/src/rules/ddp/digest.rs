@@ -9,13 +9,13 @@ use crate::rules::rule::{Judge, Rule};
 
 pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], judge: Judge::End(digest) };
 
-/// MPA lets peers agree to omit the CRC; DDP requires a digest without exception. So this is a
-/// note, once for each direction.
+/// Reports a direction without checked CRCs, once. The finding is a note, because MPA lets peers
+/// agree to omit the CRC, while DDP requires a digest without exception.
 fn digest(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
         let Some((frame, has_field)) = side.unguarded else { continue };
         if has_field && !state.traffic.crc_is_off() {
-            // The start-up frames were not captured: the CRCs may well be valid.
+            // The start-up frames were not captured, so the CRCs may be valid.
             continue;
         }
         let expected = "a digest at least as strong as CRC32c over each DDP segment";

@@ -1,4 +1,5 @@
-//! The first two octets of a segment: T, L, Rsvd, DV, and the octet that DDP carries for RDMAP.
+//! The control octets of a DDP segment: T, L, Rsvd and DV in the first octet, and the octet after
+//! it, which DDP carries for RDMAP.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -65,7 +66,8 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     };
     match &view.segment {
         Segment::Tagged(..) => {
-            // An unassigned opcode, such as 0xF for experiments (RFC 6580 section 3.4), fixes no T.
+            // An unassigned opcode may have either T. One example is 0xF, which is for experiments
+            // (RFC 6580 section 3.4).
             if !fits || opcode.is_tagged() == Some(false) {
                 let expected = "the control byte of an RDMA Write or Read Response";
                 let range = ULPDU_AT + 1..ULPDU_AT + 2;
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn bits_of_the_first_octet() {
-        // 0x41 with its bits in reverse order.
+        // 0x82 is 0x41 with its bits in reverse order.
         let mirrored = one("8243 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("DDP-4.1-1"), &mirrored, &one(SEND));
         proves(requirement!("DDP-4.1-2"), &one("4140 11223344 0000000000001000 2a2a2a2a"), &one(WRITE));
@@ -130,10 +132,10 @@ mod tests {
         proves(requirement!("DDP-4.2-2"), &one("c150 11223344 0000000000001000 2a"), &one(WRITE));
         let word = one("4143 00000007 00000000 00000001 00000000 2a");
         proves(requirement!("DDP-4.3-2"), &word, &one(SEND));
-        // A wrong DV or an unassigned opcode does not prove that DDP changed RDMAP's octets.
+        // A wrong DV or an unassigned opcode is no evidence that DDP changed RDMAP's octets.
         proves(requirement!("DDP-4.3-2"), &word, &one("4243 00000000 00000000 00000001 00000000 2a"));
         proves(requirement!("DDP-4.3-2"), &word, &one("414f 00000000 00000000 00000001 00000000 2a"));
-        // An opcode for experiments may be tagged.
+        // A message with the opcode for experiments may be tagged.
         proves(
             requirement!("DDP-4.2-2"),
             &one("c143 00000000 00000000 00000001 00000000 2a"),

@@ -64,7 +64,8 @@ mod tests {
 
     use crate::testing::{self, Wire, exchange, proves};
 
-    /// An EMSS of 536 gives a MULPDU of 530 (RFC 5044 section 4.5); a Write fills 516 octets of it.
+    /// An EMSS of 536 gives a MULPDU of 530 (RFC 5044 section 4.5). A Write fits with at most 516
+    /// octets of payload.
     #[test]
     fn a_segment_fits_the_mulpdu() {
         let writes = |len: usize| {
@@ -85,7 +86,7 @@ mod tests {
         proves(requirement!("DDP-4.3-1"), &exchange(&[(0, "4143 00000000 00000000 00000001 000000")]), &untagged);
         proves(requirement!("DDP-4.4-1"), &exchange(&[(0, "")]), &untagged);
         proves(requirement!("RDMAP-3.1-1"), &exchange(&[(0, "4143")]), &untagged);
-        // Fourteen octets are enough for a tagged header, but T is 0.
+        // Fourteen octets are enough for a tagged header, but T=0 means an untagged header.
         proves(requirement!("RDMAP-3.1-5"), &exchange(&[(0, "4143 00000000 00000001 00000000")]), &tagged);
     }
 }

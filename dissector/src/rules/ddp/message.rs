@@ -1,14 +1,14 @@
-//! Messages in segments: MO and TO, L, MSN and QN, and the fields that all segments of a message
-//! share.
+//! DDP messages and their segments: MO and TO, L, MSN and QN, and the fields that have the same
+//! value in all segments of a message.
 //!
-//! A message of another queue or kind may come between the segments of a message, for example a
-//! Send in the middle of a Write. That violates nothing here. RFC 5041 section 5.3 requires
-//! messages in the order of their submission, and the segments of one message by MO or TO. It does
-//! not require the segments of a message to be contiguous. The Send begins after the Write, as it
-//! was submitted, and the sink delivers it after the Write (section 5.4). A stricter reading of the
-//! section would call it a breach of DDP-5.3-1; a finding must not. In one queue, among Writes, and
-//! among Read Responses, a new message ends the one before it: only their order shows which message
-//! tagged segments belong to.
+//! A message of another queue or tagged opcode may come between the segments of a message, for
+//! example a Send in the middle of a Write. These rules allow that. RFC 5041 section 5.3 requires
+//! messages in the order of their submission, and the segments of one message by MO or TO. The
+//! section does not require contiguous segments. In the example, the Send begins after the Write,
+//! as it was submitted, and the sink delivers it after the Write (section 5.4). A stricter
+//! interpretation of section 5.3 would call the example a violation of DDP-5.3-1, but a finding
+//! must be certain. In one queue, among Writes, and among Read Responses, a new message ends the
+//! previous message. Only the order of tagged segments shows to which message they belong.
 
 use weft_core::RequirementId;
 use weft_core::requirement;

@@ -1,4 +1,4 @@
-//! Streams for the rules about messages in segments.
+//! Streams for the rules about DDP messages and their segments.
 
 use weft_core::requirement;
 
@@ -52,7 +52,7 @@ fn offsets_of_tagged_messages() {
     proves(requirement!("DDP-5.2-6"), &forth(&[WRITE_THIRDS[0], too_low, WRITE_THIRDS[2]]), &right);
 }
 
-/// The segments of one Write are further apart than a signed number can express.
+/// The segments of one Write are farther apart than a signed 64-bit number can express.
 #[test]
 fn offsets_at_both_ends_of_the_address_space() {
     let low = "8140 11223344 c000000000000000 01020304";
@@ -68,7 +68,7 @@ fn segments_in_increasing_order() {
     proves(requirement!("DDP-5.3-2"), &forth(&middle_first), &forth(&THIRDS));
     let write = forth(&[WRITE_THIRDS[1], WRITE_THIRDS[0], WRITE_THIRDS[2]]);
     assert!(write.findings().iter().any(|finding| finding.requirement == requirement!("DDP-5.3-2")));
-    // Out of order is a SHOULD; the offsets are right.
+    // The order of segments is only a SHOULD, and the offsets are correct.
     let of_offsets = requirement!("DDP-4.3-11");
     assert!(forth(&middle_first).findings().iter().all(|finding| finding.requirement != of_offsets));
 }
@@ -100,7 +100,7 @@ fn numbers_of_messages() {
 
 #[test]
 fn the_number_space_wraps_and_each_queue_has_its_own() {
-    // The capture begins in mid-stream, just before the wrap; the first MSN that should come is
+    // The capture begins in mid-stream, just before the MSN wraps around. The first due MSN is
     // unknown.
     let mut wire = Wire::started();
     wire.lose(0, &testing::fpdu(&testing::hex(SEND_1)));
@@ -161,10 +161,10 @@ fn a_response_has_the_stag_of_the_sink() {
 
 #[test]
 fn two_messages_are_not_taken_for_one() {
-    // Each Write is complete; the second begins where the first ends.
+    // Each Write is complete, and the second Write begins where the first one ends.
     let next = "c140 11223344 000000000000100c 2a";
     assert_eq!(forth(&[WRITE_THIRDS[0], WRITE_THIRDS[1], WRITE_THIRDS[2], next]).findings(), []);
-    // A Response between two segments of a Send.
+    // A Read Response comes between two segments of a Send.
     let mut wire = exchange(&[(0, THIRDS[0]), (1, READ)]);
     wire.send_ulpdu(0, "c142 00000100 0000000000001000 0102030405060708");
     wire.send_ulpdu(0, THIRDS[1]);

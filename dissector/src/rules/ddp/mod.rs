@@ -10,7 +10,7 @@ mod window;
 
 use super::rule::Rule;
 
-/// Every rule of RFC 5041.
+/// All rules of RFC 5041.
 pub(super) static RULES: &[&Rule] = &[
     &digest::DIGEST,
     &header::FIXED_FIELDS,

@@ -1,4 +1,4 @@
-//! How a DDP stream begins and ends, and how errors end it.
+//! How a DDP stream begins and ends, with and without an error.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -22,13 +22,13 @@ pub(super) static UNENDED: Rule =
 
 pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")], judge: Judge::End(errors) };
 
-/// Octets that are not an FPDU. Every octet before them was captured and understood.
+/// Reports octets that are not an FPDU, if all earlier octets were captured and parsed.
 fn stray(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = unit.kind else { return };
     let side = &state.traffic.sides[unit.direction()];
-    // After a start-up frame alone it is unknown whether the other end accepted.
+    // If only one start-up frame was captured, it is unknown whether the peer accepted.
     let in_rdma_mode = side.fpdus.is_some() || state.connection.pair().is_some_and(|pair| pair.accepted());
-    // Unexplained: they may be the beginning of an FPDU that was captured only in part.
+    // Octets without explanation may be the beginning of an FPDU that was captured only in part.
     if !(side.strayed && in_rdma_mode) || unit.misread.is_none() {
         return;
     }
@@ -39,9 +39,10 @@ fn stray(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
     findings.in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
 }
 
-/// A message without L=1 before its sender closes gracefully. If the sender then sent another
-/// complete message, the close did not cut the first one off. If a segment with L=1 came before it,
-/// for the octets right after its own, that one came too early.
+/// Reports a message without a last segment, after which the sender closed gracefully. If the
+/// sender sent another complete message in between, the close did not cut the message off: L=1 is
+/// missing. If an earlier segment with L=1 has the octets directly after the message, that segment
+/// was sent too early.
 fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     if traffic.sides.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
@@ -53,9 +54,9 @@ fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
         if message.frame > fin {
             continue;
         }
-        // Octets that are missing come before the message, which is known from its first segment
-        // on. Among them may be another Response, so that this one is the next, which the close cut
-        // off.
+        // All segments of the message are known, so missing octets come before the message. They
+        // may contain a complete Response, so that this message is the next Response, and the close
+        // cut it off.
         let opcode = message.opcode;
         let is_early = message.passed || opcode == Opcode::READ_RESPONSE && !side.lost;
         if let Some(last) = message.early_last.filter(|_| is_early) {
@@ -85,7 +86,7 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
         {
             let expected = "all segments of each message before the close";
             let found = format!("a close in the middle of a message ({opcode})");
-            // The wire does not show whether the ULP requested a graceful close.
+            // The capture does not show whether the ULP requested a graceful close.
             findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
             let tcp = &state.mpa.tcp;
             if tcp[direction].had_fin(fin, &tcp[direction.peer()]) == Some(true) {
@@ -95,7 +96,7 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
         }
         let Some(peer_fin) = connection.fin[direction.peer()] else { continue };
         let ended = [connection.fin[direction], connection.rst[direction]].into_iter().flatten().min();
-        // A peer that resets the connection after its FIN accepts no more answers.
+        // A peer that resets the connection after its FIN accepts no more responses.
         let given_up = connection.rst[direction.peer()].is_some();
         let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
         let tcp = &state.mpa.tcp;
@@ -118,15 +119,15 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// The receiver must have noticed a bad CRC, and closed without reporting it. Section 6.2.2 asks
-/// DDP to let its ULP send more messages after an error; a ULP that sends nothing complies.
+/// Reports a receiver that closed after a bad CRC without a Terminate about that CRC. Section 6.2.2
+/// allows the ULP to send more messages after an error, but does not require such messages.
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     for direction in Direction::BOTH {
         let (own, receiver) = (&traffic.sides[direction], &traffic.sides[direction.peer()]);
         let closed = [connection.fin[direction.peer()], connection.rst[direction.peer()]].into_iter().flatten().min();
         let closed = closed.filter(|_| !receiver.lost);
-        // A Responder may not send before it has received a valid first FPDU.
+        // A Responder must not send a Terminate before it has received a valid first FPDU.
         let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
             continue;
         };
@@ -230,8 +231,8 @@ mod tests {
     const WRITE_ON: &str = "8140 11223344 0000000000001000 2a2a2a2a";
     const WRITE_LAST: &str = "c140 11223344 0000000000001004 2b2b2b2b";
 
-    /// If an endpoint sends another message after a Write and then closes, the close did not cut
-    /// the Write off.
+    /// If an endpoint sends another message after an incomplete Write and then closes, the close
+    /// did not cut the Write off.
     #[test]
     fn a_message_is_ended_before_the_close() {
         let closed = |ulpdus: &[&str], first: usize| {
@@ -258,7 +259,8 @@ mod tests {
         };
         let id = requirement!("DDP-4.1-6");
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_ON, WRITE_LAST, SEND]));
-        // The Write may continue after the other message; its sender closed in the middle of it.
+        // The Write continues after the other message, and its sender closed in the middle of the
+        // Write.
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_LAST, WRITE_ON]));
         let response = |last_first: bool| {
             let mut parts = ["8142 00000100 0000000000001000 0102", "c142 00000100 0000000000001002 0304"];
@@ -276,7 +278,7 @@ mod tests {
         assert!(!unrequested, "the segment with L=0 is not a second Response");
     }
 
-    /// Octets that are missing excuse it only if they may be of these messages.
+    /// Missing octets prevent the finding only if they may belong to these messages.
     #[test]
     fn the_last_segment_comes_last_after_missing_octets() {
         let missing = testing::fpdu(&testing::hex(SEND));
@@ -295,8 +297,8 @@ mod tests {
         proves(id, &wrong, &closed(&[SEND, WRITE_ON, WRITE_LAST, second]));
         proves(id, &wrong, &closed(&[WRITE_LAST, SEND, WRITE_ON, second]));
         proves(id, &wrong, &closed(&[WRITE_LAST, WRITE_ON, SEND, second]));
-        // The first Response may be to a Request that is missing, and the second one be cut off by
-        // the close.
+        // The first Response may answer a Request that is missing. The close may then cut off the
+        // second Response.
         let parts = ["c142 00000100 0000000000001002 0304", "8142 00000100 0000000000001000 0102"];
         let mut responses = exchange(&[(0, READ)]);
         responses.lose(1, &missing);
@@ -311,8 +313,8 @@ mod tests {
     fn errors_are_answered() {
         // QN 9 does not exist.
         let bad = "4143 00000000 00000009 00000001 00000000 2a";
-        // "DDP SHOULD continue to allow the ULP to transfer additional DDP Messages": the ULP need
-        // not have any.
+        // "DDP SHOULD continue to allow the ULP to transfer additional DDP Messages", but the ULP
+        // does not have to send any.
         let silent = then(&[(0, bad)], |wire| wire.fin(1));
         let found = silent.findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("DDP-6.2.2-3")), "{found:?}");
@@ -329,7 +331,7 @@ mod tests {
         let of_mpa = answered("4147 00000000 00000002 00000001 00000000 20020000");
         let rdmap = "4147 00000000 00000002 00000001 00000000 02ff0000";
         proves(requirement!("DDP-7-1"), &answered(rdmap), &of_mpa);
-        // A Terminate about another error crosses the bad CRC.
+        // A Terminate about another error crosses the FPDU with the bad CRC.
         let crossing = then(&[(0, SEND)], |wire| {
             wire.at_once(|wire| wire.send(0, &bad_crc), |wire| wire.send_ulpdu(1, rdmap));
             wire.fin(1);

@@ -36,7 +36,7 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
         return;
     };
     let at = ULPDU_AT + 18;
-    // A segment that is too short for a header has no header to copy.
+    // If the reported segment is too short for a DDP header, there is no header to copy.
     let nothing = seen.error.error_type == 0 && !seen.control.m() && !seen.control.d();
     if !nothing && (!seen.control.m() || !seen.control.d()) {
         let expected = "the length and the DDP header of the segment (M=1, D=1)";
@@ -47,7 +47,7 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
         let found = format!("{:?}", seen.error);
         findings.at(requirement!("DDP-7.2-14"), unit, at..at + 2, "type 3 left to the LLP", found);
     } else if !seen.error.is_assigned() {
-        // If the bits are in another order, that is the finding (RDMAP-4.8-37).
+        // If the sender wrote the bits in another order, RDMAP-4.8-37 reports that instead.
         if is_turned(unit, view) {
             return;
         }
@@ -69,7 +69,7 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
     }
 }
 
-/// The receiver reports that it does not know the STag, or not on this stream.
+/// Reports an STag that the receiver rejected by a Terminate: unknown, or not of this stream.
 fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     if let Some(target) = seen.target() {
@@ -77,8 +77,8 @@ fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings:
     }
 }
 
-/// The same where the segment was read only after the Terminate, because octets before it are
-/// missing.
+/// Like [`stag`], for a segment that the monitor processed after the Terminate, because octets
+/// before the segment are missing.
 fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
         let sender = direction.peer();
@@ -106,8 +106,8 @@ fn rejected_stag(
     let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
     let (expected, found) =
         ("an STag that is valid on this stream", format!("STag {stag:#010x}, rejected in frame {}", seen.frame));
-    // An STag that was valid before may have become invalid, or the receiver may be wrong. The use
-    // before may be missing.
+    // If the STag was used before, its owner may have invalidated it, or the receiver may be wrong.
+    // An earlier use of the STag may be missing in the capture.
     let log = &state.traffic.sides[sender].log;
     let is_late = seen.target().is_none();
     if log.used_before(header) || is_late && !log.is_complete() {
@@ -136,7 +136,7 @@ mod tests {
 
     const WRITE: &str = "c140 deadbeef 0000000000002000 2a";
 
-    /// A Terminate rejects a Write; `report` is its content after the DDP header.
+    /// A Terminate rejects a Write. `report` is the Terminate's content after the DDP header.
     fn rejected(report: &str) -> Wire {
         exchange(&[(0, WRITE), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
     }
@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(severities(&exchange(&[(0, before), (0, WRITE), (1, report)])), [Severity::Note]);
     }
 
-    /// Octets that are missing from before the segment make the dissector read it after the
-    /// Terminate. They may have a use of the STag that was accepted.
+    /// If octets before the segment are missing, the dissector processes the segment after the
+    /// Terminate. The missing octets may contain an earlier use of the STag that was accepted.
     #[test]
     fn an_stag_is_refused_after_missing_octets() {
         let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000";
@@ -173,7 +173,7 @@ mod tests {
         };
         let [finding] = &found(report)[..] else { panic!("{:?}", found(report)) };
         assert_eq!((finding.direction, finding.severity), (0, Severity::Note));
-        // About another segment, which may be among the missing octets.
+        // The Terminate reports another segment, which may be among the missing octets.
         assert_eq!(found(&report.replace("2000", "3000")), []);
     }
 
@@ -196,12 +196,12 @@ mod tests {
         proves(requirement!("DDP-7.2-14"), &rejected("1301c000 000f c140 deadbeef 0000000000002000"), &right());
         let unknown = rejected("1100c000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("DDP-4.2-5"), &unknown, &right());
-        // Without payload the STag has no meaning, whatever the Terminate reports.
+        // In a segment without payload, the STag has no meaning.
         let empty = "c140 deadbeef 0000000000002000";
         let report = "4147 00000000 00000002 00000001 00000000 1100c000 000e c140 deadbeef 0000000000002000";
         let found = exchange(&[(0, empty), (1, report)]).findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("DDP-4.2-5")), "{found:?}");
-        // A segment without header has none to copy.
+        // The reported segment is too short for a header, so there is no header to copy.
         let found =
             exchange(&[(0, "c140 deadbeef 00000000"), (1, "4147 00000000 00000002 00000001 00000000 10000000")]);
         let found: Vec<_> = found.findings().into_iter().filter(|finding| finding.direction == 1).collect();

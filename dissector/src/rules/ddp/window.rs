@@ -1,4 +1,5 @@
-//! TCP's receive window below DDP (RFC 5041 Appendix A, informative: notes).
+//! TCP's receive window below DDP (RFC 5041 Appendix A). The appendix is informative, so all
+//! findings are notes.
 
 use weft_core::requirement;
 
@@ -28,11 +29,11 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// MSS and window scale: a unit of 128 octets.
+    /// SYN options: MSS, and a window scale of 7 (windows count in units of 128 octets).
     const SCALED: &str = "020405b4 01 030307";
 
-    /// The acceptor acknowledges three FPDUs of 36 octets, one after the other, and announces these
-    /// windows.
+    /// The acceptor acknowledges three FPDUs of 36 octets, one after the other. `windows` are the
+    /// window fields of these acknowledgements.
     fn windows(options: &str, windows: [u16; 3]) -> Wire {
         let mut wire = Wire::connected_with_options(&testing::hex(options));
         wire.send(0, &testing::request());
@@ -48,12 +49,12 @@ mod tests {
 
     #[test]
     fn the_right_edge_is_not_pulled_back() {
-        // No window scale: an FPDU of 36 octets may reduce the window by 36, but not by more.
+        // Without window scale, an FPDU of 36 octets may reduce the window by at most 36.
         let plain = "020405b4 0402 0101";
         let (bad, good) = (windows(plain, [65535, 65498, 65462]), windows(plain, [65535, 65499, 65463]));
         proves(requirement!("DDP-A-2"), &bad, &good);
-        // With a scale, a window that shrinks by one unit may have been rounded. One that shrinks
-        // by two was not: 256 > 36 + 127.
+        // With window scale, a window that shrinks by one unit of 128 octets may have been rounded.
+        // A window that shrinks by two units was not rounded: 256 > 36 + 127.
         let (bad, good) = (windows(SCALED, [65535, 65533, 65533]), windows(SCALED, [65535, 65534, 65534]));
         proves(requirement!("DDP-A-2"), &bad, &good);
     }
@@ -67,7 +68,7 @@ mod tests {
             }
         };
         let mut wire = windows("020405b4 0402 0101", [65535; 3]);
-        // The edge moves forward twice; the capture has the second move first.
+        // The right edge moves forward twice. The capture has the second acknowledgement first.
         wire.swapped(acknowledge(4), acknowledge(5));
         let ids: Vec<_> = wire.findings().iter().map(|finding| finding.requirement).collect();
         assert!(!ids.contains(&requirement!("DDP-A-2")), "{ids:?}");

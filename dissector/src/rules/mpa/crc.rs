@@ -1,4 +1,5 @@
-//! CRC32c of FPDUs. If it is wrong, the finding reports which octets or algorithm it fits instead.
+//! CRC32c of FPDUs. If a CRC is wrong, the finding reports for which other octets or algorithm the
+//! value is correct.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -34,7 +35,7 @@ pub(super) static CRC_IS_RIGHT: Rule = Rule {
 
 /// RFC 5044 Figure 5 up to the CRC field: a Send of 24 zero octets after the first marker.
 const FIGURE_5: [u8; 48] = figure(&[0, 0, 0, 0, 0, 0x2a, 0x41, 0x43], 19, 1, None);
-/// RFC 5044 Figure 6: the same with MSN 2, and a marker inside.
+/// RFC 5044 Figure 6 up to the CRC field: the same Send with MSN 2, and a marker inside the FPDU.
 const FIGURE_6: [u8; 48] = figure(&[0, 0x2a, 0x41, 0x43], 15, 2, Some((20, 0x14)));
 
 const fn figure(head: &[u8], msn_at: usize, msn: u8, marker: Option<(usize, u8)>) -> [u8; 48] {
@@ -58,8 +59,8 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     let layout = &fpdu.layout;
     let (Some(octets), Some(field)) = (unit.stream_octets(layout.start, layout.crc), fpdu.crc) else { return };
     let direction = unit.direction();
-    // Two Requests agree on nothing: messages after them (a Terminate) need not have the CRC that
-    // one of them requires.
+    // If both start-up frames are Requests, nothing was agreed on. A later message (a Terminate)
+    // does not need the CRC that one of the Requests requires.
     let requests = |seen: &&StartupSeen| seen.kind == StartupKind::Request;
     if field == [0; 4] && state.connection.startup.iter().flatten().filter(requests).count() == 2 {
         return;
@@ -106,7 +107,8 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     }
 }
 
-/// Finds the octets and the algorithm that the field is the CRC of.
+/// Finds octets and an algorithm for which `field` is the correct CRC. Returns the violated
+/// requirements, each with a description.
 fn explain(fpdu: &Fpdu<'_>, octets: &[u8], field: [u8; 4]) -> Vec<(RequirementId, &'static str)> {
     let is = |octets: &[u8]| crc::to_octets(crc::crc32c(octets)) == field;
     let mut swapped = field;
@@ -221,7 +223,7 @@ mod tests {
         assert!(!found(&testing::startup_frame(0x40, 1, &[])));
     }
 
-    /// Sends of these lengths, with markers; `field` computes the CRC of FPDU `index`.
+    /// Sends of these lengths, with markers. `field` computes the CRC of FPDU `index`.
     fn marked(ulpdus: &[usize], index: usize, field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();
         let mut sender = Marked::default();
@@ -236,7 +238,7 @@ mod tests {
         wire
     }
 
-    /// The octets without these markers.
+    /// The octets without the markers at these offsets.
     fn without(octets: &[u8], markers: &[usize]) -> Vec<u8> {
         let mut kept = octets.to_vec();
         for at in markers.iter().rev() {
@@ -251,12 +253,13 @@ mod tests {
         let good = marked(&ulpdus, 9, right);
         proves(requirement!("MPA-4.3-1"), &marked(&ulpdus, 0, |o| right(&without(o, &[0, 512]))), &good);
         proves(requirement!("MPA-4.4-17"), &marked(&ulpdus, 0, |o| right(&o[4..])), &good);
-        // 478 octets of ULPDU: marker, length, ULPDU and CRC end at 488. 19 more put a marker
-        // between PAD and CRC at 512.
+        // With 478 octets of ULPDU, marker, length, ULPDU and CRC end at octet 488. The next FPDU
+        // has 19 octets of ULPDU, so that a marker at octet 512 is between its PAD and CRC.
         let ulpdus = [478, 19, 30];
         let good = marked(&ulpdus, 9, right);
         proves(requirement!("MPA-4.4-16"), &marked(&ulpdus, 1, |o| right(&o[..o.len() - 4])), &good);
-        // 502 octets of ULPDU end at 512: the next FPDU begins with a marker.
+        // An FPDU with 502 octets of ULPDU ends at octet 512, so the next FPDU begins with a
+        // marker.
         let ulpdus = [502, 30, 30];
         let good = marked(&ulpdus, 9, right);
         proves(requirement!("MPA-4.3-8"), &marked(&ulpdus, 1, |o| right(&o[4..])), &good);
@@ -273,7 +276,7 @@ mod tests {
         proves(requirement!("MPA-4.4-21"), &figure_5("52239984"), &figure_5("52239983"));
         let figure_6 = |field: &str| {
             let mut wire = Wire::started_with_markers();
-            // Up to 0x1EC.
+            // This FPDU ends at octet 0x1EC.
             wire.send(0, &Marked::default().fpdu(&testing::send_of(1, 0x1ec - 10)));
             let head = "002a 4143 00000000 00000000 00000002 00000000 00000014";
             wire.send(0, &[testing::hex(head), vec![0; 24], testing::hex(field)].concat());

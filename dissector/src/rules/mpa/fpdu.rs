@@ -1,4 +1,4 @@
-//! FPDUs: their padding, their CRC field, and that each has one ULPDU.
+//! FPDUs: padding, CRC field, and one ULPDU in each FPDU.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -24,8 +24,8 @@ pub(super) static HAS_CRC_FIELD: Rule = Rule {
 pub(super) static ONE_ULPDU: Rule = Rule { requirements: &[requirement!("MPA-3-7")], judge: Judge::Fpdu(one_ulpdu) };
 
 fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
-    // With a bad CRC the octets may not be those that were sent; with misplaced markers they may
-    // not be the pad.
+    // With a bad CRC, the octets may differ from those sent. With misplaced markers, the octets may
+    // not be the PAD.
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked)
         || !matches!(fpdu.marker_status, MarkerStatus::None | MarkerStatus::Good)
     {
@@ -40,7 +40,8 @@ fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: 
     }
 }
 
-/// A sender that omits the field omits it in every FPDU; the first one is enough evidence.
+/// Reports the first FPDU without CRC field. A sender that omits the field omits it in each FPDU,
+/// so one finding is enough.
 fn has_crc_field(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.crc_status != CrcStatus::Absent || state.mpa.streams[unit.direction()].no_field != 1 {
         return;
@@ -55,7 +56,7 @@ fn has_crc_field(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, find
     findings.at(requirement!("MPA-4.1-9"), unit, all, "at least 6 bytes besides the ULPDU", found);
 }
 
-/// Octets of the ULPDU of messages with a fixed length.
+/// Returns the length of the ULPDU in octets, for messages with a fixed length.
 fn fixed_len(opcode: Opcode) -> Option<usize> {
     match opcode {
         Opcode::READ_REQUEST => Some(46),
@@ -66,8 +67,8 @@ fn fixed_len(opcode: Opcode) -> Option<usize> {
     }
 }
 
-/// The ULPDU is one DDP segment: it has room for a header, and no second segment follows a message
-/// of fixed length.
+/// Reports an FPDU without exactly one DDP segment. Either the ULPDU is too short for a header, or
+/// a second segment follows a message of fixed length.
 fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = usize::from(fpdu.layout.ulpdu_length);
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked) || length > 70 + 70 {
@@ -133,7 +134,7 @@ mod tests {
         proves(requirement!("MPA-7.1.1-13"), &bad, &good);
     }
 
-    /// The capture ends before the CRC field, or has a hole there.
+    /// The capture ends before the CRC field, or octets are missing there.
     #[test]
     fn a_crc_field_that_was_not_captured_is_not_missing() {
         let without_field =
@@ -150,7 +151,8 @@ mod tests {
         assert!(ids.contains(&requirement!("MPA-4.4-13")), "{ids:?}");
     }
 
-    /// One end has proven that it sends no field; a reset follows the other end's last FPDU.
+    /// Both endpoints omit the CRC field. One of them shows that clearly, and a reset follows the
+    /// last FPDU of the other.
     #[test]
     fn both_ends_that_omit_the_crc_field_are_reported() {
         let without_field = testing::hex("0014 4143 00000000 00000000 00000001 00000000 2a2b 0000");

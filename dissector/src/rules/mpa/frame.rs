@@ -33,7 +33,7 @@ const FLAGS_AT: usize = KEY_LEN;
 const REVISION_AT: usize = KEY_LEN + 1;
 const PD_LENGTH_AT: usize = KEY_LEN + 2;
 
-/// The start-up frame in `unit`.
+/// Returns the start-up frame in `unit`.
 fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
     state.connection.startup[unit.direction()].as_ref()
 }
@@ -69,8 +69,8 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
             at(requirement!("MPA-7.1.1-29"), PD_LENGTH_AT, HEADER_LEN, "PD_Length in network byte order", found);
         }
     }
-    // The two octets are swapped: a revision is in place of the flags. In place of Rev are flags
-    // with reserved bits of zero.
+    // The two octets are swapped: the first octet is a valid revision, and the second octet is
+    // flags with reserved bits of zero.
     if revision > MAX_REVISION && revision & 0x0f == 0 && flags <= MAX_REVISION {
         let found = format!("{flags:#04x} {revision:#04x}");
         at(requirement!("MPA-7.1.1-29"), FLAGS_AT, PD_LENGTH_AT, "flags in byte 16, Rev in byte 17", found);
@@ -81,7 +81,8 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     }
 }
 
-/// A frame does not show whether an administrator configured its CRC flag; so these are notes.
+/// Reports C=0. A start-up frame does not show whether an administrator disabled CRC, so the
+/// findings are notes.
 fn crc_by_default(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(frame) = frame_of(state, unit) else { return };
     if frame.wants_crc() || frame.rejects() {

@@ -1,4 +1,4 @@
-//! FPDUs are contiguous: explains octets in place of an FPDU that was due.
+//! FPDUs are contiguous. Explains octets without FPDU where the next FPDU should begin.
 
 use weft_core::requirement;
 
@@ -19,15 +19,15 @@ pub(super) static FRAMING_IS_INTACT: Rule = Rule {
     judge: Judge::Other(framing_is_intact),
 };
 
-/// Octets that are not an FPDU count if nothing before them is missing, and only the first ones
-/// after a valid FPDU.
+/// Reports octets that are not an FPDU, if no earlier octets are missing. Only the first such
+/// octets of a direction are reported.
 fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
     let direction = unit.direction();
     let Some(misread) = unit.misread else { return };
     let stream = &state.mpa.streams[direction];
-    // The connection's state includes this unit already. A direction whose framing broke before is
-    // not judged again.
+    // The connection's state already includes this unit. If octets of the direction could not be
+    // parsed before, no more findings are reported.
     let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
     if !(first || stream.fpdus > 0) {
         return;
@@ -44,7 +44,8 @@ fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
             "ULPDU_Length counts only the ULPDU",
             format!("{more} bytes more than the ULPDU has"),
         ),
-        // Four bytes of PAD too many may be a marker, if it is unknown whether there are markers.
+        // If it is unknown whether the direction has markers, four superfluous bytes of PAD may be
+        // a marker.
         Misread::Pad(4..) if state.connection.peer_startup(direction).is_none() => {}
         Misread::Pad(pad) => {
             let expected = "PAD up to a multiple of four bytes";
@@ -72,7 +73,7 @@ mod tests {
     const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
     const NEXT: &str = "4143 00000000 00000000 00000002 00000000 2b2c2d2e";
 
-    /// The octets, and valid FPDUs after them.
+    /// A stream with `octets`, and valid FPDUs after them.
     fn then_good(octets: &[u8]) -> Wire {
         let mut wire = Wire::started();
         wire.send(0, octets);
@@ -100,7 +101,7 @@ mod tests {
         proves(requirement!("MPA-4.1-2"), &wrong, &sent(&second, &third));
         let field = |wire: &Wire| wire.findings().iter().any(|found| found.requirement == requirement!("MPA-4.4-13"));
         assert!(!field(&wrong));
-        // A sender that omits all CRC fields.
+        // This sender omits all CRC fields.
         let bare = sent(&second[..second.len() - 4], &third[..third.len() - 4]);
         assert!(field(&bare));
         assert!(bare.findings().iter().all(|found| found.requirement != requirement!("MPA-4.1-2")));
@@ -117,14 +118,14 @@ mod tests {
         let swapped = with_crc(testing::hex("1300 4143 00000000 00000000 00000001 00000000 2a 000000"));
         let many = |first: &[u8]| {
             let mut wire = then_good(first);
-            // More octets than the length announces if it is read in network byte order.
+            // Send more octets than the length announces in network byte order.
             (0..200).for_each(|_| wire.send(0, &fpdu(&testing::send_of(3, 34))));
             wire
         };
         proves(requirement!("MPA-4.1-1"), &many(&swapped), &many(&fpdu(&testing::hex(SEND))));
     }
 
-    /// Fewer octets than a header and a marker have, then FIN.
+    /// The direction ends with fewer octets than a header and a marker have, then FIN.
     #[test]
     fn up_to_three_octets_before_the_fin_are_found() {
         let ending = |rest: &[u8]| {

@@ -1,5 +1,5 @@
-//! The positions of markers: at every multiple of 512 octets after the start-up frame, to a peer
-//! that requested them.
+//! The positions of markers: every 512 octets after the start-up frame, in the direction to a peer
+//! that requested markers.
 
 use weft_core::marker::INTERVAL;
 use weft_core::requirement;
@@ -42,8 +42,8 @@ pub(super) static NOT_REQUESTED: Rule = Rule {
     judge: Judge::Other(not_requested),
 };
 
-/// The octets in place of the first due marker in an FPDU without markers; `ULPDU_Length`, if that
-/// place is not known.
+/// Returns the octets of an FPDU where its first marker is due. If that position is not known, the
+/// result is the range of `ULPDU_Length`.
 fn due_in(state: &ConnectionState, fpdu: &Fpdu<'_>, direction: Direction) -> std::ops::Range<usize> {
     let (start, end) = (fpdu.layout.start, fpdu.layout.end);
     let Some(own) = state.connection.startup[direction] else { return 0..2 };
@@ -55,7 +55,7 @@ fn due_in(state: &ConnectionState, fpdu: &Fpdu<'_>, direction: Direction) -> std
     at..at + 4
 }
 
-/// Misplaced markers are reported for each FPDU, their consequences once.
+/// Reports FPDUs with misplaced markers. Consequences for other requirements are reported once.
 fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.marker_status != MarkerStatus::Misplaced {
         return;
@@ -66,7 +66,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     if !state.markers_are_certain(direction) {
         return;
     }
-    // The distance between actual and due markers is that between their phases.
+    // In offsets within a unit, the markers come after the body and the CRC field.
     let body = fpdu.body.len() + 4;
     let octets = body..body + 4 * fpdu.markers.len();
     let first_fpdu = stream.fpdus == 1 && !stream.broken;
@@ -80,8 +80,8 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     let Some(phase) = fpdu.layout.phase() else {
         let due = due_in(state, fpdu, direction);
         findings.at(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU".to_owned());
-        // A sender that has sent markers can send them. It missed some here, for example because it
-        // does not count its CRC fields.
+        // A sender that has sent markers supports them. Here it omitted some markers, for example
+        // because it does not count its CRC fields.
         if stream.unmarked > 1
             || stream.marked
             || state.connection.peer_startup(direction).is_none_or(|frame| !frame.wants_markers())
@@ -124,8 +124,8 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
             format!("the first marker here is {interval} bytes after the last one")
         }
         _ => match state.connection.startup[direction] {
-            // The distance to the due places is a multiple of four, as is the length of FPDUs and
-            // markers.
+            // The distance is a multiple of four, because FPDUs and markers are multiples of four
+            // octets long.
             Some(own) => {
                 format!("markers {} bytes after the due places", u64::from(phase).wrapping_sub(own.end) % INTERVAL)
             }
@@ -149,7 +149,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     }
 }
 
-/// Appendix C of RFC 5044 repeats when markers are due.
+/// Reports violations of Appendix C of RFC 5044, which repeats when markers are due.
 fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: Direction, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.pair() else { return };
     let mut notes = findings.note();
@@ -167,12 +167,12 @@ fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: Direction, f
     }
 }
 
-/// Did the receiver of what `direction` sends declare that it wants no markers?
+/// Returns whether the receiver of `direction` declared M=0: it wants no markers.
 fn is_declined(state: &ConnectionState, direction: Direction) -> bool {
     state.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
 }
 
-/// The first FPDU with markers to a peer that wants none. `octets`: its markers.
+/// Reports the first FPDU with markers to a peer that wants none. `octets` are the markers.
 fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, findings: &mut Findings<'_>) {
     let found = || "an FPDU with markers".to_owned();
     let none = "no markers, as the peer sent M=0";
@@ -187,7 +187,8 @@ fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, 
     notes.at(requirement!("MPA-C.3-1"), unit, octets, expected, found());
 }
 
-/// No FPDU could be read. A marker in front of one explains this, although the receiver sent M=0.
+/// Reports octets that could not be parsed because a marker precedes the FPDU, although the
+/// receiver sent M=0.
 fn not_requested(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !Stream::is_unrequested_marker(unit) {
         return;
@@ -216,7 +217,7 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// `count` Sends from `direction`, each with a ULPDU of `len` octets; `sender` adds the
+    /// `count` Sends from `direction`, each with a ULPDU of `len` octets. `sender` adds the
     /// markers.
     fn sends(frames: [u8; 2], direction: usize, mut sender: Marked, len: usize, count: u32) -> Wire {
         let mut wire =

@@ -1,5 +1,5 @@
-//! The values of markers: RESERVED of zero, and the distance back to `ULPDU_Length` of the FPDU
-//! that contains them.
+//! The values of markers: RESERVED is zero, and FPDUPTR is the distance back to `ULPDU_Length` of
+//! the FPDU that contains the marker.
 
 use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, requirement};
@@ -26,12 +26,12 @@ pub(super) static POINTS_TO_HEADER: Rule = Rule {
     judge: Judge::Fpdu(points_to_header),
 };
 
-/// A marker as it should be and as it is.
+/// A marker: its correct value and its actual value.
 struct Marker {
-    /// The due FPDUPTR.
+    /// The correct FPDUPTR, in octets.
     due: u16,
     reserved: u16,
-    /// FPDUPTR, in the byte order in which it makes sense.
+    /// The actual FPDUPTR, in octets. If only the little-endian value is plausible, it is used.
     value: u16,
     little_endian: bool,
 }
@@ -46,8 +46,8 @@ impl Marker {
         Marker { due, reserved: u16::from_be_bytes([a, b]), value, little_endian }
     }
 
-    /// The requirements on one marker that it violates. `first`: it is the first marker of its
-    /// direction.
+    /// Returns the requirements that the marker violates. `leading`: the marker is in front of the
+    /// FPDU. `first`: the marker is the first one of its direction.
     fn breaches(&self, leading: bool, first: bool) -> Vec<RequirementId> {
         let mut ids = Vec::new();
         let mut add = |is: bool, id: RequirementId| {
@@ -60,7 +60,7 @@ impl Marker {
         add(self.little_endian, requirement!("MPA-4.2-1"));
         add(self.reserved != 0, requirement!("MPA-4.2-2"));
         add(low_bits, requirement!("MPA-4.2-5"));
-        // Without its low bits, which a receiver takes as zero.
+        // The two low bits are compared separately, because a receiver treats them as zero.
         let wrong = self.value & !3 != self.due & !3;
         add(wrong && leading, requirement!("MPA-4.3-15"));
         add(wrong && leading && first, requirement!("MPA-4.3-11"));
@@ -125,8 +125,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Sends of these lengths; `change` computes marker number n of the direction from the correct
-    /// one.
+    /// Sends of these lengths. `change` computes the marker with number n of the direction from the
+    /// correct marker.
     fn sends(ulpdus: &[usize], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();
         let mut sender = Marked::default();
@@ -140,7 +140,7 @@ mod tests {
         marker
     }
 
-    /// Marker `index` has another pointer.
+    /// Returns a change that computes the pointer of marker `index` by `to`.
     fn pointer(index: usize, to: impl Fn(u16) -> u16) -> impl Fn(usize, [u8; 4]) -> [u8; 4] {
         move |i, marker| {
             if i != index {
@@ -163,12 +163,12 @@ mod tests {
     #[test]
     fn a_marker_points_to_its_fpdu() {
         let good = sends(&[600, 30], right);
-        // Counted from the leading marker: 512 instead of 508.
+        // The sender counts from the leading marker, so FPDUPTR is 512 instead of 508.
         let from_marker = sends(&[600, 30], pointer(1, |p| p + 4));
         proves(requirement!("MPA-4.2-4"), &from_marker, &good);
         proves(requirement!("MPA-4.3-5"), &from_marker, &good);
         proves(requirement!("MPA-4.3-7"), &sends(&[600, 30], pointer(1, |_| 0)), &good);
-        // The second of two small FPDUs has the marker, which points to the first.
+        // The marker is in the second of two small FPDUs, but points to the first FPDU.
         let small = sends(&[470, 40, 30], right);
         proves(requirement!("MPA-4.3-14"), &sends(&[470, 40, 30], pointer(1, |p| p + 480)), &small);
         let long = sends(&[1300, 30], right);
@@ -187,8 +187,8 @@ mod tests {
         );
     }
 
-    /// A sender that exists in the field: it uses its host's byte order, and does not count CRC
-    /// fields. Sixteen FPDUs of 1052 octets.
+    /// A sender that exists in the field: it writes markers in its host's byte order, and does not
+    /// count CRC fields for their positions. It sends sixteen FPDUs of 1052 octets.
     #[test]
     fn drifting_little_endian_markers() {
         let sends = |crc_counts: bool, swap: bool| {
@@ -212,10 +212,11 @@ mod tests {
         proves(requirement!("MPA-4.2-1"), &sends(true, true), &sends(false, false));
     }
 
-    /// RFC 5044 Figure 4: the header at octet 500, the marker at 512.
+    /// RFC 5044 Figure 4: the header is at octet 500, and the marker at octet 512.
     #[test]
     fn figure_4() {
-        // 4 octets of marker, 2 + 490 of body, 4 of CRC.
+        // The first FPDU has 500 octets: a marker of 4, 2 + 490 of length and ULPDU, and a CRC of
+        // 4.
         let good = sends(&[490, 40, 30], right);
         proves(requirement!("MPA-4.3-16"), &sends(&[490, 40, 30], pointer(1, |_| 8)), &good);
     }

@@ -2,12 +2,12 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`startup`], [`frame`], [`rdmac`] | start-up frames: keys, fields, frames of the RDMA Consortium |
-//! | [`order`], [`switch`] | the order of messages; the end of streaming mode |
+//! | [`startup`], [`frame`], [`rdmac`] | start-up frames: keys, fields, RDMA Consortium variant |
+//! | [`order`], [`switch`] | the order of messages, and the end of streaming mode |
 //! | [`fpdu`], [`layout`], [`crc`] | FPDUs |
 //! | [`marker_place`], [`marker_value`] | markers |
-//! | [`size`], [`segments`] | FPDUs against TCP segments |
-//! | [`version`], [`terminate`] | what DDP and RDMAP show about MPA |
+//! | [`size`], [`segments`] | how FPDUs fit into TCP segments |
+//! | [`version`], [`terminate`] | versions of DDP and RDMAP, and MPA errors in Terminates |
 
 mod crc;
 mod fpdu;
@@ -26,7 +26,7 @@ mod version;
 
 use super::rule::Rule;
 
-/// Every rule of RFC 5044.
+/// All rules of RFC 5044.
 pub(super) static RULES: &[&Rule] = &[
     &fpdu::PAD_IS_ZERO,
     &fpdu::ONE_ULPDU,

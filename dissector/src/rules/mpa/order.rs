@@ -1,5 +1,5 @@
-//! The order of messages (RFC 5044 section 7.1.2). Judged at the end, by the order of frames in the
-//! capture.
+//! The order of messages (RFC 5044 section 7.1.2). Most of these rules run when the connection
+//! ends, and compare frame numbers and TCP acknowledgements.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -40,7 +40,7 @@ pub(super) static NOTHING_AFTER_REJECTION: Rule = Rule {
     judge: Judge::Other(nothing_after_rejection),
 };
 
-/// Was direction `direction` captured from its first octet on, without a hole?
+/// Returns whether all octets of `direction` were captured, from the first octet on.
 pub(super) fn is_complete(state: &ConnectionState, direction: Direction) -> bool {
     state.connection.syn[direction] && !state.mpa.streams[direction].broken && !state.mpa.tcp[direction].missed
 }
@@ -55,13 +55,13 @@ fn request_comes_first(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(reply) = connection.startup[responder] else { return };
     let initiator = responder.peer();
     let request = connection.startup[initiator].map(|request| request.frame);
-    // A missing Request is certain only if no octet of that direction is missing.
+    // It is certain that no Request was sent only if no octet of that direction is missing.
     let silent = connection.beginning[initiator].is_none() && state.mpa.streams[initiator].after_startup.is_none();
     if request.is_none() && !(is_complete(state, initiator) && silent && is_complete(state, responder)) {
         return;
     }
     let found = || request.map_or("no Request".to_owned(), |frame| format!("the Request in frame {frame}"));
-    // The capture may order frames differently from the wire; acknowledgements show the real order.
+    // The capture may have frames out of order. Acknowledgements show the real order.
     let tcp = &state.mpa.tcp;
     let end = connection.startup[initiator].map_or(0, |request| request.end);
     let had_not = |frame: u64| tcp[responder].had_received(frame, &tcp[initiator], end) == Some(false);
@@ -85,10 +85,10 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     let none = connection.startup.iter().all(Option::is_none);
-    // The missing octets may be an SDP Hello, after which no start-up frames are needed.
+    // Missing octets may be an SDP Hello, after which no start-up frames are needed.
     let may_be_sdp = state.mpa.streams.iter().any(|stream| stream.begins_with_hole);
     if none && connection.syn == [true; 2] && !may_be_sdp {
-        // No start-up frames at all, although the connection was captured from its beginning.
+        // There are no start-up frames, although the connection was captured from its beginning.
         for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
             if stream.first.is_none() || stream.after_startup != Some(AfterStartup::Fpdu) {
                 continue;
@@ -128,15 +128,15 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// The Responder sends nothing before it has received a valid FPDU. Rule 4 of section 7.1.2 has no
-/// exception. It also applies to a ULP in which the Responder sends first, and to one that knows
-/// that the Initiator is ready. The note below the rule mentions that this was debated.
+/// Reports a Responder that sends an FPDU before it has received a valid FPDU. Rule 4 of section
+/// 7.1.2 has no exception. The rule applies even if the Responder of the ULP sends first, or if the
+/// ULP knows that the Initiator is ready. The note below the rule mentions that this was debated.
 fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.pair().filter(Pair::accepted) else { return };
     let (own, other) = (&state.mpa.streams[pair.responder], &state.mpa.streams[pair.initiator]);
     let Some(first) = own.first else { return };
     let allowed = other.first_valid;
-    // The Initiator's first octets may not have been captured.
+    // If the Initiator's first octets were not captured, its first FPDU may be missing.
     let known = match other.after_startup {
         Some(AfterStartup::Fpdu) => true,
         Some(_) => false,
@@ -145,8 +145,8 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
     if !known || allowed.is_some_and(|allowed| allowed <= first) {
         return;
     }
-    // The capture may order frames differently from the wire; the Responder's acknowledgements show
-    // the real order.
+    // The capture may have frames out of order. The Responder's acknowledgements show the real
+    // order.
     let tcp = &state.mpa.tcp;
     let had = tcp[pair.responder].had_received(first, &tcp[pair.initiator], other.first_valid_end);
     if allowed.is_some() && had != Some(false) {
@@ -167,13 +167,14 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// A valid Request without RFC 6581's words gets a Reply, even if the ULP does not accept it.
+/// Reports a Responder that closes instead of answering a valid Request without RFC 6581's IRD and
+/// ORD fields. A Reply is due even if the ULP does not accept the connection.
 fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
     let Some(initiator) = connection.initiator() else { return };
     let responder = initiator.peer();
-    // A Responder that does not accept the SDP Hello before the Request closes TCP: SDP has no
-    // other way to reject (SDP-8.1.1-14 to SDP-8.1.1-18).
+    // If an SDP Hello precedes the Request, a Responder that rejects the Hello closes TCP. SDP has
+    // no other way to reject (SDP-8.1.1-14 to SDP-8.1.1-18).
     if connection.streaming_hello == Some(initiator) {
         return;
     }
@@ -189,7 +190,7 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
         && connection.beginning[responder].is_none()
         && is_complete(state, responder)
         && state.mpa.streams[responder].after_startup.is_none();
-    // More octets than the Request announces are a reason to close.
+    // If more octets follow than the Request announces, the Responder may close.
     let alone = state.mpa.streams[initiator].after_startup.is_none() && !state.mpa.streams[initiator].broken;
     let closes = connection.fin[responder].or(connection.rst[responder]);
     let gone = connection.fin[initiator].or(connection.rst[initiator]);
@@ -202,9 +203,10 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
     let found = || "the connection closed without a Reply".to_owned();
     let expected = "a Reply: R = 0, or R = 1 if the Private Data is not acceptable";
-    // Whether revision 0 must be answered depends on the Responder (RFC 5044 Appendix C). Whether
-    // the Private Data was acceptable is not on the wire. A Responder that closes most likely did
-    // not accept it, and rule 6 repeats rule 2 for that case: one warning.
+    // Whether the Responder must answer revision 0 depends on the Responder (RFC 5044 Appendix C).
+    // The capture does not show whether the Private Data was acceptable. Most likely it was not,
+    // and rule 6 repeats rule 2 for that case. So one finding is a warning, and the others are
+    // notes.
     let unacceptable = requirement!("MPA-7.1.2-5");
     for id in [unacceptable, requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
         if request.revision == 0 || id != unacceptable {
@@ -215,7 +217,7 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// An FPDU directly after a rejecting Reply.
+/// Reports an FPDU directly after a rejecting Reply.
 fn nothing_after_rejection(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Streaming { head, .. } = &unit.kind else { return };
     if state.connection.pair().is_none_or(|pair| pair.accepted()) {
@@ -257,9 +259,9 @@ mod tests {
         Request,
         Reply,
         Rejects,
-        /// An FPDU in this direction.
+        /// This direction sends an FPDU.
         Sends(usize),
-        /// An FPDU with a bad CRC.
+        /// This direction sends an FPDU with a bad CRC.
         Damages(usize),
         Closes(usize),
     }
@@ -316,7 +318,7 @@ mod tests {
         proves(requirement!("MPA-7.1.2-17"), &bad, &good);
         proves(requirement!("MPA-7.1.2-17"), &play(&[Request, Reply, Damages(0), Sends(1)]), &good);
         proves(requirement!("MPA-7.1.3-2"), &bad, &good);
-        // A, C and D, IRD and ORD of 1.
+        // Control flags A, C and D are set, IRD and ORD are 1.
         let words = testing::hex("8001 c001");
         let peer_to_peer = |steps: &[Step]| play_as(0x50, 2, &words, steps);
         let good = peer_to_peer(&[Request, Reply, Sends(0), Sends(1)]);
@@ -339,7 +341,8 @@ mod tests {
         let bad = play(&[Request, Closes(1)]);
         proves(requirement!("MPA-7.1.2-5"), &bad, &good);
         proves(requirement!("MPA-7.1.2-20"), &bad, &good);
-        // Whether the Private Data was acceptable is not on the wire: one warning.
+        // The capture does not show whether the Private Data was acceptable, so there is one
+        // warning.
         let loud: Vec<_> = bad.errors().iter().map(|finding| finding.requirement).collect();
         assert_eq!(loud, [requirement!("MPA-7.1.2-5")]);
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Reply, Closes(1)]));
@@ -355,7 +358,7 @@ mod tests {
             wire.fin(1);
             wire
         };
-        // The same Request without a Hello before it must be answered.
+        // The same Request must be answered if no Hello precedes it.
         proves(requirement!("MPA-7.1.2-8"), &rejected(&[]), &rejected(&testing::hello()));
         assert_eq!(rejected(&testing::hello()).errors(), []);
         let mut major_2 = testing::hello();

@@ -1,5 +1,5 @@
-//! Start-up by the RDMA Consortium: Rev 0, markers and CRC both ways, version 0 (RFC 5044 Appendix
-//! C, informative: notes).
+//! Start-up in the RDMA Consortium's variant: Rev 0, markers and CRC in both directions, and
+//! version 0 of DDP and RDMAP. Appendix C of RFC 5044 is informative, so findings are notes.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -19,7 +19,7 @@ pub(super) static CONSORTIUM_ANSWERS: Rule = Rule {
     judge: Judge::Startup(consortium_answers),
 };
 
-/// M and C of a frame as text.
+/// Formats M and C of a start-up frame.
 fn flags(markers: bool, crc: bool) -> String {
     format!("M = {}, C = {}", u8::from(markers), u8::from(crc))
 }

@@ -1,10 +1,11 @@
-//! FPDUs and TCP: segments begin with an FPDU and contain complete ones, halves end with a complete
-//! one, and TCP follows its own rules.
+//! FPDUs and TCP. Segments begin with an FPDU and contain complete FPDUs. Each direction ends with
+//! a complete FPDU. TCP itself follows its specification.
 //!
-//! Appendix A of RFC 5044 is informative (notes). Full segments in a stream of small FPDUs, and
-//! congestion and receive windows, may cut FPDUs anywhere (section 5.1). So a direction is judged
-//! by the majority of its FPDUs. Only cuts without any of these causes count: the segment was not
-//! full, and the next one followed before the peer acknowledged more.
+//! Appendix A of RFC 5044 is informative, so its findings are notes. TCP may split FPDUs between
+//! segments because of full segments in a stream of small FPDUs, or because of congestion and
+//! receive windows (section 5.1). So the majority of FPDUs decides about a direction. Only splits
+//! without these causes count: the segment was not full, and the next segment followed before the
+//! peer acknowledged more octets.
 
 use weft_core::requirement;
 
@@ -33,7 +34,7 @@ pub(super) static TCP_RULES: Rule = Rule {
     judge: Judge::End(tcp_rules),
 };
 
-/// How many FPDUs a direction needs before its segmentation is judged.
+/// Minimum number of FPDUs of a direction that are needed for a finding about its segmentation.
 const ENOUGH: u64 = 8;
 
 fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
@@ -70,7 +71,7 @@ fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// The last octets before a FIN are the end of an FPDU.
+/// Reports a direction whose FIN comes in the middle of an FPDU.
 fn half_ends_with_fpdu(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let (Some(octets), Some(fin)) = (stream.cut_short, state.connection.fin[direction]) else { continue };
@@ -120,12 +121,12 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// Sixteen Sends whose octets are cut at multiples of `cut`.
+    /// Sixteen Sends, in TCP segments of `cut` octets.
     fn cut_at(cut: usize) -> Wire {
         cut_at_all(&[cut])
     }
 
-    /// The same, cut into pieces of these lengths in turn.
+    /// Sixteen Sends, in TCP segments of these lengths in turn.
     fn cut_at_all(lengths: &[usize]) -> Wire {
         let mut wire = Wire::connected_with_mss(1460);
         wire.send(0, &testing::request());
@@ -154,17 +155,17 @@ mod tests {
 
     #[test]
     fn fpdus_that_would_fit_are_not_torn() {
-        // Each FPDU begins a segment and ends in the next one.
+        // Each FPDU begins a TCP segment and ends in the next TCP segment.
         let torn = cut_at_all(&[20, 16]);
         proves(requirement!("MPA-5.1-4"), &torn, &cut_at(36));
         proves(requirement!("MPA-A.1-1"), &torn, &cut_at(36));
-        // No segment had several FPDUs, and a window may have cut a few.
+        // No segment has more than one FPDU. A few splits may be caused by a window.
         let names = |wire: &Wire, id| wire.findings().iter().any(|finding| finding.requirement == id);
         assert!(!names(&torn, requirement!("MPA-5.1-6")));
         assert!(!names(&cut_at_all(&[36, 36, 36, 36, 36, 36, 36, 20, 16]), requirement!("MPA-5.1-4")));
     }
 
-    /// RFC 5044 section 5.1 lists the reasons to cut an FPDU that would fit.
+    /// RFC 5044 section 5.1 lists the reasons to split an FPDU that would fit into one segment.
     #[test]
     fn windows_and_full_segments_may_cut_fpdus() {
         let judged = |wire: &Wire| {
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(judged(&cut(1460, 35, false)), [true; 2]);
         assert_eq!(judged(&cut(1460, 35, true)), [false; 2], "each segment waited for an acknowledgement");
         assert_eq!(judged(&cut(1460, 500, false)), [false; 2], "full segments, as far as the capture shows");
-        // Section 4.5: below 128 octets the segmentation rules need not be followed.
+        // Section 4.5: with an EMSS below 128 octets, the segmentation rules do not apply.
         assert_eq!(judged(&cut(128, 35, false)), [true; 2]);
         assert_eq!(judged(&cut(127, 35, false)), [false; 2]);
     }
@@ -201,7 +202,7 @@ mod tests {
             wire.send(0, &fpdu(&testing::send_of(2, 30))[..octets]);
             wire.fin(0);
             wire.fin(1);
-            // The acknowledgement of the other FIN.
+            // Acknowledge the FIN of the peer.
             wire.send(0, &[]);
             wire
         };
@@ -221,8 +222,8 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.5-3"), &fin_first(true), &fin_first(false));
-        // The FIN of the previous connection comes late: after the SYN, but before it in sequence,
-        // so that TCP drops it.
+        // The FIN of the previous connection arrives after the SYN. Its sequence number is before
+        // the SYN, so TCP drops the FIN.
         let mut late = Wire::connected();
         late.fin_at(0, 500);
         late.send(0, &testing::request());

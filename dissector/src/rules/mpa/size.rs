@@ -1,5 +1,6 @@
-//! FPDUs and the TCP segment that should carry them (RFC 5044 section 4.5), as far as both SYNs
-//! show its size.
+//! The length of ULPDUs and the maximum segment size of TCP (RFC 5044 section 4.5). MULPDU is the
+//! longest ULPDU whose FPDU fits into one TCP segment. EMSS is the payload of a full segment, which
+//! both SYNs show.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::fpdu::MAX_ULPDU;
@@ -31,7 +32,8 @@ pub(super) static FILLS_SEGMENT: Rule = Rule {
     judge: Judge::End(fills_segment),
 };
 
-/// Octets that a ULPDU may be shorter than MULPDU: for TCP options and rounding.
+/// Number of octets by which a full ULPDU may be shorter than MULPDU, because of TCP options and
+/// rounding.
 const SLACK: u16 = 64;
 
 fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
@@ -49,7 +51,7 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     let Some(room) = room.filter(|room| length > room.mulpdu) else { return };
     let emss = room.emss;
     let expected = |mulpdu: u16| format!("at most {mulpdu}, for EMSS {emss}");
-    // If the formula allows more than the longest ULPDU, the FPDU does not violate the formula.
+    // If the formula allows more than the longest possible ULPDU, no FPDU violates the formula.
     if room.mulpdu < MAX_ULPDU {
         let id = if room.markers { requirement!("MPA-4.5-2") } else { requirement!("MPA-4.5-3") };
         findings.at(id, unit, 0..2, &expected(room.mulpdu), found());
@@ -63,7 +65,7 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
         findings.manner().at(requirement!("MPA-3-8"), unit, 0..2, &expected, format!("{total} bytes"));
     }
     if length > room.without_markers && room.without_markers < MAX_ULPDU {
-        // Too long even without room for markers: the sender did not compute MULPDU.
+        // The ULPDU is too long even without markers, so the sender did not compute MULPDU.
         let expected = expected(room.mulpdu);
         findings.manner().at(requirement!("MPA-4.5-1"), unit, 0..2, &expected, found());
         findings.at(requirement!("MPA-3-2"), unit, 0..2, &expected, found());
@@ -71,18 +73,19 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     }
 }
 
-/// Segments of a message, except its last one, should be as long as MULPDU allows.
+/// Reports a direction whose DDP segments are shorter than MULPDU allows, except for the last
+/// segment of each message.
 ///
-/// EMSS is the value that the SYNs allow, or less if the path carries less. Only the size that this
-/// end has sent in one segment, and the size that every path carries, are certain. "DDP MAY post a
-/// ULPDU of any size" (section 3), so short ones prove nothing about MULPDU itself: notes.
+/// The path may carry less than the SYNs allow. Two sizes are certain: the largest segment that
+/// this endpoint has sent, and the size that every path carries. Findings are notes, because "DDP
+/// MAY post a ULPDU of any size" (section 3): short ULPDUs are no evidence of a small MULPDU.
 fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let (Some(room), (count, longest)) = (stream.room, stream.middles) else { continue };
         let Some(frame) = stream.first.filter(|_| count >= 2) else { continue };
         let found =
             || format!("{longest} bytes in the longest of {count} segments that are not the last of their message");
-        // A ULPDU of 128 shows that there is room for it. Segments may also end at the end of the
+        // If any ULPDU has 128 octets, MULPDU is large enough. DDP segments may also end with the
         // sender's buffers.
         if stream.longest < MIN_MULPDU {
             let expected = "a MULPDU of 128 or more, unless DDP chose shorter segments";
@@ -104,7 +107,7 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Both ends announce `mss`; then come Writes with ULPDUs of these lengths.
+    /// Both endpoints announce `mss`. Then Writes with ULPDUs of these lengths follow.
     fn writes(mss: u16, flags: u8, ulpdus: &[usize], last: bool) -> Wire {
         let mut wire = Wire::connected_with_mss(mss);
         wire.send(0, &testing::startup_frame(flags, 1, &[]));
@@ -142,7 +145,7 @@ mod tests {
         let (bad, good) = (writes(65495, 0x40, &[64769], true), writes(65495, 0x40, &[64768], true));
         proves(requirement!("MPA-3-4"), &bad, &good);
         proves(requirement!("MPA-3-3"), &bad, &good);
-        // The formula gives 65486.
+        // The formula of section 4.5 gives a MULPDU of 65486.
         let formula = [requirement!("MPA-4.5-1"), requirement!("MPA-4.5-3"), requirement!("MPA-5.1-1")];
         assert!(bad.findings().iter().all(|finding| !formula.contains(&finding.requirement)));
     }
@@ -156,8 +159,8 @@ mod tests {
         );
         proves(requirement!("MPA-4.5-8"), &writes(88, 0x40, &[82; 3], false), &writes(88, 0x40, &[128; 3], false));
         assert!(writes(88, 0x40, &[82; 3], false).errors().is_empty(), "DDP may choose short segments");
-        // A longer ULPDU shows the room that the others did not use. It may be the last of its
-        // message.
+        // A longer ULPDU shows that the other segments could have been longer, even if it is the
+        // last segment of its message.
         let mut wire = writes(1460, 0x40, &[82; 3], false);
         assert!(wire.findings().iter().any(|finding| finding.requirement == requirement!("MPA-3-3")));
         let mut ulpdu = testing::hex("c140 00000001");
@@ -166,7 +169,7 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("MPA-3-3")));
     }
 
-    /// The SYNs allow 1460 octets; the path may carry fewer.
+    /// The SYNs allow 1460 octets, but the path may carry fewer.
     #[test]
     fn a_path_may_carry_less_than_the_syns_allow() {
         let is_blamed =
@@ -179,7 +182,7 @@ mod tests {
         assert!(is_blamed(&wire), "one segment had twice the room");
     }
 
-    /// MULPDU may be the rest of a TCP segment after another FPDU.
+    /// MULPDU may be limited to the rest of a TCP segment after another FPDU.
     #[test]
     fn the_rest_of_a_packed_segment_may_be_filled() {
         let packed = |packed: bool| {

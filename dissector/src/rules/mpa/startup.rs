@@ -1,4 +1,4 @@
-//! Start-up frames: their keys, and the Responder's reaction to a wrong one.
+//! Start-up frames: their keys, and the Responder's reaction to a wrong key.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -14,20 +14,20 @@ use crate::tcp::half::ORIGIN;
 pub(super) static WRONG_KEY_IS_CLOSED: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-2")], judge: Judge::End(wrong_key_is_closed) };
 
-/// A Reply accepts or rejects a Request. If the other side sent none, its key was not checked.
+/// Reports a Reply to a frame with a wrong key: the Responder did not check the key.
 fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
     for responder in Direction::BOTH {
         let initiator = responder.peer();
         let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
         let Some(beginning) = &connection.beginning[initiator] else { continue };
-        // Without the SYN these may not be the first octets. A Request after streaming data was
-        // recognised as a Request.
+        // Without the SYN, these octets may not be the first of the direction. If a Request follows
+        // streaming data, the parser has found that Request.
         if !connection.syn[initiator] || connection.startup[initiator].is_some() || beginning.head.len() < HEADER_LEN {
             continue;
         }
-        // The Request may not have been captured: it came before these octets, or after them if the
-        // Reply acknowledges more.
+        // The Request may be missing in the capture: either before these octets, or after them, if
+        // the Reply acknowledges more octets.
         let tcp = &state.mpa.tcp;
         let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], beginning.end + 1) != Some(false);
         let begins_stream = beginning.position == ORIGIN;
@@ -48,11 +48,10 @@ pub(super) static KEY_IS_RIGHT: Rule = Rule {
     judge: Judge::End(key_is_right),
 };
 
-/// How many octets of a key may be wrong so that it still counts as a key.
+/// Maximum number of wrong octets with which 16 octets still count as a key.
 const MOST_WRONG: usize = 6;
 
-/// The direction begins with something similar to a key. An end that answers with a Reply took it
-/// for a key.
+/// Reports a direction that begins with octets similar to a key, but not equal to a key.
 fn key_is_right(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
     for direction in Direction::BOTH {
@@ -86,9 +85,9 @@ fn key_is_right(state: &ConnectionState, findings: &mut Findings<'_>) {
 pub(super) static REQUEST_IS_ANSWERED_BY_A_REPLY: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-3")], judge: Judge::End(request_is_answered_by_a_reply) };
 
-/// Two Requests that cross are from two Initiators. An end that sends a Request after it has
-/// received one answers with the wrong key. An Initiator would have found that key wrong in place
-/// of a Reply, and would have closed.
+/// Reports a Responder that answers a Request with the key of a Request. Two Requests that cross
+/// come from two Initiators. But an endpoint that has received a Request, and then sends one, is a
+/// Responder. An Initiator would have closed after a Request in place of the Reply.
 fn request_is_answered_by_a_reply(state: &ConnectionState, findings: &mut Findings<'_>) {
     let requests = state.connection.startup.map(|frame| frame.filter(|frame| frame.kind == StartupKind::Request));
     let [Some(_), Some(_)] = requests else { return };
@@ -116,7 +115,7 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// A Request with octet 3 of its key changed, and the Responder's reaction.
+    /// A Request with a wrong octet 3 in its key, and the Responder's reaction.
     fn wrong_key(answer: impl FnOnce(&mut Wire)) -> Wire {
         let mut wire = Wire::connected();
         let mut request = testing::request();
@@ -171,7 +170,8 @@ mod tests {
         wire.send(1, &testing::reply());
         assert_eq!(wire.findings(), []);
         let send = || testing::fpdu(&testing::send_of(1, 30));
-        // It was rejected, and the next one was captured.
+        // The first Request was lost in the capture, and was rejected. The next Request was
+        // captured.
         let mut wire = Wire::connected();
         wire.lose(0, &testing::request());
         wire.send(1, &testing::reply_frame(0x60, 1, &[]));
@@ -179,7 +179,7 @@ mod tests {
         wire.send(1, &testing::reply());
         (0..2).for_each(|direction| wire.send(direction, &send()));
         assert_eq!(wire.errors(), []);
-        // It comes after streaming data; the Reply shows that it came.
+        // The Request comes after streaming data. The Reply shows that the Request was sent.
         let after_text = |lost: &[u8]| {
             let mut wire = Wire::connected();
             wire.send(0, b"EXPECT rdma, please\r\n");

@@ -1,5 +1,5 @@
-//! The end of streaming mode: start-up frames are complete and without markers, and FPDUs follow
-//! them directly.
+//! The end of streaming mode. Start-up frames are complete and have no markers, and FPDUs follow
+//! the start-up frames directly.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -32,14 +32,14 @@ pub(super) static FRAME_IS_COMPLETE: Rule =
 pub(super) static FRAME_IS_NO_LONGER: Rule =
     Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_no_longer) };
 
-/// Octets directly after a start-up frame that are not an FPDU, on an accepted connection.
+/// Reports octets directly after a start-up frame that are not an FPDU, on an accepted connection.
 fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
     let direction = unit.direction();
     let stream = &state.mpa.streams[direction];
     let Some(own) = state.connection.startup[direction] else { return };
     let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
-    // Mistakes within an FPDU are reported elsewhere.
+    // Other rules report mistakes inside an FPDU.
     if !first || unit.misread != Some(Misread::Unexplained) {
         return;
     }
@@ -55,8 +55,8 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
             found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator after an accepting Reply", stray());
         }
     }
-    // Bytes that arrived together with the frame, or before the peer could answer it, were meant to
-    // belong to it.
+    // If the octets arrived together with the start-up frame, or before the peer could answer, the
+    // sender meant them as part of the start-up frame.
     let early = state
         .connection
         .peer_startup(direction)
@@ -74,7 +74,7 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
     }
 }
 
-/// Octets like those of a marker, directly before the key.
+/// Reports four octets of zero, as in a marker, directly before the key of a start-up frame.
 fn frame_is_plain(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
     if let Some(frame) = state.mpa.streams[direction].zeros_before {
@@ -83,7 +83,7 @@ fn frame_is_plain(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findi
     }
 }
 
-/// The sender closed before the Private Data was complete.
+/// Reports a sender that closed before the Private Data of its start-up frame was complete.
 fn frame_is_complete(state: &ConnectionState, findings: &mut Findings<'_>) {
     for direction in Direction::BOTH {
         let Some(frame) = state.connection.startup[direction] else { continue };
@@ -98,8 +98,8 @@ fn frame_is_complete(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// More octets follow a Request than PD_Length announces, and they cannot be an FPDU. The other end
-/// closed without an answer, and the sender sent no more octets.
+/// Reports a Request with more octets than PD_Length announces, if these octets cannot be an FPDU.
+/// The peer closed without a Reply, and the sender sent no more octets.
 fn frame_is_no_longer(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, tcp) = (&state.connection, &state.mpa.tcp);
     for direction in Direction::BOTH {
@@ -124,7 +124,7 @@ fn frame_is_no_longer(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// `ULPDU_Length`, two octets of PAD, CRC.
+/// Length of the shortest FPDU in octets: `ULPDU_Length`, two octets of PAD, CRC.
 const SHORTEST_FPDU: u64 = 8;
 
 #[cfg(test)]
@@ -133,8 +133,8 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// A Request with `extra` in the same segment; a Reply; `then` from the Initiator; a Send each
-    /// way.
+    /// A Request with `extra` in the same segment, then a Reply, `then` from the Initiator, and a
+    /// Send in each direction.
     fn start(request: &[u8], extra: &[u8], then: &[u8]) -> Wire {
         let mut wire = Wire::connected();
         wire.send(0, &[request, extra].concat());
@@ -172,7 +172,7 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.1-24"), &closed(8), &closed(12));
-        // The other end closes without an answer.
+        // The peer closes without an answer.
         let unanswered = |announced: u8, extra: &[u8]| {
             let mut wire = Wire::connected();
             let mut frame = testing::startup_frame(0x40, 1, &[7; 12]);
@@ -183,10 +183,10 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.1-24"), &unanswered(8, &[]), &unanswered(12, &[]));
-        // The octets after it may be an FPDU that was sent too early.
+        // The octets after the Request may be an FPDU that was sent too early.
         let early = fpdu(&testing::send_of(1, 30));
         proves(requirement!("MPA-7.1.1-24"), &unanswered(8, &[]), &unanswered(12, &early));
-        // The FIN follows the rest of the frame, which was not captured.
+        // The rest of the start-up frame was not captured, and the FIN follows.
         let mut lost = Wire::connected();
         let frame = testing::startup_frame(0x40, 1, &[7; 12]);
         lost.send(0, &frame[..28]);

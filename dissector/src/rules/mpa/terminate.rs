@@ -1,4 +1,4 @@
-//! Terminate messages with MPA's errors: their codes, and that the connection ends.
+//! Terminate messages with MPA's errors: the codes, and the end of the connection after them.
 
 use weft_core::requirement;
 
@@ -17,14 +17,14 @@ pub(super) static MARKERS_AS_DECLARED: Rule =
 pub(super) static ENDS_CONNECTION: Rule =
     Rule { requirements: &[requirement!("MPA-8-15")], judge: Judge::End(ends_connection) };
 
-/// The layer of MPA's errors.
+/// The layer of MPA's errors in a Terminate.
 const LLP: u8 = 2;
-/// Marker and ULPDU_Length do not match (RFC 5044 section 8).
+/// Error code: marker and ULPDU_Length do not match (RFC 5044 section 8).
 const MARKER_MISMATCH: u8 = 3;
-/// Where a Terminate's layer, type and code are.
+/// Offset of a Terminate's layer, type and code in the FPDU.
 const CONTROL_AT: usize = ULPDU_AT + 18;
-/// Nanoseconds after which a connection that is still open counts as not torn down. No
-/// specification gives a time.
+/// Time in nanoseconds (120 s) within which an endpoint has to close the connection after an error.
+/// No specification defines this time.
 const TEAR_DOWN: u64 = 120_000_000_000;
 
 fn error_is_known(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -37,7 +37,8 @@ fn error_is_known(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     findings.at(requirement!("MPA-8-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
 }
 
-/// An end that sent M=0 gets no markers and cannot report their absence.
+/// Reports an error about markers from an endpoint that sent M=0: such an endpoint receives no
+/// markers.
 fn markers_as_declared(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(error) = Ending::of(unit, view) else { return };
     let own = state.connection.startup[unit.direction()];
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn the_error_is_one_of_mpa() {
         proves(requirement!("MPA-8-5"), &terminate(0x40, [0x20, 0x20]), &terminate(0x40, [0x20, 2]));
-        // 1/2/02 with its nibbles exchanged is an error of DDP, in the wrong order.
+        // With exchanged nibbles, 21 02 is the DDP error 1/2/02, not an unknown MPA error.
         proves(requirement!("MPA-8-5"), &terminate(0x40, [0x21, 0x20]), &terminate(0x40, [0x21, 2]));
     }
 

@@ -1,5 +1,5 @@
-//! The version of DDP and RDMAP: 1, or 0 with a peer of the RDMA Consortium, and the same both
-//! ways.
+//! The version of DDP and RDMAP: 1, or 0 in the RDMA Consortium's variant. Both directions have the
+//! same version.
 
 use weft_core::requirement;
 
@@ -25,7 +25,8 @@ pub(super) static AS_NEGOTIATED: Rule = Rule {
 pub(super) static SAME_BOTH_WAYS: Rule =
     Rule { requirements: &[requirement!("MPA-C.1-7")], judge: Judge::Segment(same_both_ways) };
 
-/// The first segment of a direction whose versions are not those that the start-up negotiated.
+/// Reports the first segment of a direction whose versions differ from those that the start-up
+/// negotiated.
 fn as_negotiated(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
     if state.mpa.streams[direction].versions != 1 || !state.mpa.streams[direction].version_breaks {
@@ -63,7 +64,7 @@ fn same_both_ways(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'
     let direction = unit.direction();
     let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[direction.peer()]);
     let version = view.segment.control().version();
-    // Reported once, for the end that sends second.
+    // Report only the endpoint that sends second.
     if own.fpdus != 1 || other.version.is_none_or(|other| other == version) {
         return;
     }
@@ -77,7 +78,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, fpdu, proves};
 
-    /// A Send each way after these frames, with these control octets.
+    /// A Send in each direction after these start-up frames. `controls` are the control octets of
+    /// the Sends.
     fn sends(reply: (u8, u8), controls: [[u8; 2]; 2]) -> Wire {
         let mut wire =
             Wire::started_as(&testing::startup_frame(0x40, 1, &[]), &testing::reply_frame(reply.0, reply.1, &[]));

@@ -1,4 +1,5 @@
-//! The fields of an enhanced start-up frame: octet 16, and the words with IRD and ORD.
+//! The fields of an enhanced start-up frame: the flags (octet 16), and the two 16-bit words with
+//! IRD and ORD.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -36,9 +37,11 @@ pub(super) static WORDS: Rule = Rule {
     judge: Judge::Startup(words),
 };
 
-/// Octets 16 to 20: flags, Rev, PD_Length.
+/// Octet 16: the flags.
 const FLAGS: std::ops::Range<usize> = 16..17;
+/// Octets 18 and 19.
 const PD_LENGTH: std::ops::Range<usize> = 18..20;
+/// Octets 20 to 23: IRD and ORD with the control flags A to D.
 const WORDS_AT: std::ops::Range<usize> = 20..24;
 
 fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
@@ -103,14 +106,14 @@ fn words(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
         at(requirement!("P2P-9.2-24"), "A = 0 without a ready-to-receive message", found);
     }
     if is_request && !words.peer_to_peer && offers {
-        // The flags may be wrong and A right: the model that the Initiator meant is not on the
-        // wire.
+        // Either A or the flags B to D are wrong. The frame does not show which model the Initiator
+        // meant, so the finding is a note.
         let (expected, found) = ("A = 1 for the peer-to-peer model", "ready-to-receive types, but A = 0".to_owned());
         findings.note().at(requirement!("P2P-9.2-1"), unit, WORDS_AT, expected, found);
     }
     if is_request && !words.peer_to_peer && words.ird == NOT_NEGOTIATED && words.ord == NOT_NEGOTIATED {
-        // 0x3FFF means that the frame negotiates no depth (section 9.1). Whether its sender needed
-        // anything enhanced is not on the wire.
+        // 0x3FFF means that the frame negotiates no depth (section 9.1). The sender may have
+        // another reason for an enhanced frame, so the finding is a note.
         let (expected, found) = ("an enhanced frame only if it negotiates something", "S = 1, A = 0, no depths");
         findings.note().at(requirement!("P2P-10-1"), unit, WORDS_AT, expected, found.to_owned());
     }

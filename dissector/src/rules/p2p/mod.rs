@@ -1,5 +1,5 @@
 //! Rules of RFC 6581 (enhanced connection establishment), and of the e-mail of 2007 that preceded
-//! it (`mail`: notes).
+//! the RFC. Findings with `mail` in their requirement id are about that e-mail, and are notes.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -17,7 +17,7 @@ mod terminate;
 
 use super::rule::Rule;
 
-/// Every rule of RFC 6581.
+/// All rules of RFC 6581.
 pub(super) static RULES: &[&Rule] = &[
     &frame::FIELDS,
     &frame::WORDS,

@@ -1,4 +1,5 @@
-//! Unanswered Read Requests and the depths that both ends agreed on (RFC 6581 section 9.1).
+//! The number of unanswered Read Requests, compared with IRD and ORD that both endpoints agreed on
+//! (RFC 6581 section 9.1).
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
@@ -10,7 +11,7 @@ use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
-/// Octets of a Read Request with its DDP header.
+/// Length of a Read Request with its DDP header, in octets.
 const REQUEST: u32 = 18 + 28;
 
 pub(super) static ACCEPTED: Rule =
@@ -46,8 +47,8 @@ fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
         };
         if let Some(excess) = own {
             let (limit, most) = ("own ORD", reads.ord.most);
-            // The Request has the Initiator's first ORD; the Initiator may change it, up to the
-            // Responder's IRD.
+            // The MPA Request has the Initiator's first ORD. The Initiator may later increase its
+            // ORD up to the Responder's IRD.
             let is_certain = !is_initiator || peer.is_some() || reads.ird.most.is_none();
             let id = if is_initiator { requirement!("P2P-9.1-2") } else { requirement!("P2P-9.1-3") };
             for id in [requirement!("P2P-3-2"), requirement!("P2P-4.1-2"), id] {
@@ -69,7 +70,8 @@ fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// A Terminate reports no room for a Read Request, although no more than IRD were outstanding.
+/// Reports a Terminate about a Read Request that exceeds the queue, although at most IRD requests
+/// were outstanding.
 fn accepted(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let requester = unit.direction().peer();
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.opcode == Some(Opcode::READ_REQUEST)) else {
@@ -78,7 +80,7 @@ fn accepted(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findi
     let no_place =
         [TerminateError::DDP_UNTAGGED_NO_BUFFER, TerminateError::DDP_UNTAGGED_MSN_RANGE].contains(&seen.error);
     let (reads, sender) = (&state.mpa.reads[requester], &state.traffic.sides[requester]);
-    // A Request with wrong numbers or a wrong length is not accepted either.
+    // A receiver may also reject a Read Request with wrong numbers or a wrong length.
     let is_right = sender.fault.is_none() && !sender.lost;
     let target = seen.target().filter(|target| target.ulpdu_len == REQUEST);
     if let Some(target) = target.filter(|_| no_place && is_right && reads.is_within_ird()) {
@@ -105,8 +107,8 @@ mod tests {
         fpdu(&ulpdu)
     }
 
-    /// Frames with these words; then two Reads of `direction`. The first one is answered before or
-    /// after the second.
+    /// Start-up frames with these IRD and ORD fields, then two Reads of `direction`. With
+    /// `at_once`, the first Read is answered after the second request, otherwise before.
     fn reads(request: &str, reply: &str, direction: usize, at_once: bool) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex(request));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -140,7 +142,7 @@ mod tests {
         let bad = rejected("0002 0004", "1202");
         proves(requirement!("P2P-3-1"), &bad, &rejected("0001 0004", "1202"));
         proves(requirement!("P2P-3-1"), &rejected("0002 0004", "1203"), &rejected("0002 0004", "1206"));
-        // Nothing was agreed on.
+        // Without an agreed limit, there is no finding.
         proves(requirement!("P2P-3-1"), &bad, &rejected("3fff 0004", "1202"));
     }
 
@@ -174,7 +176,7 @@ mod tests {
         proves(requirement!("P2P-3-2"), &bad, &good);
         proves(requirement!("P2P-4.1-2"), &bad, &reads("0001 0002", "0004 0001", 0, true));
         proves(requirement!("P2P-9.1-2"), &bad, &good);
-        // If the Responder has room for them, these are notes; if not, errors.
+        // The findings are notes if the Responder's IRD is large enough, and errors otherwise.
         assert_eq!(bad.errors(), []);
         let ids: Vec<_> = reads("0001 0001", "0001 0001", 0, true).errors().iter().map(|f| f.requirement).collect();
         assert!(ids.contains(&requirement!("P2P-9.1-2")), "{ids:?}");

@@ -1,4 +1,4 @@
-//! How the Reply must match the Request: the same variant, the depths of Read queues, the model.
+//! How the Reply must match the Request: revision, depths of the Read queues, and connection model.
 
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::{RequirementId, requirement};
@@ -46,14 +46,15 @@ pub(super) static MODEL: Rule = Rule {
     judge: Judge::Startup(model),
 };
 
-/// Both frames, once: when the later one arrives. The findings are then in the frame of the Reply.
+/// Returns both start-up frames when the later one arrives, and `None` otherwise. Findings are thus
+/// reported once, in the frame of the Reply.
 fn pair<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<Pair<'b>> {
     let pair = state.connection.pair()?;
     let own = state.connection.startup[unit.direction()]?;
     (own.frame >= pair.request.frame.max(pair.reply.frame)).then_some(pair)
 }
 
-/// Reports an error in the Reply, with its octets if they are at hand.
+/// Reports an error in the Reply.
 fn report(
     findings: &mut Findings<'_>,
     unit: &Unit<'_>,
@@ -130,7 +131,8 @@ fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     }
 }
 
-/// The words as they were meant, if the sender wrote them in the wrong byte order.
+/// Returns the IRD and ORD fields with swapped bytes, to recognise a sender that used the wrong
+/// byte order.
 fn swapped(words: Enhanced) -> Enhanced {
     let mut raw = words.to_raw();
     raw.ird = raw.ird.get().swap_bytes().into();
@@ -160,7 +162,8 @@ fn model(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
     let id = requirement!("P2P-9.2-6");
     report(findings, unit, pair, (id, 20..24), "a ready-to-receive type that the Responder supports", found());
     if request.rtr_send || request.rtr_write || request.rtr_read {
-        // Whether the Responder supports an offered type or not, it violates one of the two.
+        // The Responder violates one of these two requirements. Which one depends on whether the
+        // Responder supports an offered type.
         let expected = "one of the types offered, or another that the Responder supports";
         report(findings, unit, pair, (requirement!("P2P-9.2-20"), 20..24), expected, found());
         report(findings, unit, pair, (requirement!("P2P-9.2-22"), 20..24), expected, found());
@@ -175,13 +178,13 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// Request and Reply with these flags, revisions and words.
+    /// Request and Reply with these flags, revisions, and IRD and ORD fields.
     fn pair(request: (u8, u8, &str), reply: (u8, u8, &str)) -> Wire {
         let request = testing::startup_frame(request.0, request.1, &testing::hex(request.2));
         Wire::started_as(&request, &testing::reply_frame(reply.0, reply.1, &testing::hex(reply.2)))
     }
 
-    /// Two enhanced frames with these words.
+    /// Two enhanced frames with these IRD and ORD fields.
     fn words(request: &str, reply: &str) -> Wire {
         pair((0x50, 2, request), (0x50, 2, reply))
     }

@@ -39,7 +39,7 @@ pub(super) static IS_SENT: Rule = Rule {
 pub(super) static IS_ANSWERED: Rule =
     Rule { requirements: &[requirement!("P2P-9.2-12"), requirement!("P2P-9.2-5")], judge: Judge::End(is_answered) };
 
-/// Describes a first message.
+/// Formats opcode and length of the message for a finding.
 fn describe(opener: &Opener) -> String {
     format!("{} of {} bytes", opener.opcode.name(), opener.read_size.unwrap_or(opener.payload_len))
 }
@@ -55,8 +55,8 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     };
     let at = ULPDU_AT..ULPDU_AT + view.header_len;
     if pair.request.revision == 1 && opener.is_empty_write() {
-        // A Write without payload has no other purpose: in revision 1 it can only be a
-        // ready-to-receive message that was agreed on elsewhere.
+        // A Write without payload has no other purpose. In revision 1 it can only be a
+        // ready-to-receive message that both endpoints agreed on outside MPA.
         let expected = "a zero-length RDMA Read, as the e-mail of 2007 recommends";
         findings.note().at(requirement!("P2P-mail.7-1"), unit, at, expected, describe(&opener));
         return;
@@ -65,7 +65,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
         && !(request.peer_to_peer || reply.peer_to_peer)
         && opener.is_empty_write()
     {
-        // Both frames could have agreed on it, but did not.
+        // The start-up frames could have negotiated a ready-to-receive message, but did not.
         let expected = "a message of the ULP, as A = 0";
         findings.note().at(requirement!("P2P-mail.2-3"), unit, at, expected, describe(&opener));
         return;
@@ -90,7 +90,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     for (_, id, expected) in offered.into_iter().filter(|(is, ..)| *is) {
         report(id, expected);
     }
-    // The Initiator supports what it sends, so its Request had to announce it.
+    // The Initiator supports the type that it sends, so its Request had to announce that type.
     if let Some(request) = pair.request.words
         && (write && !request.rtr_write || read && !request.rtr_read || send && !request.rtr_send)
     {
@@ -114,8 +114,8 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     }
 }
 
-/// Two different ready-to-receive messages, one directly after the other. The second one may be a
-/// zero-length message of the ULP, which no sentence of RFC 6581 forbids, so it is only a note.
+/// Reports two different ready-to-receive messages, one directly after the other. The finding is a
+/// note, because the second message may be a zero-length message of the ULP, which RFC 6581 allows.
 fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 2 {
@@ -138,8 +138,8 @@ fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fi
     }
 }
 
-/// The ready-to-receive message comes after the Reply and before the Responder's first FPDU; it
-/// must not be missing.
+/// Reports a missing ready-to-receive message. The message is due after the Reply and before the
+/// Responder's first FPDU.
 fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.pair().filter(Pair::is_peer_to_peer) else { return };
     let (own, other) = (&state.mpa.streams[pair.initiator], &state.mpa.streams[pair.responder]);
@@ -158,8 +158,8 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
             found(),
         );
     }
-    // Without the SYN, positions are not known. An acknowledgement of octets that come later in the
-    // capture is enough.
+    // Without the SYN, the acknowledgement cannot be compared with stream positions. It is then
+    // enough that the Responder acknowledged octets that the capture has only later.
     let had_own = |frame: u64| {
         let had = tcp[pair.responder].had_received(frame, &tcp[pair.initiator], own.first_valid_end);
         had.unwrap_or_else(|| tcp[pair.initiator].may_be_late_at(frame))
@@ -187,7 +187,7 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// A Read as ready-to-receive message is answered with an empty Read Response to its sink.
+/// Reports a Read as ready-to-receive message without an empty Read Response to the Read's sink.
 fn is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.pair().filter(Pair::is_peer_to_peer) else { return };
     let openers = &state.mpa.openers;
@@ -223,7 +223,8 @@ mod tests {
     const SEND: &str = "4143 00000000 00000000 00000001 00000000";
     const RESPONSE: &str = "c142 00000009 0000000000000090";
 
-    /// Frames with IRD 1, ORD 1 and these flags, then messages of the Initiator.
+    /// Start-up frames with IRD 1 and ORD 1, then messages of the Initiator. `reply` has the fields
+    /// of the Reply.
     fn start(reply: &str, messages: &[&str]) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex("c001 c001"));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -248,7 +249,7 @@ mod tests {
         proves(requirement!("P2P-1.1-3"), &start(ALL, &[WRITE, READ]), &start(ALL, &[WRITE, SEND]));
     }
 
-    /// The ULP may begin with a zero-length RDMA Read.
+    /// The ULP's first message may be a zero-length RDMA Read.
     #[test]
     fn a_zero_length_read_after_the_message_is_only_a_note() {
         let found = start(ALL, &[WRITE, READ]).findings();
@@ -335,7 +336,8 @@ mod tests {
         proves(requirement!("P2P-9.2-5"), &answered(ONLY_WRITE, RESPONSE), &good);
     }
 
-    /// Each direction is in its own file, the files were appended, and the SYN is missing.
+    /// The capture consists of two files, one for each direction, that were appended. The SYN is
+    /// missing.
     #[test]
     fn acknowledged_messages_came_before_the_first_fpdu_of_the_responder() {
         let mut wire = start(ALL, &[WRITE]);

@@ -1,5 +1,5 @@
-//! Errors of connection establishment: Terminates of MPA's layer with codes 5 to 7 (RFC 6581
-//! sections 8, 9).
+//! Errors of connection establishment: Terminates of layer 2 (MPA) with codes 5 to 7 (RFC 6581
+//! sections 8 and 9).
 
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
@@ -24,7 +24,7 @@ pub(super) static RIGHT_CODE: Rule = Rule {
 };
 
 const CONTROL_AT: usize = ULPDU_AT + 18;
-/// Octets after the DDP header of a Terminate that copies no header.
+/// Length in octets after the DDP header of a Terminate that copies no header.
 const BARE: u32 = 4;
 
 fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -49,8 +49,8 @@ fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<
     findings.at(requirement!("P2P-8-4"), unit, CONTROL_AT..CONTROL_AT + 3, expected, found);
 }
 
-/// The Initiator's first FPDU is a Terminate: it does not accept the Reply, and the code is the
-/// reason.
+/// Checks a Terminate that is the Initiator's first FPDU. The Initiator rejects the Reply by this
+/// Terminate, and the code gives the reason.
 fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 1 || state.mpa.streams[direction.peer()].fpdus > 0 {
@@ -65,7 +65,7 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     let common = request.rtr_send && reply.rtr_send
         || request.rtr_write && reply.rtr_write
         || request.rtr_read && reply.rtr_read;
-    // Without room for a Read, that type cannot be generated.
+    // If IRD or ORD is 0, the Initiator cannot send a Read as ready-to-receive message.
     let ready = request.rtr_send && reply.rtr_send
         || request.rtr_write && reply.rtr_write
         || common && request.ord > 0 && reply.ird > 0;
@@ -82,14 +82,14 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
             let expected = "20 07: no ready-to-receive type of the Reply can be sent";
             findings.at(requirement!("P2P-9.2-23"), unit, at, expected, found);
         }
-        // A message of a type that both frames have MUST be generated. An Initiator that can
-        // generate none reports 20 07, but its Request announced what it can generate. (02 07 is
-        // RDMAP's catastrophic error, which can occur at any time.)
+        // If both frames have a common type, the Initiator MUST send a ready-to-receive message.
+        // Error 20 07 means that the Initiator cannot send any, but its Request announced that
+        // type. Error 02 07 is RDMAP's catastrophic error, which can occur at any time.
         (false, false) if pair.is_peer_to_peer() && ready && code == (2, 0, 7) => {
             let expected = "a ready-to-receive message of a type that Request and Reply have";
             findings.at(requirement!("P2P-9.2-9"), unit, at, expected, found);
         }
-        // Section 9.3 describes the flow with A = 1; without it nothing remains to be established
+        // Section 9.3 describes the sequence with A = 1. With A = 0, the connection is established
         // after the Reply.
         (false, false)
             if pair.is_peer_to_peer() && !(error.layer == 2 && error.etype == 0 && (4..=7).contains(&error.code)) =>
@@ -107,7 +107,7 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// A Terminate as the Initiator's first FPDU.
+    /// Start-up frames, then a Terminate as the Initiator's first FPDU.
     fn terminate(request: &str, reply: &str, error: &str) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex(request));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -125,7 +125,7 @@ mod tests {
             &terminate(words.0, words.1, copied),
             &terminate(words.0, words.1, "2006 0000"),
         );
-        // 1/2/06 with its nibbles exchanged is an error of DDP's.
+        // With exchanged nibbles, 21 06 is the DDP error 1/2/06.
         let exchanged = terminate(words.0, words.1, "2106 0000");
         proves(requirement!("P2P-8-4"), &terminate(words.0, words.1, copied), &exchanged);
     }
@@ -141,7 +141,8 @@ mod tests {
         proves(requirement!("P2P-9.2-9"), &local("2007 0000"), &local("0207 0000"));
         let read = |reply: &str| terminate("8001 4001", reply, "2007 0000");
         proves(requirement!("P2P-9.2-9"), &read("8001 4001"), &read("8000 4001"));
-        // In the client-server model the connection is established, and errors are RDMAP's.
+        // In the client-server model, the connection is established after the Reply, so the
+        // Initiator may report an RDMAP error.
         proves(requirement!("P2P-9.3-4"), &local("0206 0000"), &terminate("0001 0001", "0001 0001", "0206 0000"));
     }
 }

@@ -1,8 +1,8 @@
-//! A PMAck against its PMAccept (section 7.4).
+//! Compares a PMAck with its PMAccept (section 7.4).
 //!
-//! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses; the PMAck
+//! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses. The PMAck
 //! must match one of them. If the capture has fewer answers than PMReqs, the PMAck may match a
-//! missing one.
+//! missing PMAccept.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -52,8 +52,8 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         return;
     }
     if transaction.accepts.is_empty() {
-        // A PMAck with another ApPort belongs to a PMAccept that the capture does not show, or not
-        // yet. The ApPort of the PMReq identifies no PMAccept.
+        // A PMAck with another ApPort belongs to a PMAccept that is missing in the capture or comes
+        // later. The ApPort of the PMReq does not identify a PMAccept.
         let requested = transaction.request.raw.ap_port;
         if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, requested].contains(&seen.raw.ap_port)) {
             let found = "a PMAck".to_owned();
@@ -145,7 +145,7 @@ mod tests {
         wire
     }
 
-    /// Like a client that answers every message with the fields of its PMReq.
+    /// A faulty client may answer each message, even a PMDeny, with a PMAck.
     #[test]
     fn no_ack_after_a_deny() {
         let acknowledged = |ack: Datagram| {
@@ -176,7 +176,7 @@ mod tests {
         proves(requirement!("PM-7.4-45"), &acknowledged(Some((other_end(0), ends[1]))), &right);
     }
 
-    /// Two copies of a PMReq, both answered: the client may acknowledge either answer.
+    /// If the server answers two copies of a PMReq, the client may acknowledge either answer.
     #[test]
     fn either_of_two_accepts_may_be_acknowledged() {
         for taken in [7001_u16, 7002] {

@@ -1,4 +1,4 @@
-//! PMAccept and PMDeny against their PMReq (section 7.4).
+//! Compares PMAccept and PMDeny with their PMReq (section 7.4).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -41,7 +41,7 @@ pub(super) static DENY: Rule = Rule {
     judge: Judge::PortMapper(deny),
 };
 
-/// The requirements for one kind of answer.
+/// The requirements for one type of answer (PMAccept or PMDeny).
 struct Rows {
     meant: Meant,
     ends: RequirementId,
@@ -78,7 +78,8 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         let ids = [requirement!("PM-7.4-61"), requirement!("PM-7.3.1.10-4"), all];
         findings.each(&ids, unit, 32..48, "ApIPAddr of the PMReq", "another address");
     }
-    // The draft requires both zero and the port of the PMReq. Either one gets a note, not an error.
+    // The draft requires 0 in one sentence and the port of the PMReq in another. Either value is
+    // only a note.
     let (zero, echo) = (requirement!("PM-7.3.1.6-4"), requirement!("PM-7.4-57"));
     let (requested, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
     let found = format!("ApPort {port}");
@@ -92,7 +93,7 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Checks the fields that an answer copies from its PMReq. Returns both messages, if both are
+/// Checks the fields that an answer copies from its PMReq. Returns PMReq and answer, if both are
 /// known.
 fn reflects<'a>(
     rows: &Rows,
@@ -179,7 +180,8 @@ mod tests {
         proves(requirement!("PM-7.3.1.10-4"), &denied(|octets| octets[35] ^= 1), &steered);
     }
 
-    /// Zero and the requested port are both allowed and get a note. Any other port is an error.
+    /// 0 and the requested port are notes, because the draft contradicts itself. Any other port is
+    /// an error.
     #[test]
     fn the_port_of_a_deny_is_one_of_two() {
         let port = |port: u16| denied(move |octets| octets[4..6].copy_from_slice(&port.to_be_bytes()));
@@ -207,7 +209,7 @@ mod tests {
         proves(requirement!("PM-7.4-50"), &way(DENY, true), &way(DENY, false));
     }
 
-    /// If the capture starts after the PMReq, there is nothing to compare an answer with.
+    /// If the capture starts after the PMReq, an answer cannot be compared with it.
     #[test]
     fn reports_nothing_about_a_lone_answer() {
         let mut wire = Datagrams::default();

@@ -1,5 +1,6 @@
-//! The port mapper's rules for TCP: no PMReq over TCP, and only iWARP after a Hello at an SDP
-//! Address (sections 7.1 and 7.4).
+//! The port mapper's rules for TCP: no PMReq over TCP, and only iWARP after the Hello of a
+//! connection to an SDP Address (sections 7.1 and 7.4). The SDP Address is the address that a
+//! PMAccept names.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
@@ -14,12 +15,13 @@ pub(super) static IN_IWARP_MODE: Rule =
 
 pub(super) static IN_UDP: Rule = Rule { requirements: &[requirement!("PM-7.4-3")], judge: Judge::Other(in_udp) };
 
-/// At an address from a PMAccept, only the Hello is sent in streaming mode.
+/// Reports octets other than the Hello in streaming mode, on an SDP connection to an address from a
+/// PMAccept.
 fn in_iwarp_mode(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Kind::Streaming { len, .. } | Kind::Unparsed { len }) = unit.kind else { return };
     let context = state.context();
-    // A Hello shows that the connection is SDP. The Linux daemon also maps connections of other
-    // protocols.
+    // Only a Hello shows that the connection carries SDP. The Linux daemon also maps connections of
+    // other protocols.
     let (Some(exchange), true) = (&context.exchange, context.sdp.is_some()) else { return };
     if unit.incomplete {
         return;
@@ -30,7 +32,7 @@ fn in_iwarp_mode(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findin
     findings.in_frame(requirement!("PM-7.1-3"), unit.direction(), unit.frame, &expected, found);
 }
 
-/// 48 octets to port 3935 that satisfy each rule for a PMReq.
+/// Reports a PMReq over TCP: 48 octets to port 3935 that meet all rules for a PMReq.
 fn in_udp(_: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Streaming { len: 48, head, .. } = unit.kind else { return };
     if unit.ends.dst.port() != UDP_PORT || head.len() < RawMessage::LEN {
@@ -54,7 +56,8 @@ mod tests {
     use crate::rules::portmap::testing::{ACCEPT, Datagram, REQ, datagram};
     use crate::testing::{self, Wire, proves};
 
-    /// A connection to 10.0.0.1:4210, after a port mapper exchange if `follows`.
+    /// A connection to 10.0.0.1:4210. With `follows`, a port mapper exchange precedes the
+    /// connection.
     fn connected(follows: bool) -> Wire {
         if !follows {
             return Wire::connected();

@@ -1,4 +1,4 @@
-//! One datagram by itself (sections 7.3 and 7.4).
+//! The fields of a single datagram (sections 7.3 and 7.4).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -80,7 +80,8 @@ fn ip_version(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// The violated requirement, expectation and observation if an address field does not fit IPV.
+/// Returns the violated requirement, the expected value and the found value if an address field
+/// does not fit IPV.
 fn misfit(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'static str)> {
     let (first, rest) = field.split_at(4);
     let zero = |octets: &[u8]| octets.iter().all(|octet| *octet == 0);
@@ -89,8 +90,8 @@ fn misfit(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'s
             Some((requirement!("PM-7.3.1.3-1"), "an IPv4 address in the first four bytes", "no address"))
         }
         6 if zero(field) => Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen bytes", "no address")),
-        // An IPv6 address with twelve octets of zeros can only be a router's, in 2000::/3 (RFC 4291
-        // section 2.6.1).
+        // An IPv6 address that ends with twelve octets of zeros can only be a router's anycast
+        // address in 2000::/3 (RFC 4291 section 2.6.1).
         6 if zero(rest) && first.first().is_some_and(|octet| octet >> 5 != 1) => {
             Some((requirement!("PM-7.3.1.3-4"), "an IPv6 address in all sixteen bytes", "an IPv4 address and zeros"))
         }
@@ -134,8 +135,8 @@ fn reserved(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 }
 
 fn time(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    /// Units of 250 ms: one second, the time before a sender retransmits a lost SYN (RFC 6298
-    /// section 2).
+    /// One second, in units of 250 ms: the time after which a sender retransmits a lost SYN (RFC
+    /// 6298 section 2).
     const ROOM: u8 = 4;
     let Some(time) = view.seen.map(|seen| seen.raw.pm_time).filter(|time| *time != 0) else { return };
     let Some(meant) = view.meant() else { return };
@@ -145,7 +146,7 @@ fn time(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         Meant::Ack => requirement!("PM-7.4-36"),
         Meant::Deny => requirement!("PM-7.4-55"),
         Meant::Accept => {
-            // The draft does not define how long is enough.
+            // The draft does not define a minimum time, so the finding is a note.
             if time < ROOM {
                 let expected = "0, or at least 4 (one second): a PMAck and a SYN may be lost";
                 findings.note().at(requirement!("PM-7.3.1.4-10"), unit, 1..2, expected, found);
@@ -208,7 +209,7 @@ mod tests {
         proves(requirement!("PM-7.3.1.3-4"), &asks(six), &asks(|octets| octets.clone_from(&with)));
         with[16..48].fill(0);
         proves(requirement!("PM-7.3.1.3-4"), &asks(|octets| octets.clone_from(&with)), &asks(|_| {}));
-        // A router's anycast address also has twelve octets of zeros.
+        // A router's anycast address also ends with twelve octets of zeros.
         let router = |octets: &mut Vec<u8>| {
             *octets = v6(REQ).octets();
             octets[32..48].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

@@ -2,11 +2,10 @@
 //!
 //! | file | what it checks |
 //! | --- | --- |
-//! | [`message`] | one datagram by itself |
-//! | [`kind`] | MT against the sender of the datagram |
-//! | [`request`] | a PMReq against earlier ones |
-//! | [`answer`] | PMAccept and PMDeny against their PMReq |
-//! | [`ack`] | a PMAck against its PMAccept |
+//! | [`message`] | the fields of a single datagram | | [`kind`] | whether the sender of the
+//! datagram may use MT (message type) | | [`request`] | how a PMReq differs from earlier PMReqs | |
+//! [`answer`] | how PMAccept and PMDeny match their PMReq | | [`ack`] | how a PMAck matches its
+//! PMAccept |
 //! | [`connection`] | port mapper messages and SDP start-up on TCP |
 //! | [`pending`] | findings that wait, because a later PMReq may explain the datagram |
 //!
@@ -31,7 +30,7 @@ pub(crate) use view::PmView;
 
 use super::rule::Rule;
 
-/// Every rule of the port mapper.
+/// All rules of the port mapper.
 pub(super) static RULES: &[&Rule] = &[
     &message::LENGTH,
     &message::VERSION,

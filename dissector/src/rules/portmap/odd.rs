@@ -1,11 +1,11 @@
-//! Unusual but legal exchanges, complete and changed as captures do: no rule reports an error. Only
-//! one datagram is missing at a time. A capture that misses a repeated PMReq and its answer is
-//! equal to one with a wrong PMAck.
+//! Unusual but legal exchanges must not cause errors, even if the capture has defects. Each test
+//! removes at most one datagram: without a repeated PMReq and its answer, a correct PMAck looks
+//! like a wrong one.
 
 use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, datagram};
 
-/// Messages and their senders: 0 the client, 1 the server, 2 the server to the client's earlier
-/// port, 3 that port.
+/// Senders and messages. Sender 0 is the client, 1 the server, 2 the server if it sends to the
+/// client's earlier port, and 3 the client's earlier port.
 type Story = Vec<(usize, Vec<u8>)>;
 
 fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn stories() -> Vec<Story> {
             (1, with(ACCEPT, 7002, 1, 1)),
             (0, with(ACK, 7002, 1, 1)),
         ],
-        // The service stops while the first answer is in flight; the client uses that answer.
+        // The service stops while the first answer is in flight. The client uses that answer.
         vec![
             (0, with(REQ, 5001, 1, 1)),
             (1, with(ACCEPT, 7001, 1, 1)),
@@ -44,7 +44,7 @@ fn stories() -> Vec<Story> {
             (1, with(ACCEPT, 7001, 1, 9)),
             (0, with(ACK, 7001, 1, 9)),
         ],
-        // Three transactions at the same time, answered in another order.
+        // Three transactions at the same time. The server answers in another order.
         vec![
             (0, with(REQ, 5001, 1, 1)),
             (0, with(REQ, 5002, 2, 2)),

@@ -1,15 +1,16 @@
-//! Findings about a datagram that a later PMReq may explain: they wait for that PMReq.
+//! Delays findings about a datagram that a later PMReq may explain.
 //!
-//! Some datagrams have only part of the names of a transaction. Such a datagram may be wrong. It
-//! may also belong to another transaction whose PMReq the capture lost, or has after the answer.
-//! Both are legal. Section 7.5.2 of the draft allows a new AssocHandle for the same four-tuple.
-//! Section 7.4 allows the same AssocHandle for the next four-tuple, because handles differ only
-//! between transactions in flight. UDP has no sequence numbers, so the capture alone does not
-//! decide it. A finding waits for [`IN_FLIGHT`], or until the capture ends. Then it
+//! AssocHandle, CpPort and CpIPAddr are the names of a transaction. Some datagrams have only some
+//! of these names. Such a datagram may be wrong. It may also belong to another transaction whose
+//! PMReq is missing in the capture or comes after the answer. Section 7.5.2 of the draft allows a
+//! new AssocHandle for the same four-tuple. Section 7.4 allows the same AssocHandle for the next
+//! four-tuple, because handles differ only between transactions in flight. UDP has no sequence
+//! numbers, so the capture does not show which case applies. A finding waits for [`IN_FLIGHT`], or
+//! until the capture ends. Then the finding
 //!
-//! * is dropped if a PMReq explains the datagram;
-//! * becomes a note if the other end uses those names too, if the transaction also has its right
-//!   answer, or if other port mapper messages show that the capture lost or reordered some;
+//! * is dropped if a PMReq explains the datagram,
+//! * becomes a note if the peer uses the same names as the datagram, if the transaction also has
+//!   its correct answer, or if the capture lost or reordered other port mapper messages,
 //! * is reported with the severity of its requirement in all other cases.
 
 use std::collections::VecDeque;
@@ -20,26 +21,26 @@ use weft_core::wire::portmap::MessageType;
 use crate::finding::Finding;
 use crate::follow::portmap::{Clash, IN_FLIGHT, Names, PmSeen, Side, Transactions};
 
-/// The most datagrams with waiting findings, and the most remembered names without PMReq.
+/// Maximum number of datagrams with waiting findings, and of kept messages without PMReq.
 const MOST: usize = 256;
 
 /// The reason why findings about a datagram are uncertain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// It has only part of the transaction's names: AssocHandle, CpPort and CpIPAddr.
+    /// The datagram has only some of AssocHandle, CpPort and CpIPAddr of the transaction.
     Names,
-    /// Its addresses and ports differ from those of each PMReq of its transaction.
+    /// The IP addresses and UDP ports differ from those of all PMReqs of the transaction.
     Way,
-    /// It is a PMReq with the AssocHandle of a transaction that may be complete.
+    /// The datagram is a PMReq with the AssocHandle of another transaction, which may be complete.
     Handle,
 }
 
-/// A datagram that may belong to a transaction other than `of`.
+/// A datagram that may belong to another transaction than the transaction with the names `of`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Uncertain {
     doubt: Doubt,
     of: Names,
-    /// Does that transaction await a datagram like it?
+    /// Whether that transaction still expects a datagram of this sender.
     is_due: bool,
 }
 
@@ -63,7 +64,8 @@ impl Uncertain {
         (!is_known).then_some(Uncertain { doubt: Doubt::Way, of, is_due: true })
     }
 
-    /// Do its findings compare it with a transaction that may be the wrong one?
+    /// Returns whether the findings compare the datagram with a transaction that may be the wrong
+    /// one.
     pub(crate) fn has_doubtful_transaction(&self) -> bool {
         self.doubt != Doubt::Handle
     }
@@ -73,7 +75,7 @@ impl Uncertain {
 struct Pending {
     seen: PmSeen,
     uncertain: Uncertain,
-    /// Does no message so far suggest another transaction?
+    /// Whether the finding keeps its severity, as far as messages so far show.
     is_proven: bool,
     findings: Vec<Finding>,
 }
@@ -82,11 +84,11 @@ struct Pending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     Nothing,
-    /// The message is the PMReq that explains the datagram.
+    /// The message is a PMReq that explains the datagram, so the findings are wrong.
     Explains,
-    /// The message suggests another transaction.
+    /// The message suggests that the datagram belongs to another transaction.
     Weakens,
-    /// The transaction was still in flight.
+    /// The message shows that the earlier transaction was still in flight.
     Proves,
 }
 
@@ -116,14 +118,14 @@ impl Pending {
 #[derive(Default)]
 pub(crate) struct PendingFindings {
     waiting: VecDeque<Pending>,
-    /// Names and senders of answers and PMAcks without PMReq, oldest first.
+    /// Names and senders' roles of answers and PMAcks without PMReq, oldest first.
     strays: VecDeque<(Names, Option<Side>)>,
-    /// Does the capture show that it lost or reordered port mapper messages?
+    /// Whether the capture lost or reordered port mapper messages.
     is_imperfect: bool,
 }
 
 impl PendingFindings {
-    /// Adds findings about `seen` that wait.
+    /// Delays findings about `seen`.
     pub(crate) fn wait(&mut self, seen: &PmSeen, uncertain: Uncertain, findings: Vec<Finding>) {
         if findings.is_empty() {
             return;
@@ -137,7 +139,7 @@ impl PendingFindings {
         self.waiting.push_back(Pending { seen: *seen, uncertain, is_proven, findings });
     }
 
-    /// Updates the waiting findings with a message. `transactions` do not include it yet.
+    /// Updates the waiting findings with a message that `transactions` do not include yet.
     pub(crate) fn message(&mut self, message: &PmSeen, transactions: &Transactions) {
         let is_request = message.is(Side::Client, MessageType::PM_REQ);
         let mut explained = false;
@@ -161,14 +163,15 @@ impl PendingFindings {
         match transactions.of(message) {
             Some(transaction) if transaction.request.names() == message.names() => return,
             Some(_) => {}
-            // A capture may start after the PMReq of its first answer.
+            // If no PMReq was captured so far, the capture may have started after the PMReq.
             None => self.is_imperfect |= transactions.has_any(),
         }
         self.strays.push_back((message.names(), message.side()));
         self.strays.drain(..self.strays.len().saturating_sub(MOST));
     }
 
-    /// The findings that have waited long enough at `now`, in nanoseconds; empty if none have.
+    /// Removes and returns the findings that have waited long enough at `now` (nanoseconds since
+    /// 1970), and the oldest findings above the limit.
     pub(crate) fn due(&mut self, now: u64) -> Vec<Finding> {
         let mut found = Vec::new();
         while let Some(first) = self.waiting.front() {
@@ -181,7 +184,7 @@ impl PendingFindings {
         found
     }
 
-    /// All waiting findings, at the end of the capture.
+    /// Removes and returns all waiting findings, at the end of the capture.
     pub(crate) fn finish(&mut self) -> Vec<Finding> {
         let mut found = Vec::new();
         while !self.waiting.is_empty() {
@@ -190,7 +193,8 @@ impl PendingFindings {
         found
     }
 
-    /// Releases the oldest findings. If they did not wait long enough, they become notes.
+    /// Moves the findings about the oldest datagram to `found`. If they did not wait long enough
+    /// (`is_over` is false), they become notes.
     fn release(&mut self, is_over: bool, found: &mut Vec<Finding>) {
         let Some(Pending { is_proven, uncertain, findings, .. }) = self.waiting.pop_front() else { return };
         let repeated = uncertain.doubt == Doubt::Handle;
@@ -235,10 +239,10 @@ mod tests {
     #[test]
     fn a_wrong_handle_is_an_error_where_nothing_explains_it() {
         assert_eq!(reported(&capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))])), HANDLE);
-        // The client repeats the request, and acknowledges the answer at last.
+        // The client repeats the request, and later acknowledges the answer.
         let again = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(REQ, 1, 1)), (0, with(ACK, 1, 1))];
         assert_eq!(reported(&capture(&again)), HANDLE);
-        // The finding is due before the capture ends, once a later answer is unlikely.
+        // The finding is reported before the capture ends, once a later PMReq is unlikely.
         let mut wire = capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))]);
         wire.wait(6);
         wire.put(0, &with(REQ, 9, 1));
@@ -263,17 +267,18 @@ mod tests {
     #[test]
     fn an_answer_whose_request_is_missed_is_a_note_at_most() {
         let note = HANDLE.map(|(id, _)| (id, Severity::Note));
-        // The client acknowledges the answer, before or after it in the capture.
+        // The client acknowledges the answer. In the capture, the PMAck is before or after the
+        // answer.
         let (request, accept, ack) = ((0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(ACK, 9, 1)));
         assert_eq!(reported(&capture(&[request.clone(), accept.clone(), ack.clone()])), note);
         assert_eq!(reported(&capture(&[request.clone(), ack, accept.clone()])), note);
-        // The earlier PMReq has its own answer.
+        // The earlier PMReq has a correct answer as well.
         let own = (1, with(ACCEPT, 1, 1));
         assert_eq!(reported(&capture(&[request.clone(), accept.clone(), own])), note);
-        // An earlier answer also has no PMReq.
+        // An earlier answer has no PMReq either, so the capture is incomplete.
         let missed = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 7, 7)), accept];
         assert_eq!(reported(&capture(&missed)), note);
-        // An AssocHandle is free after the answer, even if it is reused at once.
+        // A client may reuse an AssocHandle immediately after the answer.
         let reused = [request, (1, with(ACCEPT, 1, 1)), (0, with(ACK, 1, 1)), (1, with(ACCEPT, 1, 9))];
         assert!(capture(&reused).errors().is_empty());
     }
@@ -298,7 +303,7 @@ mod tests {
         let again = [(0, with(REQ, 1, 1)), (0, with(REQ, 1, 9)), (0, with(REQ, 1, 1))];
         let ids = ["PM-7.3.1.8-1", "PM-7.4-12"];
         assert_eq!(reported(&capture(&again)), ids.map(|id| (id, Severity::Error)));
-        // The capture may have missed the answer between the two.
+        // The capture may have missed the answer between the two PMReqs.
         assert_eq!(reported(&capture(&again[..2])), ids.map(|id| (id, Severity::Note)));
     }
 

@@ -1,5 +1,5 @@
-//! A PMReq against earlier ones (section 7.5.1): AssocHandle, CpIPAddr and CpPort are unique, and
-//! repetitions are identical.
+//! Compares a PMReq with earlier PMReqs (section 7.5.1): AssocHandle, CpIPAddr and CpPort are
+//! unique, and repetitions are identical.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;
@@ -41,7 +41,7 @@ fn clash(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             let found = format!("{:#x} again", seen.raw.assoc_handle.get());
             findings.each(&[requirement!("PM-7.3.1.8-1"), requirement!("PM-7.4-12")], unit, 8..16, &expected, &found);
         }
-        // The client may have repeated the PMReq from another socket.
+        // The client may have repeated the PMReq from another socket, so the finding is a note.
         Clash::OtherSource => {
             let expected = format!("another five-tuple than that of frame {frame}, sent from {}", earlier.src);
             let found = format!("the same, sent from {}", seen.src);
@@ -56,8 +56,8 @@ mod tests {
 
     use crate::rules::portmap::testing::{ACCEPT, Datagram, Datagrams, REQ, datagram, other_end, proves};
 
-    /// Two PMReqs, `seconds` apart. `change` changes the second one. If `answered`, the first one
-    /// has its answer.
+    /// Two PMReqs, `seconds` apart. `change` changes the second PMReq. With `answered`, the first
+    /// PMReq has an answer.
     fn two(answered: bool, seconds: u64, change: impl Fn(&mut Vec<u8>)) -> Datagrams {
         let mut wire = Datagrams::default();
         wire.put(0, &Datagram::new(REQ).octets());
@@ -96,7 +96,7 @@ mod tests {
     fn handles_differ() {
         let wrong = two(false, 1, |octets| other_end_of_it(octets));
         proves(requirement!("PM-7.3.1.8-1"), &wrong, &two(false, 1, |octets| other_handle(octets)));
-        // After its answer, or once the client no longer waits for one, a handle is free.
+        // After the answer, or when the client has given up, the client may reuse the AssocHandle.
         proves(requirement!("PM-7.4-12"), &wrong, &two(true, 1, |octets| other_end_of_it(octets)));
         proves(requirement!("PM-7.4-12"), &wrong, &two(false, 6, |octets| other_end_of_it(octets)));
     }

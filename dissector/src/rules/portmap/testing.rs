@@ -1,5 +1,5 @@
-//! Datagrams between 10.0.0.2, port 40000, and the port mapper of 10.0.0.1, in the layout of Figure
-//! 17.
+//! Synthetic datagrams between port 40000 of 10.0.0.2 (endpoint 0) and the port mapper of 10.0.0.1
+//! (endpoint 1), in the layout of Figure 17.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -19,7 +19,8 @@ pub(crate) const ACCEPT: u8 = 0x14;
 pub(crate) const ACK: u8 = 0x24;
 pub(crate) const DENY: u8 = 0x34;
 
-/// A message for IPv4: CpPort 40001 requests ApPort 5001 and gets port 7001.
+/// A message for IPv4. CpPort is 40001, the client requests ApPort 5001, and the server answers
+/// with port 7001.
 #[derive(Clone)]
 pub(crate) struct Datagram(Vec<u8>);
 
@@ -59,7 +60,7 @@ pub(crate) struct Datagrams {
     now: u64,
 }
 
-/// Another host with the same port as end 0 or 1.
+/// The address of another host with the same port as endpoint 0 or 1.
 pub(crate) fn other_end(end: usize) -> SocketAddr {
     let mut end: SocketAddr = Datagrams::ENDS[end].parse().unwrap();
     end.set_ip("10.0.0.77".parse().unwrap());
@@ -69,13 +70,13 @@ pub(crate) fn other_end(end: usize) -> SocketAddr {
 impl Datagrams {
     pub(crate) const ENDS: [&str; 2] = ["10.0.0.2:40000", "10.0.0.1:3935"];
 
-    /// Adds a datagram from end `from` to the other end.
+    /// Adds a datagram from endpoint `from` to its peer.
     pub(crate) fn put(&mut self, from: usize, octets: &[u8]) {
         let ends = Self::ENDS.map(|end| end.parse().unwrap());
         self.put_between(ends[from], ends[1 - from], octets);
     }
 
-    /// Adds a datagram from another address to end `to`.
+    /// Adds a datagram from another address to endpoint `to`.
     pub(crate) fn put_from(&mut self, from: SocketAddr, to: usize, octets: &[u8]) {
         self.put_between(from, Self::ENDS[to].parse().unwrap(), octets);
     }

@@ -1,4 +1,4 @@
-//! A message of the port mapper as rules judge it, and the type that its sender intended.
+//! A port mapper message as rules receive it, and the message type that its sender intended.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -6,13 +6,13 @@ use weft_core::wire::portmap::MessageType;
 
 use crate::follow::portmap::{Clash, PmSeen, Side, Transaction};
 
-/// A datagram, and the state of its transaction before it.
+/// A datagram, and the state of its transaction before the datagram.
 pub(crate) struct PmView<'a> {
-    /// The message; `None` if it is too short, or if the capture cut it.
+    /// The message; `None` if the datagram is too short or was cut by the capture.
     pub(crate) seen: Option<&'a PmSeen>,
-    /// The transaction that its fields identify.
+    /// The transaction that the datagram's fields identify.
     pub(crate) transaction: Option<&'a Transaction>,
-    /// The conflict with an earlier PMReq, if there is one.
+    /// For a PMReq: the conflict with an earlier PMReq, if any.
     pub(crate) clash: Option<(Clash, &'a PmSeen)>,
 }
 
@@ -26,7 +26,8 @@ pub(super) enum Meant {
 }
 
 impl PmView<'_> {
-    /// Taken from MT if its side sends that type; otherwise from the state of its transaction.
+    /// Returns the type of MT if the sender's role may send that type. Otherwise the transaction
+    /// and ApPort decide. `None` if the sender's role is unknown, or if nothing decides.
     pub(super) fn meant(&self) -> Option<Meant> {
         let seen = self.seen?;
         match (seen.side()?, seen.raw.mt()) {
@@ -51,7 +52,7 @@ impl PmView<'_> {
 }
 
 impl Meant {
-    /// "All fields are set as listed": the sum of the type's requirements in section 7.4.
+    /// Returns the requirement of section 7.4 that all fields of this type are set as listed.
     pub(super) fn all_fields(self) -> RequirementId {
         match self {
             Meant::Request => requirement!("PM-7.4-4"),

@@ -11,7 +11,7 @@ use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
 const REQUEST: u16 = 1 << 10;
-/// Where the header begins in unit coordinates.
+/// Offset of the atomic header in the FPDU, from `ULPDU_Length`.
 const AT: usize = ULPDU_AT + 18;
 
 pub(super) static FIELDS: Rule = Rule {
@@ -73,7 +73,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         }
         AtomicOpcode::CMP_SWAP => {}
         AtomicOpcode(other) => {
-            // Its operands show which of the two was meant.
+            // The opcode is not assigned. The operands show whether FetchAdd or CmpSwap was meant.
             let (id, expected) = if data == 0 && mask == u64::MAX {
                 (requirement!("RDMAP-7306.5.2.1-3"), "AOpCode 0 (FetchAdd)")
             } else {
@@ -84,7 +84,8 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     }
 }
 
-/// The base address of the buffer is not on the wire, so an odd TO is only a note.
+/// Reports a TO that is not a multiple of eight. The finding is a note, because the capture does
+/// not show the buffer's address in memory.
 fn alignment(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(raw) = request(view) else { return };
     let offset = raw.remote_tagged_offset.get();
@@ -140,7 +141,7 @@ mod tests {
 
     use crate::testing::{Wire, exchange, fpdu, hex, proves, reply_frame, startup_frame};
 
-    /// Requests with MSN and Request Identifier. All act on STag 200.
+    /// A FetchAdd request with `number` as MSN and Request Identifier, on STag 200.
     fn fetch_add(number: u32, to: u64) -> String {
         format!(
             "414a 00000000 00000001 {number:08x} 00000000 00000000 {number:08x} 00000200 {to:016x}
@@ -192,7 +193,8 @@ mod tests {
         proves(requirement!("RDMAP-7306.5.1.2-8"), &answered(&swap), &rejected(&swap));
     }
 
-    /// Without CRC, the Request is read when its TCP segment or the next one shows where it ends.
+    /// Without CRC, the monitor parses the Request only when its own or the next TCP segment shows
+    /// where the Request ends.
     #[test]
     fn an_answered_misaligned_request_is_found_without_crc() {
         let requirement = requirement!("RDMAP-7306.5.1.2-8");
@@ -219,7 +221,7 @@ mod tests {
         proves(requirement!("RDMAP-7306.5.4-11"), &two(2, 1), &two(1, 2));
     }
 
-    /// Only a part of a response was captured: with its identifier, and without.
+    /// Only a part of a response was captured, with or without the Request Identifier.
     #[test]
     fn a_response_that_was_captured_in_part_is_one() {
         let read = |msn: u32| {
@@ -242,7 +244,7 @@ mod tests {
             (0..2).for_each(|direction| wire.fin(direction));
             assert_eq!(wire.errors(), [], "{captured} octets captured");
         }
-        // The next requests are also missing.
+        // The following requests are missing as well.
         let mut wire = exchange(&[(0, &fetch_add(1, 0x2000))]);
         let octets = fpdu(&hex(&response(1, 1)));
         wire.send(1, &octets[..26]);

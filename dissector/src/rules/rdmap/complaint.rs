@@ -1,4 +1,4 @@
-//! A Terminate and the segment that it is about.
+//! Compares a Terminate with the segment that the Terminate reports.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -11,7 +11,7 @@ use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
-/// Where the Terminate header begins in unit coordinates.
+/// Offset of the Terminate header in the FPDU, from `ULPDU_Length`.
 const AT: usize = ULPDU_AT + 18;
 
 pub(super) static SEGMENT: Rule = Rule {
@@ -54,8 +54,8 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
         }
         if let Some(fault) = sender.fault
             && fault.number < target.number
-            // If several segments have the same header, the Terminate cannot show which one it
-            // means.
+            // If several segments have the same header, the Terminate does not show which of them
+            // it reports.
             && !sender.log.has(fault.number, target.header())
         {
             let expected = format!("the first segment in error, that of frame {}", fault.frame);
@@ -66,7 +66,8 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
     by_opcode(state, unit, seen, findings);
 }
 
-/// Only at the end is it known what the other direction sent, provided that all of it was captured.
+/// Reports a Terminate whose copied header no segment had. This rule runs when the connection ends,
+/// because only then all segments of the other direction are known.
 fn synthetic(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
         let Some(seen) = &side.terminate else { continue };
@@ -79,7 +80,7 @@ fn synthetic(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// What the opcode in the copied header requires.
+/// Checks the header control bits and the error against the opcode in the copied header.
 fn by_opcode(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
     let Some(opcode) = seen.opcode else { return };
     let (bits, error) = (seen.control, seen.error);
@@ -123,8 +124,8 @@ fn by_opcode(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, fin
     }
 }
 
-/// A misaligned TO, and an error of the same kind other than the one for it. The alignment of the
-/// address is not on the wire.
+/// Reports a Terminate with another Remote Operation error than 0/2/07 about a misaligned TO. The
+/// finding is a note, because the capture does not show the alignment of the buffer's address.
 fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, findings: &mut Findings<'_>) {
     let requester = &state.traffic.sides[unit.direction().peer()];
     let Some(msn) = seen.target().and_then(|target| target.msn()) else { return };
@@ -139,8 +140,8 @@ fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateSeen, fi
     }
 }
 
-/// The Read Request that the Terminate copies: unchanged, or advanced by the octets already
-/// answered.
+/// Compares the copied Read Request with the original. The copy may be unchanged, or advanced by
+/// the octets already answered.
 fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
     let requester = &state.traffic.sides[unit.direction().peer()];
@@ -160,7 +161,7 @@ fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findin
         src_to: original.src_to.wrapping_add(u64::from(done)),
         ..original
     };
-    // If octets are missing, more may have been answered than was captured.
+    // If octets are missing, more octets may have been answered than the capture shows.
     let advance =
         original.rdmardsz.checked_sub(copied.rdmardsz).filter(|_| requester.operations.outstanding().is_none());
     let expected = advanced(done);
@@ -179,7 +180,8 @@ fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findin
     findings.at(id, unit, start..start + RawReadRequest::LEN, &expected, shown(copied));
 }
 
-/// The receiver of a Send with Invalidate reports that the STag does not belong to this stream.
+/// Reports a Send with Invalidate whose STag its receiver rejects, because the STag does not belong
+/// to this stream.
 fn invalidation(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let Some(target) = seen.target().filter(|target| target.opcode().invalidates()) else { return };
@@ -237,7 +239,7 @@ mod tests {
         proves(requirement!("RDMAP-4.8-44"), &protection, &tagged);
         let no_length = about(write, "11004000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("RDMAP-7.1-4"), &no_length, &tagged);
-        // Two segments are wrong; the Terminate is about the second.
+        // Two segments are wrong, and the Terminate reports the second.
         let two = |header: &str| {
             exchange(&[
                 (0, "4143 00000000 00000009 00000001 00000000 2a"),
@@ -250,7 +252,7 @@ mod tests {
             &two("4143 00000000 00000008 00000001 00000000"),
             &two("4143 00000000 00000009 00000001 00000000"),
         );
-        // Both have the same header, so the Terminate may mean the first.
+        // Both segments have the same header, so the Terminate may report the first.
         let again = "4143 00000000 00000009 00000001 00000000 2a";
         let report = "4147 00000000 00000002 00000001 00000000 1201c000 0013 4143 00000000 00000009 00000001 00000000";
         let found = exchange(&[(0, again), (0, again), (1, report)]).findings();
@@ -278,8 +280,7 @@ mod tests {
             ])
         };
         proves(requirement!("RDMAP-4.8-43"), &half_way(READ_BODY), &half_way(advanced));
-        // The answered octets are missing in the capture. They may be as many as the Terminate
-        // implies.
+        // The answered octets are missing in the capture. Their number may match the Terminate.
         let lost = |body: &str| {
             let mut wire = exchange(&[(0, READ)]);
             wire.lose(1, &fpdu(&hex("8142 00000100 0000000000001000 01020304")));
@@ -287,7 +288,7 @@ mod tests {
             wire
         };
         assert_eq!(lost(advanced).errors(), []);
-        // No advance explains other offsets.
+        // The offsets in this copy do not match any number of answered octets.
         let other = "00000100 0000000000001004 00000004 00000200 0000000000002000";
         proves(requirement!("RDMAP-4.8-42"), &lost(other), &lost(advanced));
     }
@@ -325,7 +326,7 @@ mod tests {
         assert_eq!(wire.changed(|frames| frames[5..].to_vec()).errors(), []);
     }
 
-    /// More segments than the monitor remembers: the Terminate may be about one of the first.
+    /// The Terminate may report a segment whose header the monitor no longer keeps.
     #[test]
     fn a_header_that_is_forgotten() {
         let mut wire = exchange(&[(0, "c140 deadbeef 0000000000002000 2a")]);

@@ -1,4 +1,4 @@
-//! RDMAP's control octet and the four octets after it in untagged headers.
+//! RDMAP's control octet, and the four octets after this octet in untagged headers.
 
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
@@ -49,7 +49,7 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
         findings.at(requirement!("RDMAP-4.1-2"), unit, at.clone(), expected, found);
     }
     let version = view.segment.control().version();
-    // If MPA agreed on one of the two versions, the other one is wrong.
+    // If the start-up frames fix one of the two versions, only the other version is wrong.
     let is_right = |version| state.traffic.wrong_version(version).is_none();
     if control.version() != version && (is_right(version) || !is_right(control.version())) {
         let expected = format!("RV {version}, since DV is {version}");
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn bits_of_the_control_octet() {
         let send = one("4143 00000000 00000000 00000001 00000000 2a");
-        // 0x43 with its nibbles, and with its bits, in reverse order.
+        // 0x34 is 0x43 with exchanged nibbles, 0xc2 is 0x43 with its bits in reverse order.
         let nibbles = one("4134 00000000 00000000 00000001 00000000 2a");
         let bits = one("41c2 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("RDMAP-4.1-2"), &nibbles, &send);
@@ -107,7 +107,7 @@ mod tests {
         let right = of_revision_0("4003 00000000 00000000 00000001 00000000 2a");
         let mixed = of_revision_0("4043 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("RDMAP-4.1-22"), &mixed, &right);
-        // DV 2 is an error of DDP alone.
+        // DV 2 violates only DDP.
         proves(requirement!("RDMAP-4.1-22"), &mixed, &one("4243 00000000 00000000 00000001 00000000 2a"));
         assert!(right.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-4.1-3")));
     }

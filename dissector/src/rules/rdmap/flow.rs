@@ -1,5 +1,5 @@
-//! All requests and responses of a connection: each has its counterpart, and no more are
-//! outstanding than agreed on.
+//! All requests and responses of a connection: each request has a response, each response has a
+//! request, and at most the agreed number of requests is outstanding.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -25,7 +25,7 @@ pub(super) static DEPTH: Rule =
 
 fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    // Units of which octets were cut off, or whose SYN was not captured, are delivered late.
+    // If octets were cut off, or if a SYN was not captured, the monitor processes FPDUs late.
     let is_late = state.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
     if is_late || !traffic.is_complete() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
         return;
@@ -34,7 +34,7 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
         let (responder, operations) = (requester.peer(), &traffic.sides[requester].operations);
         if let Some((header, opcode)) = operations.unsolicited()
             && opcode == Opcode::READ_RESPONSE
-            // The segment with L=1 of the Response came before it (DDP-4.1-6).
+            // If the segment with L=1 of the Response came too early, DDP-4.1-6 reports that.
             && traffic.sides[responder].messages.unended().is_none_or(|message| message.early_last.is_none())
         {
             let expected = "one Read Response for each Read Request";
@@ -49,8 +49,8 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
         // Only a graceful close shows that no more responses will come.
         let reset = connection.rst.iter().any(Option::is_some);
         let Some(fin) = connection.fin[responder].filter(|_| !reset) else { continue };
-        // The requester's close cuts off a Response that is not complete yet; DDP-6.2.1-6 covers
-        // DDP's half-closed state.
+        // If the requester closes first, its close may cut off a Response that is not complete.
+        // DDP-6.2.1-6 covers DDP's half-closed state.
         let gave_up = connection.fin[requester].is_some_and(|first| first < fin);
         // A responder that closes before a request reaches it owes no response.
         let tcp = &state.mpa.tcp;
@@ -77,9 +77,9 @@ fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
             let found = overrun.outstanding.to_string();
             findings.in_frame(requirement!("RDMAP-6.1-7"), requester, overrun.header, &expected, found);
         }
-        // RFC 7306 section 5.2 allows atomics to use the depth of Reads. By section 5.2.2 the ULP
-        // may agree on a number of atomics in addition to that of Reads; RFC 6581 has no field for
-        // it.
+        // RFC 7306 section 5.2 allows atomic operations to share the queue depth of Reads. By
+        // section 5.2.2, the ULP may agree on an additional depth for atomic operations. RFC 6581
+        // has no field for that number, so the finding is a note.
         if let Some(overrun) = side.operations.mixed_overrun().filter(in_step) {
             let expected = format!("at most {} requests without response, if atomics count as Reads", overrun.limit);
             let found = overrun.outstanding.to_string();
@@ -128,7 +128,7 @@ mod tests {
         proves(requirement!("RDMAP-7306.5.2.1-21"), &closed(&[(0, &request)]), &right);
     }
 
-    /// RFC 7306 section 5.2.2: the Request Identifier is that of a request.
+    /// RFC 7306 section 5.2.2: a response has the Request Identifier of a request.
     #[test]
     fn each_atomic_response_has_a_request() {
         let (id, request) = (requirement!("RDMAP-7306.5.2.2-3"), atomic(1));
@@ -138,7 +138,7 @@ mod tests {
         proves(id, &closed(&[(0, &request), (1, ATOMIC_RESPONSE), (1, &second)]), &right);
         let from_requester = closed(&[(0, &request), (1, ATOMIC_RESPONSE), (0, ATOMIC_RESPONSE)]);
         proves(id, &from_requester, &right);
-        // The capture lacks the Request.
+        // The Request is missing in the capture.
         let mut wire = exchange(&[]);
         wire.lose(0, &fpdu(&testing::hex(&request)));
         wire.send_ulpdu(1, ATOMIC_RESPONSE);
@@ -209,10 +209,10 @@ mod tests {
             wire
         };
         proves(requirement!("RDMAP-7306.5.2-3"), &mixed(1), &mixed(2));
-        // The ULP may have agreed on a number of atomics that is not on the wire.
+        // The capture does not show a number of atomic operations that the ULP may have agreed on.
         let errors = mixed(1).errors();
         assert!(errors.iter().all(|finding| finding.requirement != requirement!("RDMAP-7306.5.2-3")), "{errors:#?}");
-        // One after the other is within any depth.
+        // If each request is answered before the next request, any depth is enough.
         let mut wire = agreed(1);
         for msn in 1..=3 {
             wire.send_ulpdu(0, &read(msn));
@@ -221,7 +221,7 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
 
-    /// Each direction is in its own file, and the files were appended.
+    /// The capture consists of two files, one for each direction, that were appended.
     #[test]
     fn requests_that_acknowledge_responses_were_sent_after_them() {
         let mut wire = agreed(1);
@@ -249,8 +249,8 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
 
-    /// A snap length cuts a Request, so that not all are known. It also cuts an FPDU of the
-    /// responder, so that its Responses are read later.
+    /// A snap length cuts a Request, so that not all Requests are known. The snap length also cuts
+    /// an FPDU of the responder, so that the monitor processes the Responses later.
     #[test]
     fn requests_that_were_not_all_known_are_not_counted() {
         let mut wire = agreed(3);

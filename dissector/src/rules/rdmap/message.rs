@@ -1,5 +1,5 @@
-//! RDMA messages as DDP messages: one DDP message for each, in the order of their queue, all
-//! segments alike.
+//! RDMA messages and their DDP messages. Each RDMA message is one DDP message, messages keep the
+//! order of their queue, and all segments of a message have the same RDMAP fields.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -113,7 +113,7 @@ mod tests {
         proves(requirement!("RDMAP-5.2.2-14"), &answered("00000101"), &answered("00000100"));
     }
 
-    /// MSN 1 is sent last.
+    /// Messages with MSN 1, 3 and 2, in this order.
     fn late(of: impl Fn(u32) -> String) -> Wire {
         forth(&[&of(1), &of(3), &of(2)])
     }

@@ -16,7 +16,7 @@ pub(super) use terminate::is_turned;
 
 use super::rule::Rule;
 
-/// Every rule of RFC 5040 and RFC 7306.
+/// All rules of RFC 5040 and RFC 7306.
 pub(super) static RULES: &[&Rule] = &[
     &atomic::FIELDS,
     &atomic::ALIGNMENT,

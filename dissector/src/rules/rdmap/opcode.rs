@@ -1,4 +1,5 @@
-//! T and QN of each opcode: RFC 5040 section 4.1, Figure 4, and RFC 7306 section 4.1, Figure 2.
+//! The correct T bit and QN of each opcode: RFC 5040 section 4.1, Figure 4, and RFC 7306 section
+//! 4.1, Figure 2.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -10,7 +11,8 @@ use crate::parse::{SegmentView, ULPDU_AT, Unit, queue_of};
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
-/// The requirements that a message violates with a wrong T, with a wrong QN, and with either.
+/// For one opcode: the requirements that a message violates with a wrong T bit, with a wrong QN,
+/// and with either of them.
 struct Row {
     tagged: &'static [RequirementId],
     queue: &'static [RequirementId],
@@ -22,7 +24,7 @@ const SENDS_QUEUE: &[RequirementId] = &[requirement!("RDMAP-5.3-15")];
 const IMMEDIATE_TAGGED: &[RequirementId] = &[requirement!("RDMAP-7306.6.3-5"), requirement!("RDMAP-7306.6.3-6")];
 const IMMEDIATE_QUEUE: &[RequirementId] = &[requirement!("RDMAP-7306.6.3-8")];
 
-/// By opcode.
+/// Index: RDMAP's opcode, 0 to 11.
 static ROWS: [Row; 12] = [
     Row {
         tagged: &[requirement!("RDMAP-5.1-1"), requirement!("RDMAP-5.1-6"), requirement!("RDMAP-3.1-4")],
@@ -162,7 +164,7 @@ fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     for ids in [common, row.queue, row.either] {
         findings.each(ids, unit, range.clone(), &expected, &found);
     }
-    // For the queue, the opcode is wrong.
+    // Seen from the queue, the opcode is wrong.
     let (id, expected) = match qn {
         0 => (requirement!("RDMAP-4.1-20"), "a Send or Immediate Data on queue 0"),
         1 => (requirement!("RDMAP-4.1-20"), "a Read Request or an Atomic Request on queue 1"),
@@ -178,7 +180,7 @@ fn reserved(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findin
     let range = ULPDU_AT + 1..ULPDU_AT + 2;
     let found = format!("opcode {:#x}", opcode.0);
     if opcode.0 == 0xf {
-        // RFC 6580 section 3.4 assigns it to experiments.
+        // RFC 6580 section 3.4 assigns opcode 0xF to experiments, so the finding is a note.
         let id = requirement!("RDMAP-4.1-14");
         findings.note().at(id, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", found);
         return;

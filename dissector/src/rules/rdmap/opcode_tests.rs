@@ -21,7 +21,7 @@ fn answered(response: &str) -> Wire {
 }
 const ATOMIC_RESPONSE: &str = "414b 00000000 00000003 00000001 00000000 00000001 0000000000000007";
 
-/// `ulpdu` with T inverted.
+/// `ulpdu` with the T bit inverted.
 fn turned(ulpdu: &str) -> Wire {
     let first = if ulpdu.starts_with('c') { "4" } else { "c" };
     one(&format!("{first}{}", &ulpdu[1..]))
@@ -34,7 +34,7 @@ fn on_queue(queue: u32, ulpdu: &str) -> Wire {
 
 #[test]
 fn tagged_messages_are_tagged() {
-    // Long enough for either header.
+    // This ULPDU is long enough for a tagged and for an untagged header.
     let write = "c140 11223344 0000000000001000 01020304";
     proves(requirement!("RDMAP-4.1-6"), &turned(write), &one(write));
     proves(requirement!("RDMAP-5.1-1"), &turned(write), &one(write));

@@ -1,4 +1,4 @@
-//! RDMA Reads: how a Response must match its Request.
+//! RDMA Reads: how a Read Response must match its Read Request.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -48,7 +48,7 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
             let ids: &[RequirementId] = if expected == 0 {
                 &[requirement!("RDMAP-5.2.1-21")]
             } else if found > u64::from(expected) && (found - u64::from(expected)).is_multiple_of(4) {
-                // A header consists of complete words.
+                // The superfluous octets may be a repeated header, which consists of 32-bit words.
                 &[requirement!("RDMAP-4.4-9"), requirement!("RDMAP-4.5-1")]
             } else {
                 &[requirement!("RDMAP-4.4-9")]
@@ -81,7 +81,8 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut F
     }
 }
 
-/// No buffer contains a range that wraps around.
+/// Reports a Read Request whose source range wraps around the end of the address space: no buffer
+/// contains such a range.
 fn source(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let at = view.header_len;
     let Some(octets) = view.payload.get(0..RawReadRequest::LEN) else { return };
@@ -102,7 +103,7 @@ mod tests {
 
     use crate::testing::{self, Wire, exchange, proves};
 
-    /// Reads of 8 octets into different STags, and a Read of no octets.
+    /// Three Read Requests with different sinks: two of 8 octets, and one of 0 octets.
     const FIRST: &str = "4141 00000000 00000001 00000001 00000000
         00000100 0000000000001000 00000008 00000200 0000000000002000";
     const SECOND: &str = "4141 00000000 00000001 00000002 00000000
@@ -125,8 +126,8 @@ mod tests {
         proves(requirement!("RDMAP-4.4-8"), &offset, &right);
         let short = answered("c142 00000100 0000000000001000 01020304050607");
         proves(requirement!("RDMAP-4.4-9"), &short, &right);
-        // Without CRC, too, a Response is judged before the next FPDU, which would come after the
-        // next Request.
+        // Without CRC, a Response must also be processed before the next FPDU of its direction,
+        // which comes after the next Request.
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         wire.send_ulpdu(0, FIRST);
         wire.send_ulpdu(1, "c142 00010000 0000000000001000 0102030405060708");
@@ -135,7 +136,7 @@ mod tests {
         assert!(wire.errors().iter().any(|finding| finding.requirement == requirement!("RDMAP-4.4-5")));
         let long = answered("c142 00000100 0000000000001000 010203040506070809");
         proves(requirement!("RDMAP-4.4-9"), &long, &right);
-        // The Request's header is repeated in front of the data.
+        // The Response repeats the Request's header before the data.
         let headed = answered(
             "c142 00000100 0000000000001000
             00000100 0000000000001000 00000008 00000200 0000000000002000 0102030405060708",
@@ -148,7 +149,7 @@ mod tests {
         proves(requirement!("RDMAP-5.2.2-15"), &same, &right);
     }
 
-    /// Both sides read into the same STag, and octets of the other side are missing.
+    /// Both endpoints read into the same STag, and octets of one of them are missing.
     #[test]
     fn a_request_that_is_missing_may_have_the_same_stag() {
         let mut wire = exchange(&[(0, FIRST)]);
@@ -158,8 +159,8 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
-    /// Both sides read into the same STag and TO. A direction is read late, because its SYN is
-    /// missing or segments come late.
+    /// Both endpoints read into the same STag and TO. The monitor processes one direction late,
+    /// because its SYN is missing or segments come late.
     #[test]
     fn both_sides_may_read_into_the_same_stag() {
         let send = "4143 00000000 00000000 00000001 00000000 2a";
@@ -220,7 +221,7 @@ mod tests {
         wire.fin(0);
         wire.fin(1);
         assert_eq!(wire.findings(), []);
-        // A direction is incomplete.
+        // The requester's direction is incomplete.
         let mut wire = exchange(&[(0, "4143 00000000 00000000 00000001 00000000 2a")]);
         for response in [TO_FIRST, TO_SECOND] {
             wire.send_ulpdu(1, response);
@@ -230,7 +231,7 @@ mod tests {
         assert_eq!(wire.findings(), []);
     }
 
-    /// A Read of `len` octets into the sink that all Reads share, and its Response.
+    /// A Read Request of `len` octets into the sink that all Reads share, and the Response.
     fn into_one_sink(msn: u32, len: usize) -> [Vec<u8>; 2] {
         let request = format!(
             "4141 00000000 00000001 {msn:08x} 00000000
@@ -266,8 +267,8 @@ mod tests {
         let wrong_after = |open: u32| {
             let mut wire = exchange(&[]);
             wire.send(0, &into_one_sink(1, 8)[0]);
-            // The responder's octets here cannot be trusted. They are not the Response, if that
-            // comes now.
+            // The responder's FPDU has a bad CRC, so it may have been the first Response. If that
+            // Response follows (`open` is 1), all Reads are answered, and rules apply again.
             let mut damaged = testing::fpdu(&testing::send_of(1, 30));
             damaged[20] ^= 1;
             wire.send(1, &damaged);
@@ -279,7 +280,7 @@ mod tests {
         proves(requirement!("RDMAP-4.4-9"), &wrong_after(1), &wrong_after(2));
     }
 
-    /// More Reads without Response than the monitor remembers.
+    /// More Reads without Response than the monitor keeps.
     #[test]
     fn what_is_forgotten_is_not_judged() {
         let mut wire = exchange(&[]);

@@ -1,4 +1,4 @@
-//! Lengths of the messages that have an RDMAP header of their own.
+//! Lengths of the messages that have an RDMAP header.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -10,7 +10,8 @@ use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
-/// Read Request, Terminate, Immediate Data, Atomic Request and Response.
+/// Mask of opcodes: Read Request, Terminate, both types of Immediate Data, Atomic Request and
+/// Atomic Response.
 const WITH_HEADER: u16 = 1 << 1 | 1 << 7 | 0xf << 8;
 
 pub(super) static HEADERS: Rule = Rule {
@@ -96,8 +97,8 @@ mod tests {
 
     const READ: &str = "4141 00000000 00000001 00000001 00000000
         00000100 0000000000001000 00000008 00000200 0000000000002000";
-    /// A header as a user-space peer sends it: fields in its host's octet order, and four octets of
-    /// padding.
+    /// A Read Request of a faulty user-space peer: fields in the host's byte order, and four octets
+    /// of padding.
     const PADDED_READ: &str = "4141 00000000 00000001 00000001 00000000
         00010000 00000000 0010000000000000 08000000 00020000 0020000000000000";
     const TERMINATE: &str = "4147 00000000 00000002 00000001 00000000 20020000";
@@ -125,13 +126,13 @@ mod tests {
         proves(requirement!("RDMAP-7306.6.3-9"), &first, &immediate);
         let atomic = "414a 00000000 00000001 00000001 00000000 00000000 00000001 00000200 0000000000002000
             0000000000000005 0000000000000000 0000000000000000 ffffffffffffffff";
-        // Without Compare Mask.
+        // This request lacks the Compare Mask.
         let short = one(&atomic.replacen("ffffffffffffffff", "", 1));
         proves(requirement!("RDMAP-7306.5.2.1-1"), &short, &one(atomic));
         proves(requirement!("RDMAP-7306.4.2-3"), &short, &one(atomic));
         proves(requirement!("RDMAP-7306.A-1"), &short, &one(atomic));
         let answered = |response: &str| exchange(&[(0, atomic), (1, response)]);
-        // 32 octets, as printed in section 4 of RFC 7306.
+        // This response has 32 octets, as printed in section 4 of RFC 7306.
         let long = answered(&format!(
             "414b 00000000 00000003 00000001 00000000 00000001 0000000000000007 {}",
             "00".repeat(20)

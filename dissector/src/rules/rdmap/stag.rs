@@ -1,4 +1,5 @@
-//! How owners choose STags, as far as their Read Requests show, and the use of invalidated STags.
+//! How endpoints choose STags, as far as their Read Requests show, and the use of invalidated
+//! STags.
 
 use weft_core::requirement;
 
@@ -14,10 +15,9 @@ pub(super) static CHOICE: Rule =
 pub(super) static INVALIDATED: Rule =
     Rule { requirements: &[requirement!("RDMAP-1.2-2")], judge: Judge::Remark(invalidated) };
 
-/// How many different STags are needed before their choice is judged.
+/// Minimum number of different STags that are needed for a finding about their choice.
 const ENOUGH: usize = 8;
-/// STags are not sparse if they lie in a range of the number space smaller than this factor times
-/// their count.
+/// If all STags lie in a range smaller than this factor times their number, they are not sparse.
 const DENSE: u32 = 16;
 
 fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
@@ -37,8 +37,8 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
         }
         let (low, high) =
             stags.iter().fold((*first, *last), |(low, high), (stag, _)| (low.min(*stag), high.max(*stag)));
-        // One STag Index with keys in no order is one buffer that is registered again each time;
-        // the user chooses its keys.
+        // If only the keys differ (the low octet of the STag), without order, the STags are of one
+        // buffer that is registered repeatedly. The ULP chooses the keys.
         let ordered = stags.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let one_index = stags.iter().all(|(stag, _)| stag >> 8 == first >> 8);
         if one_index && !ordered {
@@ -54,17 +54,18 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let What::Invalidated { stag, by } = remark.what else { return };
-    // The message that made it valid again may be missing.
+    // A message that made the STag valid again may be missing.
     if !state.is_in_step() {
         return;
     }
-    // Without CRC an FPDU is read only when the next one has arrived. Its owner may have sent an
-    // FPDU that is not read yet.
+    // Without CRC, the monitor parses an FPDU only when the next FPDU has arrived. The owner of the
+    // STag may have sent an FPDU that is not parsed yet.
     if state.mpa.tcp[remark.direction.peer()].latest_octets.is_some_and(|latest| latest > by) {
         return;
     }
     let found = format!("STag {stag:#010x}, invalidated in frame {by}; its owner has sent nothing since");
-    // The two ends may have agreed on it elsewhere.
+    // The endpoints may have agreed outside this connection that the STag is valid again, so the
+    // finding is a warning.
     findings.manner().remarked(&[requirement!("RDMAP-1.2-2")], unit, remark, "an STag that is valid", &found);
 }
 
@@ -106,18 +107,18 @@ mod tests {
         };
         let other = WRITES_TO_7.replace("07", "08");
         proves(requirement!("RDMAP-1.2-2"), &after(&[], WRITES_TO_7), &after(&[], &other));
-        // Its owner may have reported that it is valid again.
+        // A message of the owner may have reported that the STag is valid again.
         let sent = (1, "4143 00000000 00000000 00000002 00000000 61");
         proves(requirement!("RDMAP-1.2-2"), &after(&[(0, &other)], WRITES_TO_7), &after(&[sent], WRITES_TO_7));
         let reads =
             "4141 00000000 00000001 00000001 00000000 00000009 0000000000000000 00000004 00000007 0000000000002000";
         proves(requirement!("RDMAP-1.2-2"), &after(&[], reads), &after(&[], &reads.replace("00000007", "00000006")));
-        // A Write of no octets names no buffer.
+        // A zero-length Write does not access a buffer.
         assert_eq!(after(&[], "c140 00000007 0000000000000000").findings(), []);
     }
 
-    /// Without CRC, an FPDU is confirmed only by what follows, or because it ends with its TCP
-    /// segment.
+    /// Without CRC, the monitor accepts an FPDU only if it ends with its TCP segment, or if another
+    /// FPDU follows.
     #[test]
     fn an_stag_is_advertised_again_without_crc() {
         let flags = |mut frame: Vec<u8>| {
@@ -142,9 +143,9 @@ mod tests {
         proves(requirement!("RDMAP-8.1.1-9"), &reads(close.into_iter()), &spread);
         let indices = [0x105, 0x109, 0x102, 0x133, 0x151, 0x0fc, 0x110, 0x111];
         proves(requirement!("RDMAP-8.1.1-9"), &reads(indices.into_iter()), &spread);
-        // The keys of one STag Index.
+        // These STags differ only in their keys.
         assert_eq!(reads([5, 9, 2, 33, 71, 12, 99, 100].into_iter()).findings(), []);
-        // Using one STag again and again does not show how it was chosen.
+        // Repeated use of one STag does not show how the endpoint chooses STags.
         assert_eq!(reads([7; 20].into_iter()).findings(), []);
     }
 }

@@ -9,7 +9,7 @@ use crate::parse::Unit;
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
-/// RFC 6581 section 9.3 has this Terminate sent "before resetting the connection".
+/// The error of the Terminate that RFC 6581 section 9.3 requires "before resetting the connection".
 const LOCAL_CATASTROPHIC: TerminateError = TerminateError::new(2, 0, 5);
 
 pub(super) static AFTER_TERMINATE: Rule =
@@ -25,7 +25,8 @@ fn after_terminate(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findin
     }
 }
 
-/// Did this side send an AbortConn? Then its reset was announced (section 8.2.2 of the SDP draft).
+/// Returns whether the sender of direction `side` sent an SDP AbortConn, which announces a reset
+/// (section 8.2.2 of the SDP draft).
 fn aborts_sdp(state: &ConnectionState, side: Direction) -> bool {
     state.context().sdp.as_deref().is_some_and(|sdp| sdp.closing.abort_conn[side].is_some())
 }
@@ -36,8 +37,8 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
         let (own, peer) = (&traffic.sides[side], &traffic.sides[side.peer()]);
         let (fin, rst) = (connection.fin[side], connection.rst[side]);
         if let Some(seen) = &own.terminate {
-            // An RST at another position follows something that was not captured, most likely a
-            // FIN.
+            // An RST with another sequence number follows octets that were not captured, most
+            // likely a FIN.
             let alone = fin.is_none() && !state.mpa.tcp[side].reset_elsewhere;
             if let Some(rst) = rst.filter(|rst| *rst > seen.frame && alone) {
                 let expected = "a graceful close after the Terminate";
@@ -54,7 +55,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
         if own.lost {
             continue;
         }
-        // A Responder may not send before it has received a valid first FPDU.
+        // A Responder must not send a Terminate before it has received a valid first FPDU.
         let bad_crc = peer.bad_crc.filter(|bad| peer.fpdus.is_some_and(|(first, _)| first < bad.frame));
         let closed = fin.into_iter().chain(rst).min();
         let expected = "a Terminate before the close";
@@ -69,7 +70,8 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             && !aborts_sdp(state, side)
             && peer.fpdus.is_some_and(|(first, _)| first < rst)
         {
-            // The reason for the reset is not on the wire; the ULP may have requested it.
+            // The capture does not show the reason for the reset. The ULP may have requested the
+            // reset.
             let found = "a reset without a visible reason".to_owned();
             let expected = "a Terminate that reports why the stream ends";
             findings.note().in_frame(requirement!("RDMAP-6.2.1-1"), side, rst, expected, found);
@@ -88,7 +90,7 @@ mod tests {
     use crate::testing::{Wire, exchange, proves};
 
     const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
-    /// Opcode D is not assigned.
+    /// A segment with opcode 0xD, which is not assigned.
     const BAD: &str = "414d 00000000 00000000 00000002 00000000 2a";
     const TERMINATE: &str =
         "4147 00000000 00000002 00000001 00000000 0206c000 0013 414d 00000000 00000000 00000002 00000000";

@@ -1,4 +1,5 @@
-//! The Terminate message by itself: its numbers, codes and parts (RFC 5040 section 4.8).
+//! The fields of a Terminate message: queue, MSN and MO, error codes, and copied headers (RFC 5040
+//! section 4.8).
 
 use weft_core::requirement;
 use weft_core::wire::ddp::{RawHeader, Segment};
@@ -11,7 +12,7 @@ use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
 const TERMINATE: u16 = 1 << 7;
-/// Where the header begins in unit coordinates.
+/// Offset of the Terminate header in the FPDU, from `ULPDU_Length`.
 const AT: usize = ULPDU_AT + 18;
 
 pub(super) static NUMBERS: Rule =
@@ -55,7 +56,8 @@ pub(super) static FIGURE_10: Rule = Rule {
     judge: Judge::Opcode(TERMINATE, figure_10),
 };
 
-/// The fixed part. `None` if it is missing, or if the message is tagged.
+/// Returns the fixed part of a Terminate. `None` if octets are missing, or if the message is
+/// tagged.
 fn fixed<'a>(view: &SegmentView<'a>) -> Option<&'a RawTerminate> {
     let Segment::Untagged(..) = view.segment else { return None };
     RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok().map(|(fixed, _)| fixed)
@@ -71,9 +73,9 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     }
 }
 
-/// Are the bits of its first octets in another order than in Figure 8? Either layer and type are
-/// exchanged, or HdrCt is read from the wrong end, so that it is in the reserved bits. The values
-/// then do not mean what they appear to.
+/// Returns whether the bits of a Terminate's first octets are in another order than in Figure 8.
+/// Either layer and type are exchanged, or the sender put HdrCt into the reserved bits. The values
+/// must then not be interpreted.
 pub(crate) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
     let Some(fixed) = fixed(view) else { return false };
     let has_more = view.payload_len as usize > RawTerminate::LEN;
@@ -127,7 +129,8 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
         wrong = true;
         let expected = format!("{announced} bytes after HdrCt, with {bits_text}");
         findings.at(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
-        // A header that begins where the length belongs, and ends with the message.
+        // The sender omitted the length: a DDP header begins in its place, and ends with the
+        // message.
         let bare = bits.d()
             && RawHeader::from_prefix(rest).is_some_and(|(header, tail)| {
                 header.control().reserved() == 0
@@ -145,8 +148,7 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
             findings.at(id, unit, range.clone(), &expected, found.clone());
         }
     } else if parts.rest.iter().any(|octet| *octet != 0) {
-        // Zeros that no bit announces are allowed: RFC 5040 section 7.1 calls them fields set to
-        // zero.
+        // Superfluous octets of zero are allowed: RFC 5040 section 7.1 allows fields set to zero.
         wrong = true;
         let (expected, found) = (format!("no bytes after {bits_text}"), format!("{} bytes", parts.rest.len()));
         findings.at(requirement!("RDMAP-4.2-5"), unit, range.clone(), &expected, found.clone());
@@ -162,7 +164,8 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     }
 }
 
-/// Do these errors copy the length and the DDP header of the segment (Figure 10)?
+/// Checks the header control bits: Figure 10 lists the errors that copy length and DDP header of
+/// the reported segment.
 fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, bits) = (fixed.error(), fixed.header_control);
@@ -183,21 +186,20 @@ fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
             }
         }
         (ErrorLayer::RDMAP, error_type @ (1 | 2)) => {
-            // "If possible": neither is allowed, one without the other is not.
+            // Figure 10 says "if possible", so a Terminate may lack both length and header. It must
+            // not have only one of them. Setting the bits is a SHOULD.
             if bits.d() && !bits.m() {
                 findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with D=1", found.clone());
             }
             if bits.m() && !bits.d() {
                 findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with M=1", found.clone());
             }
-            // Length or header without the other: Figure 10 has "if possible", and setting its
-            // bits is a SHOULD.
             if error_type == 2 && bits.r() {
                 let expected = "length and DDP header (M=1, D=1) and no RDMA header with a Remote Operation error";
                 findings.at(requirement!("RDMAP-4.8-15"), unit, at, expected, found);
             }
         }
-        // A segment that is too short for a header has no header to copy.
+        // If the reported segment is too short for a DDP header, there is no header to copy.
         (ErrorLayer::DDP, 0) if !(bits.m() || bits.d() || bits.r()) => {}
         (ErrorLayer::DDP, _) => {
             if !both || bits.r() {
@@ -231,7 +233,7 @@ mod tests {
     const READ_HEADER: &str = "4141 00000000 00000001 00000001 00000000";
     const READ_BODY: &str = "00000100 0000000000001000 00000008 00000200 0000000000002000";
 
-    /// The Terminate with this header, about a Send.
+    /// A Send, then a Terminate with this content after the DDP header.
     fn about_send(report: &str) -> Wire {
         exchange(&[(0, SEND), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
     }
@@ -251,15 +253,15 @@ mod tests {
         proves(requirement!("RDMAP-4.8-4"), &about_send("20080000"), &about_send("20020000"));
         proves(requirement!("RDMAP-4.8-38"), &about_send("20000000"), &about_send("20010000"));
         proves(requirement!("RDMAP-4.8-31"), &about_send(&format!("1207c000 0013 {HEADER}")), &right());
-        // Layer 1, type 2 with its nibbles exchanged is a type that layer 2 does not have.
+        // 0x21 is layer 1, type 2 with exchanged nibbles. Layer 2 does not have a type 1.
         proves(requirement!("RDMAP-4.8-37"), &about_send(&format!("2105c000 0013 {HEADER}")), &right());
         proves(requirement!("RDMAP-4.8-6"), &about_send(&format!("1205c001 0013 {HEADER}")), &right());
     }
 
     #[test]
     fn a_turned_layout_is_not_an_unknown_ddp_error() {
-        // An unassigned code of DDP; the same with HdrCt in the reserved bits, so that no octet is
-        // in its place.
+        // Both Terminates have an unassigned DDP code. The second Terminate has HdrCt in the
+        // reserved bits.
         for report in [format!("1207c000 0013 {HEADER}"), format!("12070003 0013 {HEADER}")] {
             let ids: Vec<_> = about_send(&report).findings().iter().map(|finding| finding.requirement).collect();
             let turned = ids.contains(&requirement!("RDMAP-4.8-37"));
@@ -279,7 +281,7 @@ mod tests {
         proves(requirement!("RDMAP-4.8-12"), &about_read(&format!("0100e000 002e {READ_HEADER} 00000100")), &read);
         proves(requirement!("RDMAP-4.2-5"), &about_send(&format!("1205c000 0013 {HEADER} 2a")), &right);
         proves(requirement!("RDMAP-4.8-11"), &about_send(&format!("12050000 0013 {HEADER}")), &right);
-        // Zeros in parts that are not announced are tolerated.
+        // Octets of zero that no bit announces are allowed.
         let zeros = about_send(&format!("20020000 {}", "00".repeat(20)));
         assert!(zeros.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-4.2-5")));
     }

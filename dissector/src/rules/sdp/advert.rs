@@ -1,5 +1,5 @@
-//! SrcAH and SinkAH: what an endpoint may advertise, and that RDMA uses only advertised buffers
-//! (sections 6.3.2 and 6.3.3).
+//! The advertisement headers SrcAH and SinkAH: their fields, and that RDMA accesses only advertised
+//! buffers (sections 6.3.2 and 6.3.3).
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::rules::rule::{Judge, Rule};
 
 const LEN: Range<usize> = 16..20;
 const NON_DISCARDS: Range<usize> = 32..36;
-/// The largest buffer, in octets.
+/// The largest allowed buffer, in octets.
 const MOST: u32 = 1 << 31;
 
 pub(super) static FIELDS: Rule = Rule {
@@ -71,7 +71,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     }
 }
 
-/// RDMA uses a buffer that the peer did not advertise.
+/// Reports RDMA Writes and Reads to a buffer that the peer did not advertise.
 fn stray(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.complete) else {
         return;
@@ -89,13 +89,13 @@ fn stray(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// Is `to..to + len` of `stag` inside the buffer of `advert`?
+/// Returns whether octets `to..to + len` of `stag` are inside the buffer of `advert`.
 fn holds(advert: &Advert, stag: u32, to: u64, len: u32) -> bool {
     let (from, start) = (u128::from(advert.va), u128::from(to));
     advert.stag == stag && start >= from && start + u128::from(len) <= from + u128::from(advert.len)
 }
 
-/// A Terminate denies a buffer that its sender advertises.
+/// Reports a Terminate that rejects access to a buffer which the Terminate's sender advertised.
 fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let owner = unit.direction();
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain) else { return };
@@ -112,7 +112,8 @@ fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentVie
         | TerminateError::DDP_TAGGED_BASE_OR_BOUNDS => false,
         _ => return,
     };
-    // If a peer has reported that it no longer needs a buffer, the owner may take the buffer back.
+    // If the peer has reported that it no longer needs a buffer, the owner may invalidate the
+    // buffer.
     let done: &[Mid] = match target.opcode() {
         Opcode::READ_REQUEST => const { &[Mid::RDMA_RD_COMPL, Mid::SEND_SM, Mid::SINK_AVAIL] },
         _ => const { &[Mid::RDMA_WR_COMPL, Mid::SINK_CANCEL_ACK, Mid::DATA] },
@@ -230,8 +231,8 @@ mod tests {
 
     #[test]
     fn rejects_no_access_to_an_advertised_buffer() {
-        // Layer RDMAP, Remote Protection Error: Invalid STag, then Access rights, about a Read
-        // Request; with the DDP and RDMAP headers.
+        // The Terminates report a Read Request with its DDP and RDMAP headers. The error is of
+        // layer RDMAP, type Remote Protection Error: first Invalid STag, then Access rights.
         let read = |error: &'static str, to: u64| {
             move |talk: &mut Talk| {
                 src_avail(100)(talk);

@@ -1,5 +1,5 @@
-//! The receive Private Buffers that an end announces: number at first, and size (sections 10 and
-//! 10.3).
+//! The receive Private Buffers that an endpoint announces in Hello or HelloAck: initial number, and
+//! size (sections 10 and 10.3).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -36,7 +36,7 @@ fn number(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         let ids = [own, requirement!("SDP-10-4"), requirement!("SDP-10-2")];
         findings.each(&ids, unit, range, "at least 3 receive Private Buffers", &bufs.to_string());
     } else if bufs == MIN_INITIAL_BUFS {
-        // The draft does not define "considerably more".
+        // The draft does not define "considerably more", so the finding is a note.
         let expected = "considerably more than 3 receive Private Buffers";
         findings.note().at(requirement!("SDP-10-5"), unit, range, expected, bufs.to_string());
     }
@@ -65,7 +65,7 @@ mod tests {
     use crate::rules::sdp::testing::proves_of;
     use crate::testing::sdp::{Talk, hello_ack, word};
 
-    /// A conversation whose Hello, or else HelloAck, has these octets at `at`.
+    /// A connection with `octets` at offset `at` of the Hello (`hello` is true) or of the HelloAck.
     fn begins(hello: bool, at: usize, octets: &'static [u8]) -> impl Fn(weft_core::wire::sdp::FieldOrder) -> Talk {
         move |order| {
             let put = |message: &mut Vec<u8>| message[at..at + octets.len()].copy_from_slice(octets);

@@ -1,5 +1,5 @@
-//! SrcAvailCancel and SinkAvailCancel: what their receivers finish first, and how they answer
-//! (sections 9.5.4 and 9.5.5).
+//! SrcAvailCancel and SinkAvailCancel: the transfers that a receiver finishes before it answers,
+//! and the answer (sections 9.5.4 and 9.5.5).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -24,12 +24,11 @@ pub(super) static SINK_CANCEL_ACK: Rule = Rule {
     judge: Judge::Sdp(sink_cancel_ack),
 };
 
-/// A receiver acknowledges a SrcAvailCancel after its RDMA Reads have finished and it has reported
-/// them.
+/// Reports an endpoint that acknowledges a SrcAvailCancel before it has reported its RDMA Reads.
 fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     let is_new = before.cancels.src_avail_received && !before.cancels.src_avail_was_received;
-    // The message itself may report them, or end the SrcAvail.
+    // The message itself may report the RDMA Reads, or end the SrcAvail.
     let reports = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
     let Some(moved) = before.moved.filter(|moved| before.certain && is_new && !reports && moved.read > 0) else {
         return;

@@ -43,8 +43,8 @@ fn after_dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
         let found = format!("{mid} with {payload} bytes");
         findings.each(&ids, unit, view.place(3..4), "no ULP data after its own DisConn", &found);
     }
-    // Nothing is in flight. The sender closes TCP now, at most after an AbortConn. A message that
-    // only grants credit does no harm.
+    // Both endpoints have sent DisConn, so the sender closes TCP now, or sends an AbortConn. A
+    // message that only grants credit does no harm.
     let is_credit = mid == Mid::DATA && payload == 0;
     if before.certain && before.received.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
         let expected = "the end of the connection after the second DisConn";
@@ -52,7 +52,7 @@ fn after_dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
     }
 }
 
-/// An end sends one DisConn, after all of its data.
+/// Reports a second DisConn of an endpoint, or a DisConn before the end of its data.
 fn dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if view.mid() != Mid::DIS_CONN {
@@ -63,7 +63,7 @@ fn dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: 
         findings.at(requirement!("SDP-8.2.1-7"), unit, view.place(3..4), expected, "a second DisConn".to_owned());
         return;
     }
-    // The sender no longer sends data that a SrcAvailCancel withdraws.
+    // If the sender has withdrawn data by a SrcAvailCancel, it does not have to send that data.
     if let Some(open) = before.src_avails.oldest.filter(|_| before.certain && !before.cancels.src_avail) {
         let expected =
             format!("an earlier RdmaRdCompl, or SendSm and its Data, for the SrcAvail of frame {}", open.frame);
@@ -93,7 +93,7 @@ fn abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     }
 }
 
-/// The end that sends the first FIN has sent the messages that must precede it.
+/// Reports an endpoint that sends the first FIN without the messages that must precede a FIN.
 fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     let (connection, sides, closing) = (&state.connection, &state.traffic.sides, &sdp.closing);
@@ -123,8 +123,8 @@ fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
         let expected = "the peer's DisConn or its own AbortConn between its DisConn and its FIN";
         findings.in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither".to_owned());
     } else {
-        // An end that gives up the connection may close TCP at once (section 8.2.2), with FIN or
-        // RST (reading C26).
+        // An endpoint that gives up the connection may close TCP at once (section 8.2.2), with FIN
+        // or RST (C26, an interpretation of the draft).
         let (expected, found) = ("DisConn before FIN, unless the end gives up the connection", "no DisConn".to_owned());
         findings.note().in_frame(requirement!("SDP-6.2-2"), first, fin, expected, found);
     }
@@ -189,7 +189,7 @@ mod tests {
         };
         let id = requirement!("SDP-8.2.2-13");
         proves(id, aborts(&[Mid::ABORT_CONN, Mid::DATA]), aborts(&[Mid::DATA, Mid::ABORT_CONN]));
-        // The other end may not have received it yet.
+        // The peer may not have received the AbortConn yet.
         let crossed = |talk: &mut Talk| {
             aborts(&[Mid::ABORT_CONN])(talk);
             talk.send(1, Mid::DATA, "", 1);
@@ -209,7 +209,7 @@ mod tests {
         };
         proves(requirement!("SDP-8.2.1-32"), both(Mid::MODE_CHANGE, "00000004"), both(Mid::ABORT_CONN, ""));
         assert_eq!(word(4), "00000004");
-        // The DisConns cross: an end may still send messages until the other DisConn arrives.
+        // The DisConns cross: an endpoint may send messages until the peer's DisConn arrives.
         let crossed = |talk: &mut Talk| {
             talk.send(1, Mid::DIS_CONN, "", 0);
             talk.send(0, Mid::DIS_CONN, "", 0);

@@ -1,5 +1,5 @@
-//! Send credit: how much of it a message needs (sections 10.2 to 10.5), and how it is announced
-//! (sections 10 and 10.1).
+//! Send credit: how much credit a message needs (sections 10.2 to 10.5), and how an endpoint
+//! announces credit (sections 10 and 10.1).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -32,7 +32,7 @@ pub(super) static ORDER: Rule = Rule { requirements: &[requirement!("SDP-10.1-1"
 
 pub(super) static REPORTED: Rule = Rule { requirements: &[requirement!("SDP-10-1")], judge: Judge::End(reported) };
 
-/// Is `a` before `b`? Both count modulo 2^32.
+/// Returns whether `a` is before `b`, both counted modulo 2^32.
 fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
@@ -44,7 +44,8 @@ fn spends(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     let credit = granted.wrapping_sub(mseq.wrapping_sub(1)).cast_signed();
     let has_payload = view.mid().may_carry_payload() && view.payload_len() > 0;
     let edge = view.bsdh.mseq_ack.get().wrapping_add(view.bsdh.bufs.get().into());
-    // The offer in the Hello or HelloAck may have changed before the first message (reading C6).
+    // An endpoint may change the number of buffers of its Hello or HelloAck in its first message
+    // (C6, an interpretation of the draft).
     let widens = known.edge.is_none_or(|edge_before| before(edge_before, edge));
     let (own, expected): (&[RequirementId], _) = match (credit, has_payload) {
         (..=0, _) => (const { &[requirement!("SDP-10.5-6")] }, "no message without credit"),
@@ -75,7 +76,7 @@ fn is_set_up(view: &SdpView<'_>) -> bool {
     matches!(view.mid(), Mid::HELLO | Mid::HELLO_ACK)
 }
 
-/// MSeq grows by one from each Send to the next.
+/// Reports Sends out of order: MSeq has to increase by one with each Send.
 fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (Some(sent), Some(last)) = (view.state.latest.sent, view.before().mseq) else { return };
     let (mseq, expected) = (view.bsdh.mseq.get(), last.wrapping_add(1));
@@ -85,7 +86,7 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     }
 }
 
-/// Only an arriving message uses up a posted buffer.
+/// Reports messages that take credit back: only an arriving message uses up a posted buffer.
 fn reported(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for (direction, strays) in Direction::BOTH.into_iter().zip(&sdp.strays) {
@@ -104,8 +105,8 @@ mod tests {
     use crate::rules::sdp::talk::proves_each_way;
     use crate::testing::sdp::Talk;
 
-    /// The peer announced 16 buffers. `count` empty messages use them up; then a message with
-    /// `payload` octets follows. If `gives`, that message grants credit.
+    /// The peer announced 16 buffers. `count` messages without payload use buffers. Then a message
+    /// with `payload` octets follows, which grants credit if `gives` is true.
     fn spends(count: u32, payload: usize, gives: bool) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             (0..count).for_each(|_| talk.send(way, Mid::DATA, "", 0));

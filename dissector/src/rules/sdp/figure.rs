@@ -1,4 +1,5 @@
-//! Figure 25: what each pair of Modes allows; and which rules a wrong first Mode may violate.
+//! Figure 25: the requirements for each pair of Modes. Also the requirements that Combined Mode is
+//! the first Mode.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -6,7 +7,8 @@ use weft_core::wire::sdp::{Mid, Mode};
 
 use crate::follow::sdp::Before;
 
-/// The row of Figure 25 for the Mode of the sender's data and the Mode of its peer's data.
+/// Returns the row of Figure 25 for the Modes of both half-connections. `None` if a Mode is
+/// unknown.
 pub(super) fn pair(before: &Before) -> Option<RequirementId> {
     Some(match (before.source_mode?, before.sink_mode?) {
         (Mode::Buffered, Mode::Buffered) => requirement!("SDP-11-16"),
@@ -21,7 +23,7 @@ pub(super) fn pair(before: &Before) -> Option<RequirementId> {
     })
 }
 
-/// Every row of [`pair`].
+/// All rows of Figure 25.
 pub(super) const PAIRS: [RequirementId; 9] = [
     requirement!("SDP-11-16"),
     requirement!("SDP-11-17"),
@@ -34,13 +36,13 @@ pub(super) const PAIRS: [RequirementId; 9] = [
     requirement!("SDP-11-24"),
 ];
 
-/// Requirements that Combined Mode is the first Mode. A message in the wrong Mode may violate them
-/// if no ModeChange preceded it. It may also violate only the rule of Combined Mode, so findings
-/// with these ids are notes.
+/// Requirements that Combined Mode is the first Mode. If no ModeChange preceded a message in the
+/// wrong Mode, the sender may violate them. But the message may also violate only a requirement of
+/// Combined Mode, so findings with these ids are notes.
 pub(super) const FIRST_MODE: [RequirementId; 3] =
     [requirement!("SDP-11-2"), requirement!("SDP-12-2"), requirement!("SDP-12-23")];
 
-/// Does the sender know of no ModeChange yet?
+/// Returns whether the sender has sent and received no ModeChange so far.
 pub(super) fn is_first(before: &Before) -> bool {
     !before.sent.has(Mid::MODE_CHANGE) && !before.received.has(Mid::MODE_CHANGE)
 }

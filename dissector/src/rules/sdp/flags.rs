@@ -1,4 +1,5 @@
-//! The Flags octet (section 6.1.2, Figure 4); position 0 is the least significant bit (reading C2).
+//! The Flags octet (section 6.1.2, Figure 4). Position 0 is the least significant bit (C2, an
+//! interpretation of the draft).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Flags, Mid};
@@ -9,7 +10,7 @@ use crate::parse::Unit;
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
-/// Positions 3 to 7.
+/// Mask of the reserved bits: positions 3 to 7.
 const RESERVED: u8 = 0xf8;
 
 pub(super) static FLAGS: Rule = Rule {
@@ -56,7 +57,8 @@ fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
             wrong(&[requirement!("SDP-6.1.2-2")], "payload: OOB_PRES announces an Out-Of-Band byte in this message");
         }
         let before = view.before();
-        // The announcement may precede the suspension of the socket (section 13).
+        // On a resumed connection, the octet may have been announced before the suspension (section
+        // 13).
         let known = before.certain && !state.connection.resumes;
         if known && before.oob_pending == 0 && !flags.oob_pend {
             wrong(&[requirement!("SDP-6.1.2-3")], "OOB_PEND in this message or in an earlier one");

@@ -1,5 +1,5 @@
-//! The fields of Hello and HelloAck, and that a peer rejects faulty ones (sections 6.2.1, 6.2.2 and
-//! 8.1.1).
+//! The fields of Hello and HelloAck, and the rejection of faulty values by the peer (sections
+//! 6.2.1, 6.2.2 and 8.1.1).
 
 use std::ops::Range;
 
@@ -86,12 +86,13 @@ struct Check<'a, 'f, 'u> {
     unit: &'a Unit<'u>,
     view: &'a SdpView<'u>,
     findings: &'a mut Findings<'f>,
-    /// Requirements that each failed check violates too.
+    /// Requirements that each failed check violates in addition.
     also: &'static [RequirementId],
 }
 
 impl Check<'_, '_, '_> {
-    /// If not `right`, octets `figure` of the message violate `ids`.
+    /// Adds findings for `ids` if `right` is false. `figure` is the range of the field in the
+    /// draft's figures.
     fn that(&mut self, right: bool, ids: &[RequirementId], figure: Range<usize>, expected: &str, found: u32) {
         if !right {
             let range = self.view.place(figure);
@@ -111,12 +112,12 @@ impl Check<'_, '_, '_> {
         self.that(bsdh.mseq_ack.get() == 0, mseq_ack, 12..16, "MSeqAck 0", bsdh.mseq_ack.get());
     }
 
-    /// Checks the word with MaxAdverts and the version. `ids` are the requirements for its layout,
-    /// MaxAdverts, Rsvd, MajV and MinV.
+    /// Checks the 32-bit word with MaxAdverts and the version. `ids` are the requirements for the
+    /// layout of the word, MaxAdverts, Rsvd, MajV and MinV.
     fn adverts(&mut self, adverts: &RawAdverts, ids: [RequirementId; 5]) {
         let [layout, max, rsvd, majv, minv] = ids;
         let version = adverts.version;
-        // The octet with the version is where the other field order has it.
+        // The version is at its position in the other field order.
         let [first, second] = adverts.max_adverts.to_bytes();
         let turned = version.0 != 0x11 && first == 0x11 && second == 0;
         self.that(!turned, &[layout], 16..20, "MaxAdverts, Rsvd, MinV and MajV in this order", version.0.into());
@@ -131,7 +132,7 @@ fn hello(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     if view.carrier == Carrier::Send || view.direction != view.state.connecting {
         return;
     }
-    // The same rules hold for the Hello of a connection that replaces a suspended one.
+    // The same rules apply to the Hello of a connection that resumes a suspended connection.
     let also: &[RequirementId] =
         if state.connection.resumes { const { &[requirement!("SDP-13.1.1-19")] } } else { &[] };
     let mut check = Check { unit, view, findings, also };
@@ -197,8 +198,8 @@ fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     check.that(raw.loc_ord.get() > 0, &ids, 26..28, "LocORD of 1 or more", 0);
 }
 
-/// A peer must not continue after a Hello or HelloAck with a faulty version, MaxAdverts, LocIRD or
-/// LocORD.
+/// Reports a peer that continues after a Hello or HelloAck with a faulty version, MaxAdverts,
+/// LocIRD or LocORD.
 fn refused(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let accepts = view.mid() == Mid::HELLO_ACK && view.direction != view.state.connecting;
     let goes_on = !view.is_set_up() && view.direction == view.state.connecting && view.before().mseq.is_none();
@@ -246,7 +247,8 @@ mod tests {
 
     type Octets = (usize, &'static [u8]);
 
-    /// A Hello with the octets of `bad` has findings with `ids`; with those of `good` it has none.
+    /// A Hello with the octets of `bad` has findings with `ids`. A Hello with those of `good` has
+    /// none.
     fn hello(ids: &[RequirementId], bad: Octets, good: Octets) {
         let greeted = |(at, octets): Octets| {
             move |order: FieldOrder| {
@@ -264,12 +266,14 @@ mod tests {
         talk
     }
 
-    /// The same for a HelloAck.
+    /// A HelloAck with the octets of `bad` has findings with `ids`. One with those of `good` has
+    /// none.
     fn answer(ids: &[RequirementId], bad: Octets, good: Octets) {
         ids.iter().for_each(|id| proves_of(*id, |order| answered(order, bad), |order| answered(order, good)));
     }
 
-    /// A connection that is suspended to port 5000, and a Hello with this MSeq to `port`.
+    /// A connection whose suspension announces port 5000, and a new connection to `port`. The new
+    /// connection begins with a Hello that has this MSeq.
     fn resumed(port: u16, mseq: u8) -> Talk {
         let mut talk = Talk::bare();
         talk.send(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
@@ -347,7 +351,7 @@ mod tests {
         answer(&[requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")], (26, &[0, 0]), (26, &[0, 1]));
     }
 
-    /// A connection with one fault in its Hello: the peer accepts it, or does not answer.
+    /// A connection with a faulty Hello. The peer answers with HelloAck, or does not answer.
     fn accepted(ids: &[RequirementId], at: usize, octets: &'static [u8]) {
         let greeted = |answers: bool| {
             move |order: FieldOrder| {

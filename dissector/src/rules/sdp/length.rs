@@ -81,14 +81,14 @@ pub(super) static LENGTHS: Rule = Rule {
     judge: Judge::Sdp(lengths),
 };
 
-/// A Send of one segment is too short for a BSDH.
+/// Reports a Send that is too short for a BSDH.
 fn begins_with_bsdh(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let weft_core::wire::ddp::Segment::Untagged(header, _) = view.segment else { return };
     if state.context().sdp.is_none() || header.mo.get() != 0 || !view.last() {
         return;
     }
-    // The Send with which the Initiator reports that it is ready is not a message (RFC 6581 section
-    // 9).
+    // The zero-length Send that is the ready-to-receive message of RFC 6581 (section 9) is not an
+    // SDP message.
     let is_ready =
         view.payload_len == 0 && header.msn.get() == 1 && state.connection.startup.iter().any(Option::is_some);
     if (view.payload_len as usize) < RawBsdh::LEN && !is_ready {
@@ -98,7 +98,8 @@ fn begins_with_bsdh(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView
     }
 }
 
-/// The allowed size if a message with this MID must not have `size` octets; `None` if it may.
+/// Returns the allowed size as text if a message with this MID must not have `size` octets. `None`
+/// if the size is allowed.
 fn misfit(mid: Mid, size: usize) -> Option<String> {
     let least = RawBsdh::LEN + mid.extension_len()?;
     match (mid.may_carry_payload(), size) {
@@ -158,7 +159,8 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     }
 }
 
-/// The row of the message in Figure 3, and the requirements about its length in its own section.
+/// Returns the requirement for the message in Figure 3, and the requirements about its length in
+/// the section of the message.
 fn rows(mid: Mid) -> &'static [RequirementId] {
     match mid {
         Mid::HELLO => {
@@ -203,7 +205,7 @@ fn lengths(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let expected = format!("{expected} bytes in a {mid}");
     findings.at(requirement!("SDP-6.1.1-1"), unit, range.clone(), &expected, found.clone());
     findings.each(rows(mid), unit, range, &expected, &found);
-    // Is the extended header directly after the BSDH, with nothing after it?
+    // The extended header has to follow the BSDH directly, without octets after it.
     if mid.extension_len().is_some_and(|len| len > 0) && misfit(mid, size).is_some() {
         findings.at(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} bytes"));
     }
@@ -219,7 +221,8 @@ mod tests {
 
     const SUSP_COMM: &str = "00000000 1388 0001";
 
-    /// A message with one octet more or one octet less than `mid` has. Len is that size.
+    /// A message with `mid` that is one octet too long (`more`) or too short. Len is the actual
+    /// size.
     fn length(ids: &[RequirementId], mid: Mid, extension: &str, more: bool) {
         for id in ids {
             let wrong = |talk: &mut Talk| {
@@ -269,7 +272,7 @@ mod tests {
         length(&[requirement!("SDP-6.1.1-21"), requirement!("SDP-6.3.3-2")], Mid::SINK_AVAIL, &sink, false);
         let src = advert(9000, None);
         length(&[requirement!("SDP-6.1.1-22"), requirement!("SDP-6.3.2-1")], Mid::SRC_AVAIL, &src, false);
-        // Its Len is smaller than a BSDH.
+        // Len is smaller than a BSDH.
         let short = |talk: &mut Talk| talk.send_changed(0, Mid::DATA, "", |octets| octets[7] = 15);
         for id in [requirement!("SDP-6.1.1-23"), requirement!("SDP-6.3.1-1"), requirement!("SDP-6.1.1-1")] {
             proves(id, short, |talk| talk.send(0, Mid::DATA, "", 1));

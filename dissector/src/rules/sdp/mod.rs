@@ -3,36 +3,35 @@
 //! | file | what it checks |
 //! | --- | --- |
 //! | [`length`] | MID and Len of one message (6.1.1, 6.1.4) |
-//! | [`flags`] | its Flags (6.1.2) |
+//! | [`flags`] | the Flags of one message (6.1.2) |
 //! | [`number`] | Bufs, MSeq and MSeqAck (6.1.3, 6.1.5, 6.1.6) |
-//! | [`hello`] | Hello and HelloAck (6.2.1, 6.2.2), and that a peer rejects faulty ones (8.1.1) |
+//! | [`hello`] | Hello and HelloAck (6.2.1, 6.2.2), and their rejection (8.1.1) |
 //! | [`setup`] | the order of the first messages, and what carries them (5, 6.2, 8.1.1) |
 //! | [`mode_change`] | the ModeChange message (6.3.8) |
 //! | [`advert`] | SrcAH and SinkAH (6.3.2, 6.3.3) |
-//! | [`moved`] | RdmaWrCompl and RdmaRdCompl against RDMA (6.3.4, 6.3.6, 6.3.7) |
+//! | [`moved`] | the lengths that RdmaWrCompl and RdmaRdCompl report (6.3.4, 6.3.6, 6.3.7) |
 //! | [`resize`] | ChRcvBuf and ChRcvBufAck (6.4) |
 //! | [`close`] | DisConn, AbortConn, and the end of TCP (6.2.3, 6.2.4, 8.2) |
 //! | [`suspend`] | SuspComm and SuspCommAck (6.5, 13) |
 //! | [`solicited`] | the opcode of the Send that carries a message (section 14.2) |
-//! | [`src_avail`] | SrcAvails: Mode, payload, number (9.2, 11) |
+//! | [`src_avail`] | SrcAvails: Mode, payload, count (9.2, 11) |
 //! | [`payload`] | payload after a SrcAvail, Data for a SendSm (9.2, 11.2, 11.3) |
-//! | [`rd_compl`] | RdmaRdCompl and SendSm against their SrcAvail (9.2, 9.5.4) |
+//! | [`rd_compl`] | whether RdmaRdCompl and SendSm fit their SrcAvail (9.2, 9.5.4) |
 //! | [`sink_avail`] | SinkAvails: Mode, size, count, MaxAdverts (9.3 to 9.5, 11) |
-//! | [`wr_compl`] | RdmaWrCompl against its SinkAvail (9.3, 9.5.1) |
-//! | [`rdma`] | RDMA Writes and Reads against the advertisements that allow them (9, 11, 12.4) |
-//! | [`cancel`] | what a receiver finishes before it answers a cancel (9.5.4, 9.5.5) |
+//! | [`wr_compl`] | whether RdmaWrCompl fits its SinkAvail (9.3, 9.5.1) | | [`rdma`] | whether
+//! advertisements allow RDMA Writes and Reads (9, 11, 12.4) | | [`cancel`] | how a receiver answers
+//! SrcAvailCancel and SinkAvailCancel (9.5.4, 9.5.5) |
 //! | [`oob`] | Out-Of-Band octets (9.5.3) |
 //! | [`buffers`] | Private Buffers: number and size (10, 10.3) |
 //! | [`credits`] | send credit (10.1 to 10.5) |
 //! | [`sizes`] | message sizes, ChRcvBuf and its answer (10.6) |
-//! | [`transition`] | ModeChanges (12) |
+//! | [`transition`] | the transitions between Modes (12) |
 //!
-//! A rule judges a message by what its sender knew ([`crate::follow::sdp::Before`]). The sender has
-//! received the messages that it acknowledges; a rule assumes nothing more.
+//! A rule compares a message with the state that its sender knew ([`crate::follow::sdp::Before`]).
+//! The rule assumes that the sender had received only the messages that it acknowledges.
 //!
-//! A rule about the content of one message ([`SdpView`]) judges it at once. If the order of the
-//! frames does not show what happened first, the rule waits for the end of the capture
-//! ([`crate::follow::sdp::SdpState::strays`]).
+//! Most rules run at each message ([`SdpView`]). If the order of frames does not show which event
+//! was first, the rule runs at the end of the capture ([`crate::follow::sdp::SdpState::strays`]).
 
 mod advert;
 mod buffers;
@@ -73,7 +72,7 @@ pub(crate) use view::SdpView;
 
 use super::rule::Rule;
 
-/// Every rule of SDP.
+/// All rules of SDP.
 pub(super) static RULES: &[&Rule] = &[
     &advert::FIELDS,
     &advert::STRAY,

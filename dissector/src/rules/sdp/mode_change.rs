@@ -33,11 +33,11 @@ pub(super) static MASTER: Rule = Rule {
 
 /// A ModeChange to one of the three Modes.
 pub(super) struct Change {
-    /// The Mode that it ends; `None` if that is uncertain.
+    /// The Mode that the ModeChange ends; `None` if uncertain.
     pub(super) from: Option<Mode>,
-    /// The Mode that it starts.
+    /// The Mode that the ModeChange starts.
     pub(super) to: Mode,
-    /// Does the Data Sink send it (bit S)?
+    /// Whether the Data Sink sends the ModeChange (bit S). Otherwise the Data Source does.
     pub(super) by_sink: bool,
 }
 
@@ -48,7 +48,8 @@ impl Change {
         }
         let raw = view.extension::<RawModeChange>()?;
         let (before, by_sink) = (view.before(), raw.s());
-        // While MSeqAck does not advance, it does not show which messages the sender has received.
+        // While the sender holds MSeqAck back, MSeqAck does not show which messages the sender has
+        // received.
         let sure = before.certain && !before.held_back;
         let from = if by_sink { before.sink_mode } else { before.source_mode };
         Some(Change { from: from.filter(|_| sure), to: Mode::from_value(raw.mode())?, by_sink })
@@ -124,7 +125,8 @@ mod tests {
     const SINK_TO_COMBINED: u32 = 3;
     const TO_PIPELINED: u32 = 4;
 
-    /// ModeChanges: the sender and the word of each. Both ends receive one before the next is sent.
+    /// ModeChanges: the sender and the 32-bit extended header of each. Both endpoints receive all
+    /// messages before the next ModeChange is sent.
     fn changes(words: &'static [(usize, u32)]) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             for (direction, value) in words {

@@ -1,5 +1,5 @@
-//! Len of RdmaWrCompl and RdmaRdCompl against the octets that RDMA transferred (sections 6.3.4,
-//! 6.3.6 and 6.3.7).
+//! Compares Len of RdmaWrCompl and RdmaRdCompl with the octets that RDMA transferred (sections
+//! 6.3.4, 6.3.6 and 6.3.7).
 
 use std::ops::Range;
 
@@ -55,7 +55,8 @@ fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         return;
     }
     let (Some(raw), before) = (view.extension::<RawRdmaRdCompl>(), view.before()) else { return };
-    // While MSeqAck does not advance, the sender may have received a later advertisement.
+    // The state is not certain while the sender holds MSeqAck back: it may then have received a
+    // later advertisement.
     let Some(advert) = before.sources.oldest.filter(|_| before.certain) else { return };
     let (len, found) = (u64::from(raw.len.get()), format!("Len {}", raw.len.get()));
     if len > u64::from(advert.len) {
@@ -63,7 +64,7 @@ fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         findings.at(requirement!("SDP-6.3.7-1"), unit, LEN, &expected, found.clone());
     }
     let moved = before.moved;
-    // After this message the buffer is invalid.
+    // A message that invalidates the buffer is the last message about it.
     let is_last = view.state.latest.sent.is_some_and(|sent| sent.invalidates == Some(advert.stag));
     let falls_short = is_last && len < advert.left && moved.is_some_and(|moved| moved.read >= advert.left);
     if len > advert.left || falls_short {
@@ -95,8 +96,8 @@ mod tests {
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
 
-    /// RDMA Writes of these lengths, one after the other, into a buffer of 9000 octets; then an
-    /// RdmaWrCompl with `len`.
+    /// RDMA Writes of these lengths, one after the other, into a buffer of 9000 octets. Then an
+    /// RdmaWrCompl with `len` follows.
     fn written(writes: &'static [usize], len: u32) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.send(0, Mid::MODE_CHANGE, &word(4), 0);
@@ -119,8 +120,8 @@ mod tests {
         proves(requirement!("SDP-6.3.4-1"), written(&[], 300), written(&[300], 300));
     }
 
-    /// A SrcAvail of 100 octets, `payload` of them in the message; RDMA Reads of these lengths from
-    /// its first octet on; then RdmaRdCompls with the lengths `reported`.
+    /// A SrcAvail of 100 octets, which carries `payload` of them. Then RDMA Reads of these lengths
+    /// from the first octet on, and RdmaRdCompls with the lengths `reported`.
     fn read(payload: usize, reads: &'static [u32], reported: &'static [u32]) -> impl Fn(&mut Talk) {
         read_in(5, payload, reads, reported)
     }
@@ -153,8 +154,8 @@ mod tests {
         proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[100]), read(10, &[100], &[90]));
         proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[50, 50]), read(10, &[100], &[50, 40]));
         proves(requirement!("SDP-6.3.7.1-3"), read(10, &[100], &[91]), read(10, &[100], &[90]));
-        // The last RdmaRdCompl invalidates the completely read buffer, so no message can report the
-        // rest.
+        // The last RdmaRdCompl invalidates the completely read buffer, so no later message can
+        // report the remaining octets.
         let last = |len: &'static [u32]| read_in(6, 10, &[100], len);
         proves(requirement!("SDP-6.3.7.1-3"), last(&[80]), read(10, &[100], &[80]));
     }

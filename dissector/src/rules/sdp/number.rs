@@ -45,7 +45,7 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
         let (expected, found) = (format!("MSeqAck {acknowledged} or later"), format!("MSeqAck {mseq_ack}"));
         findings.at(requirement!("SDP-6.1.6-1"), unit, MSEQ_ACK, &expected, found);
     }
-    // If the capture misses a Send, it also misses the number of that Send.
+    // If a Send is missing in the capture, the due MSeq is not known.
     let Some(sent) = view.state.latest.sent.filter(|sent| sent.follows) else { return };
     let expected = before.mseq.map_or(1, |mseq| mseq.wrapping_add(1));
     if mseq == expected {
@@ -53,7 +53,8 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     }
     let (due, found) = (format!("MSeq {expected}"), format!("MSeq {mseq}"));
     if before.mseq.is_none() && mseq == 0 {
-        // Another reading of the section (C4): Hello and HelloAck have no number.
+        // By another interpretation of the section (C4), Hello and HelloAck have no MSeq. So MSeq 0
+        // is a note.
         return findings.note().at(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found);
     }
     findings.at(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found.clone());
@@ -170,7 +171,7 @@ mod tests {
         proves(requirement!("SDP-6.1.6-2"), without_message(1), without_message(0));
     }
 
-    /// The capture of a message and its acknowledgement, with its frames changed.
+    /// The capture of a message and its acknowledgement. `change` modifies the frames.
     fn acknowledged(change: impl FnOnce(&mut Vec<(u64, Vec<u8>)>)) -> Wire {
         let mut talk = Talk::begun(FieldOrder::Figure);
         data(&mut talk, 1);
@@ -191,7 +192,8 @@ mod tests {
         assert_eq!(swapped.errors(), []);
     }
 
-    /// The files of both directions were appended, and the second one ends early.
+    /// The capture consists of two files, one for each direction, that were appended. The second
+    /// file ends early.
     #[test]
     fn an_acknowledged_message_may_be_missing_at_the_end() {
         let appended = acknowledged(|frames| {
@@ -216,7 +218,7 @@ mod tests {
             }
         };
         proves(requirement!("SDP-6.1.3-1"), bufs([16, 14]), bufs([16, 15]));
-        // Until the SrcAvailCancel is settled, MSeqAck does not advance (reading C19).
+        // Until the SrcAvailCancel is settled, MSeqAck does not advance (interpretation C19).
         let held = |cancel: bool| {
             move |talk: &mut Talk| {
                 data(talk, 0);
@@ -232,7 +234,8 @@ mod tests {
         proves(requirement!("SDP-6.1.3-1"), held(false), held(true));
     }
 
-    /// In the reading that the first message has MSeq 0 (C4), MSeqAck stays 0 when it arrives.
+    /// By the interpretation that the first message has MSeq 0 (C4), MSeqAck stays 0 when that
+    /// message arrives.
     #[test]
     fn a_message_with_number_0_takes_a_buffer() {
         let errors = |bufs: [u16; 3]| {

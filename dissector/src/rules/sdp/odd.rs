@@ -1,5 +1,5 @@
-//! Unusual but legal conversations, in both field orders. `rules::odd_tests` changes them as
-//! captures do.
+//! Unusual but legal SDP connections, in both field orders. `rules::odd_tests` adds the usual
+//! defects of captures.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -23,19 +23,19 @@ fn swapped(order: FieldOrder) -> Talk {
     talk
 }
 
-/// Acknowledges every received message, then sends Data.
+/// Acknowledges all received messages, then sends Data.
 fn data(talk: &mut Talk, direction: usize, payload: usize) {
     talk.receive_all(direction);
     talk.send(direction, Mid::DATA, "", payload);
 }
 
-/// Acknowledges every received message, then sends one.
+/// Acknowledges all received messages, then sends a message.
 fn send(talk: &mut Talk, direction: usize, mid: Mid, extension: &str, payload: usize) {
     talk.receive_all(direction);
     talk.send(direction, mid, extension, payload);
 }
 
-/// Sends the last RdmaRdCompl, or the RdmaWrCompl, for a buffer: it invalidates the STag.
+/// Sends the last RdmaRdCompl, or the RdmaWrCompl, for a buffer. The message invalidates the STag.
 fn completes(talk: &mut Talk, direction: usize, mid: Mid, len: u32) {
     talk.receive_all(direction);
     talk.send_in(6, direction, mid, &word(len), 0);
@@ -49,18 +49,19 @@ fn closed(mut talk: Talk) -> Wire {
     talk.wire
 }
 
-/// Each Mode and each mechanism in turn.
+/// Uses each Mode and each transfer mechanism.
 fn all_modes(order: FieldOrder) -> Wire {
     let mut talk = swapped(order);
     data(&mut talk, 0, 10);
     data(&mut talk, 1, 10);
-    // Combined Mode: two RDMA Reads, which also read the octets of the payload.
+    // Combined Mode: two RDMA Reads, which also read the octets that the SrcAvail carried as
+    // payload.
     send(&mut talk, 0, Mid::SRC_AVAIL, &advert(9000, None), 10);
     talk.reads(1, STAG, VA, 5000);
     send(&mut talk, 1, Mid::RDMA_RD_COMPL, &word(4990), 0);
     talk.reads(1, STAG, VA + 5000, 4000);
     completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 4000);
-    // The Data Sink declines the SrcAvail, and the rest follows as Data.
+    // The Data Sink declines the SrcAvail, and the remaining octets follow as Data.
     send(&mut talk, 0, Mid::SRC_AVAIL, &advert(100, None), 10);
     send(&mut talk, 1, Mid::SEND_SM, "", 0);
     data(&mut talk, 0, 50);
@@ -107,8 +108,8 @@ fn crossing(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// A SrcAvailCancel arrives during an RDMA Read. MSeqAck does not advance, and Bufs falls, until a
-/// SendSm settles it.
+/// A SrcAvailCancel arrives during an RDMA Read. Until a SendSm settles the cancel, MSeqAck does
+/// not advance and Bufs decreases.
 fn held_back(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     data(&mut talk, 1, 0);
@@ -117,7 +118,7 @@ fn held_back(order: FieldOrder) -> Wire {
     talk.request_read(1, STAG, VA, 100);
     talk.send(0, Mid::SRC_AVAIL_CANCEL, "", 0);
     talk.send(0, Mid::DATA, "", 0);
-    // The Response of the Read above.
+    // The Response to the RDMA Read above.
     let mut response = hex("c142 00005101 0000000000000000");
     response.resize(response.len() + 100, 0x5a);
     talk.wire.send(0, &fpdu(&response));
@@ -151,7 +152,7 @@ fn small_things(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// Both ends close at the same time; then one of them aborts.
+/// Both endpoints close at the same time. Then one of them aborts.
 fn crossed_dis_conns(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     data(&mut talk, 0, 10);
@@ -179,7 +180,7 @@ fn half_closed(order: FieldOrder) -> Wire {
     talk.wire
 }
 
-/// One process hands over its socket. If `crossing`, both do.
+/// One endpoint hands its socket over to another process. If `crossing`, both endpoints do.
 fn suspended(order: FieldOrder, crossing: bool) -> Wire {
     let mut talk = swapped(order);
     data(&mut talk, 1, 10);
@@ -210,7 +211,7 @@ fn given_up(order: FieldOrder) -> Wire {
     talk.wire
 }
 
-/// Hello and Request are in one segment, or the Hello is in the Request's private data. The
+/// Hello and MPA Request are in one segment, or the Hello is in the Request's private data. The
 /// Connecting Peer sends first.
 fn other_start(order: FieldOrder, private_data: bool) -> Wire {
     let mut wire = Wire::connected();
@@ -228,11 +229,13 @@ fn other_start(order: FieldOrder, private_data: bool) -> Wire {
         data(&mut talk, 1, 10);
         return closed(talk);
     }
-    // RFC 5044 lets the Initiator send first, SDP the Responder. No message satisfies both.
+    // RFC 5044 requires that the Initiator sends first, SDP that the Responder does. So both cannot
+    // be met.
     talk.wire
 }
 
-/// In another reading of section 6.1.5 (C4), the first message after the HelloAck has MSeq 0.
+/// By another interpretation of section 6.1.5 (C4), the first message after the HelloAck has MSeq
+/// 0.
 fn numbers_from_0(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     talk.mseq = [u32::MAX; 2];
@@ -243,7 +246,7 @@ fn numbers_from_0(order: FieldOrder) -> Wire {
     talk.wire
 }
 
-/// All conversations, in both field orders.
+/// All of these connections, in both field orders.
 pub(crate) fn stories() -> Vec<(&'static str, Wire)> {
     let mut stories = Vec::new();
     for order in [FieldOrder::Figure, FieldOrder::Mirrored] {

@@ -1,5 +1,5 @@
-//! Unusual but legal transfers, in both field orders: credit, sizes, advertisements and Modes at
-//! their limits, and messages that cross. `rules::odd_tests` changes them as captures do.
+//! Unusual but legal SDP transfers, in both field orders: credit, sizes, advertisements and Modes
+//! at their limits, and messages that cross. `rules::odd_tests` adds the usual defects of captures.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -16,8 +16,8 @@ fn closed(mut talk: Talk) -> Wire {
     talk.wire
 }
 
-/// The last credits: payload with three, no payload with two, and a message that grants credit with
-/// one.
+/// The last credits: a message with payload at three credits, a message without payload at two, and
+/// a message that grants credit at one.
 fn last_credits(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     for _ in 0..14 {
@@ -33,8 +33,8 @@ fn last_credits(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// Larger buffers after the old ones are used up; requests that cross; a refusal; and a request in
-/// the other direction.
+/// Larger buffers after the old buffers are used up, requests that cross, a rejected request, and a
+/// request in the other direction.
 fn sizes(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     talk.send(0, Mid::CH_RCV_BUF, &word(6000), 0);
@@ -63,8 +63,8 @@ fn sizes(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// The largest allowed number of SrcAvails. The first is declined, the second read in several
-/// parts, the third canceled.
+/// The largest allowed number of SrcAvails. The peer declines the first, and reads the second in
+/// several parts. The third is canceled.
 fn many_src_avails(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     pipelined(&mut talk, 1);
@@ -95,8 +95,8 @@ fn many_src_avails(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// SinkAvails that are used, become stale, are canceled half written, or arrive after Pipelined
-/// Mode.
+/// SinkAvails that are used, become stale, are canceled while partly written, or arrive after
+/// Pipelined Mode has ended.
 fn many_sink_avails(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     pipelined(&mut talk, 0);
@@ -141,8 +141,8 @@ fn leaves_pipelined(order: FieldOrder) -> Wire {
     talk.receive_all(1);
     talk.reads(1, STAG, VA + 1, 8999);
     completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 8999);
-    // The ModeChange is acknowledged: the Data Source changes to Buffered Mode, and the Data Sink
-    // changes back.
+    // After the acknowledgement of the ModeChange, the Data Source changes to Buffered Mode, and
+    // the Data Sink changes back.
     change(&mut talk, 0, 0);
     talk.send(0, Mid::DATA, "", 50);
     change(&mut talk, 1, 3);
@@ -159,7 +159,7 @@ fn leaves_pipelined(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// Both Data Sources send a SrcAvail at the same time; the half-connections are independent.
+/// Both Data Sources send a SrcAvail at the same time. The half-connections are independent.
 fn both_ways(order: FieldOrder) -> Wire {
     let mut talk = Talk::begun(order);
     talk.send(0, Mid::SRC_AVAIL, &advert_of(STAG, 50, None), 10);
@@ -194,7 +194,7 @@ fn far_octet(order: FieldOrder) -> Wire {
     closed(talk)
 }
 
-/// All transfers, in both field orders.
+/// All of these transfers, in both field orders.
 pub(in crate::rules) fn stories() -> Vec<(&'static str, Wire)> {
     let mut stories = Vec::new();
     for order in [FieldOrder::Figure, FieldOrder::Mirrored] {

@@ -1,4 +1,4 @@
-//! Out-Of-Band octets: each has an announcement in time, and arrives in a Data message (section
+//! Out-Of-Band octets: each octet is announced in time, and arrives in a Data message (section
 //! 9.5.3).
 
 use weft_core::requirement;
@@ -10,8 +10,8 @@ use crate::parse::Unit;
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
-/// The most octets between the announcement and the Out-Of-Band octet, not counting that octet
-/// (reading C24).
+/// Maximum number of octets between the announcement and the Out-Of-Band octet, without that octet
+/// (C24, an interpretation of the draft).
 const MOST: i64 = 65535;
 
 pub(super) static ANNOUNCED: Rule = Rule {
@@ -29,15 +29,15 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     }
     let range = view.place(2..3);
     if view.mid() == Mid::DIS_CONN && urgent.count > 0 {
-        // A user may withdraw announced octets before they are sent, and the wire does not show it.
-        // So this is only a note.
+        // A user may withdraw announced octets before they are sent, and the capture does not show
+        // that. So the finding is a note.
         let expected = "one OOB_PEND for each Out-Of-Band byte, unless its user withdrew the byte";
         let found = format!("at the end of the stream, announcements without their byte: {}", urgent.count);
         findings.note().at(requirement!("SDP-9.5.3-4"), unit, range.clone(), expected, found);
     }
     let comes = view.mid() == Mid::DATA && flags & FLAG_OOB_PRES != 0;
-    // The octet of the oldest announcement is too late once a message passes the last position for
-    // it. Only that message gets the note.
+    // The octet of the oldest announcement is too late once a message passes the last allowed
+    // position. Only that message has the finding.
     let is_late = |position: i64| urgent.oldest.is_some_and(|at| position.saturating_sub(at) > MOST);
     let passed = urgent.position.saturating_add(i64::try_from(view.payload_len()).unwrap_or(i64::MAX));
     if !comes && view.mid() == Mid::DATA && is_late(passed) && !is_late(urgent.position) {
@@ -50,7 +50,8 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     }
     let at = if flags & FLAG_OOB_PEND != 0 { urgent.oldest.or(Some(urgent.position)) } else { urgent.oldest };
     let Some(at) = at else {
-        // The announcement may precede the suspension of the socket (section 13).
+        // On a resumed connection, the octet may have been announced before the suspension (section
+        // 13).
         if state.connection.resumes {
             return;
         }
@@ -107,8 +108,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.3-4"), with(&[PEND, PEND], PRES), with(&[PEND], PRES));
     }
 
-    /// Advertised octets count: between announcement and octet are those of the SrcAvail and four
-    /// more.
+    /// Advertised octets count as well. Between announcement and Out-Of-Band octet are the octets
+    /// of the SrcAvail, and four more.
     #[test]
     fn it_is_not_announced_too_early() {
         let given_back = |talk: &mut Talk, way: usize| {
@@ -120,7 +121,7 @@ mod tests {
             talk.both_receive_all();
             send(talk, way, PRES, 5);
         };
-        // An FPDU cannot hold 65,532 octets.
+        // 65,532 octets do not fit into one FPDU.
         let in_parts = |len: u32| {
             move |talk: &mut Talk, way: usize| {
                 send(talk, way, PEND, 0);
@@ -136,7 +137,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), given_back);
     }
 
-    /// The wire does not show that a user withdraws an announced octet, so this is a note.
+    /// The capture does not show whether a user withdrew an announced octet, so the finding is a
+    /// note.
     #[test]
     fn announced_octet_arrives_in_time() {
         let data = |octets: u32, last: usize| {

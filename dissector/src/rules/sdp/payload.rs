@@ -1,4 +1,4 @@
-//! Payload after an open SrcAvail, and Data that a SendSm requested (sections 9.2, 11.2 and 11.3);
+//! Payload after an open SrcAvail, Data that a SendSm requested (sections 9.2, 11.2 and 11.3), and
 //! Len of Data.
 
 use weft_core::RequirementId;
@@ -150,7 +150,8 @@ mod tests {
         proves_each_way(requirement!("SDP-11.3-8"), sends(51), sends(50));
     }
 
-    /// `octets` octets of the 40 that a SendSm requests, then a message with `mid`.
+    /// A SendSm requests 40 octets. The Data Source sends `octets` octets of them, then a message
+    /// with `mid`.
     fn after_data(octets: usize, mid: Mid) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             src_avail(talk, way, 50, 10);

@@ -1,4 +1,5 @@
-//! RdmaRdCompls and SendSms against the SrcAvail that they answer (sections 9.2, 9.5.4 and 11.3).
+//! Compares RdmaRdCompls and SendSms with the SrcAvail that they answer (sections 9.2, 9.5.4 and
+//! 11.3).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -52,7 +53,7 @@ pub(super) static WITHOUT_SRC_AVAIL: Rule = Rule {
     judge: Judge::Sdp(without_src_avail),
 };
 
-/// Len of an RdmaRdCompl, and the SrcAvail that it answers.
+/// Returns Len of an RdmaRdCompl, and the SrcAvail that the RdmaRdCompl answers.
 fn about(view: &SdpView<'_>) -> Option<(u64, Advert)> {
     let before = view.before();
     let raw: RawRdmaRdCompl = view.extension().filter(|_| view.mid() == Mid::RDMA_RD_COMPL)?;
@@ -105,7 +106,7 @@ fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
         }
         Some(stag) if stag != source.stag => {
             let found = format!("Invalidate STag {stag:#010x}");
-            // Is it the STag of a newer SrcAvail?
+            // The STag may be that of a newer SrcAvail.
             let sources = &view.state.ends[view.direction].sink.sources;
             if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
                 let ids = [requirement!("SDP-9.2-15"), requirement!("SDP-9.5.2.1-3")];
@@ -126,7 +127,7 @@ fn awaited(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     }
 }
 
-/// No SrcAvail is open that the message could answer.
+/// Reports an RdmaRdCompl or SendSm without an open SrcAvail that it could answer.
 fn without_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, before) = (view.mid(), view.before());
     let is_send_sm = mid == Mid::SEND_SM;
@@ -170,8 +171,8 @@ mod tests {
     use crate::testing::sdp::{STAG, Talk, VA, advert, word};
     use crate::testing::{Wire, fpdu, hello, hex, reply_frame, startup_frame};
 
-    /// A SrcAvail of 50 octets, 10 of them payload; RDMA Reads of `read` octets each, and
-    /// RdmaRdCompls of `reported` octets each.
+    /// A SrcAvail of 50 octets, 10 of them as payload. Then RDMA Reads of the lengths `read`, and
+    /// RdmaRdCompls with the lengths `reported`.
     fn reads(read: &[u32], reported: &[u32]) -> impl Fn(&mut Talk, usize) {
         let (read, reported) = (read.to_vec(), reported.to_vec());
         move |talk, way| {
@@ -219,7 +220,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.2-12"), asks(false), asks(true));
     }
 
-    /// Without CRC, the dissector may read a Response only after more octets have arrived.
+    /// Without CRC, the dissector may parse a Response only after more octets have arrived.
     #[test]
     fn reports_only_returned_octets_without_crc() {
         let is_found = |comes: &[u8], later: &[u8]| {
@@ -245,7 +246,8 @@ mod tests {
         assert!(!is_found(&[&response[..], &data[..2]].concat(), &data[2..]));
     }
 
-    /// Two SrcAvails in Pipelined Mode, one of them with [`STAG`].
+    /// Two SrcAvails in Pipelined Mode. [`STAG`] is in the second SrcAvail if `second_first` is
+    /// true, else in the first.
     fn two(talk: &mut Talk, way: usize, second_first: bool) {
         pipelined(talk, 1 - way);
         let mut stags = [STAG, 0x0099_0099];

@@ -1,8 +1,8 @@
-//! RDMA Writes and Read Requests against the advertisements that allow them (sections 9, 11.3 and
-//! 12.4, Figure 25).
+//! Compares RDMA Writes and Read Requests with the advertisements that allow them (sections 9, 11.3
+//! and 12.4, Figure 25).
 //!
-//! A rule judges them with the next SDP message of the same end, which shows what that end had
-//! received.
+//! A rule runs at the next SDP message of the same endpoint, because MSeqAck of that message shows
+//! which advertisements the endpoint had received.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -68,8 +68,8 @@ pub(super) static CANCELED: Rule = Rule {
 pub(super) static AT_THE_END: Rule =
     Rule { requirements: &[requirement!("SDP-9.5.5-2"), requirement!("SDP-9.5.5-7")], judge: Judge::End(at_the_end) };
 
-/// RDMA Writes after the last message of an end. The end's SinkCancelAck shows that it knew of the
-/// SinkAvailCancel.
+/// Reports RDMA Writes after the last message of an endpoint to a canceled SinkAvail. The
+/// endpoint's SinkCancelAck shows that the endpoint had received the SinkAvailCancel.
 fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for direction in Direction::BOTH {
@@ -141,7 +141,8 @@ fn allowed(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     }
 }
 
-/// Requirements about SinkAvails that follow the ModeChange which ended Pipelined Mode.
+/// Returns the requirements about SinkAvails that arrive after the ModeChange which ended Pipelined
+/// Mode.
 fn late(before: &Before) -> &'static [RequirementId] {
     match before.changes.late {
         0 => &[],
@@ -150,7 +151,7 @@ fn late(before: &Before) -> &'static [RequirementId] {
     }
 }
 
-/// The requirements that a use of an ended SrcAvail violates, and how the SrcAvail ended.
+/// Returns the requirements that a use of an ended SrcAvail violates, and how the SrcAvail ended.
 fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
     match why {
         Some(Why::Void | Why::Stale) => (
@@ -165,7 +166,7 @@ fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
     }
 }
 
-/// After a message that acknowledges a cancel, its sender starts no RDMA Read or Write.
+/// Reports an endpoint that starts an RDMA Read or Write after it has acknowledged a cancel.
 fn canceled(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let before = view.before();
     if !before.certain {
@@ -193,7 +194,7 @@ mod tests {
 
     const OTHER: u32 = 0x0099_0099;
 
-    /// `way` acknowledges everything that it has received.
+    /// The endpoint that sends in direction `way` acknowledges all received messages.
     fn acknowledges(talk: &mut Talk, way: usize) {
         talk.receive_all(way);
         talk.send(way, Mid::DATA, "", 0);
@@ -221,8 +222,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.3-1"), writes(OTHER), writes(STAG));
     }
 
-    /// Access to the octets of the buffer, and one octet beyond each end. For writes, two equal
-    /// SinkAvails.
+    /// Access to all octets of the buffer, and one octet before or after the buffer. For Writes,
+    /// there are two equal SinkAvails.
     #[test]
     fn access_stays_inside_the_buffer() {
         let reads = |from: u64, len: u32| {
@@ -292,7 +293,8 @@ mod tests {
         }
     }
 
-    /// The writer sends no further message; its SinkCancelAck shows what it knew.
+    /// The writer sends no message after the Write. Its earlier SinkCancelAck shows what it had
+    /// received.
     #[test]
     fn no_write_after_the_last_sink_cancel_ack() {
         let writes = |acknowledged: bool| {

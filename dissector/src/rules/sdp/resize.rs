@@ -9,7 +9,7 @@ use crate::parse::Unit;
 use crate::rules::findings::Findings;
 use crate::rules::rule::{Judge, Rule};
 
-/// The largest size in a Hello or HelloAck, in octets.
+/// The largest allowed size of a Private Buffer in a Hello or HelloAck, in octets.
 const MOST: u32 = 1 << 31;
 
 pub(super) static SIZES: Rule = Rule {
@@ -30,7 +30,7 @@ fn sizes(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
             findings.at(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31 bytes", size.to_string());
         };
         match view.mid() {
-            // The draft does not limit the size in a request.
+            // The draft does not limit the size in a request, so the finding is a note.
             Mid::CH_RCV_BUF => wrong(&mut findings.note()),
             _ => wrong(findings),
         }

@@ -1,8 +1,11 @@
-//! How a connection starts: which message is first, and what carries it (sections 5, 6.2, 6.2.1 and
-//! 8.1.1).
+//! How a connection starts: the order of the first messages, and what carries them (streaming mode,
+//! private data, or Sends). Sections 5, 6.2, 6.2.1 and 8.1.1 of the draft.
 //!
-//! The draft does not provide for a Hello in the private data of an MPA Request, but
-//! implementations use it (reading C3). It is a note.
+//! The draft does not define a Hello in the private data of an MPA Request, but implementations
+//! send such a Hello (C3, an interpretation of the draft). The finding is a note.
+//!
+//! The draft does not define a Hello in the private data of an MPA Request, but implementations
+//! send it (C3, an interpretation of the draft). The finding is a note.
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -92,11 +95,11 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     }
 }
 
-/// The Connecting Peer sends no message before it has received the HelloAck.
+/// Reports a Connecting Peer that sends a message before it has received the HelloAck.
 fn too_early(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     if sdp.carrier == Carrier::PrivateData {
-        // In this case the Responder must not send first (reading C42).
+        // In this case, the Responder must not send first (interpretation C42).
         return;
     }
     let (Some((frame, header)), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &state.mpa.tcp) else {
@@ -115,7 +118,7 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     let Some(sdp) = state.context().sdp.as_deref() else { return };
     let (direction, octets) = (unit.direction(), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
-        // Without a misread, octets there or before them were not captured.
+        // If `misread` is `None`, octets are missing here or earlier.
         Kind::Unparsed { len } if unit.misread.is_some() && state.traffic.sides[direction].strayed => {
             let found = format!("{len} other bytes");
             let mut stray = |id| findings.in_frame(id, direction, octets, "only FPDUs", found.clone());
@@ -134,8 +137,8 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     }
 }
 
-/// A SrcAvail without payload or a SinkAvail before any ModeChange: the first Mode does not allow
-/// it.
+/// Reports a SrcAvail without payload, or a SinkAvail, before any ModeChange. Combined Mode, the
+/// first Mode, does not allow them.
 fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (state, mid) = (view.state, view.mid());
     let (half, expected, found) = match mid {
@@ -151,11 +154,11 @@ fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
     }
 }
 
-/// An endpoint has at most as many Read Requests without Response as its own LocORD and its peer's
-/// LocIRD allow.
+/// Reports more unanswered Read Requests than the requester's LocORD or its peer's LocIRD allow.
 ///
-/// Only the end of the capture shows which Responses preceded a request: the dissector reads a
-/// direction that waits for missing octets after the other direction.
+/// This rule runs at the end of the capture. If a direction lacks octets until their
+/// retransmission, the dissector processes that direction after the other, so the order of
+/// Responses and requests is known only later.
 fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|_| state.traffic.is_complete()) else { return };
     for (direction, reads) in Direction::BOTH.into_iter().zip(&state.mpa.reads) {
@@ -192,7 +195,7 @@ mod tests {
         wire.send(0, &startup_frame(0x40, 1, &ordered(order, hello())));
         wire.send(1, &reply());
         let mut talk = Talk::upon(wire, order);
-        // The Initiator sends the first FPDU (reading C42).
+        // The Initiator sends the first FPDU (interpretation C42).
         talk.send(0, Mid::DATA, "", 0);
         talk.send_octets(5, 1, &hello_ack());
         talk
@@ -275,7 +278,7 @@ mod tests {
         };
         proves_of(requirement!("SDP-8.1.1-13"), early(true), early(false));
         proves_of(requirement!("SDP-8.1.1-4"), early(true), early(false));
-        // The HelloAck had arrived; only the capture has the two frames in the other order.
+        // The HelloAck arrived first, but the capture has the two frames in the wrong order.
         let mut talk = early(false)(FieldOrder::Figure);
         talk.wire = talk.wire.changed(|mut frames| {
             let last = frames.len() - 1;
@@ -318,7 +321,7 @@ mod tests {
         proves(requirement!("SDP-8.1.1-41"), strays, data);
     }
 
-    /// A snap length keeps one octet of an FPDU.
+    /// The snap length cuts an FPDU to one octet.
     #[test]
     fn an_octet_of_a_cut_fpdu_is_not_a_stray() {
         let mut talk = Talk::bare();
@@ -371,8 +374,8 @@ mod tests {
         for id in [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25"), requirement!("SDP-8.1.1-27")] {
             proves(id, reads(1, 5), reads(1, 4));
         }
-        // Each Read Request follows the Response to the one before. Without the SYN-ACK, the
-        // dissector reads all Responses last.
+        // Each Read Request follows the Response to the previous request. Without the SYN-ACK, the
+        // dissector processes all Responses last.
         let mut talk = upon_private_data(FieldOrder::Figure);
         talk.send(0, Mid::SRC_AVAIL, &advert(100, None), 1);
         talk.both_receive_all();

@@ -217,8 +217,8 @@ mod tests {
         proves_each_way(requirement!("SDP-10.6-16"), resized(1000, true, 1000), resized(1000, true, 1001));
     }
 
-    /// A SinkAvail after ModeChanges with these words: `own` for the data sent, `peer` for the data
-    /// received.
+    /// A SinkAvail after ModeChanges with these extended headers. `own` changes the Mode of the
+    /// data that the endpoint sends, `peer` the Mode of the data that it receives.
     fn in_modes(own: &'static [u32], peer: &'static [u32], payload: usize) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             own.iter().for_each(|word| change(talk, way, *word));
@@ -257,7 +257,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.4-6"), in_modes(&[], &[], 9), in_modes(&[], &[4], 9));
     }
 
-    /// The Data Sink sends no SinkAvail once it has received the ModeChange. Before that it may.
+    /// The Data Sink may send a SinkAvail until it has received the ModeChange.
     #[test]
     fn no_sink_avail_after_pipelined_mode() {
         let late = |known: bool| {
@@ -290,7 +290,8 @@ mod tests {
                 talk.send(1 - way, Mid::DATA, "", 0);
                 talk.both_receive_all();
                 sink_avail(talk, way, 9000, count, 0);
-                // This payload makes the SinkAvail stale, and NonDiscards does not count it.
+                // This payload makes the SinkAvail stale, so NonDiscards does not count the
+                // message.
                 talk.send(1 - way, Mid::DATA, "", 5);
                 talk.both_receive_all();
                 sink_avail(talk, way, 9000, 1, 0);
@@ -339,7 +340,7 @@ mod tests {
         proves_each_way(requirement!("SDP-11.3-13"), offered(true), offered(false));
     }
 
-    /// MaxAdverts is 4 at both ends.
+    /// MaxAdverts is 4 at both endpoints.
     #[test]
     fn no_more_than_max_adverts() {
         let open = |sources: u32, sinks: u32, payload: usize| {

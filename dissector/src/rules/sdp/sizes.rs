@@ -135,7 +135,7 @@ mod tests {
         talk.both_receive_all();
     }
 
-    /// Buffers have 4096 octets, and a header has 16.
+    /// Buffers have 4096 octets, of which the BSDH uses 16.
     #[test]
     fn no_message_is_larger_than_a_buffer() {
         let data = |payload: usize| move |talk: &mut Talk, way: usize| talk.send(way, Mid::DATA, "", payload);
@@ -211,8 +211,8 @@ mod tests {
         proves_each_way(requirement!("SDP-10.6-10"), answered(5000, 4095), answered(5000, 4096));
     }
 
-    /// The peer announced 16 buffers of the old size. The HelloAck used one of the Connecting
-    /// Peer's.
+    /// Each peer announced 16 buffers of the old size. The HelloAck used one buffer of the
+    /// Connecting Peer.
     #[test]
     fn the_old_buffers_are_used_up_first() {
         let answered = |used: u32| {
@@ -230,7 +230,8 @@ mod tests {
         proves_each_way(requirement!("SDP-10.6-13"), answered(0), answered(1));
     }
 
-    /// The size was smaller for a moment. The posted buffers still have the earlier, larger size.
+    /// The peer reduced the size for a short time only. The posted buffers still have the earlier,
+    /// larger size.
     #[test]
     fn large_buffers_from_before_need_not_be_used_up() {
         let answered = |again: u32| {

@@ -1,4 +1,4 @@
-//! Messages that must use a Send with Solicited Event, and those that must not (section 14.2).
+//! Messages that must use a Send with Solicited Event, and messages that must not (section 14.2).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -36,9 +36,10 @@ pub(super) static OPCODE: Rule = Rule {
     judge: Judge::Sdp(opcode),
 };
 
-/// Is the message solicited, and by which requirement? `None` if the draft does not define it.
+/// Returns whether the message must use a Send with Solicited Event, and the requirement for that.
+/// `None` if the draft does not define this MID.
 fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
-    // In other messages OOB_PEND has no effect (reading C23).
+    // In other messages, OOB_PEND has no effect (C23, an interpretation of the draft).
     let oob = view.bsdh.flags & 3 != 0;
     Some(match view.mid() {
         Mid::ABORT_CONN => (true, requirement!("SDP-14.2-1")),
@@ -124,7 +125,7 @@ mod tests {
         proves(requirement!("SDP-14.2-11"), with_flags(SEND), with_flags(SEND_SE));
         let acknowledged = |opcode: u8| move |order| Talk::acknowledged_in(order, opcode);
         proves_of(requirement!("SDP-14.2-7"), acknowledged(SEND), acknowledged(SEND_SE));
-        // No STag exists yet that it could invalidate.
+        // No STag exists yet that the HelloAck could invalidate.
         proves_of(requirement!("SDP-8.1.1-28"), acknowledged(6), acknowledged(SEND_SE));
     }
 

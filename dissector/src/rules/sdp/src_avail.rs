@@ -232,7 +232,8 @@ mod tests {
         proves_each_way(requirement!("SDP-11-18"), with_peer(&[4], &[0]), with_peer(&[4], &[]));
     }
 
-    /// A second SrcAvail. The first is still open, or a SendSm has answered it.
+    /// A second SrcAvail. The first SrcAvail is still open, or a SendSm has answered it
+    /// (`answered`).
     fn second(peer_mode: Option<u32>, mode: &[u32], answered: bool) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             peer_mode.into_iter().for_each(|word| change(talk, 1 - way, word));

@@ -86,7 +86,8 @@ fn silent(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         let ids = [requirement!("SDP-6.5.2-2"), requirement!("SDP-13.1.1-12")];
         findings.each(&ids, unit, range, "no message after its own SuspCommAck", &mid.to_string());
     } else if before.sent.has(Mid::SUSP_COMM) {
-        // If two SuspComms cross, the Connecting Peer answers (section 13.1.2, reading C31).
+        // If two SuspComms cross, the Connecting Peer answers (section 13.1.2, by C31, an
+        // interpretation of the draft).
         let ids: &[RequirementId] = match mid {
             Mid::SUSP_COMM_ACK if view.direction == view.state.connecting => return,
             Mid::SUSP_COMM_ACK => {
@@ -112,7 +113,8 @@ fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fin
     findings.each(ids, unit, ULPDU_AT..ULPDU_AT + view.header_len, &expected, &view.opcode().to_string());
 }
 
-/// Before an endpoint suspends the connection, it reports each of its RDMA Writes and Reads.
+/// Reports an endpoint that suspends the connection before it has reported all its RDMA Writes and
+/// Reads.
 fn at_rest(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let ids: &[RequirementId] = match view.mid() {
         Mid::SUSP_COMM => {
@@ -152,8 +154,9 @@ mod tests {
         proves(requirement!("SDP-13.1-2"), suspends("00000000 0000 0001"), right);
     }
 
-    /// The Accepting Peer sends SuspComm, the Connecting Peer SuspCommAck. `direction` sends a
-    /// message before its own of these, or after it.
+    /// The Accepting Peer sends SuspComm, and the Connecting Peer answers with SuspCommAck. The
+    /// peer that sends in `direction` sends another message before or after its SuspComm or
+    /// SuspCommAck.
     fn suspended(direction: usize, mid: Mid, before: bool) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             let more = |talk: &mut Talk| talk.send(direction, mid, "", 0);
@@ -190,8 +193,8 @@ mod tests {
         proves(requirement!("SDP-13.1.1-8"), crossing(1), crossing(0));
     }
 
-    /// A connection on which the Accepting Peer has sent a SrcAvail in Pipelined Mode; then `what`
-    /// happens.
+    /// A connection on which the Accepting Peer has sent a SrcAvail in Pipelined Mode. Then the
+    /// steps `what` follow.
     fn advertised(what: impl Fn(&mut Talk)) -> impl Fn(&mut Talk) {
         move |talk: &mut Talk| {
             talk.send(1, Mid::MODE_CHANGE, &word(4), 0);

@@ -1,32 +1,32 @@
-//! Steps of SDP conversations for the tests of several rules.
+//! Steps of SDP connections that the tests of several rules share.
 
 use weft_core::wire::sdp::Mid;
 
 pub(super) use super::testing::proves_each_way;
 use crate::testing::sdp::{Talk, VA, advert, word};
 
-/// The opcode of a Send with Solicited Event and Invalidate. It invalidates
+/// The opcode of a Send with Solicited Event and Invalidate. The tests invalidate
 /// [`crate::testing::sdp::STAG`].
 pub(super) const SEND_SE_INV: u8 = 6;
 
-/// `source` changes the Mode for the data that it sends to Pipelined Mode.
+/// The Data Source `source` changes its half-connection to Pipelined Mode.
 pub(super) fn pipelined(talk: &mut Talk, source: usize) {
     change(talk, source, 4);
 }
 
-/// `direction` sends a ModeChange, and both ends receive everything sent so far.
+/// `direction` sends a ModeChange, and both endpoints receive all messages.
 pub(super) fn change(talk: &mut Talk, direction: usize, change: u32) {
     talk.send(direction, Mid::MODE_CHANGE, &word(change), 0);
     talk.both_receive_all();
 }
 
-/// `direction` sends a SrcAvail of `len` octets, and both ends receive everything sent so far.
+/// `direction` sends a SrcAvail of `len` octets, and both endpoints receive all messages.
 pub(super) fn src_avail(talk: &mut Talk, direction: usize, len: u32, payload: usize) {
     talk.send(direction, Mid::SRC_AVAIL, &advert(len, None), payload);
     talk.both_receive_all();
 }
 
-/// `direction` sends a SinkAvail of `len` octets, and both ends receive everything sent so far.
+/// `direction` sends a SinkAvail of `len` octets, and both endpoints receive all messages.
 pub(super) fn sink_avail(talk: &mut Talk, direction: usize, len: u32, non_discards: u32, payload: usize) {
     talk.send(direction, Mid::SINK_AVAIL, &advert(len, Some(non_discards)), payload);
     talk.both_receive_all();
@@ -39,7 +39,7 @@ pub(super) fn advert_of(stag: u32, len: u32, non_discards: Option<u32>) -> Strin
 }
 
 /// `direction` sends an RdmaRdCompl or RdmaWrCompl of `len` octets that invalidates the STag. Both
-/// ends receive everything sent so far.
+/// endpoints receive all messages.
 pub(super) fn completes(talk: &mut Talk, direction: usize, mid: Mid, len: u32) {
     talk.send_in(SEND_SE_INV, direction, mid, &word(len), 0);
     talk.both_receive_all();

@@ -1,4 +1,5 @@
-//! Proofs of rules, in both field orders.
+//! Helpers that prove a rule in both field orders: the rule reports a violation, and does not
+//! report correct traffic.
 
 use weft_core::RequirementId;
 use weft_core::coverage::{By, Proof};
@@ -17,7 +18,7 @@ pub(crate) fn proves(id: RequirementId, bad: impl Fn(&mut Talk), good: impl Fn(&
     proves_of(id, |order| with(&bad, order), |order| with(&good, order));
 }
 
-/// Like [`proves`], for complete conversations.
+/// Like [`proves`], for complete connections.
 pub(crate) fn proves_of(id: RequirementId, bad: impl Fn(FieldOrder) -> Talk, good: impl Fn(FieldOrder) -> Talk) {
     let mut proof = Proof::new(By::Rule);
     proof.shows(id, || ORDERS.into_iter().for_each(|order| differ(id, &bad(order), &good(order))));

@@ -1,4 +1,4 @@
-//! ModeChanges: from which Mode to which, by which end, and when (section 12).
+//! ModeChanges: the allowed transitions, the peer that may send them, and when (section 12).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -53,19 +53,19 @@ pub(super) static MOMENT: Rule = Rule {
     judge: Judge::Sdp(moment),
 };
 
-/// A ModeChange, with the Mode that it ends.
+/// A ModeChange, with the Mode that the ModeChange ends.
 struct Transition {
     /// The Mode of the half-connection, as the sender of the ModeChange knows it.
     now: Mode,
     /// The Mode that the ModeChange starts.
     named: Mode,
-    /// Does the Data Sink send it?
+    /// Whether the Data Sink sends the ModeChange. Otherwise the Data Source does.
     by_sink: bool,
 }
 
 impl Transition {
-    /// `None` if the message is not a ModeChange, has no valid Mode, or the Mode before it is
-    /// unknown.
+    /// Reads a ModeChange. `None` for other messages, for an invalid Mode, or if the previous Mode
+    /// is unknown.
     fn of(view: &SdpView<'_>, before: &Before) -> Option<Self> {
         if view.mid() != Mid::MODE_CHANGE || !before.certain {
             return None;
@@ -75,8 +75,8 @@ impl Transition {
         Some(Transition { now, named: Mode::from_value(raw.mode())?, by_sink: raw.s() })
     }
 
-    /// The requirements that its sender violates by sending it (Figures 26 and 27, sections 12.1 to
-    /// 12.4).
+    /// Returns the requirements that the sender violates because only its peer may send this
+    /// ModeChange (Figures 26 and 27, sections 12.1 to 12.4).
     fn wrong_sender(&self) -> &'static [RequirementId] {
         match (self.now, self.named, self.by_sink) {
             (Mode::Buffered, Mode::Combined, false) => {
@@ -200,7 +200,8 @@ mod tests {
     const SINK_TO_COMBINED: u32 = 3;
     const TO_PIPELINED: u32 = 4;
 
-    /// ModeChanges: the sender (0 for the end under test, 1 for its peer) and the word of each.
+    /// ModeChanges: the sender (0 for the endpoint under test, 1 for its peer) and the extended
+    /// header of each.
     fn changes(list: &[(usize, u32)]) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             for (who, change) in list {
@@ -239,7 +240,8 @@ mod tests {
         either(requirement!("SDP-11-2"), &[(0, TO_COMBINED)], &[(0, TO_BUFFERED)]);
     }
 
-    /// A word with S=1 is about the peer's data: 1 is Buffered Mode and 5 is Pipelined Mode.
+    /// An extended header with S=1 changes the Mode of the peer's data: 1 is Buffered Mode, 5 is
+    /// Pipelined Mode.
     #[test]
     fn the_data_sink_changes_buffered_mode_alone() {
         either(requirement!("SDP-12-3"), &[(0, 1)], &[(0, TO_BUFFERED)]);

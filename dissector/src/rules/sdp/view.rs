@@ -1,4 +1,4 @@
-//! An SDP message that a rule may rely on, and what its sender knew.
+//! An SDP message for rules, with trustworthy octets, and the state that its sender knew.
 
 use std::ops::Range;
 
@@ -10,15 +10,16 @@ use crate::follow::sdp;
 use crate::parse::{Carrier, Kind, Unit};
 use crate::part::Part;
 
-/// An SDP message with a captured BSDH, at the place in the stream where its sender put it.
+/// An SDP message whose BSDH was captured and whose octets are trustworthy.
 ///
-/// `state` already includes the message. [`SdpView::before`] is the state of its sender without it.
+/// `state` already includes the message. [`SdpView::before`] is the state of the sender before the
+/// message.
 pub(crate) struct SdpView<'a> {
-    /// The state of the connection, this message included.
+    /// The state of the connection, including this message.
     pub(crate) state: &'a sdp::SdpState,
-    /// What carries the message.
+    /// Whether the message came in streaming mode, in private data, or in a Send.
     pub(crate) carrier: Carrier,
-    /// The order of its fields.
+    /// The field order of the message.
     pub(crate) order: FieldOrder,
     /// The octets of the message.
     pub(crate) part: Part<'a>,
@@ -41,7 +42,8 @@ impl<'a> SdpView<'a> {
         Some(SdpView { state, carrier, order, part, bsdh, direction })
     }
 
-    /// Is it a Hello or HelloAck, or a message sent in the place of one?
+    /// Returns whether the message is a Hello or HelloAck. A message outside a Send counts as well,
+    /// because only a Hello may be sent there.
     pub(crate) fn is_set_up(&self) -> bool {
         self.carrier != Carrier::Send || matches!(self.mid(), Mid::HELLO | Mid::HELLO_ACK)
     }
@@ -50,7 +52,7 @@ impl<'a> SdpView<'a> {
         self.bsdh.mid()
     }
 
-    /// The state of the sender when it sent the message.
+    /// Returns the state of the sender just before the message.
     pub(crate) fn before(&self) -> &'a sdp::Before {
         &self.state.latest.before
     }
@@ -82,7 +84,8 @@ impl<'a> SdpView<'a> {
         Some(T::read(octets, self.order)?.0)
     }
 
-    /// The octets of a field in this field order. `figure` is their range in the draft's figures.
+    /// Converts the range of a field from the draft's figures (`figure`) to the field order of the
+    /// message.
     pub(crate) fn place(&self, figure: Range<usize>) -> Range<usize> {
         self.order.place(figure)
     }

@@ -1,4 +1,4 @@
-//! RdmaWrCompls against the SinkAvail that they answer (sections 9.3, 9.5.1, 9.5.5 and 12.4).
+//! Compares RdmaWrCompls with the SinkAvail that they answer (sections 9.3, 9.5.1, 9.5.5 and 12.4).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -55,7 +55,7 @@ pub(super) static AMOUNT: Rule = Rule {
     judge: Judge::Sdp(amount),
 };
 
-/// The requirements that a use of an ended SinkAvail violates, and how the SinkAvail ended.
+/// Returns the requirements that a use of an ended SinkAvail violates, and how the SinkAvail ended.
 pub(super) fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
     match why {
         Some(Why::Stale) => (
@@ -221,7 +221,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.3-1"), completes_once(false), completes_once(true));
     }
 
-    /// The example of section 9.5.1 with two SinkAvails; the first one is stale.
+    /// The example of section 9.5.1 with two SinkAvails. The first SinkAvail is stale.
     #[test]
     fn stale_ones_are_not_used() {
         let uses = |sinks: usize| {
@@ -262,8 +262,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.5-2"), uses(true), uses(false));
     }
 
-    /// An RdmaWrCompl after ModeChanges with these words: `own` for the data sent, `peer` for the
-    /// data received.
+    /// An RdmaWrCompl after ModeChanges with these extended headers. `own` changes the Mode of the
+    /// data that the endpoint sends, `peer` the Mode of the data that it receives.
     fn in_modes(own: &'static [u32], peer: &'static [u32]) -> impl Fn(&mut Talk, usize) {
         move |talk, way| {
             peer.iter().for_each(|word| change(talk, 1 - way, *word));
