@@ -1,8 +1,8 @@
 //! Limits how much freed memory the C library keeps.
 //!
 //! glibc gives the threads of a process up to eight heaps ("arenas") per core. It rarely returns
-//! memory that was freed in one arena to the system, and threads of another arena cannot use it. A
-//! server whose threads took turns with large captures therefore grew to twice the used size.
+//! the freed memory of an arena to the system, and threads of another arena cannot use that memory.
+//! A server whose threads read large captures, one after the other, grew to twice the used size.
 #![expect(unsafe_code, reason = "the allocator has an interface in C only")]
 
 /// Makes all threads share one arena. Call it before the process starts threads.

@@ -33,8 +33,8 @@ impl When {
     }
 }
 
-/// Does the environment allow colours? See <https://no-color.org>; a terminal of type "dumb" has
-/// none.
+/// Returns whether the environment allows colours. `NO_COLOR` (<https://no-color.org>) and a
+/// terminal of type "dumb" forbid them.
 fn is_wanted(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     variable("NO_COLOR").is_none_or(|value| value.is_empty()) && variable("TERM").is_none_or(|term| term != "dumb")
 }
@@ -44,7 +44,7 @@ impl Colour {
         if self.0 && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// A finding of this severity.
+    /// Colours the text of a finding of this severity.
     pub(crate) fn severity(self, severity: Severity, text: &str) -> String {
         match severity {
             Severity::Error => self.paint(AnsiColor::Red.on_default(), text),
@@ -53,17 +53,17 @@ impl Colour {
         }
     }
 
-    /// Less important text.
+    /// Dims less important text.
     pub(crate) fn faint(self, text: &str) -> String {
         self.paint(Style::new().dimmed(), text)
     }
 
-    /// A heading.
+    /// Prints a heading in bold.
     pub(crate) fn strong(self, text: &str) -> String {
         self.paint(Style::new().bold(), text)
     }
 
-    /// An error.
+    /// Colours an error.
     pub(crate) fn wrong(self, text: &str) -> String {
         self.paint(AnsiColor::Red.on_default(), text)
     }

@@ -8,17 +8,17 @@ use std::sync::OnceLock;
 use weft_core::text::visible;
 use weft_suites::store::StoreError;
 
-/// Exit code: findings at or above the chosen level, or unexpected results.
+/// Exit code: findings of `--level` or above, or unexpected results.
 pub(crate) const UNEXPECTED: u8 = 1;
-/// Exit code: a wrong command line, or input that cannot be read at all.
+/// Exit code: a wrong command line, or unreadable input.
 pub(crate) const USAGE: u8 = 2;
 /// Exit code: the peer is unreachable, or it rejected the connection.
 pub(crate) const UNREACHABLE: u8 = 3;
 /// Exit code: a problem of weft or of this machine.
 pub(crate) const HARNESS: u8 = 4;
 
-/// Prints a line on standard output. If that fails, the command continues, because its results are
-/// in the run's folder; the exit status shows the failure at the end ([`with_output`]).
+/// Prints a line on standard output. If the write fails, the command continues, because its results
+/// are in the run's folder. At the end, the exit code reports the failure ([`with_output`]).
 macro_rules! print_line {
     ($($text:tt)*) => {{
         let mut out = weft_core::text::Visible(std::io::stdout().lock());
@@ -28,10 +28,11 @@ macro_rules! print_line {
 }
 pub(crate) use print_line;
 
-/// The error of the first output line that was lost.
+/// The error of the first output line that could not be written.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// Records that a line could not be written. A reader that closes the output has read enough.
+/// Records the failed write of a line. A closed pipe does not count, because its reader (such as
+/// `head`) has read enough.
 pub(crate) fn note_written(line: io::Result<()>) {
     if let Err(error) = line
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -40,14 +41,14 @@ pub(crate) fn note_written(line: io::Result<()>) {
     }
 }
 
-/// The exit code of a command with outcome `code`: lost output is a problem of this machine.
+/// Returns the exit code of the process: `code`, or [`HARNESS`] if an output line was lost.
 pub(crate) fn with_output(code: ExitCode) -> ExitCode {
     let Some(error) = LOST.get() else { return code };
     note(&unwritten(error));
     ExitCode::from(HARNESS)
 }
 
-/// Why the output cannot be written, for people.
+/// The message for a failed write of the output.
 fn unwritten(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the output cannot be written: the disk is full".to_owned(),
@@ -55,13 +56,14 @@ fn unwritten(error: &io::Error) -> String {
     }
 }
 
-const GONE: &str = "the reader closed the output; stopped";
+/// The message for a command that stops because of a closed pipe.
+const GONE: &str = "stopped, because the reader closed the output";
 
-/// The output of a command whose exit code is a verdict. If the reader closes it (`| head`), the
-/// rest is dropped and the command continues, so that the verdict is the same.
+/// The output of a command whose exit code is a verdict. If the reader closes the output
+/// (`| head`), the command drops the rest and continues, so that its exit code is the same.
 pub(crate) struct Verdict<W> {
     out: W,
-    /// The reader has closed the output.
+    /// Whether the reader has closed the output.
     pub(crate) is_unread: bool,
 }
 
@@ -97,12 +99,12 @@ impl<W: Write> Write for Verdict<W> {
     }
 }
 
-/// The user's input cannot be used.
+/// The command line, or a file that the user named, cannot be used. The exit code is [`USAGE`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadInput(pub String);
 
-/// The command ran and did not succeed; `code` is its exit code.
+/// The command ran, but did not succeed. `code` is the exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct Unsuccessful {
@@ -110,7 +112,7 @@ pub(crate) struct Unsuccessful {
     pub text: String,
 }
 
-/// The target is unreachable; `error` has the reason.
+/// Makes the error for an unreachable target, whose reason is `error`.
 pub(crate) fn unreachable(error: &impl std::fmt::Display) -> anyhow::Error {
     Unsuccessful { code: UNREACHABLE, text: error.to_string() }.into()
 }
@@ -137,7 +139,7 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "weft: {}", visible(line));
 }
 
-/// Prints one line on standard error and returns the matching code.
+/// Prints the error as one line on standard error, and returns the exit code for the error.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     if io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) {
@@ -145,7 +147,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match error.downcast_ref::<io::Error>() {
-        // Errors of files have a path where they are opened; this is an error of the output.
+        // An error of a file has its path as context. An error without context is of the output.
         Some(io) if io.kind() == io::ErrorKind::StorageFull => note(&unwritten(io)),
         _ => note(&format!("{error:#}")),
     }

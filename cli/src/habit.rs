@@ -30,13 +30,13 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     exit::with_output(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE)))
 }
 
-/// Commands that read captures, as tshark does.
+/// Commands that read captures, as tshark does. Their users may type options of tshark.
 const LIKE_TSHARK: [&str; 7] = ["dissect", "lint", "explain", "follow", "stats", "ladder", "tui"];
 
-/// Does the command line use a command that is like tshark, or no command?
+/// Returns whether the command line has one of the [`LIKE_TSHARK`] commands, or no command.
 fn is_like_tshark(mut arguments: impl Iterator<Item = String>) -> bool {
     arguments.find(|argument| !argument.starts_with('-')).is_none_or(|word| {
-        // A word that is not a command follows options of tshark: weft -r FILE.
+        // In `weft -r FILE`, the first word is the value of an option of tshark, not a command.
         LIKE_TSHARK.contains(&&*word) || !crate::Arguments::command().get_subcommands().any(|it| it.get_name() == word)
     })
 }
@@ -104,7 +104,7 @@ fn option_of_h2spec(word: &str) -> Option<&'static str> {
         }
         "--timeout" => "`time_scale` in the target file stretches all waits",
         "--host" | "--port" | "-p" => {
-            "the address belongs in a target file: weft test TARGET.toml; `weft target --help` has one"
+            "put the address into a target file: weft test TARGET.toml; docs/conformance.md has an example"
         }
         "--strict" => "`--tier full` runs all variants of all cases",
         "--tls" | "--insecure" | "-k" => "iWARP has no TLS",

@@ -1,5 +1,7 @@
-//! Captures and interfaces from the command line. Errors contain a remedy, reading shows progress
-//! on a terminal, and a damaged capture causes a note at the end.
+//! Reads the captures and interfaces that the command line names.
+//!
+//! Errors contain a remedy. Large files show their progress on a terminal. A damaged capture causes
+//! a note on standard error at the end.
 
 mod again;
 mod decode;
@@ -31,21 +33,21 @@ use weft_dissector::{Dissector, Sink, Unread, reads_link_type};
 
 use crate::exit::{BadInput, note};
 
-/// Files from this size on show progress, in bytes.
+/// Reading a file of at least this many bytes shows progress.
 const LONG: u64 = 64 << 20;
-/// Frames between two updates of the progress.
+/// Number of frames between two updates of the progress.
 const STEP: u64 = 4096;
 
-/// The capture that a command reads, as first argument or with tshark's -r.
+/// The captures that a command reads, as arguments or with tshark's -r.
 #[derive(clap::Args)]
 pub(crate) struct CaptureFile {
-    /// Read these captures: pcap, pcapng and others, also compressed; - is standard input
+    /// Read these captures (such as pcapng, also compressed); - is standard input
     ///
-    /// weft reads several files, such as those of a ring, as one capture in the order of time.
-    /// docs/captures.md lists the formats.
+    /// weft reads several files as one capture, sorted by the times of the frames. For example, the
+    /// files can be those of a ring buffer. docs/captures.md lists the formats.
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
     files: Vec<PathBuf>,
-    /// Read one capture (tshark's spelling)
+    /// Read this capture (same as FILE, for users of tshark)
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
     read: Option<PathBuf>,
     #[command(flatten)]
@@ -60,7 +62,7 @@ impl CaptureFile {
         self.open_and_write(None)
     }
 
-    /// Opens the capture; frames of an interface are also written to `write`.
+    /// Opens the capture. If it is an interface, its frames are also written to `write`.
     pub(crate) fn open_and_write(&self, write: Option<(&Path, Ring)>) -> anyhow::Result<Input> {
         if let Some(interface) = self.live.interface() {
             return Input::live(&self.live, interface, write.map(|(path, ring)| (Place::At(path), ring)));
@@ -74,18 +76,18 @@ impl CaptureFile {
         }
     }
 
-    /// The path of the file; `-` is standard input.
+    /// Returns the path of the only file. `-` is standard input. Fails if there are several files.
     pub(crate) fn path(&self) -> anyhow::Result<&Path> {
         self.live.none()?;
         match (&self.files[..], &self.read) {
             ([path], _) | ([], Some(path)) => Ok(path),
-            ([], None) => Err(BadInput("name a capture file, or - for standard input".to_owned()).into()),
+            ([], None) => Err(BadInput("missing capture: name a file, or - for standard input".to_owned()).into()),
             _ => Err(BadInput("-w reads one capture; join several first, for example with mergecap".to_owned()).into()),
         }
     }
 }
 
-/// The name of a file without control characters.
+/// Returns the name of a file with escaped control characters.
 fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
@@ -94,7 +96,7 @@ fn shown(path: &Path) -> String {
 pub(crate) enum Next<'a> {
     /// A frame.
     Frame(Frame<'a>),
-    /// The next frame may take long: show what is ready.
+    /// The next frame of a live capture may take long. The caller prints its buffered output.
     Idle,
     /// The capture has ended.
     End,
@@ -108,8 +110,9 @@ pub(crate) struct Input {
     source: Source,
     name: String,
     progress: ProgressBar,
-    /// An unsupported link type, if no frame had another one.
+    /// Link type of the last frame, as long as no frame has had a supported link type.
     strange: Option<u16>,
+    /// Whether a frame has had a supported link type.
     readable: bool,
 }
 
@@ -143,7 +146,7 @@ impl Input {
         Ok(Self::read(name, capture, len))
     }
 
-    /// Reads a capture of about `len` bytes.
+    /// Reads a capture of about `len` bytes. `len` is the total for the progress.
     fn read(name: String, capture: Capture, len: u64) -> Self {
         let progress = if len >= LONG && stderr().is_terminal() {
             let bar = ProgressBar::new(len);
@@ -158,7 +161,7 @@ impl Input {
         Input { source: Source::File(Box::new(capture)), name, progress, strange: None, readable: false }
     }
 
-    /// Opens at least two captures as one.
+    /// Opens at least two captures, to read them as one.
     pub(crate) fn open_several(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let source = Source::Files(Parts::open(paths)?);
         let others = counted(paths.len() as u64 - 1, "other");
@@ -167,12 +170,12 @@ impl Input {
         Ok(Input { source, name, progress, strange: None, readable: false })
     }
 
-    /// The name of the file in messages.
+    /// The name of the input for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Frames read so far.
+    /// Number of frames read so far.
     pub(crate) fn frames(&self) -> u64 {
         match &self.source {
             Source::File(capture) => capture.frames(),
@@ -181,7 +184,7 @@ impl Input {
         }
     }
 
-    /// The file of each frame, if there are several files.
+    /// The table that maps frames to their files. Returns `None` if the input is not several files.
     pub(crate) fn places(&self) -> Option<Places> {
         match &self.source {
             Source::Files(parts) => Some(parts.places()),
@@ -189,7 +192,7 @@ impl Input {
         }
     }
 
-    /// The comments of the latest frames.
+    /// The packet comments of the latest frames.
     pub(crate) fn comments(&self) -> Comments {
         match &self.source {
             Source::File(capture) => capture.comments(),
@@ -198,7 +201,7 @@ impl Input {
         }
     }
 
-    /// The progress of a live capture; `None` for a file.
+    /// The progress of a live capture. Returns `None` for files.
     pub(crate) fn so_far(&mut self) -> Option<SoFar> {
         match &mut self.source {
             Source::Live(live) => Some(live.so_far()),
@@ -206,21 +209,22 @@ impl Input {
         }
     }
 
-    /// Reports lost frames of a live capture, at [`Next::Idle`] if no screen shows them.
+    /// Reports lost frames of a live capture on standard error. Call it at [`Next::Idle`], unless a
+    /// screen shows the losses.
     pub(crate) fn idle(&mut self) {
         if let Source::Live(live) = &mut self.source {
             live.warn(&self.name);
         }
     }
 
-    /// Flushes the frames of a live capture that are buffered for writing.
+    /// Writes the buffered frames of a live capture to its file.
     pub(crate) fn flush(&mut self) {
         if let Source::Live(live) = &mut self.source {
             live.flush();
         }
     }
 
-    /// Returns the next frame, if there is one.
+    /// Reads the next frame.
     pub(crate) fn next(&mut self) -> Next<'_> {
         let next = match &mut self.source {
             Source::Live(live) => live.next(),
@@ -241,12 +245,12 @@ impl Input {
         next
     }
 
-    /// Sends all units and findings to `sink`.
+    /// Decodes all frames, and passes all units and findings to `sink`.
     pub(crate) fn dissect(self, dissector: Dissector, sink: &mut dyn Sink) -> anyhow::Result<()> {
         self.dissect_until(dissector, sink, || false)
     }
 
-    /// The same, until `is_done` returns true.
+    /// Decodes the frames until `is_done` returns true, and passes units and findings to `sink`.
     pub(crate) fn dissect_until(
         mut self,
         mut dissector: Dissector,
@@ -269,8 +273,8 @@ impl Input {
         Ok(())
     }
 
-    /// Reports the damage of a capture: on standard error if some of it was readable, otherwise as
-    /// an error.
+    /// Closes the input, and reports damage of the capture. If weft could read at least one frame,
+    /// the report is a note on standard error. Otherwise it is an error.
     pub(crate) fn close(self) -> anyhow::Result<()> {
         self.progress.finish_and_clear();
         if let Some(link_type) = self.strange.filter(|_| !self.readable) {
@@ -283,7 +287,7 @@ impl Input {
         }
         let capture = match self.source {
             Source::File(capture) => capture,
-            // Each file was already closed with its own note.
+            // `Parts` has closed each file, and has printed a note about it.
             Source::Files(_) => return Ok(()),
             Source::Live(live) => return live.close(&self.name),
         };
@@ -303,7 +307,7 @@ impl Input {
     }
 }
 
-/// The name of a path in messages.
+/// Returns the name of a path for messages.
 fn name_of(path: &Path) -> String {
     if path == Path::new("-") { STANDARD_INPUT.to_owned() } else { shown(path) }
 }
@@ -313,7 +317,7 @@ fn open_capture(path: &Path) -> Result<Capture, BadInput> {
     Capture::open(path).map_err(|error| unreadable(&name_of(path), &error))
 }
 
-/// The error for a capture that cannot be read at all.
+/// Makes the error for a capture that cannot be read at all.
 fn unreadable(name: &str, error: &OpenError) -> BadInput {
     let why = match error {
         OpenError::Io(error) => match error.kind() {
@@ -329,7 +333,7 @@ fn unreadable(name: &str, error: &OpenError) -> BadInput {
     BadInput(format!("{name}: {why}"))
 }
 
-/// Do these first bytes, in hexadecimal, start a pcap header?
+/// Returns whether these first bytes, in hexadecimal, start a pcap header.
 fn begins_as_pcap(first: &str) -> bool {
     ["a1 b2 c3 d4", "d4 c3 b2 a1", "a1 b2 3c 4d", "4d 3c b2 a1"].iter().any(|magic| first.starts_with(magic))
 }

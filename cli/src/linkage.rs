@@ -1,20 +1,21 @@
-//! Parts of weft that a static build lacks.
+//! Messages about the parts of weft that a static build lacks.
 //!
-//! A static binary cannot load shared libraries, and has no shared library of its own.
+//! A static binary cannot load libibverbs and librdmacm, so it has no agent for a device. It comes
+//! without the preload library, which is a shared library.
 
 use crate::exit::BadInput;
 
 /// True for a binary without shared libraries (`dist/build static`).
 pub(crate) const STATIC: bool = cfg!(target_feature = "crt-static");
 
-/// What `weft --version` prints after the name.
+/// The text that `weft --version` prints after the name.
 pub(crate) const VERSION: &str = if STATIC {
     concat!(env!("CARGO_PKG_VERSION"), "\nstatic build: no agent on a device, no preload library")
 } else {
     env!("CARGO_PKG_VERSION")
 };
 
-/// Rejects requests that need libibverbs and librdmacm.
+/// Returns an error if this build cannot load libibverbs and librdmacm.
 pub(crate) fn device() -> Result<(), BadInput> {
     if STATIC {
         return Err(BadInput(
@@ -26,7 +27,7 @@ pub(crate) fn device() -> Result<(), BadInput> {
     Ok(())
 }
 
-/// Explains where to get the preload library.
+/// If this build has no preload library, returns a message that explains where to get it.
 pub(crate) fn preload() -> Option<&'static str> {
     STATIC.then_some(
         "this is the static build of weft, which has no preload library: programs need \

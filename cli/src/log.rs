@@ -24,15 +24,16 @@ pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     };
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
     let filter = if wanted.is_empty() { EnvFilter::new(default) } else { parse(&wanted)? };
-    // File names may have characters that control a terminal, so there are no colours either.
+    // File names may have characters that control a terminal, so `Visible` escapes them. It would
+    // also escape the sequences for colours, so the log has no colours.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Visible(io::stderr())).with_ansi(false);
-    // This fails only if a subscriber is installed already, as in a test that calls it twice.
+    // This fails only if a subscriber is installed already, as in tests that call `install` twice.
     let _ = log.with_target(false).with_timer(SystemTime).try_init();
     Ok(())
 }
 
-/// Parses the filter. A single word must be a level: the filter's language would take any other
-/// word as a module name and log nothing else.
+/// Parses the filter. A word without `=` must be a level: the filter's language reads other words
+/// as module names, so a misspelt level would disable the rest of the log.
 fn parse(wanted: &str) -> Result<EnvFilter, BadInput> {
     for directive in wanted.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
         let (module, level) =

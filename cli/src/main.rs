@@ -1,8 +1,9 @@
 //! The weft binary: an interop test appliance for iWARP and SDP.
 //!
-//! This file parses the command line and turns the outcome into an exit code; the after-help of
+//! This file parses the command line and turns the outcome into an exit code. The help of
 //! [`Arguments`] lists the codes. Each subcommand is a file of [`cmd`].
-// They panic if the reader closes the output; `exit::print_line` and `exit::note` do not.
+// `println!` and `eprintln!` panic if the reader closes the output. `exit::print_line` and
+// `exit::note` continue instead.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
@@ -36,9 +37,9 @@ use clap::Parser;
 #[command(name = "weft", version, long_version = linkage::VERSION, propagate_version = true, max_term_width = 120)]
 #[command(after_help = "Exit codes:\n  \
     0  as expected (`dissect`: the capture was read)\n  \
-    1  `test`: unexpected results; `lint`: findings at or above the level\n  \
+    1  `test`: unexpected results; `lint`: findings of --level or above\n  \
     2  wrong usage, unreadable input, or an empty selection\n  \
-    3  inconclusive, or the target is unreachable\n  \
+    3  `test`: inconclusive results; any command: an unreachable target or peer\n  \
     4  a problem of weft or of this machine, such as a full disk")]
 struct Arguments {
     #[command(subcommand)]

@@ -1,35 +1,42 @@
-//! Seeded chaos in the traffic of this side: `--mangle` and `--seed` of the commands with an
-//! endpoint.
+//! Damages the traffic that this side sends: `--mangle` and `--seed` of the commands with an
+//! endpoint. The same seed damages the same traffic in the same way.
 
 use weft_peer::driver::device::random_seed;
 use weft_peer::hostile::mangle::{Mangling, Plan};
 
 use crate::exit::note;
 
-/// The mangling of this side's traffic.
+/// How to damage the traffic that this side sends.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Chaos")]
+#[command(next_help_heading = "Damaged traffic")]
 pub(crate) struct MangleArguments {
-    /// Mangle the traffic of this side
+    /// Damage the traffic that this side sends, such as with `flip=50,reset@9`
     ///
-    /// The value is a list of words, separated by commas. `WORD=N` mangles one in N PDUs or writes;
-    /// `WORD@N` mangles only the Nth one, of which the start-up frame is the first.
+    /// The value is a list of words, separated by commas. Each word is a kind of damage. `WORD=N`
+    /// damages one in N PDUs or writes on average. `WORD@N` damages only the Nth PDU or write of
+    /// each connection, counted from 1. The first PDU is the MPA start-up frame. Each word alone
+    /// has a default rate.
     ///
-    /// Words: flip (bits), edge (set a field to the edge of its range), truncate, duplicate, insert
-    /// (bytes), mutate (all of these five), reorder, cut, delay (writes), half-close, reset (within
-    /// a write), all.
+    /// Words for PDUs: `flip` flips bits. `edge` sets a field to a value at the limit of its range.
+    /// `truncate` removes the last bytes. `duplicate` sends a PDU twice. `insert` adds bytes.
+    /// `mutate` means all of these five words.
+    ///
+    /// Words for writes to TCP: `reorder` swaps two writes. `cut` splits a write. `delay` delays a
+    /// write. `half-close` closes the sending direction within a write. `reset` resets the
+    /// connection within a write. `all` means all words for PDUs and for writes.
     #[arg(long, value_name = "WORD[=N|@N],...")]
     mangle: Option<Plan>,
-    /// Mangle the same traffic in the same way in each run [default: any, printed]
+    /// Damage the same traffic in the same way in each run
     ///
-    /// The second connection uses the next seed, and so on. Without --mangle, the seed implies
-    /// `--mangle all`.
+    /// With --mangle alone, weft selects a random seed and prints it. The first connection uses the
+    /// seed NUMBER, the second NUMBER + 1, and so on. --seed alone implies `--mangle all`.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 }
 
 impl MangleArguments {
-    /// Returns the mangling to apply and prints it to standard error; `None` if there is none.
+    /// Returns how to damage the traffic, and prints it to standard error. Returns `None` without
+    /// `--mangle` and `--seed`.
     pub(crate) fn mangling(&self) -> Option<Mangling> {
         if self.mangle.is_none() && self.seed.is_none() {
             return None;

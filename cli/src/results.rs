@@ -1,4 +1,4 @@
-//! The results of a run: its folder, its store, its live lines and its reports.
+//! The results of a test run: its folder, its results store, its progress lines and its reports.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -11,7 +11,7 @@ use weft_suites::{RunOptions, Schedule, report, store};
 use crate::exit::{self, BadInput};
 use crate::input::refused;
 
-/// Opens the results store of a URL, or that in the folder `out`.
+/// Opens the results store at a URL. Without a URL, opens the store in the folder `out`.
 pub(crate) async fn open_store(url: Option<&str>, out: &Path) -> anyhow::Result<store::Store> {
     Ok(match url {
         Some(url) => store::Store::connect(url).await?,
@@ -25,20 +25,21 @@ pub(crate) async fn open_store(url: Option<&str>, out: &Path) -> anyhow::Result<
     })
 }
 
-/// Creates the folder for the run's files, and reports an unusable name as a wrong command line.
+/// Creates the folder for the run's files. If that fails, the user gets a usage error.
 pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
     let failed = |error| BadInput(format!("{}: {}", out.display(), exit::unwritable(out, &error)));
     Ok(std::fs::create_dir_all(out).map_err(failed)?)
 }
 
-/// The live lines of a run, in colour on a terminal; `verbose` adds cases that are not tried.
+/// Makes the printer of a run's progress lines, in colour on a terminal. `verbose` adds a line for
+/// each case that does not run.
 pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
     let out = io::stdout();
     let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
     report::Terminal::new(out, colour).verbose(verbose)
 }
 
-/// Runs and writes all reports into the run's folder, without printing.
+/// Runs the cases and writes all reports into the run's folder. Prints nothing.
 pub(crate) async fn record(
     options: RunOptions,
     schedule: Schedule,
@@ -50,7 +51,8 @@ pub(crate) async fn record(
     Ok(report)
 }
 
-/// Runs. If the run cannot be resumed or the folder is in use, the user gets a usage error.
+/// Runs the cases. If the run cannot be resumed or the folder is in use, the user gets a usage
+/// error.
 pub(crate) async fn judged(
     options: RunOptions,
     schedule: Schedule,

@@ -1,4 +1,5 @@
-//! Shared by the commands with the software RNIC: MPA options, the device, errors as exit codes.
+//! Code for all commands that use the software RNIC: options of the MPA start-up, opening the
+//! device, resolving addresses, and turning errors into exit codes.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,36 +15,41 @@ use weft_peer::workload::WorkloadError;
 
 use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful};
 
-/// Options for the start of a connection.
+/// Options for the MPA start-up of a connection.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "MPA start-up")]
 pub(crate) struct MpaArguments {
-    /// Send a Request of this revision; 2 negotiates the Read depths (RFC 6581)
+    /// Send an MPA Request of this revision
+    ///
+    /// Revision 2 (RFC 6581) also negotiates how many RDMA Reads may be outstanding (--ird, --ord).
     #[arg(long, value_name = "REVISION", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     mpa_revision: u8,
     /// Retry with revision 1 if the peer closes or ignores a Request of revision 2
     #[arg(long, conflicts_with = "rtr")]
     fall_back: bool,
-    /// Do not request CRCs; they are omitted if the peer does not request them either
+    /// Do not request CRCs
+    ///
+    /// The connection has no CRCs only if the peer does not request them either.
     #[arg(long)]
     no_crc: bool,
-    /// Request markers from the peer (many RNICs reject them)
+    /// Request MPA markers from the peer (many RNICs reject such a Request)
     #[arg(long)]
     markers: bool,
     /// Start in peer-to-peer mode with a ready-to-receive message of this kind
     ///
-    /// With revision 1, both sides need this option.
+    /// The connecting side sends this message first, so that the accepting side may then send (RFC
+    /// 6581). With --mpa-revision 1, both sides need this option.
     #[arg(long, value_enum, value_name = "KIND")]
     rtr: Option<RtrKind>,
-    /// Accept at most this many outstanding Read Requests of the peer
+    /// Accept at most this many outstanding RDMA Reads from the peer (IRD)
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(..=128))]
     ird: u16,
-    /// Keep at most this many Read Requests of this side in flight
+    /// Keep at most this many RDMA Reads of this side outstanding (ORD)
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(..=128))]
     ord: u16,
 }
 
-/// A ready-to-receive message.
+/// Kind of the ready-to-receive message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum RtrKind {
     /// A zero-length RDMA Read
@@ -55,12 +61,12 @@ enum RtrKind {
 }
 
 impl MpaArguments {
-    /// IRD and ORD of this side.
+    /// Returns IRD and ORD of this side.
     pub(crate) fn depths(&self) -> (u32, u32) {
         (self.ird.into(), self.ord.into())
     }
 
-    /// The settings of one connection.
+    /// Returns the settings for one connection.
     pub(crate) fn settings(&self) -> CmSettings {
         let rtr = self.rtr.map(|kind| match kind {
             RtrKind::Read => Rtr::Read,
@@ -84,24 +90,24 @@ impl MpaArguments {
     }
 }
 
-/// Opens a software RNIC, with recording on `tape` and with `mangling`.
+/// Opens a software RNIC that records its traffic on `tape` and damages it with `mangling`.
 pub(crate) fn open(tape: Option<Tape>, mangling: Option<Mangling>) -> anyhow::Result<Device> {
     open_with(DeviceSettings { tape, mangling, ..DeviceSettings::default() })
 }
 
-/// Opens a software RNIC.
+/// Opens a software RNIC with default limits.
 pub(crate) fn open_with(settings: DeviceSettings) -> anyhow::Result<Device> {
     open_as(settings, RnicSettings::default())
 }
 
-/// Opens a software RNIC with these settings.
+/// Opens a software RNIC with these settings and a random start for its STags.
 pub(crate) fn open_as(settings: DeviceSettings, rnic: RnicSettings) -> anyhow::Result<Device> {
     let memory = MemorySettings { stag_seed: random_seed(), ..rnic.memory };
     let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..rnic })?;
     Ok(Device::with(rnic, settings))
 }
 
-/// Resolves a host name and port.
+/// Resolves a host name, or parses an address. An IPv6 address may be in brackets.
 pub(crate) async fn resolve(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let found = tokio::net::lookup_host((host, port)).await.map(|mut all| all.next());
@@ -112,7 +118,7 @@ pub(crate) async fn resolve(host: &str, port: u16) -> anyhow::Result<SocketAddr>
     }
 }
 
-/// Parses and resolves HOST:PORT; HOST alone if there is a default `port`.
+/// Parses and resolves HOST:PORT. If there is a default `port`, HOST alone is valid, too.
 pub(crate) async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Result<SocketAddr> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -133,8 +139,7 @@ pub(crate) fn listen(device: &Device, address: SocketAddr, settings: CmSettings)
     Listener::bind(device, address, settings).map_err(|error| cannot_listen(address, &error))
 }
 
-/// The error for a failed listen, with the remedy: another port, an address of this machine, or a
-/// port that needs no privilege.
+/// Makes the error for a failed attempt to listen. The message has a remedy if there is one.
 pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput {
     let port = address.port();
     BadInput(format!(
@@ -148,12 +153,12 @@ pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput 
     ))
 }
 
-/// The error for a connection that could not be established.
+/// Makes the error for a connection that could not be established.
 pub(crate) fn unreachable(address: SocketAddr, error: &dyn std::fmt::Display) -> anyhow::Error {
     Unsuccessful { code: UNREACHABLE, text: format!("no connection with {address}: {error}") }.into()
 }
 
-/// The error for a workload that did not start.
+/// Makes the error for a workload that did not start.
 pub(crate) fn not_begun(address: SocketAddr) -> impl Fn(WorkloadError) -> anyhow::Error {
     move |error| match error {
         WorkloadError::Cm(error) => unreachable(address, &error),
@@ -161,7 +166,7 @@ pub(crate) fn not_begun(address: SocketAddr) -> impl Fn(WorkloadError) -> anyhow
     }
 }
 
-/// A workload's error as text and exit code.
+/// Turns the error of a workload into a message with an exit code.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
 pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {
     let code = match error {
@@ -181,7 +186,7 @@ pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {
     Unsuccessful { code, text: error.to_string() }.into()
 }
 
-/// A short description of the negotiated parameters.
+/// Describes the negotiated parameters in one line.
 pub(crate) fn agreed(connected: &Connected) -> String {
     let negotiated = &connected.negotiated;
     let on = |on| if on { "on" } else { "off" };

@@ -8,22 +8,23 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::exit::{HARNESS, Unsuccessful};
 
-/// A listener waits this long after a failed `accept`. Usually no descriptor is left; one is free
-/// when a connection ends, and nothing reports that. Retrying at once would only use CPU time.
+/// A listener waits this long after a failed `accept`. Usually the process has no free file
+/// descriptor, and gets one only when a connection ends. An immediate retry would waste CPU time.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Raises the limit of descriptors to the maximum. The default is often 1024, for programs that use
-/// `select`. A relay needs two per connection.
+/// Raises the limit of file descriptors to the maximum. The default is often 1024, for programs
+/// that use `select`. A relay needs two descriptors per connection.
 pub(crate) fn take_all_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // On failure, the existing limit may be enough.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Descriptors that a process needs besides those of its connections, at most.
+/// Maximum number of descriptors that a process needs in addition to those of its connections.
 const BESIDE: u64 = 32;
 
-/// Takes all descriptors; fails if they are too few for `connections` with `each` descriptors.
+/// Raises the limit of file descriptors. Fails if the maximum is too low for this many connections,
+/// each with `each` descriptors.
 pub(crate) fn enough_descriptors(connections: u32, each: u64) -> anyhow::Result<()> {
     take_all_descriptors();
     let needed = u64::from(connections) * each + BESIDE;
@@ -38,19 +39,19 @@ pub(crate) fn enough_descriptors(connections: u32, each: u64) -> anyhow::Result<
     Ok(())
 }
 
-/// Tasks that still run when the work is done get this long to end.
+/// Time that tasks get to finish after the work is done.
 const AT_THE_END: Duration = Duration::from_secs(1);
 
-/// Runs `work` on two threads: one for the run, one for its readers.
+/// Runs `work` on two threads, so that a long computation of one task does not stop all others.
 pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(work);
-    // A task that does not end (a script in an endless loop) is abandoned.
+    // Abandons a task that does not end, such as a script in an endless loop.
     runtime.shutdown_timeout(AT_THE_END);
     done
 }
 
-/// Runs `work` on this thread only: no hand-over between threads, so round trips are short.
+/// Runs `work` on this thread only. Messages do not pass between threads, so round trips are short.
 pub(crate) fn on_one_thread(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

@@ -1,4 +1,4 @@
-//! Files with secrets.
+//! Warns about files with secrets that other users can read.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -6,10 +6,11 @@ use std::path::Path;
 
 use crate::exit::note;
 
-/// The bit of a file's mode that lets everybody read it (chmod(1)).
+/// The bit of a file's mode that lets all users read the file (chmod(1)).
 const READ_BY_OTHERS: u32 = 0o004;
 
-/// Warns if every user of this machine can read `file`, which has `secret`.
+/// Warns if every user of this machine can read `file`. `secret` names the contents of the file for
+/// the message.
 ///
 /// # Errors
 /// The mode of the file cannot be read.

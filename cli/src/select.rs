@@ -1,4 +1,4 @@
-//! Selects cases: by words, each of which must match a case, by tier, and by shard.
+//! Selects test cases: by words (each word must match a case), by tier, and by shard.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use weft_core::spelling;
@@ -9,12 +9,12 @@ use weft_suites::{Filter, Plan};
 use crate::exit::BadInput;
 use crate::target::names_target;
 
-/// Parses a tier, and offers its names to shell completion.
+/// Parses a tier, and offers the names of the tiers to shell completion.
 pub(crate) fn tier() -> impl TypedValueParser<Value = Tier> {
     PossibleValuesParser::new(Tier::ALL.map(Tier::as_str)).try_map(|word| word.parse())
 }
 
-/// `2/5`: the second of five parts.
+/// Parses `I/N`, such as `2/5` for the second of five parts. Returns I - 1 and N.
 pub(crate) fn shard(text: &str) -> Result<(usize, usize), String> {
     let parts = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
     match parts {
@@ -23,7 +23,7 @@ pub(crate) fn shard(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// The part of a selection that --shard names.
+/// Reduces the filter to the part that `--shard` names.
 pub(crate) fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter {
     match shard {
         Some((index, of)) => filter.shard(index, of),
@@ -31,7 +31,7 @@ pub(crate) fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter 
     }
 }
 
-/// Rejects the name of a target, which `weft test` takes before the selection.
+/// Rejects the name of a target: only `weft test` has a target before the selection.
 pub(crate) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
     match words.iter().find(|word| names_target(word)) {
         None => Ok(()),
@@ -39,7 +39,7 @@ pub(crate) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
     }
 }
 
-/// Rejects a word that matches nothing, before the run overwrites the reports of another run.
+/// Rejects a word that matches no case, before the new run replaces the reports of an earlier run.
 pub(crate) fn each_selects(suites: &Suites, words: &[String], tier: Tier) -> Result<(), BadInput> {
     match words.iter().find(|word| !selects(suites, word, tier)) {
         None => Ok(()),
@@ -51,13 +51,13 @@ fn selects(suites: &Suites, word: &str, tier: Tier) -> bool {
     !Plan::of(suites, &Filter::of([word]).tier(tier), 0).cases.is_empty()
 }
 
-/// A suggestion for a word that matches nothing.
+/// The suggestion for a word that matches no case.
 fn hint(suites: &Suites, word: &str, tier: Tier) -> String {
     let (stem, choice) = word.split_once('[').map_or((word, false), |(stem, _)| (stem, true));
     if choice && suites.cases().any(|case| case.id == stem) {
         return format!("the case has no such variant; `weft suite show {stem}` prints its parameters");
     }
-    // One digit more or less is another requirement, so there is no suggestion.
+    // Similar ids name unrelated requirements, so weft suggests none of them.
     if requirement(word) {
         return format!("`weft requirements {word}` shows whether it exists; `weft suite list` lists the cases");
     }
@@ -71,7 +71,7 @@ fn hint(suites: &Suites, word: &str, tier: Tier) -> String {
     }
 }
 
-/// Is the word written like the id of a requirement?
+/// Returns whether the word looks like the id of a requirement.
 fn requirement(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_uppercase())
 }

@@ -6,9 +6,9 @@
 //! plus the number of the signal, as a shell reports such a process. `weft test` exits with the
 //! status of its finished cases.
 //!
-//! By default, the kernel ends a process for these signals, except process 1 of a PID namespace,
-//! which is what a container starts. So process 1 gets [`guard`]. Elsewhere the kernel does it,
-//! unless weft must complete a capture first.
+//! By default, the kernel ends a process for these signals. An exception is process 1 of a PID
+//! namespace, which is the first process of a container. So weft calls [`guard`] if it is process
+//! 1. It also calls [`guard`] if it must complete a capture before it ends.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,13 +25,14 @@ use crate::exit::Unsuccessful;
 pub(crate) struct Stop(SignalKind);
 
 impl Stop {
-    /// All signals that are received. SIGHUP is missing if the parent ignores it, as nohup does.
+    /// The signals that stop this process. SIGHUP is missing if this process ignores it, as after
+    /// nohup.
     fn all() -> impl Iterator<Item = Self> {
         let all = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         all.into_iter().filter(|kind| *kind != SignalKind::hangup() || !is_ignored(*kind)).map(Stop)
     }
 
-    /// The exit status of a command that was stopped before it was done.
+    /// The exit status of a command that this signal stopped before it was done.
     pub(crate) fn status(self) -> u8 {
         u8::try_from(128 + self.0.as_raw_value()).unwrap_or(u8::MAX)
     }
@@ -44,13 +45,14 @@ impl Stop {
         }
     }
 
-    /// The outcome of a command that was stopped before `what`.
+    /// Makes the error of a command that this signal stopped before the event `what`.
     pub(crate) fn before(self, what: &str) -> anyhow::Error {
         Unsuccessful { code: self.status(), text: format!("stopped by {} before {what}", self.name()) }.into()
     }
 }
 
-/// Does this process ignore a signal? Only Linux shows this; elsewhere the answer is no.
+/// Returns whether this process ignores a signal. Only Linux provides this information. Other
+/// systems get `false`.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -58,13 +60,13 @@ fn is_ignored(kind: SignalKind) -> bool {
     mask >> (kind.as_raw_value() - 1) & 1 != 0
 }
 
-/// Does the command handle signals itself? Then [`guard`] does not.
+/// Whether the command handles signals itself. If so, [`guard`] does not end the process.
 static COMMAND_LISTENS: AtomicBool = AtomicBool::new(false);
 
-/// Completes when a signal requests the process to stop; never if no signal can be received.
+/// Returns a future that completes when a signal requests the process to stop.
 ///
 /// From this call on, no signal ends the process or is lost, even before the future is polled. Call
-/// it before an output line shows that the process is ready, and within a runtime.
+/// this function within a runtime, and before an output line reports that the process is ready.
 pub(crate) fn interrupted() -> Pin<Box<dyn Future<Output = Stop> + Send>> {
     COMMAND_LISTENS.store(true, Ordering::Relaxed);
     listen()
@@ -85,7 +87,7 @@ fn listen() -> Pin<Box<dyn Future<Output = Stop> + Send>> {
 /// Calls `done` in its own thread when a signal requests the process to stop. A second signal ends
 /// the process at once.
 ///
-/// From the return on, no signal is lost.
+/// After this function has returned, no signal is lost.
 pub(crate) fn on_interrupt(done: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     COMMAND_LISTENS.store(true, Ordering::Relaxed);
     on_thread(|| {
@@ -99,8 +101,9 @@ pub(crate) fn on_interrupt(done: impl FnOnce() + Send + 'static) -> anyhow::Resu
     })
 }
 
-/// Work to do before a signal ends the process.
+/// Functions that [`guard`] calls before it ends the process.
 static TO_FINISH: Mutex<Vec<Box<dyn FnOnce() + Send>>> = Mutex::new(Vec::new());
+/// Whether [`guard`] has started its thread.
 static IS_GUARDED: AtomicBool = AtomicBool::new(false);
 
 /// Runs `finish` before a signal ends the process, unless the command handles signals itself.
@@ -109,7 +112,7 @@ pub(crate) fn finish_first(finish: impl FnOnce() + Send + 'static) -> anyhow::Re
     guard()
 }
 
-/// From now on, ends the process on a signal, unless the command handles signals itself.
+/// Starts a thread that ends the process on a signal, unless the command handles signals itself.
 pub(crate) fn guard() -> anyhow::Result<()> {
     if IS_GUARDED.swap(true, Ordering::Relaxed) {
         return Ok(());
@@ -130,7 +133,8 @@ pub(crate) fn guard() -> anyhow::Result<()> {
     })
 }
 
-/// Starts a thread that runs `work`; returns when the future exists, so that it gets all signals.
+/// Starts a thread that calls `work` and runs the returned future. Returns only after `work` has
+/// returned, so that the future receives all later signals.
 fn on_thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) -> anyhow::Result<()> {
     let (ready, listens) = mpsc::channel();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {

@@ -1,14 +1,15 @@
-//! Lines that are printed later: some in memory, the others in a temporary file without a name.
+//! Stores lines that are printed later, up to 64 KiB in memory and the rest in an unnamed temporary
+//! file.
 //!
-//! So memory stays flat if a capture of any length is one long list of findings.
+//! This limits the memory for a capture with millions of findings.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 
-/// Bytes of lines that are kept in memory.
+/// Maximum number of bytes in memory. If there are more, they move to the file.
 const IN_MEMORY: usize = 64 << 10;
 
-/// Lines in the order in which they came.
+/// The stored lines, in the order of the calls of [`Spool::push`].
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     text: String,
@@ -21,7 +22,7 @@ impl Spool {
     /// Adds a line.
     ///
     /// # Errors
-    /// There is no room for the temporary file.
+    /// The temporary file cannot be created or written.
     pub(crate) fn push(&mut self, line: &str) -> io::Result<()> {
         self.text.push_str(line);
         self.text.push('\n');
@@ -45,7 +46,7 @@ impl Spool {
     /// Writes the lines, each after `indent`.
     ///
     /// # Errors
-    /// The temporary file cannot be read, or `out` not written.
+    /// The temporary file cannot be read, or `out` cannot be written.
     pub(crate) fn write(self, indent: &str, out: &mut impl Write) -> io::Result<()> {
         let mut write = |text: &str| text.lines().try_for_each(|line| writeln!(out, "{indent}{line}"));
         if let Some(file) = self.file {

@@ -1,4 +1,4 @@
-//! The suites that a command line names.
+//! Loads the suites that a command line names.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use weft_suites::script::Suites;
 
 use crate::exit::BadInput;
 
-/// The suites of a folder, or the built-in ones.
+/// Loads the suites of a folder. Without a folder, loads the built-in suites.
 pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
     let loaded = match folder {
         Some(folder) if !folder.is_dir() => {

@@ -1,4 +1,4 @@
-//! The target that a command line names.
+//! Finds the test target that a command line names.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use weft_suites::targets::Target;
 use crate::exit::BadInput;
 use crate::secrets::warn_if_readable;
 
-/// Does the first word of the command line name a target?
+/// Returns whether a word of the command line names a target: a builtin one, or a TOML file.
 pub(crate) fn names_target(word: &str) -> bool {
     Target::is_builtin_name(word) || word.ends_with(".toml")
 }
 
-/// The target that a command line names; with `no_commands`, rejects one that runs commands on this
-/// machine.
+/// Loads the target that a command line names, with these deviations. With `no_commands`, rejects a
+/// target that runs commands on this machine.
 pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyhow::Result<Target> {
     let target = Target::resolve(name)
         .and_then(|target| target.with_deviations(deviate.iter().map(String::as_str)))
@@ -23,8 +23,8 @@ pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyh
         return Err(BadInput(why).into());
     }
     if target.keeps_token() {
-        // It has just been read, so its mode is readable; and an unknown mode does not prevent the
-        // run.
+        // weft has just read the file, so its mode is usually readable, too. If it is not, the run
+        // continues without the check.
         let _ = warn_if_readable(Path::new(name), "the agent's token");
     }
     Ok(target)

@@ -1,8 +1,8 @@
-//! The monitor of this side's own traffic: `--trace` and `--write` of the commands with an
+//! Prints or saves this side's own traffic: `--trace` and `--write` of the commands with an
 //! endpoint.
 //!
-//! The endpoint knows its bytes, so no capture and no privilege is needed. Bytes, order and times
-//! are real; TCP headers and segment boundaries are synthetic.
+//! The endpoint records the bytes that it sends and receives, so neither a capture nor a privilege
+//! is needed. Bytes, order and times are real. TCP headers and segment boundaries are synthetic.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -26,14 +26,17 @@ const LINKTYPE_ETHERNET: u16 = 1;
 
 /// Which traffic to print and to save.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Watching")]
+#[command(next_help_heading = "Traces and captures")]
 pub(crate) struct WatchArguments {
-    /// Print each start-up frame and FPDU to standard error, with findings
+    /// Print each sent or received message to standard error, with findings
     ///
-    /// The lines are those of `weft dissect`.
+    /// The format is that of `weft dissect`.
     #[arg(long)]
     trace: bool,
-    /// Write all connections to a capture; this needs no privilege
+    /// Write the traffic of all connections to this capture file
+    ///
+    /// This needs no privilege, because weft records its own bytes. Headers and segment boundaries
+    /// in the file are synthetic.
     #[arg(long, value_name = "FILE.pcapng")]
     write: Option<PathBuf>,
 }
@@ -43,19 +46,21 @@ pub(crate) struct Watch(Arc<Mutex<State>>);
 
 struct State {
     framer: Framer,
-    /// Frames so far.
+    /// Number of frames so far.
     frames: u64,
-    /// The start of the tape's clock, in nanoseconds since 1970.
+    /// Time at which the tape's clock is 0, in nanoseconds since 1970.
     origin: u64,
     trace: Option<(Dissector, Printer)>,
     capture: Option<Writer<BufWriter<File>>>,
-    /// The path of the capture.
+    /// Path of the capture.
     path: PathBuf,
+    /// The error that stopped the writing of the capture.
     failed: io::Result<()>,
 }
 
 impl WatchArguments {
-    /// Runs `work` with the tape; the capture is complete however `work` ends.
+    /// Runs `work` with the tape that records its traffic. Then completes the capture, also if
+    /// `work` fails.
     pub(crate) async fn around<T>(
         &self,
         work: impl AsyncFnOnce(Option<Tape>) -> anyhow::Result<T>,
@@ -68,7 +73,8 @@ impl WatchArguments {
         done
     }
 
-    /// The tape for a new device and its reader; `None` if neither option is given.
+    /// Returns the tape for a new device and the [`Watch`] that reads the tape. Returns `None`
+    /// without `--trace` and `--write`.
     pub(crate) fn start(&self) -> anyhow::Result<Option<(Tape, Watch)>> {
         if !self.trace && self.write.is_none() {
             return Ok(None);
@@ -147,7 +153,7 @@ impl State {
             let way = Some(if frame.from_tester { Way::Outbound } else { Way::Inbound });
             let written = writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, way, comments: &[] });
             if let Err(error) = &written {
-                // The command may run for hours.
+                // The user sees the error now, because the command may run for hours.
                 note(&format!("{}: stopped writing: {}", self.path.display(), unwritable(&self.path, error)));
                 self.capture = None;
                 self.failed = written;

@@ -1,4 +1,6 @@
-//! `weft agent`: runs a remote tester's commands on a NIC's verbs.
+//! `weft agent`: runs the commands of testers on the verbs of this host's RDMA device.
+//!
+//! A tester is a `weft test` whose target has an agent.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,43 +24,43 @@ use crate::{linkage, rnic, signals};
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "docs/agent.md describes the commands that testers send. The agent needs libibverbs, librdmacm\n\
-    and a device, or --soft.\n\n\
+    after_help = "The agent needs libibverbs, librdmacm and an RDMA device. With --soft it needs none of them.\n\
+    docs/agent.md describes the commands that testers send.\n\n\
     Examples:\n  \
-    weft agent --report                              show the device and its limits\n  \
-    weft agent                                       serve testers on this host\n  \
-    weft agent --listen 192.0.2.17:7471              serve other hosts; set WEFT_AGENT_TOKEN first\n  \
-    ssh nic-host weft agent --stdio                  serve one tester through ssh\n  \
-    weft agent --soft                                use weft's software RNIC if there is no device"
+    weft agent --report                    print the device and its limits\n  \
+    weft agent                             serve testers on this host\n  \
+    weft agent --listen 192.0.2.17:7471    serve other hosts; set WEFT_AGENT_TOKEN first\n  \
+    ssh nic-host weft agent --stdio        serve one tester through ssh\n  \
+    weft agent --soft                      use weft's software RNIC instead of a device"
 )]
 pub(crate) struct Arguments {
-    /// Listen for testers on this address; beyond loopback, a token is required
+    /// Listen for testers on this address
+    ///
+    /// Addresses other than loopback require --token.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7471")]
     listen: SocketAddr,
 
-    /// Serve one tester on standard input and output
+    /// Serve one tester on standard input and output, such as through ssh
     #[arg(long, conflicts_with = "listen")]
     stdio: bool,
 
-    /// Use this device (default: the first one that supports iWARP)
-    ///
-    /// The value is the device's name or one of its addresses.
+    /// Use the device with this name or address (default: the first iWARP device)
     #[arg(long, value_name = "NAME|ADDRESS")]
     device: Option<String>,
 
     /// Use weft's software RNIC over this host's TCP instead of a device
     ///
-    /// It needs no hardware, no library and no rights.
+    /// The software RNIC needs no hardware, no libraries and no privileges.
     #[arg(long, conflicts_with = "device")]
     soft: bool,
 
-    /// Require this token from testers, at least 16 bytes
+    /// Require this token of at least 16 bytes from testers
     ///
-    /// `openssl rand -hex 16` makes one.
+    /// `openssl rand -hex 16` prints a random token.
     #[arg(long, value_name = "TOKEN", env = "WEFT_AGENT_TOKEN", hide_env_values = true)]
     token: Option<String>,
 
-    /// Let one tester register at most this much memory
+    /// Limit the memory that each tester may register
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     memory: u32,
 
@@ -66,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     report: bool,
 
-    /// Print the report as JSON, as the protocol's `device` command returns it
+    /// With --report: print JSON, in the format of the tester's command `device`
     #[arg(long, requires = "report")]
     json: bool,
 }
@@ -120,14 +122,14 @@ fn with<C: Carrier>(
     }
     drop(device);
     if arguments.stdio {
-        // Without a buffer, because poll(2) does not see buffered bytes.
+        // Read without a buffer, because poll(2) does not report buffered bytes.
         let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         serve::serve(input, io::stdout().lock(), token, Instant::now(), open)?;
         return Ok(ExitCode::SUCCESS);
     }
     let listener =
         TcpListener::bind(arguments.listen).map_err(|error| rnic::cannot_listen(arguments.listen, &error))?;
-    // The end of the process releases objects that testers did not destroy.
+    // The kernel then releases the objects that testers did not destroy.
     signals::on_interrupt(|| std::process::exit(0))?;
     exit::note(&format!("listening on {}", listener.local_addr()?));
     let note_testers = |peer: &str, ended: Option<Result<(), serve::Ended>>| match ended {
@@ -138,7 +140,7 @@ fn with<C: Carrier>(
     Err(listen::listen(&listener, token, open, note_testers).into())
 }
 
-/// The software RNIC in this process.
+/// Runs a tester's commands on the software RNIC in this process.
 struct Software(OnSockets);
 
 impl Carrier for Software {
@@ -166,7 +168,7 @@ impl Carrier for Software {
     }
 }
 
-/// A line for each property of the NIC, in the device's own terms.
+/// Describes the device, with one line for each property.
 fn in_words(device: &Device) -> String {
     let or = |text: &str, otherwise: &str| if text.is_empty() { otherwise.to_owned() } else { text.to_owned() };
     let ports: Vec<String> =

@@ -1,10 +1,12 @@
-//! `weft bench`: bandwidth and latency of the software RNIC, on request compared with a plain TCP
-//! stream.
+//! `weft bench`: measures bandwidth and latency of the software RNIC. With `--compare`, it also
+//! measures a plain TCP stream.
 //!
-//! Samples of all subjects alternate, so that a disturbance of the machine affects all of them; the
-//! median counts. Each sample has its own connection. Of two equal connections in one process, one
-//! is often slower by a quarter for its complete life, probably because of the place of its memory.
-//! That is not what the benchmark measures.
+//! A subject is an RDMA operation or the TCP stream. The samples of all subjects alternate, so that
+//! a disturbance of the machine affects all subjects. The result is the median.
+//!
+//! Each sample of an RDMA operation has a connection of its own. Of two equal connections in one
+//! process, one is often slower by a quarter all the time, probably because of the addresses of its
+//! memory. New connections average this out.
 
 mod scale;
 mod subject;
@@ -29,22 +31,26 @@ pub(super) use tcp::{LONGEST_PART, Tcp};
 /// The command line.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Without --address, the peer is a second RNIC in its own thread, over the loopback interface.\n\
-    Write latency includes an empty Send after each Write, because a Write does not notify its\n\
-    target.\n\n\
+    after_help = "The latency of RDMA Write includes an empty Send after each Write, because a Write does not notify\n\
+    the peer.\n\n\
     Examples:\n  \
-    weft bench --compare tcp                        Write, Read and Send, compared with plain TCP\n  \
-    weft bench --no-crc --op write --size 65536     one operation, without CRC if the peer agrees\n  \
-    weft bench -a 192.0.2.17 --latency --json       round trips to a `weft serve` on another host"
+    weft bench --compare tcp                       measure RDMA operations and plain TCP\n  \
+    weft bench --no-crc --op write --size 65536    measure RDMA Writes of 64 KiB without CRCs\n  \
+    weft bench -a 192.0.2.17 --latency --json      measure round trips to a `weft serve`"
 )]
 pub(crate) struct Arguments {
-    /// Measure with the `weft serve` at this address
+    /// Connect to the `weft serve` at this address
+    ///
+    /// Without this option, the peer is a second software RNIC in this process. weft connects to it
+    /// over the loopback interface.
     #[arg(short = 'a', long, value_name = "ADDRESS")]
     address: Option<String>,
     /// Connect to this port of --address
+    ///
+    /// The port is that of `weft serve --workloads`.
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
-    /// Measure these operations
+    /// Measure these RDMA operations, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Op::Write, Op::Read, Op::Send])]
     op: Vec<Op>,
     /// Set the message size (default 1 MiB, or 4 bytes with --latency)
@@ -61,13 +67,13 @@ pub(crate) struct Arguments {
     both_ways: bool,
     /// Measure this many connections at once
     ///
-    /// Each one moves 1 MiB in messages of --size (default 4096). The output has the memory of an
-    /// idle connection and the bandwidth of all together. If --op has several operations, the first
-    /// one counts.
+    /// weft prints the memory that one endpoint of an idle connection needs. Then each connection
+    /// transfers 1 MiB in messages of --size bytes (default 4096), and weft prints the total
+    /// bandwidth of all connections. If --op has several operations, weft uses only the first one.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000),
           conflicts_with_all = ["latency", "compare", "both_ways"])]
     connections: Option<u32>,
-    /// Take this many samples of each measurement
+    /// Take this many samples of each operation, and print the median
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
     /// Transfer this much in each bandwidth sample
@@ -76,14 +82,16 @@ pub(crate) struct Arguments {
     /// Measure this many round trips in each latency sample
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
-    /// Poll for this many microseconds before sleeping; 0 sleeps at once
+    /// Poll for this many microseconds before sleeping; 0 means no polling
     ///
-    /// Without this option, a side polls for up to 100 us as long as that pays off.
+    /// Without this option, an endpoint polls for at most 100 us, and only if its recent waits were
+    /// short.
     #[arg(long, value_name = "US")]
     busy_poll: Option<u64>,
-    /// Also measure this, in alternate samples
+    /// Also measure plain TCP, and print the ratio to it
     ///
-    /// tcp uses blocking sockets, writes and reads of 1 MiB, and TCP_NODELAY.
+    /// weft takes a sample of TCP before each round of RDMA samples. The TCP stream uses blocking
+    /// sockets, TCP_NODELAY, one write per message, and a read buffer of 1 MiB.
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "address")]
     compare: Option<Compare>,
     /// Print each line as a JSON object
@@ -107,7 +115,7 @@ enum Op {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Compare {
-    /// A plain TCP stream
+    /// A TCP stream without RDMA
     Tcp,
 }
 
@@ -121,7 +129,7 @@ impl Op {
     }
 }
 
-/// Measures and prints.
+/// Measures and prints the results.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let size = arguments.size.unwrap_or(if arguments.latency { 4 } else { 1 << 20 });
     if arguments.latency && size == 0 && arguments.compare.is_some() {
@@ -189,17 +197,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Prints the result of each subject.
 struct Report<'a, W> {
     arguments: &'a Arguments,
     size: u32,
     count: u64,
-    /// TCP's median, in the unit of the lines.
+    /// The median of TCP in MB/s, or with `--latency` in microseconds. `None` before its line.
     tcp: Option<f64>,
     out: &'a mut W,
 }
 
 impl<W: Write> Report<'_, W> {
-    /// Prints microseconds per round trip, or MB/s (10^6 bytes) of all directions together.
+    /// Prints the result of a subject: the bandwidth in MB/s (10^6 bytes per second, the sum of all
+    /// directions), or with `--latency` the microseconds per round trip.
     fn line(&mut self, name: &str, ways: u32, times: &mut [Duration]) -> io::Result<()> {
         let latency = self.arguments.latency;
         let octets = self.count as f64 * f64::from(self.size) * f64::from(ways);

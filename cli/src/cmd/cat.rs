@@ -1,5 +1,5 @@
-//! `weft cat`: transfers a file or a pipe over RDMA, by Sends, Writes or Reads, in either
-//! direction; compares length and hash at the end.
+//! `weft cat`: transfers a file or a pipe over RDMA, by Sends, RDMA Writes or RDMA Reads, in either
+//! direction. At the end, both sides compare the length and a hash of the bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,25 +21,29 @@ use crate::watch::WatchArguments;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Without FILE, weft sends standard input or writes standard output. The options of the\n\
-    connecting side apply to both sides.\n\n\
-    Exit codes: 0 both sides have the same bytes; 1 the bytes differ, or the connection broke; 3\n\
-    no connection.\n\
+#[command(
+    after_help = "Without FILE, weft sends standard input, or writes the received bytes to standard output. The\n\
+    connecting side selects --by and --pull for both sides.\n\n\
+    Exit codes:\n  \
+    0  both sides have the same bytes\n  \
+    1  the bytes differ, or the connection broke\n  \
+    3  no connection\n\n\
     Examples:\n  \
-    weft cat --listen -a 127.0.0.1 > copy             wait for one stream\n  \
-    weft cat -a 127.0.0.1 --by write original         send a file by RDMA Writes\n  \
-    weft cat -a 127.0.0.1 --by read --pull > copy     fetch the file of a listening side by RDMA Reads")]
+    weft cat --listen -a 127.0.0.1 > copy            wait for a peer and receive a file\n  \
+    weft cat -a 127.0.0.1 --by write original        send a file by RDMA Writes\n  \
+    weft cat -a 127.0.0.1 --by read --pull > copy    fetch a file from the listening side"
+)]
 pub(crate) struct Arguments {
     /// Send this file, or write the received bytes to it
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Wait for one peer instead of connecting
+    /// Wait for a connection of one peer instead of connecting to it
     #[arg(short = 'l', long, conflicts_with_all = ["by", "pull"])]
     listen: bool,
     /// Connect to this address; with --listen, listen on it
     #[arg(short = 'a', long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     address: String,
-    /// Use this port; with --listen, 0 takes a free port and prints it
+    /// Use this TCP port; with --listen, 0 means a free port, which weft prints
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// Transfer the bytes by these operations
@@ -85,14 +89,14 @@ async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
             Listener::bind(&device, address, settings).map_err(|error| rnic::cannot_listen(address, &error))?;
         note(&format!("listening on {}", listener.local_addr()));
         loop {
-            // A peer with another request does not prevent the right one.
+            // After a peer of another program, wait for the next peer.
             let accepted = match listener.next().await {
                 Ok(request) => Cat::accept(&device, request).await,
                 Err(error) => Err(error.into()),
             };
             match accepted {
                 Ok((cat, ask)) => break (cat, ask.pull),
-                Err(error) => note(&format!("a peer: {error}")),
+                Err(error) => note(&format!("a connection failed: {error}")),
             }
         }
     } else {
@@ -114,6 +118,7 @@ async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Sends the file or standard input.
 async fn give(arguments: &Arguments, cat: &mut Cat) -> anyhow::Result<Totals> {
     let mut from: Box<dyn Read + Send> = match &arguments.file {
         Some(path) => Box::new(File::open(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))?),
@@ -122,6 +127,7 @@ async fn give(arguments: &Arguments, cat: &mut Cat) -> anyhow::Result<Totals> {
     cat.give(&mut |room| from.read(room).map_err(|error| format!("reading: {error}"))).await.map_err(rnic::failed)
 }
 
+/// Receives into the file or standard output.
 async fn take(arguments: &Arguments, cat: &mut Cat) -> anyhow::Result<Totals> {
     let mut to: Box<dyn Write + Send> = match &arguments.file {
         Some(path) => Box::new(File::create(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))?),

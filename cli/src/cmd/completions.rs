@@ -1,6 +1,7 @@
-//! `weft completions`: completion scripts for shells: subcommands, options, and fixed values.
+//! `weft completions`: prints a script that completes weft's command lines in a shell.
 //!
-//! Names that weft finds at run time (cases, deviations, requirements) are not included.
+//! The script completes subcommands, options, and fixed values. It does not complete the names of
+//! cases, deviations, or requirements.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use clap_complete::Shell;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     weft completions bash > ~/.local/share/bash-completion/completions/weft\n  \
-    weft completions zsh > ~/.zfunc/_weft      with ~/.zfunc in $fpath, before compinit\n  \
+    weft completions zsh > ~/.zfunc/_weft     add ~/.zfunc to $fpath before compinit\n  \
     weft completions fish > ~/.config/fish/completions/weft.fish")]
 pub(crate) struct Arguments {
     /// Print the script for this shell

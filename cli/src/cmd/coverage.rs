@@ -1,4 +1,7 @@
-//! `weft coverage`: counts the requirements that are covered.
+//! `weft coverage`: counts the requirements that cases, rules or tests cover.
+//!
+//! A requirement is covered if there is a proof. The help of [`Arguments`] defines the kinds of
+//! proofs, and the columns of the output.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -13,55 +16,67 @@ use weft_suites::script::Suites;
 
 use crate::exit::{BadInput, unwritable};
 
-/// What can cover a row.
+/// What can cover a requirement.
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
-    /// Cases and rules, on rows whose violation shows on the wire or in an answer
+    /// Test cases and lint rules: for violations on the wire or in the target's reaction
     Case,
-    /// Rules of the monitor, on rows whose violation shows on the wire
+    /// Lint rules: for violations on the wire
     Rule,
-    /// Tests of the endpoint, on rows whose violation shows at the verbs or on the wire
+    /// Unit tests of weft's endpoint: for violations on the wire or at the endpoint's interface
     Test,
 }
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "A row is covered if a run proved it:\n  \
-    case  the case passes against a correct target; it fails and names the row if the target has a deviation\n        \
-    that violates the row\n  \
-    rule  one stream triggers the rule, and a stream that is as similar as possible does not\n  \
-    test  an assertion of the test fails if the rule is violated\n\
-    `make coverage` runs the tests and `weft suite prove`, and renews the built-in table.\n\n\
-    rows          rows whose violation shows in the counted way: on the wire or in an answer; for rules on\n              \
-    the wire; for tests at the verbs or on the wire, and for SDP in answers and to the user, too\n\
-    judgeable     some stream of bytes, or some answer, visibly violates it; only these count\n\
-    permission    it permits or defines something, so nothing can violate it\n\
-    outside       its violation depends on facts that neither a capture nor a tester on the wire has\n\
-    unclassified  not classified yet; counted as judgeable\n\
-    rule, case    rows that a rule, and rows that a case is proven to judge; some are in both\n\
-    named         rows that a case names, but no deviation makes it fail for them: not covered\n\
-    upper         judgeable rows of MPA, DDP and RDMAP whose violation only the target's user sees;\n              \
-    in no other column\n\
-    reported      those of them that a case with an agent is proven to judge")]
+#[command(after_help = "A requirement is covered if there is a proof. A proof is of one of these kinds:\n  \
+    case  A test case passes against a correct target. Against a target that violates the\n        \
+    requirement, the case fails and names the requirement.\n  \
+    rule  A lint rule reports a stream of bytes that violates the requirement. It does not report\n        \
+    an almost equal stream that meets the requirement.\n  \
+    test  A unit test has an assertion that fails if the endpoint violates the requirement.\n\
+    The built-in proofs come from `make coverage`, which runs the unit tests and `weft suite prove`.\n\n\
+    Each column of the output is a number of requirements:\n  \
+    rows          requirements whose violation can be observed in the way that --by selects. With\n                \
+    --by test, violations of SDP also count if the peer or the user observes them.\n  \
+    judgeable     a violation is visible in the bytes or in the reaction\n  \
+    permission    permits or defines something, so nothing can violate the requirement\n  \
+    outside       a violation depends on facts that neither a capture nor a tester has\n  \
+    unclassified  not classified yet; these requirements count as judgeable\n  \
+    rule          there is a proof for a rule\n  \
+    case          there is a proof for a case\n  \
+    named         a case is about the requirement, but there is no proof\n  \
+    open          no case is about the requirement, and there is no proof\n  \
+    covered       there is a proof, also as a percentage of the judgeable requirements\n  \
+    upper         requirements of MPA, DDP and RDMAP whose violation only the user of the target\n                \
+    observes. The other columns do not count them.\n  \
+    reported      requirements in `upper` with a proof for a case that uses an agent\n\n\
+    Examples:\n  \
+    weft coverage                        count requirements that cases or rules cover\n  \
+    weft coverage --by rule --sections   count requirements that rules cover, by section\n  \
+    weft coverage --open                 also list the requirements without a proof")]
 pub(crate) struct Arguments {
-    /// Count rows that are covered in this way
+    /// Choose what covers a requirement
     #[arg(long, value_enum, default_value = "case")]
     by: Kind,
-    /// Print one line per section
+    /// Print one line per section of a specification
     #[arg(long)]
     sections: bool,
-    /// List the rows that nothing covers, and the omitted rows with the reason
+    /// List the requirements that are not covered, with the reasons if there are any
+    ///
+    /// weft also lists the requirements that cannot be judged.
     #[arg(long)]
     open: bool,
-    /// Print one JSON object per catalogue or section
+    /// Print one JSON object per specification or section
     #[arg(long)]
     json: bool,
-    /// Read proofs from this folder instead of the built-in ones; repeatable
+    /// Read proofs from this folder instead of the built-in proofs; repeatable
     ///
-    /// The folder was written by tests, or it is the folder `prove` of `weft suite prove`.
+    /// Unit tests write a folder of proofs if WEFT_COVERAGE names the folder. `weft suite prove`
+    /// writes the folder `prove`.
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
-    /// Write the proofs to this file, sorted
+    /// Write the proofs to this CSV file, sorted
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 }
@@ -112,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The proofs of these folders; without folders, the built-in ones.
+/// Loads the proofs of these folders. Without folders, loads the built-in proofs.
 fn proofs(folders: &[PathBuf]) -> anyhow::Result<Proofs> {
     let bad = |error: weft_suites::coverage::CoverageError| BadInput(error.to_string());
     if folders.is_empty() {
@@ -125,6 +140,7 @@ fn proofs(folders: &[PathBuf]) -> anyhow::Result<Proofs> {
     Ok(proofs)
 }
 
+/// Prints the table, one line per specification or section.
 fn table(out: &mut impl Write, counts: &[Count], by: By) -> io::Result<()> {
     let of_cases = matches!(by, By::Case);
     let width = counts.iter().map(|count| name(count).len()).max().unwrap_or(0).max("catalogue".len());
@@ -154,7 +170,7 @@ fn table(out: &mut impl Write, counts: &[Count], by: By) -> io::Result<()> {
     Ok(())
 }
 
-/// `rdmap`, `rdmap 5.2.1`.
+/// The first column, such as `rdmap` or `rdmap 5.2.1`.
 fn name(count: &Count) -> String {
     match count.section {
         Some(section) => format!("{} {section}", count.catalogue),

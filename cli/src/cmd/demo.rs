@@ -1,4 +1,5 @@
-//! `weft demo`: what weft does, on one screen, with nothing but weft itself.
+//! `weft demo`: shows on one screen what weft does, without a network, a target or a capture of the
+//! user.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -16,11 +17,11 @@ use weft_suites::{Filter, RunOptions, Schedule};
 use crate::exit::{HARNESS, print_line};
 use crate::{results, runtime, suites, target};
 
-/// A connection of the Linux kernel's siw; `captures/README.md` describes it.
+/// A connection of siw, the software iWARP driver of Linux. `captures/README.md` describes it.
 const CAPTURE: &[u8] = include_bytes!("../../../captures/siw/rping-crc.pcap");
-/// Units of it that are printed.
+/// Number of units of the capture that are printed.
 const SHOWN: usize = 6;
-/// Cases of one verdict that are named after the first failure.
+/// Maximum number of cases of one verdict that are named in addition to the first failure.
 const NAMED: usize = 4;
 
 /// The command line.
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     out: PathBuf,
 }
 
-/// Explains a real capture, then judges a correct and a faulty responder.
+/// Decodes a real capture, then judges a correct and a faulty responder.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     results::make_folder(&arguments.out)?;
     print_line!("1. Explain a capture (Linux kernel's iWARP driver, rping with CRC)\n");
@@ -57,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints the first units of the capture, and its findings.
 fn dissect() -> anyhow::Result<()> {
     struct Show {
         origin: u64,
@@ -96,8 +98,8 @@ fn dissect() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the cases of `suites`, or all cases, against the builtin responder with the faults
-/// `deviate`.
+/// Runs the cases of `suites` against the builtin responder with the deviations `deviate`. If
+/// `suites` is empty, runs all cases.
 fn judge(out: &Path, deviate: &[&str], suites: &[&str]) -> anyhow::Result<RunReport> {
     let deviate: Vec<String> = deviate.iter().map(|name| (*name).to_owned()).collect();
     let options = RunOptions {
@@ -143,6 +145,7 @@ fn print_failure(failure: &CaseResult, out: &Path) {
     print_line!("    capture   {}", out.join(&failure.evidence.folder).join("evidence.pcapng").display());
 }
 
+/// Prints a line for each of the first results.
 fn name_some(word: &str, results: &[&CaseResult]) {
     let keys: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
     for line in named(&keys) {
@@ -150,7 +153,7 @@ fn name_some(word: &str, results: &[&CaseResult]) {
     }
 }
 
-/// At most [`NAMED`] names, and the number of the others.
+/// Returns at most [`NAMED`] keys, and the number of the other keys.
 fn named(keys: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = keys.iter().take(NAMED).cloned().collect();
     if keys.len() > NAMED {
@@ -159,8 +162,8 @@ fn named(keys: &[String]) -> Vec<String> {
     lines
 }
 
-/// The cases that exercised the target. Inconclusive cases and errors of weft are not failures of
-/// the target.
+/// Formats the counts of the cases that ran. Inconclusive cases and errors of weft do not count as
+/// failures of the target.
 fn counts_line(counts: &Counts) -> String {
     let mut line = format!("{} test cases: {} passed, {} failed", counts.run(), counts.pass, counts.fail);
     for (verdict, word) in [(Verdict::Inconclusive, "inconclusive"), (Verdict::Error, "with an error of weft")] {

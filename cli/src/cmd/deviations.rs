@@ -1,4 +1,5 @@
-//! `weft deviations`: the deviations of the hostile twin.
+//! `weft deviations`: lists the deviations, which are rules that weft's own endpoint violates on
+//! request.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -12,14 +13,13 @@ use crate::exit::BadInput;
 pub(crate) struct Arguments {
     /// List only deviations that match all of these words
     ///
-    /// A word matches the name, the violated ids, or the description. A single letter matches only
-    /// as a separate word.
+    /// A word matches if it occurs in the name, in the ids of the violated requirements, or in the
+    /// description. A single letter matches only as a separate word.
     #[arg(value_name = "WORD")]
     words: Vec<String>,
 }
 
-/// Prints one line per deviation: name, requirement ids, description. The header appears on
-/// terminals only.
+/// Prints one line per deviation: name, requirement ids, description. Terminals get a header line.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let mut found = false;
@@ -42,8 +42,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does the line contain the word? A single letter must be a separate word: the R of "R bit" is in
-/// nearly every line.
+/// Returns whether the line contains the word, in upper or lower case. A single letter must be a
+/// separate word, because nearly every line contains the R of "R bit".
 fn has_word(line: &str, word: &str) -> bool {
     let (line, word) = (line.to_lowercase(), word.to_lowercase());
     match word.chars().count() {

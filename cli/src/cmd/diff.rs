@@ -1,4 +1,4 @@
-//! `weft diff`: compares two runs.
+//! `weft diff`: compares the results of two test runs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,13 +14,19 @@ use crate::runtime;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Verdicts of cases and violations that were also observed are compared separately.\n\n\
-    Exit codes: 1 a case fails newly or differently, or a violation is newly observed; 3 a case is\n\
-    no longer decided, run or applicable; 0 otherwise.")]
+#[command(after_help = "weft compares the verdict of each case. Separately, it compares the violations that weft\n\
+    observed in cases about other requirements.\n\n\
+    Exit codes:\n  \
+    0  no relevant difference\n  \
+    1  a case fails newly or differently, or a violation was not observed before\n  \
+    3  a case became inconclusive or not applicable, or did not run\n\n\
+    Examples:\n  \
+    weft diff nic-before nic-after                     compare the runs in two folders\n  \
+    weft diff nic/earlier/20260131T120000.123Z-1f3a nic   compare with an earlier run")]
 pub(crate) struct Arguments {
-    /// The earlier run: its folder, its report.json, or its id in the store
+    /// Use this as the earlier run: its folder, its report.json, or its id in the store
     before: String,
-    /// The later run, in the same form
+    /// Use this as the later run: its folder, its report.json, or its id in the store
     after: String,
     /// Look up run ids in this store: a folder with results.sqlite, or a URL
     ///
@@ -32,10 +38,10 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// The lists of cases that only one of the runs has.
+/// Names of the lists of cases that only one of the runs has.
 const ONE_SIDED: [&str; 2] = ["not run", "added"];
 
-/// At most this many cases are named in such a list.
+/// Maximum number of cases that are printed of a list in [`ONE_SIDED`].
 const MOST_NAMED: usize = 20;
 
 /// Prints each difference.
@@ -54,13 +60,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Prints the differences as text.
 fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     let name = |report: &RunReport| format!("{} ({})", report.run.id, report.run.target.name);
     writeln!(out, "before {}\nafter  {}", name(before), name(after))?;
     for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
         writeln!(out, "\n{what}: {}", changes.len())?;
-        // All failing and fixed cases are listed; for cases of one run alone, some names are
-        // enough.
+        // Print all failing and fixed cases. Of the cases that only one run has, print some.
         let is_short = ONE_SIDED.contains(&what) || what == "newly not applicable";
         let most = if is_short { MOST_NAMED } else { changes.len() };
         for change in changes.iter().take(most) {
@@ -71,13 +77,13 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
         }
     }
     for (what, observed) in diff.observations().filter(|(_, observed)| !observed.is_empty()) {
-        writeln!(out, "\n{what}, in cases about something else: {}", observed.len())?;
+        writeln!(out, "\n{what}, in cases about other requirements: {}", observed.len())?;
         for Observed { requirement, cases } in observed {
             let cases = if *cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
             writeln!(out, "  {requirement}  in {cases}: {}", requirement.row().summary)?;
         }
     }
-    writeln!(out, "\nthe same: {}", diff.same)?;
+    writeln!(out, "\nunchanged: {}", diff.same)?;
     let (first, second) = (before.run.seed, after.run.seed);
     if first != second && diff.lists().any(|(what, changes)| ONE_SIDED.contains(&what) && !changes.is_empty()) {
         writeln!(
@@ -89,6 +95,7 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
     Ok(())
 }
 
+/// Loads the report of a run by the name of its folder, its report.json, or its id in the store.
 async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {
     let path = PathBuf::from(name);
     let file = if path.is_dir() { path.join("report.json") } else { path };
@@ -99,7 +106,8 @@ async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {
     }
     let nothing = || {
         BadInput(format!(
-            "{name} is neither the folder of a run, nor a report.json, nor a run of the store {store}; --store names another"
+            "{name} is neither the folder of a run, nor a report.json, nor a run of the store {store}; for another \
+             store, use --store"
         ))
     };
     let store = match store.contains("://") {

@@ -1,4 +1,7 @@
-//! `weft dissect`: decodes a capture, unit by unit with findings, or frame by frame as tshark does.
+//! `weft dissect`: decodes a capture and prints units with findings, or frames as tshark does.
+//!
+//! A unit is an MPA start-up frame, an FPDU, an SDP message, a port mapper message, or a part of a
+//! connection that weft cannot decode.
 
 mod comments;
 mod count;
@@ -24,27 +27,30 @@ use crate::input::{CaptureFile, Ring, refused};
 // -V prints all fields, as in tshark.
 #[command(
     disable_version_flag = true,
-    after_help = "Examples:\n  \
-    weft dissect capture.pcap                    one line per unit, findings below it\n  \
-    weft dissect -V capture.pcapng.gz            with all fields\n  \
-    weft dissect --json - < capture.pcap         JSON Lines\n  \
+    after_help = "Exit codes:\n  \
+    0  the capture was read, with or without findings (`weft lint` exits with 1 for findings)\n  \
+    2  the capture cannot be read, or the command line is wrong\n\n\
+    Examples:\n  \
+    weft dissect capture.pcap               print one line per unit, with its findings below\n  \
+    weft dissect -V capture.pcapng.gz       print all fields\n  \
+    weft dissect --json - < capture.pcap    print JSON Lines\n  \
     weft dissect capture.pcap -Y 'iwarp_rdma.opcode == Send && crc_status != good'\n  \
     weft dissect capture.pcap -T fields -e frame.number -e iwarp_mpa.ulpdulength\n  \
-    weft dissect capture.pcap -Y finding -w bad.pcapng   connections with findings, as packet comments\n  \
-    weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng  live, and saved; Ctrl-C stops it\n\n\
-    Exit codes: 0 the capture was read, with or without findings (`weft lint` exits with 1 for\n\
-    findings); 2 the capture cannot be read, or the command line is wrong."
+    weft dissect capture.pcap -Y finding -w bad.pcapng      save the connections with findings\n  \
+    weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng   capture, print and save until Ctrl-C"
 )]
 pub(crate) struct Arguments {
-    /// Print only units that pass a display filter in Wireshark's language
+    /// Print only units that pass this display filter (in Wireshark's language)
     ///
-    /// With -T and -w, the filter selects frames.
+    /// With -T and -w, the filter selects frames instead of units.
     #[arg(short = 'Y', long = "display-filter", value_name = "FILTER")]
     filter: Option<String>,
-    /// Print JSON Lines: one object per unit and per finding (kind "finding")
+    /// Print JSON Lines: one object per unit and per finding
+    ///
+    /// The objects of findings have the kind "finding".
     #[arg(long)]
     json: bool,
-    /// Print one record per frame in this format, with all units of the frame
+    /// Print one record per frame, with all units of the frame, in this format
     #[arg(short = 'T', value_name = "FORMAT", value_enum)]
     format: Option<Format>,
     /// Print this field (with -T fields or -T json); repeatable
@@ -60,37 +66,41 @@ pub(crate) struct Arguments {
     verbose: bool,
     /// Print a hex dump of each unit
     ///
-    /// The dump omits markers and the CRC field. With -T it shows the complete frame.
+    /// The dump omits markers and the CRC field. With -T, weft dumps the complete frame.
     #[arg(short = 'x', long)]
     hex: bool,
     /// Read only the first N frames
     #[arg(short = 'c', long = "count", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Accepted because tshark has them: weft never resolves names and does not delay lines.
+    /// Does nothing: accepts tshark's -n and -l. weft never resolves names and never delays lines.
     #[arg(short = 'n', short_alias = 'l', hide = true, action = clap::ArgAction::Count)]
     _habit: u8,
-    /// Write a pcapng of the selected connections, with findings as packet comments
+    /// Write the connections that pass the filter as pcapng, with findings as comments
     ///
-    /// Each connection is written from its first frame to its last, so that weft and Wireshark can
-    /// read the result. Frames outside TCP connections are written if they pass the filter. If any
-    /// frame passes, all port mapper messages and all IP fragments are written too. From a pcapng,
-    /// weft keeps comments, interfaces, name resolution and drop counts. `-` is standard output.
-    /// weft reads the capture twice, so it first copies standard input to the folder for temporary
-    /// files. With -i, weft writes all captured frames and prints the units.
+    /// If a frame passes the filter of -Y, weft writes all frames of its TCP connection. Without
+    /// the complete connection, weft and Wireshark could not decode the output. weft writes other
+    /// frames only if they pass the filter themselves. If any frame passes, weft also writes all
+    /// port mapper messages and all IP fragments.
+    ///
+    /// If the input is a pcapng, weft keeps its comments, interfaces, resolved names and drop
+    /// counts. `-` is standard output. weft reads the capture twice, so it first copies standard
+    /// input to the folder for temporary files.
+    ///
+    /// With -i, weft writes all captured frames, and prints the units that pass the filter.
     #[arg(short = 'w', long = "write", value_name = "OUT")]
     write: Option<PathBuf>,
     /// Start a new file after filesize:KB, duration:SECONDS or packets:N (with -i, -w)
     ///
-    /// files:N keeps only the N newest files.
+    /// Repeat the option for several conditions. files:N keeps only the N newest files.
     #[arg(short = 'b', long = "ring-buffer", value_name = "WHEN", requires = "write", help_heading = "Live capture")]
     ring: Vec<String>,
-    /// List the interfaces that weft can capture on
+    /// List the interfaces that weft can capture on, with numbers for -i
     #[arg(short = 'D', long = "list-interfaces", exclusive = true, help_heading = "Live capture")]
     interfaces: bool,
     /// Print counts to standard error at the end
     ///
-    /// The counts are frames, connections, FPDUs and CRCs, and findings if the output can show
-    /// them.
+    /// weft counts frames, connections, FPDUs and CRCs. If the output shows findings, weft also
+    /// counts them.
     #[arg(long)]
     summary: bool,
     /// Print only the summary
@@ -99,10 +109,10 @@ pub(crate) struct Arguments {
     /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
     color: When,
-    /// List all fields and protocols that filters and -e accept (-G fields)
+    /// List the fields and protocols that -Y and -e accept (-G fields)
     #[arg(short = 'G', value_name = "WHAT", value_enum, exclusive = true)]
     list: Option<List>,
-    // Last, because its heading applies to all options after it.
+    // The heading "Live capture" of these options would apply to all later options.
     #[command(flatten)]
     file: CaptureFile,
 }
@@ -121,7 +131,7 @@ enum Format {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum List {
-    /// All fields and protocols that filters and -e accept
+    /// The fields and protocols that -Y and -e accept
     Fields,
 }
 
@@ -163,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
-    /// Does this command capture on an interface?
+    /// Returns whether this command captures on an interface.
     fn is_live(&self) -> bool {
         self.file.live.interface().is_some()
     }
@@ -176,7 +186,7 @@ impl Arguments {
             return Err(BadInput("-w - cannot be combined with -i; use -w FILE".to_owned()));
         }
         let message = match () {
-            () if json && format => "--json prints an object per unit, -T json one per frame; use one of them",
+            () if json && format => "--json prints one object per unit, -T json one per frame; use only one of them",
             () if json && self.verbose => "--json already has all fields; omit -V, or omit --json for text",
             () if json && self.hex => "--json has no hex dump; omit --json, or use -T fields -e payload",
             () if write && (json || format) => {
@@ -192,12 +202,13 @@ impl Arguments {
     }
 }
 
-/// The message for a filter that matches nothing: empty output alone is ambiguous.
+/// The message for a filter that matches nothing. The user could misread empty output alone.
 fn no_match(name: &str) -> String {
     format!("{name}: no matches: no unit or frame passes the filter")
 }
 
-/// Parses a filter. On a terminal, the error shows the column.
+/// Parses a display filter, and adds its fields to `wanted`. On a terminal, the message of an error
+/// also shows the position of the error.
 pub(crate) fn parse(text: &str, wanted: &mut Wanted) -> Result<Filter, BadInput> {
     use std::io::IsTerminal;
     Filter::parse(text, wanted).map_err(|error| {

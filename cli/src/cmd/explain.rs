@@ -1,5 +1,5 @@
-//! `weft explain`: all bytes of a frame that weft understands, with field, value, meaning and
-//! section of the specification.
+//! `weft explain`: prints the fields of one frame, each with its bytes, value, meaning and section
+//! of the specification.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ use crate::input::{DecodeAs, Input, Next};
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
-    weft explain capture.pcap 12")]
+    weft explain capture.pcap 12     explain frame 12")]
 pub(crate) struct Arguments {
-    /// Read this capture: pcap, pcapng and others, also compressed; - is standard input
+    /// Read this capture (such as pcapng, also compressed); - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Explain the frame with this number, counted from 1
+    /// Explain the frame with this number; the first frame is 1
     #[arg(value_name = "FRAME")]
     frame: u64,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     color: When,
 }
 
-/// At most this many bytes of a field are printed.
+/// Maximum number of bytes that are printed for a field.
 const MOST_OCTETS: usize = 8;
 
 /// Reads the capture and explains the frame.
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let frames = input.frames();
     input.close()?;
     let Some((since, wire_len)) = explain.head else {
-        let message = format!("{name}: there is no frame {}; it has {frames}", arguments.frame);
+        let message = format!("{name}: there is no frame {}; the last frame is {frames}", arguments.frame);
         return Err(BadInput(message).into());
     };
     let mut out = BufWriter::new(io::stdout().lock());
@@ -72,22 +72,31 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Collects the units and findings of one frame.
 #[derive(Default)]
 struct Explain {
+    /// Number of the frame.
     number: u64,
+    /// Nanoseconds since the first frame of the capture, and the length of the frame on the wire in
+    /// bytes.
     head: Option<(u64, u32)>,
+    /// The captured bytes of the frame.
     octets: Vec<u8>,
     packet: Option<Packet>,
     units: Vec<Explained>,
     findings: Vec<Finding>,
 }
 
+/// A unit with some of its bytes in the frame.
 struct Explained {
+    /// The summary of the unit.
     line: String,
     rows: Vec<Row>,
 }
 
+/// A field, or a group of fields, as a row of the output.
 struct Row {
+    /// Number of groups that contain this field.
     depth: usize,
     label: String,
     value: String,
@@ -98,7 +107,7 @@ struct Row {
 impl Sink for Explain {
     fn unit(&mut self, unit: &Unit<'_>) {
         let is_complete = unit.frame == self.number;
-        // Some bytes of a unit that a later frame completes may be in this frame.
+        // A unit belongs to its last frame, but some of its bytes may be in this frame.
         let part = || unit.locate(0..unit.octets_len()).iter().any(|located| located.frame == self.number);
         if !is_complete && (unit.frame < self.number || !part()) {
             return;
@@ -125,6 +134,7 @@ impl Sink for Explain {
     }
 }
 
+/// Appends the nodes of a tree, and all nodes below them, to `rows`.
 fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, rows: &mut Vec<Row>) {
     for node in nodes {
         rows.push(Row {
@@ -141,7 +151,7 @@ fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, rows: &mut Vec<Row>) {
 impl Explain {
     fn print(&self, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
         match &self.packet {
-            None => writeln!(out, "It has neither TCP nor UDP, or it is a fragment of an incomplete IP packet.")?,
+            None => writeln!(out, "The frame has no TCP or UDP, or is a fragment of an incomplete IP packet.")?,
             Some(packet) => {
                 let Packet { src, dst, payload_len, .. } = packet;
                 match packet.transport {
@@ -157,7 +167,7 @@ impl Explain {
                     }
                 }
                 if self.units.is_empty() {
-                    writeln!(out, "It completes no start-up frame, FPDU or other unit.")?;
+                    writeln!(out, "The frame has no new bytes of a start-up frame, FPDU or other unit.")?;
                 }
             }
         }
@@ -197,7 +207,8 @@ impl Explain {
         writeln!(out, "{}", format!("{text} {}", colour.faint(row.section)).trim_end())
     }
 
-    /// The position of a field in this frame, and its first bytes there.
+    /// Returns the offset of a field in this frame and the first bytes of the field, as text. For a
+    /// field in another frame, returns the number of that frame instead of the bytes.
     fn octets_of(&self, located: &[Located]) -> (String, String) {
         let Some(here) = located.iter().find(|located| located.frame == self.number) else {
             return match located.first() {

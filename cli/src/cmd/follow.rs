@@ -1,4 +1,4 @@
-//! `weft follow`: the messages or bytes of one connection.
+//! `weft follow`: prints the messages or bytes of one connection.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
@@ -16,22 +16,22 @@ use crate::input::CaptureFile;
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    weft follow capture.pcap --stream 0\n  \
-    weft follow capture.pcap --stream 0 --direction 0 --what payload --raw > sent.bin")]
+    weft follow capture.pcap --stream 2                               print the messages\n  \
+    weft follow capture.pcap --direction 0 --what payload --raw > f   save the sent data")]
 pub(crate) struct Arguments {
-    /// Follow this connection, by its number in `weft dissect`
+    /// Follow the connection with this number in `weft dissect`
     #[arg(long, value_name = "N", default_value_t = StreamId::FIRST)]
     stream: StreamId,
-    /// Print only one direction: 0 from the sender of the first frame, 1 from its peer
+    /// Print one direction: 0 from the sender of the first frame, 1 from its peer
     #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
     direction: Option<u8>,
-    /// Print this content
+    /// Choose what to print
     #[arg(long, value_enum, default_value_t = What::Messages)]
     what: What,
-    /// Write the bytes unchanged, without text
+    /// Write only the bytes themselves, without a hex dump or other text
     #[arg(long)]
     raw: bool,
-    // Last, because its heading applies to all options after it.
+    // The heading "Live capture" of these options would apply to all later options.
     #[command(flatten)]
     file: CaptureFile,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 enum What {
     /// Complete RDMAP messages, SDP messages and start-up frames
     Messages,
-    /// Data of Sends, Writes and Read Responses, and captured bytes outside MPA
+    /// Data of Sends, RDMA Writes and Read Responses, and bytes outside MPA
     Payload,
     /// Bytes of start-up frames and FPDUs, without markers and CRC fields
     Octets,
@@ -76,12 +76,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints pieces.
+/// Prints the pieces of the connection.
 struct Printer<W: Write> {
     what: Subject,
     raw: bool,
     out: W,
-    /// Printed bytes of each direction.
+    /// Number of printed bytes of each direction.
     written: [usize; 2],
 }
 
@@ -103,7 +103,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    /// Prints bytes of a direction as one row; those of the second end are indented.
+    /// Prints the bytes of a piece as a hex dump. Bytes of direction 1 are indented.
     fn row(&mut self, piece: &Piece<'_>) -> io::Result<()> {
         let index = usize::from(piece.direction);
         let dump = hexdump(piece.octets, self.written[index], 4 * index);

@@ -1,4 +1,4 @@
-//! `weft ladder`: a connection, or an exchange of the port mapper, as a sequence diagram.
+//! `weft ladder`: draws a connection or a port mapper exchange as a sequence diagram.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,25 +14,27 @@ use crate::input::{CaptureFile, Next, remark};
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    weft ladder capture.pcap --stream 2\n  \
-    weft ladder capture.pcap -o ladder.svg")]
+    weft ladder capture.pcap --stream 2       draw a connection as text\n  \
+    weft ladder capture.pcap -o ladder.svg    draw the first connection as SVG")]
 pub(crate) struct Arguments {
-    /// Draw this connection, by its number in `weft dissect`
+    /// Draw the connection with this number in `weft dissect`
     #[arg(long, value_name = "N", default_value_t = StreamId::FIRST)]
     stream: StreamId,
-    /// Draw this port mapper exchange instead, by its number in `weft dissect`
+    /// Draw the port mapper exchange with this number instead of a connection
+    ///
+    /// An exchange is a query to a port mapper with its answers. `weft stats` lists the exchanges.
     #[arg(long, value_name = "N", conflicts_with = "stream")]
     exchange: Option<u64>,
     /// Write an SVG file instead of text
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw at most this many rows
+    /// Draw at most this many rows (one per message, TCP event or finding)
     #[arg(long, value_name = "N", default_value_t = 400)]
     rows: usize,
-    /// Use this many columns of the terminal
+    /// Make the text this many columns wide
     #[arg(long, value_name = "N", default_value_t = 100)]
     width: usize,
-    // Last, because its heading applies to all options after it.
+    // The heading "Live capture" of these options would apply to all later options.
     #[command(flatten)]
     file: CaptureFile,
 }

@@ -1,4 +1,4 @@
-//! `weft lint`: the requirements that a capture violates.
+//! `weft lint`: lists the requirements that a capture violates.
 
 mod bytes;
 mod select;
@@ -29,50 +29,54 @@ use bytes::bytes;
 use select::{SelectArguments, Selection};
 use unjudged::Unjudged;
 
-/// Findings that are printed for each requirement, without --all.
+/// Maximum number of findings that are printed for each requirement, without --all.
 const SHOWN: u64 = 5;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Exit codes: 0 no findings at or above the level; 1 such findings; 2 a capture cannot be read,\n\
-    or has nothing to judge.\n\
-    For several captures, the worst code counts. If the reader of the output closes it (`| head`),\n\
-    the exit code is the same.\n\
+#[command(after_help = "Exit codes:\n  \
+    0  no findings of --level or above\n  \
+    1  findings of --level or above\n  \
+    2  a capture cannot be read, or has nothing to judge (no iWARP, SDP or port mapper)\n\
+    If there are several captures, weft exits with the highest of their codes. The code does not\n\
+    change if the output is closed early, as by `| head`.\n\n\
     Examples:\n  \
-    weft lint capture.pcap\n  \
-    weft lint --level error --json capture.pcap.gz\n  \
-    weft lint captures\n  \
-    weft lint --merge ring_*.pcapng\n  \
-    weft lint --stream 3 capture.pcap\n  \
-    weft lint -Y 'ip.src == 10.1.0.1' capture.pcap\n  \
-    weft lint -i eth0 -a duration:60"
-)]
+    weft lint capture.pcap                            check one capture\n  \
+    weft lint --level error --json capture.pcap.gz    print violated MUSTs as JSON\n  \
+    weft lint captures                                check each capture in a folder\n  \
+    weft lint --merge ring_*.pcapng                   check the files of a ring as one capture\n  \
+    weft lint --stream 3 capture.pcap                 check one connection\n  \
+    weft lint -Y 'ip.src == 10.1.0.1' capture.pcap    check one sender\n  \
+    weft lint -i eth0 -a duration:60                  check an interface for a minute")]
 pub(crate) struct Arguments {
-    /// Check these captures, or all captures in a folder; - is standard input
+    /// Check these captures, or all captures in these folders; - is standard input
     ///
     /// docs/captures.md lists the formats.
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
     files: Vec<PathBuf>,
-    /// Read one capture (tshark's spelling)
+    /// Check this capture (same as FILE, for users of tshark)
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
     read: Option<PathBuf>,
     #[command(flatten)]
     decode: DecodeAs,
-    /// Judge all captures as one, in the order of time (a ring, several taps)
+    /// Judge all captures as one, sorted by the times of the frames
     ///
-    /// Each finding names the file of its frame and the frame's number in that file. Without
-    /// --merge, each capture gets its own verdict, because captures in a folder may have different
-    /// connections with equal addresses and ports. The second file of a ring then starts inside a
-    /// connection, and rules that depend on earlier frames do not apply.
+    /// Use this option for the files of a ring buffer, or for captures of the same traffic by
+    /// several taps. Each finding names the file of its frame, and the frame's number in that file.
+    ///
+    /// Without --merge, weft judges each capture alone, because unrelated captures may have
+    /// connections with the same addresses and ports. If a capture starts within a connection, weft
+    /// cannot check the rules that depend on earlier frames.
     #[arg(long, conflicts_with = "interface")]
     merge: bool,
     #[command(flatten)]
     select: SelectArguments,
-    /// Print findings of this severity and above, and exit with 1 if there are any
+    /// Print findings of this severity or above, and exit with 1 if there are any
     #[arg(long, value_enum, default_value_t = Level::Warning)]
     level: Level,
-    /// Print one JSON object per finding, and one with the counts (kind "summary")
+    /// Print one JSON object per finding, and one with the counts
+    ///
+    /// The object with the counts has the kind "summary".
     #[arg(long)]
     json: bool,
     /// Print all findings, not only the first 5 of each requirement
@@ -81,7 +85,7 @@ pub(crate) struct Arguments {
     /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
     color: When,
-    // Last, because its heading applies to all options after it.
+    // The heading "Live capture" of these options would apply to all later options.
     #[command(flatten)]
     live: LiveArguments,
 }
@@ -112,7 +116,7 @@ type Out = BufWriter<Verdict<io::StdoutLock<'static>>>;
 /// Reads the captures and prints their findings.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(Verdict::new(io::stdout().lock()));
-    // A wrong filter is reported once, and not for each capture.
+    // Report a wrong filter once, not for each capture.
     arguments.select.selection()?;
     if let Some(interface) = arguments.live.interface() {
         let code = one(arguments, Input::live(&arguments.live, interface, None)?, false, &mut out)?;
@@ -123,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut files = Vec::new();
     for path in arguments.files.iter().chain(&arguments.read) {
         let found = if path.is_dir() { captures_in(path)? } else { Vec::new() };
-        // An empty folder is rejected where it is opened.
+        // If a folder has no captures, opening the folder itself fails with a helpful message.
         if found.is_empty() {
             files.push(path.clone());
         }
@@ -140,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             writeln!(out)?;
         }
         let code = match Input::open(file).and_then(|input| one(arguments, input, files.len() > 1, &mut out)) {
-            // An unreadable capture does not prevent the others from being read.
+            // After an unreadable capture, continue with the next one.
             Err(error) if files.len() > 1 && error.is::<BadInput>() => {
                 out.flush()?;
                 exit::report(&error);
@@ -154,7 +158,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(worst))
 }
 
-/// The captures in a folder, sorted by name.
+/// Returns the captures in a folder, sorted by name.
 fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let failed = |error: io::Error| BadInput(format!("{}: {error}", folder.display()));
     let mut files = Vec::new();
@@ -170,10 +174,11 @@ fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     Ok(files)
 }
 
-/// The file name endings of captures.
+/// The file name extensions of captures. A compressed capture has `.gz` or `.zst` after them.
 const ENDINGS: [&str; 3] = [".pcap", ".pcapng", ".cap"];
 
-/// Reads one capture; returns the matching exit code.
+/// Checks one input and prints its findings. Returns the exit code for this input. `several` means
+/// that the output has the name of the capture.
 fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) -> anyhow::Result<u8> {
     let name = input.name().to_owned();
     if several && !arguments.json {
@@ -217,7 +222,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
             Next::Idle => lint.out.flush()?,
             Next::End => break,
         }
-        // An endless capture has no verdict, so it ends with its reader.
+        // A live capture may be endless, so it stops when the reader closes the output.
         if lint.out.get_ref().is_unread && arguments.live.interface().is_some() {
             break;
         }
@@ -272,34 +277,37 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     })
 }
 
-/// The findings of one requirement.
+/// The findings that violate one requirement.
 struct Group {
     severity: Severity,
     lines: Spool,
     count: u64,
 }
 
+/// Receives findings from the dissector, counts them, and stores or prints them.
 struct Lint<'o> {
+    /// The lowest severity that counts (`--level`).
     least: Severity,
+    /// Maximum number of findings to print for each requirement.
     most: u64,
     json: Option<JsonWriter>,
-    /// The name of the capture, if there are several.
+    /// The name of the capture, if there are several captures.
     file: Option<String>,
-    /// The capture of each frame, if several are read as one.
+    /// The table of frames and files, if several captures are read as one.
     places: Option<Places>,
     out: &'o mut Out,
     failed: io::Result<()>,
     counts: BTreeMap<Severity, u64>,
-    /// Counts at or above the level.
+    /// Number of findings of `--level` or above, by requirement.
     by_requirement: BTreeMap<RequirementId, u64>,
-    /// The worst first.
+    /// The findings for the text output, the highest severity first.
     groups: BTreeMap<(std::cmp::Reverse<Severity>, RequirementId), Group>,
-    /// Was there anything to judge?
+    /// Whether the capture has anything to judge.
     judged: bool,
     contents: Contents,
     senders: Senders,
     unjudged: Unjudged,
-    /// What is judged, if not everything.
+    /// Selects the judged units. `None` selects all units.
     selection: Option<Selection>,
     comments: Comments,
 }
@@ -330,7 +338,7 @@ impl Sink for Lint<'_> {
         if self.selection.as_mut().is_some_and(|selection| !selection.finding(finding)) {
             return;
         }
-        // A wrong key, for example, is in bytes that are not a unit of iWARP.
+        // Some findings are in bytes that are not a unit of iWARP, such as a wrong MPA key.
         self.judged = true;
         *self.counts.entry(finding.severity).or_default() += 1;
         if finding.severity < self.least {

@@ -1,4 +1,4 @@
-//! `weft man`: manual pages for weft and for each subcommand, made from the help.
+//! `weft man`: writes manual pages for weft and for each subcommand, generated from the help.
 
 use std::fs;
 use std::io;
@@ -13,10 +13,10 @@ use crate::exit::{BadInput, print_line, unwritable};
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    weft man ~/.local/share/man/man1     then `man weft-dissect`\n  \
-    weft man pages && man pages/weft.1")]
+    weft man ~/.local/share/man/man1     install the pages; `man weft-dissect` shows one\n  \
+    weft man pages && man pages/weft.1   write the pages to a folder and show one")]
 pub(crate) struct Arguments {
-    /// Write the pages to this folder, which weft creates if it is missing
+    /// Write the pages to this folder; weft creates it if necessary
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -38,7 +38,7 @@ fn pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         pages(subcommand, folder)?;
     }
-    // The name of a subcommand alone would be confusing: `test 0.2.0` is not a program.
+    // By default, the page would name the program and version as `test 0.2.0`.
     let page = Man::new(command.clone()).source(concat!("weft ", env!("CARGO_PKG_VERSION")));
     page.generate_to(folder).map(drop)
 }

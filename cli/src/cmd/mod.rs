@@ -36,62 +36,77 @@ use std::process::ExitCode;
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     /// Decode a capture: MPA, DDP, RDMAP, SDP and port mapper messages, with findings
+    ///
+    /// weft prints one line per unit. A unit is an MPA start-up frame, an FPDU, an SDP message, a
+    /// port mapper message, or a part of a connection that weft cannot decode. A finding is a
+    /// violated requirement of a specification, or unusual behaviour.
     Dissect(dissect::Arguments),
-    /// List the requirements that a capture violates; exit code 1 if there are any
+    /// List the requirements that a capture violates; exit with 1 if there are any
+    ///
+    /// A requirement is one rule of a specification, such as MPA-7.1.1-2 of RFC 5044. A finding is
+    /// a violation of a requirement in the capture.
     Lint(lint::Arguments),
-    /// Show each field of one frame: its bytes, its meaning, its defining section
+    /// Show each field of one frame: bytes, meaning, and section of the specification
     Explain(explain::Arguments),
     /// Print the messages or bytes of one connection of a capture
     Follow(follow::Arguments),
-    /// Print numbers about each connection of a capture
+    /// Print statistics about each connection of a capture
     Stats(stats::Arguments),
     /// Draw one connection of a capture as a sequence diagram
     Ladder(ladder::Arguments),
-    /// Run the suites against an implementation and judge it
+    /// Run test suites against an implementation (the target) and judge it
+    ///
+    /// A suite is a collection of test cases. Each case sends messages to the target, and checks
+    /// whether the target meets some requirements of the specifications. Most cases have
+    /// parameters. A variant is a case with certain values of its parameters.
     Test(test::Arguments),
-    /// List, show and prove the cases of the suites, or print a case's earlier results
+    /// List, show or check the test cases, or print the earlier results of a case
     Suite(suite::Arguments),
-    /// Write the reports of a run again, from the files in its folder
+    /// Write the reports of an earlier test run again
     Report(report::Arguments),
-    /// Compare two runs of the suites
+    /// Compare the results of two test runs
     Diff(diff::Arguments),
-    /// Check a target before a run, or list the presets of target files
+    /// Check a test target before a run, or list the presets of target files
     Target(target::Arguments),
-    /// Browse a capture or a run in the terminal
+    /// Browse a capture or a test run in the terminal
     Tui(tui::Arguments),
-    /// Show the runs of a results store in a browser
+    /// Show test runs in a browser
     Web(web::Arguments),
-    /// Ping over RDMA; the other side is weft or librdmacm's rping
+    /// Ping over RDMA, with weft or librdmacm's rping as the peer
     Ping(ping::Arguments),
-    /// Measure bandwidth and latency of the software RNIC
+    /// Measure bandwidth and latency of weft's software RNIC
     Bench(bench::Arguments),
-    /// Run single RDMA operations, valid or not; the peer is weft or siwprobe
+    /// Run single RDMA operations, valid or invalid, with weft or siwprobe as the peer
     Probe(probe::Arguments),
     /// Transfer a file or a pipe over RDMA, by Sends, Writes or Reads
     Cat(cat::Arguments),
-    /// Query an SDP port mapper, or run one
+    /// Query or run a port mapper of the Sockets Direct Protocol (SDP)
     Pm(pm::Arguments),
-    /// Speak the Sockets Direct Protocol for programs: proxy, preload agent, tools
+    /// Let programs use the Sockets Direct Protocol (SDP), or test and measure SDP
     Sdp(sdp::Arguments),
-    /// Run a responder that other implementations can test against
+    /// Run a responder as a test peer for other implementations
     Serve(serve::Arguments),
-    /// Run a tester's commands on the verbs of this host's NIC
+    /// Let weft tests control this host's RDMA device
+    ///
+    /// A test case with an agent connects from weft (the tester) to this agent. The tester sends
+    /// commands, such as to create a Queue Pair or to post a Work Request. The agent runs them on
+    /// the verbs of the device.
     Agent(agent::Arguments),
-    /// Test weft's own endpoint with mangled traffic for an hour or longer
+    /// Test weft's own endpoint with damaged traffic for an hour or longer
     Soak(soak::Arguments),
-    /// List the rules that the builtin targets can violate on purpose
+    /// List the deviations: the rules that builtin targets can violate on purpose
     Deviations(deviations::Arguments),
-    /// Run a short demonstration that needs nothing but weft
+    /// Run a short demonstration that needs only weft itself
     Demo(demo::Arguments),
-    /// Count the requirements that cases, rules or tests cover
+    /// Count the requirements that test cases, lint rules or unit tests cover
     Coverage(coverage::Arguments),
-    /// List requirements of the specifications, or print them with their check
+    /// List requirements of the specifications, or print the check for each of them
     Requirements(requirements::Arguments),
     /// Print the completion script for a shell
     Completions(completions::Arguments),
     /// Write the manual pages
     Man(man::Arguments),
-    /// Write requirements, cases, deviations and commands as Markdown
+    /// Write requirements, cases, deviations and commands as Markdown pages
     Reference(reference::Arguments),
 }
 

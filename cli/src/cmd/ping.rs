@@ -1,4 +1,4 @@
-//! `weft ping`: the rounds of rping with the software RNIC, both roles.
+//! `weft ping`: exchanges data with rping or weft over the software RNIC, as client or as server.
 
 mod times;
 
@@ -23,9 +23,9 @@ use crate::signals;
 use crate::watch::WatchArguments;
 use times::Times;
 
-/// The default of rping; its manual page has 100.
+/// The default size in the source code of rping. Its manual page wrongly has 100.
 const DEFAULT_SIZE: u32 = 64;
-/// Clients that a server with `-P` serves at a time.
+/// Maximum number of clients that a server with `-P` serves at a time.
 const CLIENTS: usize = 1024;
 
 /// The command line.
@@ -33,14 +33,18 @@ const CLIENTS: usize = 1024;
 #[command(
     disable_version_flag = true,
     group = clap::ArgGroup::new("side").args(["server", "client"]).required(true),
-    after_help = "The options are those of librdmacm's rping, which can be the peer. In each round, the client\n\
-    Sends the place of its data, and the server Reads the data. Then the client Sends the target\n\
-    place, and the server Writes the data back.\n\n\
-    Exit codes: 0 all rounds succeeded; 1 data differs, or the connection broke; 3 no connection.\n\
+    after_help = "The short options are those of librdmacm's rping, which can be the peer.\n\n\
+    Each round has two parts. First, the client sends the address of its data in a Send, and the\n\
+    server reads the data by an RDMA Read. Then the client sends the address of a second buffer, and\n\
+    the server writes the data to this buffer by an RDMA Write.\n\n\
+    Exit codes:\n  \
+    0  all rounds succeeded\n  \
+    1  the data differs, or the connection broke\n  \
+    3  no connection\n\n\
     Examples:\n  \
-    weft ping -s -a 127.0.0.1                       a server for one client\n  \
-    weft ping -c -a 127.0.0.1 -V -C 100 -S 65535    a hundred rounds; compare all bytes\n  \
-    weft ping -c -a 192.0.2.17 -C 3 --trace         print each PDU"
+    weft ping -s -a 127.0.0.1                       serve one client\n  \
+    weft ping -c -a 127.0.0.1 -V -C 100 -S 65535    run 100 rounds, and compare all bytes\n  \
+    weft ping -c -a 192.0.2.17 -C 3 --trace         run 3 rounds, and print each message"
 )]
 pub(crate) struct Arguments {
     /// Run as server
@@ -49,10 +53,10 @@ pub(crate) struct Arguments {
     /// Run as client
     #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
     client: bool,
-    /// Use the server at this address or name; a server listens there (default 0.0.0.0)
+    /// Connect to this address or name; a server listens on it (default 0.0.0.0)
     #[arg(short = 'a', long, value_name = "ADDRESS")]
     address: Option<String>,
-    /// Use this port; on the server, 0 takes a free port and prints it
+    /// Use this TCP port; on a server, 0 means a free port, which weft prints
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// Print the data of each round
@@ -66,11 +70,11 @@ pub(crate) struct Arguments {
     count: Option<u64>,
     /// Client: use this many bytes per round, 23 to 65535
     ///
-    /// Start an rping server with the same size; weft's server accepts all sizes. In a target file,
-    /// use `rping_size = 65535`.
+    /// If the server is rping, start it with the same size. weft's server accepts all sizes. If
+    /// weft's server is the target of a test, use `rping_size = 65535` in the target file.
     #[arg(short = 'S', long, default_value_t = DEFAULT_SIZE)]
     size: u32,
-    /// Server: serve several clients at a time, and continue after the last one
+    /// Server: serve several clients at a time, until Ctrl-C
     #[arg(short = 'P', long, requires = "server")]
     persistent: bool,
     /// Print progress to standard error
@@ -78,7 +82,8 @@ pub(crate) struct Arguments {
     debug: bool,
     /// Client: pause this many milliseconds before the first message
     ///
-    /// Linux's siw loses a message that follows its Reply at once; 50 is enough.
+    /// Linux's software iWARP driver (siw) loses a message that arrives immediately after its MPA
+    /// Reply. A pause of 50 ms avoids this.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     settle: u64,
     /// Client: print one JSON object at the end
@@ -110,6 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Connects, runs the rounds, and prints the summary.
 async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
@@ -145,6 +151,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     summary(arguments, &mut times, &mut out)
 }
 
+/// Prints the summary as JSON, or with `--debug` as text.
 fn summary(arguments: &Arguments, times: &mut Times, out: &mut impl Write) -> anyhow::Result<()> {
     let [least, middle, most] = times.summary().map(|time| time.as_secs_f64() * 1e6);
     let (rounds, size, validated) = (times.rounds(), arguments.size, arguments.validate);
@@ -164,6 +171,7 @@ fn summary(arguments: &Arguments, times: &mut Times, out: &mut impl Write) -> an
     Ok(())
 }
 
+/// Serves one client, or with `-P` all clients until a signal.
 async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
@@ -178,8 +186,8 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
             let request = loop {
                 match listener.next().await {
                     Ok(request) => break request,
-                    // Not an RDMA client; the next connection may be one.
-                    Err(error) if arguments.debug => note(&format!("a connection: {error}")),
+                    // This was not an RDMA client. The next connection may be from one.
+                    Err(error) if arguments.debug => note(&format!("a connection failed: {error}")),
                     Err(_) => {}
                 }
             };
@@ -193,7 +201,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     }
     let slots = Arc::new(Semaphore::new(CLIENTS));
     loop {
-        // Never closed. A client above the limit waits for its Reply.
+        // The semaphore is never closed. A client above the limit waits for its MPA Reply.
         let slot = tokio::select! {
             slot = Arc::clone(&slots).acquire_owned() => slot.ok(),
             _ = &mut interrupted => return Ok(()),
@@ -216,13 +224,14 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     }
 }
 
+/// What the server prints.
 #[derive(Debug, Clone, Copy)]
 struct Serving {
     verbose: bool,
     debug: bool,
 }
 
-/// Serves one client to its end.
+/// Serves one client until it disconnects.
 async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> Result<(), WorkloadError> {
     let (mut server, request) = or_reject(request, Server::new(device, *SIZES.end())).await?;
     let connected = server.accept(request)?;
@@ -234,7 +243,7 @@ async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> R
     }
     while let Some(data) = server.round().await? {
         if settings.verbose {
-            // If the reader closes the output, the service of the client continues.
+            // If the reader closes the output, the server still serves the client.
             let _ = writeln!(io::stdout(), "server ping data: {}", visible_in_line(&printed(&data)));
         }
     }

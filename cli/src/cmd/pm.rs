@@ -1,4 +1,7 @@
-//! `weft pm`: the SDP port mapper, both roles.
+//! `weft pm`: queries or runs a port mapper of SDP.
+//!
+//! A port mapper returns the SDP Address (IP address and port) of a service that has a conventional
+//! TCP address. The client is `ask`, the server is `serve`.
 
 mod ask;
 mod serve;
@@ -12,9 +15,9 @@ use clap::Subcommand;
 #[command(
     disable_version_flag = true,
     after_help = "Examples:\n  \
-    weft pm ask 192.0.2.17:80                        query the SDP Address of a service\n  \
-    weft pm ask '[fd00:9::1]:7000' --trace           the same, with each datagram explained\n  \
-    weft pm serve --map 192.0.2.17:80=7080           answer such queries"
+    weft pm ask 192.0.2.17:80                 query the SDP Address of a service\n  \
+    weft pm ask '[fd00:9::1]:7000' --trace    query it, and print each datagram\n  \
+    weft pm serve --map 192.0.2.17:80=7080    answer queries for a service"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

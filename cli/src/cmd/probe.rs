@@ -1,4 +1,5 @@
-//! `weft probe`: single RDMA operations with the software RNIC, valid or not, both roles.
+//! `weft probe`: runs single RDMA operations with the software RNIC, valid or invalid, as client or
+//! as server.
 
 mod report;
 
@@ -25,23 +26,38 @@ pub(super) use report::how;
 #[derive(clap::Args)]
 #[command(
     group = clap::ArgGroup::new("side").args(["server", "client"]).required(true),
-    after_help = "Operations, with sizes in bytes: send:N sendse:N sendinv:N sendseinv:N write:N[:OFFSET]\n\
-    read:N[:OFFSET] fetchadd[:OFFSET] immediate burst:send|write|read:N:COUNT recv disc end abort.\n\
-    OFFSET is relative to the peer's region and may be outside it.\n\
-    Invalid operations: writebadkey:N readbadkey:N (an STag that does not exist) writeoob:N\n\
-    readoob:N (half of it after the end of the region) writewrap:N readwrap:N (half of it after\n\
-    Tagged Offset 2^64 - 1) sendinvz:N (STag 0).\n\
-    A third number of write, read, sendinv and sendseinv, or a second one of fetchadd, is XORed\n\
-    with the STag.\n\
-    recv waits for a Send; end waits until the peer ends the connection.\n\n\
-    Byte i of a Send or Write is 13 i + 5, and byte i of a region is initially 7 i + 3. Hashes are\n\
-    64-bit FNV-1a. The peer is `weft probe`, `weft serve`, or siwprobe of interop/siw on any RDMA\n\
-    device.\n\n\
-    Exit codes: 0 all operations succeeded and both sides closed; 1 an operation failed, or the\n\
-    connection broke; 3 no connection.\n\
+    after_help = "Operations on N bytes:\n  \
+    send:N                     Send\n  \
+    sendse:N                   Send with Solicited Event\n  \
+    sendinv:N                  Send with Invalidate of the STag of the peer's region\n  \
+    sendseinv:N                Send with Solicited Event and Invalidate\n  \
+    write:N[:OFFSET]           RDMA Write to the peer's region\n  \
+    read:N[:OFFSET]            RDMA Read of the peer's region\n  \
+    fetchadd[:OFFSET]          add 1 to 8 bytes of the peer's region (RFC 7306)\n  \
+    immediate                  8 bytes of Immediate Data (RFC 7306)\n  \
+    burst:OP:N:COUNT           COUNT operations at once; OP is send, write or read\n  \
+    recv                       wait for a Send of the peer\n  \
+    disc                       close the connection\n  \
+    abort                      reset the connection\n  \
+    end                        wait until the peer ends the connection\n\
+    OFFSET is relative to the start of the peer's region, and may be outside the region.\n\n\
+    Invalid operations:\n  \
+    writebadkey:N, readbadkey:N   with an STag that does not exist\n  \
+    writeoob:N, readoob:N         half of the bytes are after the end of the region\n  \
+    writewrap:N, readwrap:N       half of the bytes are after Tagged Offset 2^64 - 1\n  \
+    sendinvz:N                    Send with Invalidate of STag 0\n\
+    To use another wrong STag, add a number X, which weft XORs with the STag: write:N:OFFSET:X,\n\
+    read:N:OFFSET:X, fetchadd:OFFSET:X, sendinv:N:0:X, sendseinv:N:0:X.\n\n\
+    Byte i of a Send or Write is 13 i + 5 (mod 256). Byte i of a region is initially 7 i + 3 (mod\n\
+    256). Hashes in the output are 64-bit FNV-1a. The peer is `weft probe`, `weft serve`, or siwprobe\n\
+    (in interop/siw) on any RDMA device.\n\n\
+    Exit codes:\n  \
+    0  all operations succeeded, and both sides closed the connection\n  \
+    1  an operation failed, or the connection broke\n  \
+    3  no connection\n\n\
     Examples:\n  \
-    weft probe -s -a 127.0.0.1                                  serve one client and print what it sends\n  \
-    weft probe -c -a 127.0.0.1 send:0 write:65536 read:65536    three operations\n  \
+    weft probe -s -a 127.0.0.1                                  serve one client\n  \
+    weft probe -c -a 127.0.0.1 send:0 write:65536 read:65536    run three operations\n  \
     weft probe -c -a 127.0.0.1 writebadkey:100 end              test the reaction to a wrong STag"
 )]
 pub(crate) struct Arguments {
@@ -51,42 +67,47 @@ pub(crate) struct Arguments {
     /// Run as client
     #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
     client: bool,
-    /// Use the server at this address or name; a server listens there (default 0.0.0.0)
+    /// Connect to this address or name; a server listens on it (default 0.0.0.0)
     #[arg(short = 'a', long, value_name = "ADDRESS")]
     address: Option<String>,
-    /// Use this port; on the server, 0 takes a free port and prints it
+    /// Use this TCP port; on a server, 0 means a free port, which weft prints
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
-    /// Run these operations in this order on the connection
+    /// Run these operations in this order (listed below)
     #[arg(value_name = "OPERATION", value_parser = Op::parse)]
     operations: Vec<Op>,
     /// Server: serve this many connections, one after the other
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1, conflicts_with = "client")]
     connections: u32,
-    /// Server: reject each Request, with --text as private data
+    /// Server: reject each MPA Request, with --text as private data
     #[arg(long, conflicts_with_all = ["client", "operations"])]
     reject: bool,
-    /// Set the size of the region for the peer, and the longest message of this side
+    /// Register a region of this size for the peer
+    ///
+    /// The size is also the maximum for messages that this side sends.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
     region: u32,
-    /// Let the peer do this with the region: r (read), w (write), rw or none
+    /// Let the peer read (r) or write (w) the region, or both (rw)
     #[arg(long, value_name = "RIGHTS", default_value = "rw", value_parser = ["rw", "r", "w", "none"])]
     rights: String,
-    /// Post this many receives
+    /// Post this many receive buffers
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(..=1024))]
     receives: u32,
-    /// Set the size of each receive
+    /// Set the size of each receive buffer
     #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
     room: u32,
-    /// Send each received Send back
+    /// Return the data of each received Send in a Send
     #[arg(long)]
     echo: bool,
-    /// Append this text to the private data, after the description of the region
+    /// Append this text to the private data of the MPA start-up
+    ///
+    /// The private data begins with a description of the region for the peer.
     #[arg(long, value_name = "TEXT", default_value = "")]
     text: String,
     /// Pause this many milliseconds before the first operation
     ///
-    /// Linux's siw loses a message that follows its Reply at once; 50 is enough.
+    /// Linux's software iWARP driver (siw) loses a message that arrives immediately after its MPA
+    /// Reply. A pause of 50 ms avoids this.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     settle: u64,
     /// Print each line as a JSON object
@@ -100,7 +121,7 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// The largest region and receive.
+/// Maximum size in bytes of the region, and of a receive buffer.
 const MOST: u32 = 64 << 20;
 
 /// Runs the command.
@@ -130,6 +151,7 @@ impl Arguments {
     }
 }
 
+/// Connects and runs the operations.
 async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
@@ -174,7 +196,7 @@ async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> a
     }
 }
 
-/// Receives until the peer ends the connection.
+/// Prints received messages until the peer ends the connection.
 async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload::probe::Ended, WorkloadError> {
     while let Some(arrived) = probe.next().await? {
         report.arrived([arrived]);
@@ -182,9 +204,10 @@ async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload
     probe.finish().await
 }
 
-/// The unfinished work of a server that is stopped.
+/// The event before which a signal stopped the server, for the message.
 const ALL_SERVED: &str = "all connections were served";
 
+/// Serves `--connections` connections, one after the other.
 async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
     let device = rnic::open(tape, arguments.mangle.mangling())?;
@@ -206,17 +229,18 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     done
 }
 
-/// The next peer that completes its start-up.
+/// Returns the next valid MPA Request of a peer.
 async fn arrived(listener: &Listener) -> ConnectRequest {
     loop {
         match listener.next().await {
             Ok(request) => return request,
-            // Not an RDMA client; the next connection may be one.
-            Err(error) => note(&format!("a connection: {error}")),
+            // This was not an RDMA client. The next connection may be from one.
+            Err(error) => note(&format!("a connection failed: {error}")),
         }
     }
 }
 
+/// Serves one connection, or rejects it with `--reject`.
 async fn served(arguments: &Arguments, device: &Device, request: ConnectRequest) -> anyhow::Result<()> {
     let report = Report::new(arguments.json);
     if arguments.reject {

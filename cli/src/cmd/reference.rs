@@ -1,8 +1,7 @@
-//! `weft reference`: Markdown pages of all requirements (with their findings, cases and
-//! deviations), cases, deviations and commands. The user's guide is built with them (`docs/build`),
-//! so they always match the binary.
+//! `weft reference`: writes Markdown pages of all requirements, cases, deviations and commands.
 //!
-//! The guide's own text is in `docs`.
+//! `docs/build` adds these pages to the user's guide, so that the guide always matches the binary.
+//! The other pages of the guide are in `docs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -25,10 +24,10 @@ use crate::exit::{BadInput, print_line, unwritable};
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    weft reference pages     write the pages; pages/SUMMARY.md lists them\n  \
-    make guide               build the user's guide with these pages, as HTML")]
+    weft reference pages     write the pages, and a list of them to pages/SUMMARY.md\n  \
+    make guide               build the user's guide as HTML, with these pages")]
 pub(crate) struct Arguments {
-    /// Write the pages to this folder, which weft creates if it is missing
+    /// Write the pages to this folder; weft creates it if necessary
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -66,21 +65,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The catalogues in their order.
+/// Returns the catalogues (the requirements of one specification each) in their order.
 fn catalogues() -> Vec<Catalogue> {
     let mut all: Vec<Catalogue> = requirement::all().map(|(_, row)| row.catalogue).collect();
     all.dedup();
     all
 }
 
-/// `mpa` of `mpa/7.1.1-key/wrong-octet`.
+/// Returns the protocol of a case: `mpa` for `mpa/7.1.1-key/wrong-octet`.
 fn protocol_of(case: &CaseInfo) -> &str {
     case.id.split('/').next().unwrap_or_default()
 }
 
-/// Everything that concerns a requirement.
+/// The rules, cases and deviations of each requirement.
 struct About<'a> {
-    /// Rows that a rule of the monitor is proven to judge.
+    /// Requirements that a lint rule is proven to judge.
     judged: BTreeSet<RequirementId>,
     cases: BTreeMap<RequirementId, Vec<&'a CaseInfo>>,
     deviations: BTreeMap<RequirementId, Vec<&'static str>>,
@@ -102,12 +101,12 @@ impl<'a> About<'a> {
         about
     }
 
-    /// The page of a catalogue: its rows in order, with a heading for each section.
+    /// Makes the page of a catalogue: its requirements in order, with a heading for each section.
     fn catalogue(&self, catalogue: Catalogue) -> Result<String, fmt::Error> {
         let mut page = format!("# Requirements: {catalogue}\n\n{}.\n", catalogue.specification());
-        page += "Each row is one normative statement in one sentence. `weft dissect` and `weft lint` report \
-                 findings in captures. `weft test` runs cases, and `weft test builtin --deviate NAME` \
-                 deviations.\n";
+        page += "Each requirement is one normative statement in one sentence. `weft dissect` and `weft lint` \
+                 report violations in captures. `weft test` runs the cases. `weft test builtin --deviate NAME` \
+                 runs them against a deviation, an endpoint that violates a requirement on purpose.\n";
         let mut section = "";
         for (id, row) in requirement::all().filter(|(_, row)| row.catalogue == catalogue) {
             if section != row.section {
@@ -119,6 +118,7 @@ impl<'a> About<'a> {
         Ok(page)
     }
 
+    /// Writes the entry of a requirement.
     fn row(&self, page: &mut String, id: RequirementId, row: &Requirement) -> fmt::Result {
         write!(
             page,
@@ -129,7 +129,7 @@ impl<'a> About<'a> {
         )?;
         let mut lines = vec![format!("check: {}", escaped(row.check))];
         if self.judged.contains(&id) {
-            lines.push("a finding of the monitor".to_owned());
+            lines.push("`weft lint` and `weft dissect` report violations".to_owned());
         }
         if let Some(cases) = self.cases.get(&id) {
             let links: Vec<String> =
@@ -153,9 +153,9 @@ impl<'a> About<'a> {
     }
 }
 
-/// The page of a protocol's cases, with a heading for each script.
+/// Makes the page of a protocol's cases, with a heading for each script.
 fn cases(suites: &Suites, protocol: &str) -> Result<String, fmt::Error> {
-    let mut page = format!("# Cases: {protocol}\n\n`weft suite show CASE` prints one with its script.\n");
+    let mut page = format!("# Cases: {protocol}\n\n`weft suite show CASE` prints a case with its script.\n");
     let mut script = "";
     for case in suites.cases().filter(|case| protocol_of(case) == protocol) {
         if script != case.source.file {
@@ -183,10 +183,10 @@ fn cases(suites: &Suites, protocol: &str) -> Result<String, fmt::Error> {
     Ok(page)
 }
 
-/// The page of the deviations.
+/// Makes the page of the deviations.
 fn deviations() -> Result<String, fmt::Error> {
-    let mut page = "# Deviations\n\nThe rules that `--deviate NAME` makes weft's own endpoint violate, and their \
-                    requirements.\n\n"
+    let mut page = "# Deviations\n\nWith `--deviate NAME`, weft's own endpoint violates the requirements of this \
+                    deviation.\n\n"
         .to_owned();
     page += "| name | violates | what it does |\n| --- | --- | --- |\n";
     for deviation in hostile::all() {
@@ -198,15 +198,16 @@ fn deviations() -> Result<String, fmt::Error> {
     Ok(page)
 }
 
-/// The page of the commands: the output of `--help` for each command and subcommand.
+/// Makes the page of the commands: the output of `--help` for each command and subcommand.
 fn commands() -> Result<String, fmt::Error> {
-    let mut page = "# Commands\n\nWhat `weft COMMAND --help` prints.\n".to_owned();
+    let mut page = "# Commands\n\nThe output of `weft COMMAND --help` for each command.\n".to_owned();
     let mut weft = crate::Arguments::command();
     weft.build();
     help(&mut page, &mut weft)?;
     Ok(page)
 }
 
+/// Writes the help of a command, and of its subcommands.
 fn help(page: &mut String, command: &mut clap::Command) -> fmt::Result {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).replace('-', " ");
     write!(page, "\n## {name}\n\n```text\n{}\n```\n", command.render_long_help().to_string().trim_end())?;

@@ -1,4 +1,4 @@
-//! `weft report`: writes the reports of a run again, from the files in its folder.
+//! `weft report`: writes the reports of a run again, from the files in the run's folder.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,30 +16,38 @@ use crate::target::resolve;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    weft report nic                          the newest run in the folder nic\n  \
-    weft report nic/earlier/20260131T120000.123Z-1f3a    an earlier run\n  \
-    weft report nic --target nic.toml        a run that was killed, with the baseline of nic.toml\n\n\
-    Writes report.html, report.json, report.sarif, report.tap, junit.xml and summary.md as `weft\n\
-    test` does, prints the same lines, and exits with the run's exit code. The report of a run\n\
-    that was killed has the results so far; `weft test --resume` runs the rest.")]
+#[command(
+    after_help = "weft writes report.html, report.json, report.sarif, report.tap, junit.xml and summary.md, prints\n\
+    the same lines as `weft test`, and exits with the exit code of the run.\n\
+    If the run was killed, the reports have only the results so far. To run the other cases, use\n\
+    `weft test --resume`.\n\n\
+    Examples:\n  \
+    weft report nic                                      report the newest run in the folder nic\n  \
+    weft report nic/earlier/20260131T120000.123Z-1f3a    report an earlier run\n  \
+    weft report nic --target nic.toml                    mark known failures of a killed run"
+)]
 pub(crate) struct Arguments {
-    /// Read this folder of `weft test --out`, or DIR/earlier/RUN for an earlier run
+    /// Read the newest run in this folder of `weft test --out`
+    ///
+    /// For an earlier run, use DIR/earlier/RUN.
     #[arg(value_name = "DIR", default_value = "weft-report")]
     folder: PathBuf,
-    /// Use this results store instead of the file in the folder
+    /// Use this results store instead of results.sqlite in DIR
     ///
     /// The URL is sqlite://PATH or postgres://USER@HOST/DATABASE. Set the password of PostgreSQL in
     /// PGPASSWORD, not in the URL.
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// Use the baseline of this target, for a run that was killed
+    /// Mark known failures of a killed run by the baseline of this target
+    ///
+    /// The baseline is the list of known failures in a target file. weft uses this option only if
+    /// the run was killed, because the results of other runs are already marked.
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// Use the suites of this folder if the run did not use the built-in ones
+    /// Use the suites of this folder if the run did not use the built-in suites
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Print each case that was not tried, instead of counts by reason
+    /// Print each case that did not run, instead of counts by reason
     #[arg(long, short)]
     verbose: bool,
 }
@@ -71,7 +79,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The store of the run. Without a store, weft uses the run's folder.
+/// Opens the results store of the run. If this fails, prints a note and returns `None`. The reports
+/// then use only the files in the run's folder.
 async fn open(url: Option<&str>, out: &Path) -> Option<Store> {
     let opened = match url {
         Some(url) => Store::connect(url).await,
@@ -80,7 +89,7 @@ async fn open(url: Option<&str>, out: &Path) -> Option<Store> {
     opened.inspect_err(|error| note(&format!("{error}; using only the files of the run"))).ok()
 }
 
-/// Prints the verdicts of a finished run as `weft test` printed them.
+/// Prints the verdicts of a run as `weft test` printed them.
 fn replay(report: &RunReport, sink: &impl EventSink) {
     let planned = report.results.iter().map(|result| result.key.clone()).collect();
     sink.event(&Event::RunStarted { run: report.run.clone(), cases: report.cases.clone(), planned });

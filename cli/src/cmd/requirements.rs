@@ -1,4 +1,4 @@
-//! `weft requirements`: searches and prints the catalogues.
+//! `weft requirements`: lists or searches the requirements of the specifications.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,13 +10,14 @@ use crate::exit::BadInput;
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    weft requirements                 list all ids with level and summary\n  \
-    weft requirements MPA-7.1.1-2     print one, with its check\n  \
-    weft requirements MPA-7.1         list a section")]
+    weft requirements                 list all requirements with their levels and summaries\n  \
+    weft requirements MPA-7.1.1-2     print one requirement with its check\n  \
+    weft requirements MPA-7.1         print the requirements of a section\n  \
+    weft requirements 'marker CRC'    print the requirements with these words")]
 pub(crate) struct Arguments {
-    /// Print requirements with these ids, id prefixes, or words
+    /// Print the requirements with these ids, id prefixes, or words
     ///
-    /// All words of one argument must match.
+    /// If one argument has several words (in quotes), a requirement must have all of them.
     #[arg(value_name = "ID_OR_WORDS")]
     ids: Vec<String>,
     /// Print JSON Lines, one object per requirement
@@ -36,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for wanted in &arguments.ids {
         let mut found = false;
         let as_id = wanted.to_uppercase();
-        // A complete id means only that row: MPA-4.1-3 does not match MPA-4.1-30.
+        // A complete id selects only its own requirement: MPA-4.1-3 does not select MPA-4.1-30.
         let complete = requirement::all().find(|(_, row)| row.id.eq_ignore_ascii_case(wanted)).map(|(id, _)| id);
         for (id, row) in requirement::all() {
             let begins = row.id.to_uppercase().starts_with(&as_id);
@@ -55,12 +56,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does the row's text contain all words?
+/// Returns whether the text of the requirement contains all words.
 fn has_words(row: &Requirement, words: &str) -> bool {
     let text = format!("{} {} {}", row.role, row.summary, row.check).to_lowercase();
     words.to_lowercase().split_whitespace().all(|word| text.contains(word))
 }
 
+/// Prints one requirement: as JSON, as one line, or (`complete`) with its check.
 fn print(row: &Requirement, json: bool, complete: bool, out: &mut dyn Write) -> io::Result<()> {
     if json {
         let object = serde_json::json!({

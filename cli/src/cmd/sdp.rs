@@ -1,4 +1,5 @@
-//! `weft sdp`: the Sockets Direct Protocol, for programs without SDP support and for manual tests.
+//! `weft sdp`: uses the Sockets Direct Protocol (SDP) for programs without SDP support, and for
+//! manual tests.
 
 mod actions;
 mod agent;
@@ -22,12 +23,12 @@ use clap::Subcommand;
 #[command(
     disable_version_flag = true,
     after_help = "Examples:\n  \
-    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80     the server's side\n  \
-    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  the client's side\n  \
-    weft sdp agent --socket /run/weft-sdp                                      serve programs with the preload library\n  \
-    weft sdp run --rules weft-sdp.rules curl http://192.0.2.17/                run a program with the library\n  \
-    weft sdp serve echo                                                        run an SDP echo server\n  \
-    weft sdp connect 192.0.2.17:7174 < file > copy                             connect to one"
+    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80    relay for a server\n  \
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  relay for a client\n  \
+    weft sdp agent --socket /run/weft-sdp.sock                     run the agent for programs\n  \
+    weft sdp run --rules weft-sdp.rules curl http://192.0.2.17/    run a program that uses the agent\n  \
+    weft sdp serve echo                                            run an SDP echo server\n  \
+    weft sdp connect 192.0.2.17:7174 < file > copy                 send a file to an echo server"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -36,17 +37,20 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Role {
-    /// Connect TCP on one side with SDP on the other
+    /// Relay connections between TCP and SDP
     Proxy(proxy::Arguments),
-    /// Carry the connections of programs that run with the preload library
+    /// Connect and listen by SDP for programs with the preload library
+    ///
+    /// The preload library redirects the connections of a program to this agent. The agent connects
+    /// or listens by SDP for the program.
     Agent(agent::Arguments),
-    /// Run a program with the preload library
+    /// Run a program with the preload library, so that it uses SDP
     Run(run::Arguments),
     /// Accept SDP connections, and echo, discard or send bytes
     Serve(serve::Arguments),
-    /// Connect by SDP: transfer standard input and output, or test an echo
+    /// Connect by SDP, and transfer standard input and output or test an echo server
     Connect(connect::Arguments),
-    /// Measure SDP sockets and plain TCP: bandwidth, round trips, memory
+    /// Measure SDP and plain TCP: bandwidth, round trips, memory
     Bench(bench::Arguments),
 }
 

@@ -1,4 +1,7 @@
-//! `weft serve`: the builtin responder as a server for other implementations.
+//! `weft serve`: runs the builtin responder as a server for other implementations.
+//!
+//! It listens on two ports. The echo sends each Send back. The other port serves the workloads: it
+//! is the peer of `weft ping`, `weft probe`, `weft bench` and `weft cat`.
 
 mod shares;
 mod workloads;
@@ -21,30 +24,33 @@ use crate::watch::WatchArguments;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    weft serve                                        a correct responder on ports 7174 and 7175 of this host\n  \
-    weft serve --deviate mpa.accepts-wrong-key        a responder that violates a rule on purpose\n  \
-    weft serve --seed 7                               mangled bytes, in the same way for each client\n  \
-    weft serve --mangle truncate,reset=50,cut=2       truncated messages, resets and partial writes\n\n\
-    The responder accepts all MPA Requests and sends each Send back. A second port is the peer of\n\
-    `weft ping`, `weft probe`, `weft bench` and `weft cat`: the private data of the Request\n\
-    selects one; without private data, it is an rping server.\n\
-    There, each peer address gets at most 1 GiB of memory.\n\
+#[command(after_help = "The responder listens on two ports:\n  \
+    --listen     an echo, which accepts all MPA Requests and sends each Send back\n  \
+    --workloads  the peer of `weft ping`, `weft probe`, `weft bench` and `weft cat`. The private data\n               \
+    of the MPA Request selects the service. Without private data, it is an rping server.\n               \
+    Each peer address may use at most 1 GiB of memory.\n\n\
     --trace and --write apply to both ports. weft prints the events of all connections to standard\n\
-    error. Ctrl-C stops it.")]
+    error. Ctrl-C stops weft.\n\n\
+    Examples:\n  \
+    weft serve                                     run a correct responder for this host\n  \
+    weft serve --deviate mpa.accepts-wrong-key     violate a rule on purpose\n  \
+    weft serve --seed 7                            damage the sent traffic, the same in each run\n  \
+    weft serve --mangle truncate,reset=50,cut=2    truncate messages, reset, and split writes")]
 pub(crate) struct Arguments {
-    /// Listen here for the echo; port 0 takes a free port (default 127.0.0.1:7175)
+    /// Listen on this address for the echo (default 127.0.0.1:7175)
+    ///
+    /// For port 0, weft uses a free port and prints it.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Listen here for the peers of `weft ping` and others
+    /// Listen on this address for `weft ping` and other clients
     ///
-    /// This port serves ping, probe, bench and cat (default 127.0.0.1:7174, or none if only
-    /// --listen is given).
+    /// This port serves ping, probe, bench and cat (default 127.0.0.1:7174, but if --listen is
+    /// used, there is no default).
     #[arg(long, value_name = "ADDRESS")]
     workloads: Option<SocketAddr>,
     /// Violate a rule on purpose, on both ports; repeatable
     ///
-    /// `weft deviations` lists the names.
+    /// `weft deviations` lists the names and the violated rules.
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
     /// Print nothing about connections
@@ -56,11 +62,12 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
+/// The default address of the echo.
 const ECHO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7175);
 /// The default address of ping, probe, bench and cat.
 const WORKLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7174);
 
-/// Serves until it is interrupted.
+/// Serves both ports until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
         .map_err(|error| BadInput(error.to_string()))?;
@@ -74,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
         let signal = signals::interrupted();
-        // The parent process may be gone; the server continues.
+        // If the reader of the output is gone, the server continues.
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
         if let Some(address) = workloads {
@@ -101,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// A line of the log.
+/// Formats an event of the echo as a line.
 fn line(report: &ConnectionReport, mangling: Option<&Mangling>) -> String {
     let what = match report.what {
         Happened::Accepted => match mangling.map(|mangling| mangling.seed_of(report.number - 1)) {
@@ -110,18 +117,18 @@ fn line(report: &ConnectionReport, mangling: Option<&Mangling>) -> String {
         },
         Happened::Established(negotiated) => agreed(&negotiated),
         Happened::Closed { closed, sends } => {
-            let how = closed.map_or_else(|| "gone before the start of service".to_owned(), |closed| closed.to_string());
+            let how = closed.map_or_else(|| "closed during the start-up".to_owned(), |closed| closed.to_string());
             format!("{how}; {sends} {} received", if sends == 1 { "Send" } else { "Sends" })
         }
     };
     format!("{:>4}  {}  {what}", report.number, report.peer)
 }
 
-/// The negotiated parameters.
+/// Describes the negotiated parameters.
 fn agreed(negotiated: &Negotiated) -> String {
     let yes = |yes: bool| if yes { "on" } else { "off" };
     let (crc, to, from) = (yes(negotiated.crc), yes(negotiated.markers_sent), yes(negotiated.markers_received));
-    let mut text = format!("MPA revision {}: CRC {crc}, markers {to} to it, {from} from it", negotiated.peer_revision);
+    let mut text = format!("MPA revision {}: CRC {crc}, markers sent {to}, received {from}", negotiated.peer_revision);
     if let Some(agreed) = &negotiated.enhanced {
         text.push_str(&format!(", IRD {} ORD {}", agreed.ird, agreed.ord));
     }

@@ -1,4 +1,5 @@
-//! `weft soak`: runs the endpoint with mangled traffic; reports and replays a seed that breaks it.
+//! `weft soak`: tests the endpoint with damaged traffic for a long time. If a check fails, weft
+//! prints the seed and the command that replays the failure.
 
 mod workers;
 
@@ -16,48 +17,53 @@ use workers::{Outcome, Work};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Each run connects two ends of weft's endpoint, a listener and a connector. Seeds mangle the\n\
-    bytes that they send.\n\
-    weft checks only what must be true for all input: no panic, no hang, no access outside\n\
-    registered memory or against its rights, no leak, and a resident size that does not grow.\n\n\
-    Exit codes: 0 all checks passed; 1 a check failed, and weft prints the seed and the command\n\
-    that replays it.\n\
+#[command(after_help = "A run connects two of weft's own endpoints and damages the bytes that they send. A seed\n\
+    determines the damage. weft checks what must be true for all input:\n  \
+    - no panic and no hang\n  \
+    - no access outside registered memory, and no access without the necessary rights\n  \
+    - no memory leak, and a resident size of the process that does not grow\n\n\
+    Exit codes:\n  \
+    0  all checks passed\n  \
+    1  a check failed; weft prints the seed and the command that replays the run\n\n\
     Examples:\n  \
-    weft soak                                       one hour, in process and over loopback TCP at once\n  \
-    weft soak --for 1m --over virtual               one minute, in process on a virtual clock\n  \
+    weft soak                                       run one hour, in process and over TCP\n  \
+    weft soak --for 1m --over virtual               run one minute in process\n  \
     weft soak --over virtual --seed 4711 --runs 1   replay one run")]
 pub(crate) struct Arguments {
-    /// Run this long: a number and s, m or h
+    /// Run this long: a number of seconds (s), minutes (m) or hours (h), such as 90s
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration)]
     time: Duration,
-    /// Join the ends in this way (default: both ways)
+    /// Connect the two endpoints only in this way (default: in both ways at once)
     #[arg(long, value_enum)]
     over: Option<Over>,
-    /// Use this seed for the first run, the next for the second [default: any, printed]
+    /// Use this seed for the first run (default: a random seed, which weft prints)
+    ///
+    /// Each further run uses the next seed.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Stop after this many runs of each kind
+    /// Stop after this many runs in process, and over each connection of --lanes
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
-    /// Mangle in this way, as in `weft serve`
+    /// Damage the traffic in this way, as in `weft serve --mangle`
     ///
-    /// Without this option, each seed selects its own mangling in process, and TCP uses `all`.
+    /// Without this option, runs in process select the damage by their seed, and runs over TCP use
+    /// `all`.
     #[arg(long, value_name = "WORD[=N],...")]
     mangle: Option<Plan>,
     /// Run this many connections at a time over TCP
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     lanes: u8,
-    /// Let the resident size grow by this much after a tenth of the time
+    /// Allow the resident size to grow by this much after the first tenth of the time
     #[arg(long, value_name = "MIB", default_value_t = 32)]
     growth: u64,
 }
 
-/// How two ends are joined.
+/// How the two endpoints are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Over {
-    /// In process, on a virtual clock
+    /// In this process, on a virtual clock
     Virtual,
-    /// Loopback TCP, in real time
+    /// Over TCP on the loopback interface, in real time
     Tcp,
 }
 
@@ -115,11 +121,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The number of runs.
+/// The numbers of finished runs.
 #[derive(Default)]
 struct Counts {
-    /// Runs in process, and the bytes that arrived in them.
+    /// Number of runs in process, and the number of bytes that their endpoints received.
     played: (u64, u64),
+    /// Number of runs over TCP.
     connections: u64,
 }
 
@@ -137,16 +144,18 @@ impl Counts {
     }
 }
 
-/// The resident size, in bytes.
+/// The resident size of this process, in bytes.
 struct Resident {
-    /// The first sample after `settles`.
+    /// The first sample after `settles`. Growth counts from this size.
     settled: Option<u64>,
+    /// The largest sample.
     most: u64,
+    /// When the start-up of the command is over.
     settles: Instant,
 }
 
 impl Resident {
-    /// Only Linux reports it; elsewhere there are no samples.
+    /// Takes a sample. Only Linux reports the resident size, so other systems have no samples.
     fn sample(&mut self) {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -167,7 +176,7 @@ impl Resident {
     }
 }
 
-/// Parses seconds, minutes or hours.
+/// Parses a time, such as `90s`, `5m` or `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.len().saturating_sub(1));
     let seconds = match unit {

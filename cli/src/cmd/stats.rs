@@ -1,4 +1,4 @@
-//! `weft stats`: numbers about each iWARP connection of a capture, and the totals.
+//! `weft stats`: prints statistics about each iWARP connection of a capture, and the totals.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -16,10 +16,10 @@ use crate::input::CaptureFile;
 pub(crate) struct Arguments {
     /// Print one JSON object per connection, and one with the totals
     ///
-    /// The totals have the kind "total". Times are in nanoseconds.
+    /// The object with the totals has the kind "total". Times are in nanoseconds.
     #[arg(long)]
     json: bool,
-    // Last, because its heading applies to all options after it.
+    // The heading "Live capture" of these options would apply to all later options.
     #[command(flatten)]
     file: CaptureFile,
 }
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line: the object with its kind.
+/// Prints an object as one line, with its kind.
 fn json(out: &mut impl Write, kind: &str, object: serde_json::Result<Value>) -> io::Result<()> {
     let mut object = object?;
     object["kind"] = kind.into();

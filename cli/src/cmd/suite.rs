@@ -1,4 +1,5 @@
-//! `weft suite`: the cases of the suites, without a run that judges a target.
+//! `weft suite`: lists, shows and checks the cases of the test suites. Only `weft test` runs the
+//! cases against a target.
 
 mod annotations;
 mod history;
@@ -18,12 +19,12 @@ pub(super) use show::print as print_case;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Examples:\n  \
-    weft suite list mpa/7.1.1-key                    the cases of one file\n  \
-    weft suite show mpa/7.1.1-key/wrong-octet        one case with its requirements and its script\n  \
-    weft suite prove mpa/7.1.1-key                   whether deviations make these cases fail\n  \
-    weft suite history nic.toml mpa/7.1.1-key/wrong-octet --out nic    its results in all runs\n\n\
-    `weft test` runs the suites against a target."
+    after_help = "`weft test` runs the suites against a target.\n\n\
+    Examples:\n  \
+    weft suite list mpa/7.1.1-key                list the cases of one script\n  \
+    weft suite show mpa/7.1.1-key/wrong-octet    print one case with its requirements and script\n  \
+    weft suite prove mpa/7.1.1-key               check that violations make these cases fail\n  \
+    weft suite history nic.toml mpa/7.1.1-key/wrong-octet --out nic    print results of all runs"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -36,11 +37,15 @@ enum Action {
     List(list::Arguments),
     /// Print a case, its requirements and its script
     Show(show::Arguments),
-    /// Run cases against the deviations that they should catch, and print the matrix
+    /// Check that each case fails against endpoints that violate its requirements
+    ///
+    /// A deviation makes weft's own endpoint violate a requirement on purpose. weft runs each case
+    /// against the correct endpoint, and against each deviation that violates one of the case's
+    /// requirements. The output is a matrix of deviations and cases.
     Prove(prove::Arguments),
     /// Print the results of a case on a target in all stored runs
     History(history::Arguments),
-    /// Write annotations of the Lua functions for editors with LuaLS
+    /// Write type annotations of weft's Lua functions, for editors with LuaLS
     Annotations(annotations::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! `weft target`: checks a target before a run.
+//! `weft target`: checks a test target before a run, and lists the presets of target files.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -14,12 +14,15 @@ use crate::target::resolve;
 /// The command line.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A target file can run commands on this machine with your rights: start, restart, crashed, and\n\
-    agent as a list.\n\
-    `check` runs start and agent. Treat a target file like a shell script. --no-commands refuses a\n\
-    file with any of them.\n\n\
-    weft sends WEFT_AGENT_TOKEN only to agents on this machine, or to the host in\n\
-    WEFT_AGENT_TOKEN_FOR."
+    after_help = "A target file is a TOML file that describes an implementation under test, such as its address.\n\n\
+    A target file can contain commands, which weft runs on this machine with your rights. So treat it\n\
+    like a shell script. The fields start, restart, crashed and agent can contain commands. `check`\n\
+    runs those of start and agent. With --no-commands, weft rejects a file with commands.\n\n\
+    weft sends the token in WEFT_AGENT_TOKEN only to agents on this machine, or to the host that\n\
+    WEFT_AGENT_TOKEN_FOR names.\n\n\
+    Examples:\n  \
+    weft target check nic.toml    connect to the target and report what works\n  \
+    weft target presets           list the presets"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -28,17 +31,17 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Connect to a target, try a good exchange, and report how it answers
+    /// Connect to a target, send it valid messages, and report how it answers
     ///
-    /// The requests are those of the target's service. The exit code is 3 if the target is not as
-    /// its file describes it.
+    /// weft exchanges the messages of the service that the target file names, such as an echo. It
+    /// exits with 3 if the target is unreachable, or differs from the description in its file.
     Check {
-        /// Check this target: builtin, builtin-tcp, builtin-initiator, or a TOML file
+        /// Check this target: the name of a builtin target, or a TOML file
         ///
-        /// builtin-initiator-tcp is possible, too.
+        /// The builtin targets are those of `weft test`, such as builtin or builtin-tcp.
         #[arg(value_name = "TARGET")]
         target: String,
-        /// Refuse a target file that runs commands on this machine
+        /// Reject a target file that runs commands on this machine
         #[arg(long)]
         no_commands: bool,
     },
@@ -67,13 +70,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The user has to start the target.
+/// Prints that weft waits for the user to start the target.
 fn waiting(event: &Event) {
     if let Event::TargetWaiting { what, seconds } = event {
         exit::note(&format!("waiting at most {seconds} s: {what}"));
     }
 }
 
+/// Checks the target and prints one line per result.
 fn look(target: &Target) -> anyhow::Result<ExitCode> {
     let info = target.info();
     print_line!("{}: {}, {}, service {}", info.name, info.reached_by, info.role, info.service);

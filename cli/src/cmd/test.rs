@@ -1,4 +1,4 @@
-//! `weft test`: runs the suites against a target.
+//! `weft test`: runs the test suites against a target, the implementation under test.
 
 mod former;
 mod repeat;
@@ -30,28 +30,33 @@ use crate::target::resolve;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    weft test builtin                                      weft's own responder, on a virtual clock\n  \
-    weft test builtin --deviate mpa.accepts-wrong-key      the same responder, violating one rule\n  \
-    weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2-4 some cases against a target on the network\n  \
-    weft test nic.toml --out nic --resume                  continue a run that was stopped\n\n\
-    `weft suite` lists and shows the cases, and the results of a case in earlier runs.\n\n\
-    The folder of --out gets report.html, report.json, report.sarif, report.tap, junit.xml,\n\
-    summary.md and results.sqlite. Each case, passed or not, leaves evidence.pcapng and\n\
-    transcript.json in cases/<case>/<parameters>/. The next run into the same folder moves these\n\
-    files to earlier/<run id>/, where the newest 20 runs remain.")]
+#[command(after_help = "`weft suite` lists and shows the cases, and the results of a case in earlier runs.\n\n\
+    weft writes these files to the folder of --out:\n  \
+    - the reports report.html, report.json, report.sarif, report.tap, junit.xml and summary.md\n  \
+    - the results store results.sqlite, with the results of all runs\n  \
+    - a capture evidence.pcapng and a log transcript.json for each case, passed or failed, in\n    \
+    cases/<case>/<parameters>/\n\
+    The next run with the same folder first moves the reports and cases to earlier/<run id>/. weft\n\
+    keeps the newest 20 of these runs.\n\n\
+    Examples:\n  \
+    weft test builtin                                 test weft's own responder, on a virtual clock\n  \
+    weft test builtin --deviate mpa.accepts-wrong-key  test a responder that violates one rule\n  \
+    weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2-4   run some cases against a NIC\n  \
+    weft test nic.toml --out nic --resume             continue a stopped run")]
 pub(crate) struct Arguments {
     /// Test this target: builtin, another builtin name, or a TOML file
     ///
-    /// builtin runs in process on a virtual clock, builtin-tcp over real TCP on loopback.
-    /// builtin-plain has no CRCs and no RFC 6581. builtin-initiator and builtin-initiator-tcp
-    /// connect to the tester. A TOML file describes a target on the network.
+    /// builtin is weft's own responder in this process, on a virtual clock. builtin-tcp is the same
+    /// responder over TCP on loopback. builtin-plain supports neither CRCs nor RFC 6581.
+    /// builtin-initiator and builtin-initiator-tcp are weft's initiator, which connects to the
+    /// tester. A TOML file describes a target on the network.
     #[arg(value_name = "TARGET", required_unless_present_any = ["list", "show", "prove", "lua_annotations"])]
     target: Option<String>,
-    /// Run only cases that match: a case, requirement, section, tag, or id prefix
+    /// Run only the cases of this id, id prefix, requirement, section or tag
     ///
-    /// A prefix ends before a `/`. A section is mpa/7.1 or MPA-7.1. case[parameter=value] selects
-    /// one variant.
+    /// A case runs if it matches at least one SELECT. An id is `mpa/7.1.1-key/wrong-octet`. A
+    /// prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant. A
+    /// requirement is MPA-7.1.1-2. A section is mpa/7.1 or MPA-7.1.
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
     /// Violate a rule on purpose (builtin targets only); repeatable
@@ -61,61 +66,64 @@ pub(crate) struct Arguments {
     deviate: Vec<String>,
     /// Write the results to this folder
     ///
-    /// The files of an earlier run in it move to DIR/earlier.
+    /// weft first moves the files of an earlier run in this folder to DIR/earlier.
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
     /// Use the suites of this folder instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Repeat the random choices of a run with this seed
+    /// Use this seed for random choices, to repeat those of an earlier run
     ///
-    /// Without --seed, each run has another seed. With --shard, the default is 1.
+    /// Without --seed, each run uses another seed. With --shard, the default seed is 1.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Run few, more or all variants of each case
+    /// Choose how many variants of each case to run
     ///
-    /// smoke runs a few variants, default each pair of parameter values, full every combination.
+    /// `smoke` runs a few variants. `default` runs variants with each pair of parameter values.
+    /// `full` runs all combinations of parameter values.
     #[arg(long, value_name = "TIER", default_value_t, value_parser = select::tier())]
     tier: Tier,
-    /// Run part I of N of the selection
+    /// Run only part I of N of the selected cases
     ///
-    /// All N parts together are the complete selection. If you use --seed, give the same seed to
-    /// each part.
+    /// All N parts together run each selected variant once. If you use --seed, use the same seed
+    /// for each part.
     #[arg(long, value_name = "I/N", value_parser = select::shard)]
     shard: Option<(usize, usize)>,
-    /// Run only the selected cases that failed in the last complete run
+    /// Run only those selected cases that failed in the last complete run of the target
     ///
-    /// If the target has no complete run, the newest partial run counts.
+    /// If the target has no complete run, weft uses its newest partial run.
     #[arg(long, value_name = "WHICH", value_enum)]
     rerun: Option<Rerun>,
     /// Capture on this interface during the run, and use the capture as evidence
     ///
-    /// The evidence then has TCP's real segments, FINs and resets. `capture` in the target's file
-    /// does the same.
+    /// The evidence then has the real TCP segments, FINs and resets. Without this option, weft
+    /// records its own bytes, and TCP headers in the evidence are synthetic. The field `capture` in
+    /// a target file does the same as this option.
     #[arg(long, value_name = "IF")]
     capture: Option<String>,
-    /// Refuse a target file that runs commands on this machine
+    /// Reject a target file that runs commands on this machine
     ///
-    /// Its fields are start, restart, crashed and agent.
+    /// The fields start, restart, crashed and agent can have commands.
     #[arg(long)]
     no_commands: bool,
-    /// Run everything N times and report verdicts that change
+    /// Run everything N times, and report the verdicts that change
     #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"], value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
     /// Repeat the run until a result is unexpected, at most --repeat times
     #[arg(long, conflicts_with_all = ["tui", "web", "resume"])]
     until_fail: bool,
-    /// Print each case that is not tried, instead of counts by reason
+    /// Print each case that does not run, instead of counts by reason
     #[arg(long, short)]
     verbose: bool,
     /// Run this many cases at a time (builtin targets only)
     ///
-    /// The default is 1 in process and 24 over TCP. Other targets run one case at a time.
+    /// The default is 1 in process and 24 over TCP. weft tests other targets with one case at a
+    /// time.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
     /// Continue the newest unfinished run of this target
     ///
-    /// If only its reports are missing, weft writes them.
+    /// If all cases of the run have finished, weft only writes the missing reports.
     #[arg(long, conflicts_with_all = ["select", "seed", "tier", "rerun", "shard"])]
     resume: bool,
     /// Use this results store instead of the file in the folder of --out
@@ -126,8 +134,8 @@ pub(crate) struct Arguments {
     store: Option<String>,
     /// Show the run in the terminal, where you can run cases again
     ///
-    /// Quitting the screen stops the run and keeps its finished results. The exit code is that of
-    /// the run.
+    /// If you quit the screen, the run stops and keeps its finished results. The exit code is that
+    /// of the run.
     #[arg(long, conflicts_with = "list")]
     tui: bool,
     /// Show the run in a browser at this loopback address until Ctrl-C
@@ -149,10 +157,10 @@ impl Arguments {
         open_store(self.store.as_deref(), &self.out).await
     }
 
-    /// Selects the cases to run, and the seed if it is given.
+    /// Returns the cases to run, and the seed if the command line determines it.
     ///
-    /// The parts of a run fit together only if each one draws the same variants, and so does a
-    /// rerun with the run that it repeats.
+    /// The seed selects the variants of a case. All parts of `--shard` need the same seed, so that
+    /// they divide the same variants. `--rerun` needs the seed of the run that it repeats.
     async fn filter(&self, target: &Target) -> anyhow::Result<(Filter, Option<u64>)> {
         let filter = select::of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {
@@ -173,7 +181,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = former::run(arguments, &suites)? {
         return Ok(code);
     }
-    let Some(name) = &arguments.target else { return Err(BadInput("name a target".to_owned()).into()) };
+    let Some(name) = &arguments.target else { return Err(BadInput("missing target".to_owned()).into()) };
     let target = resolve(name, &arguments.deviate, arguments.no_commands)?;
     let target = match &arguments.capture {
         None => target,
@@ -194,7 +202,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (stop, cancel) = watch::channel(false);
         let stop = Arc::new(stop);
         let stopper = Arc::clone(&stop);
-        // True when the run is finished and only the dashboard is left.
+        // True if the run is finished, and only the dashboard is still active.
         let over = Arc::new(AtomicBool::new(false));
         let over_by_then = Arc::clone(&over);
         let on_screen = arguments.tui;
@@ -209,7 +217,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             if on_screen {
                 return;
             }
-            // A script may compute for minutes. The finished results are in the store.
+            // A script in a long computation delays the stop, so a second signal ends the process
+            // at once. The finished results are in the store.
             let stop = signals::interrupted().await;
             exit::note("stopped at once");
             std::process::exit(i32::from(stop.status()));
@@ -239,8 +248,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// For `--resume`: writes the reports if all runs against the target are finished, but the last one
-/// was killed before its reports were complete.
+/// For `--resume`: if all runs against the target are finished, but the reports of the last run are
+/// incomplete, writes them. Returns `None` if nothing was written.
 async fn complete_reports(
     arguments: &Arguments,
     target: &Target,
@@ -251,7 +260,7 @@ async fn complete_reports(
     if !is_its || arguments.store.is_none() && !out.join(store::FILE_NAME).is_file() {
         return Ok(None);
     }
-    // Another run that writes there has its own reports.
+    // If another run is writing to the folder, that run will write its reports itself.
     let Some(_kept) = folder::left(out) else { return Ok(None) };
     let store = arguments.open_store().await?;
     let report = match store.unfinished(target.name()).await? {
@@ -269,7 +278,8 @@ async fn complete_reports(
     Ok(Some(report))
 }
 
-/// Runs with a dashboard that shows the run, and serves it until an interruption.
+/// Runs the cases with a dashboard that shows the run. The dashboard continues after the run, until
+/// a signal stops it.
 async fn in_browser(
     options: RunOptions,
     schedule: Schedule,
@@ -295,11 +305,11 @@ async fn in_browser(
     let mut stopped = stop.subscribe();
     let announce = move |address| {
         dashboard::announce(address);
-        // The receiver is gone if the run was abandoned.
+        // Sending fails only if the receiver was dropped, because the run was abandoned.
         let _ = ready.send(());
     };
     let dashboard = tokio::spawn(weft_web::serve(web, announce, async move {
-        // An error means that no interruption can come any more.
+        // An error means that the sender was dropped, so the dashboard stops, too.
         let _ = stopped.wait_for(|stop| *stop).await;
     }));
     if up.await.is_err() {
@@ -314,10 +324,10 @@ async fn in_browser(
     Ok(report)
 }
 
-/// The seed of a run with --shard and without --seed.
+/// The seed of a run with `--shard` and without `--seed`.
 const SEED_OF_PARTS: u64 = 1;
 
-/// Runs, writes all reports into the run's folder, and prints the path.
+/// Runs the cases, writes all reports into the run's folder, and prints the path of report.html.
 async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     let out = options.out.clone();
     let report = record(options, schedule, sink).await?;

@@ -1,4 +1,4 @@
-//! `weft tui`: a capture, an interface, or a finished run, in the terminal.
+//! `weft tui`: shows a capture, an interface, or a finished test run in the terminal.
 
 mod live;
 
@@ -13,28 +13,28 @@ use crate::input::{Input, LiveArguments};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    weft tui capture.pcap     packets, fields and bytes of a capture\n  \
-    weft tui -i eth0 -f 'tcp port 7174'   the same, live from an interface\n  \
-    weft tui weft-report      the run with its results in this folder\n\n\
-    Inside, ? shows the keys; q quits.")]
+#[command(after_help = "On the screen, press ? for the list of keys and q to quit.\n\n\
+    Examples:\n  \
+    weft tui capture.pcap                  show packets, fields and bytes of a capture\n  \
+    weft tui -i eth0 -f 'tcp port 7174'    show packets of an interface live\n  \
+    weft tui weft-report                   show the results of the test run in this folder")]
 pub(crate) struct Arguments {
-    /// Show this capture file, folder of a run, or report.json
+    /// Show this capture, this folder of a test run, or this report.json
     #[arg(value_name = "FILE_OR_DIR", required_unless_present = "interface", conflicts_with = "interface")]
     path: Option<PathBuf>,
-    /// The same, in tshark's spelling.
+    /// Shows this capture, as in tshark.
     #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "path", id = "read", hide = true)]
     read: Option<PathBuf>,
     #[command(flatten)]
     live: LiveArguments,
-    /// With -i, save the captured frames as pcapng
+    /// With -i: save the captured frames as pcapng
     ///
-    /// Without -w, weft keeps them in a ring of temporary files of 1 GB in total.
+    /// Without -w, weft stores the newest frames in temporary files of at most 1 GB in total.
     #[arg(short = 'w', long = "write", value_name = "OUT", requires = "interface", help_heading = "Live capture")]
     write: Option<PathBuf>,
-    /// With -w, start a new file after filesize:KB, duration:SECONDS or packets:N
+    /// With -w: start a new file after filesize:KB, duration:SECONDS or packets:N
     ///
-    /// files:N keeps only the N newest files.
+    /// Repeat the option for several conditions. files:N keeps only the N newest files.
     #[arg(short = 'b', long = "ring-buffer", value_name = "WHEN", requires = "write", help_heading = "Live capture")]
     ring: Vec<String>,
 }
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_run = path.is_dir() || path.extension().is_some_and(|extension| extension == "json");
     let shown = if is_run { weft_tui::run(RunSource::Stored(path.clone())) } else { weft_tui::capture(path) };
     if matches!(shown, Err(weft_tui::Error::Capture { .. })) {
-        // Reports errors like all other commands.
+        // Opening the capture here returns the same error as other commands.
         Input::open(path)?;
     }
     shown.map_err(|error| BadInput(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! `weft web`: shows the runs of a results store in a browser.
+//! `weft web`: shows the test runs of a results store in a browser.
 
 mod healthy;
 
@@ -19,26 +19,32 @@ use crate::{allocator, runtime, secrets, signals};
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    weft web                                        the runs in ./weft-report\n  \
-    weft web --listen 127.0.0.1:8080 --out nic      the runs in the folder nic\n  \
-    weft web --listen 0.0.0.0:7171 --token-file F   for the lab; F has lines `viewer TOKEN` and `operator TOKEN`\n  \
-    weft web --out nic --targets lab/targets        let operators start runs against the targets in this folder\n  \
-    weft web --store postgres://weft@db/weft        the runs of a database that `weft test --store` fills\n\n\
-    `weft test ... --web ADDRESS` shows its run live. Ctrl-C stops the server.")]
+#[command(
+    after_help = "An operator is a user with an operator token, or any user if there are no tokens. Operators can\n\
+    start runs and upload captures. Viewers can only read. Ctrl-C stops the server.\n\n\
+    To show a single run while it is active, use `weft test ... --web ADDRESS`.\n\n\
+    Examples:\n  \
+    weft web                                        show the runs in ./weft-report\n  \
+    weft web --listen 127.0.0.1:8080 --out nic      show the runs in the folder nic\n  \
+    weft web --listen 0.0.0.0:7171 --token-file F   serve other hosts, with tokens\n  \
+    weft web --out nic --targets lab/targets        let operators start runs of these targets\n  \
+    weft web --store postgres://weft@db/weft        show the runs in a database"
+)]
 pub(crate) struct Arguments {
-    /// Listen on this address and port; beyond loopback, --token-file is required
+    /// Listen on this address and port
     ///
-    /// Port 0 takes a free port and prints it.
+    /// Addresses other than loopback require --token-file. For port 0, weft uses a free port and
+    /// prints it.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7171")]
     listen: SocketAddr,
-    /// Show the runs of this folder of `weft test --out`, or of this results.sqlite
+    /// Show the runs in this folder of `weft test --out`, or in this results.sqlite
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
     /// Use this results store instead of the file in the folder of --out
     ///
-    /// The URL is sqlite://PATH or postgres://USER@HOST/DATABASE. Evidence is still in the folder
-    /// of --out. Set the password of PostgreSQL in PGPASSWORD, not in the URL.
+    /// The URL is sqlite://PATH or postgres://USER@HOST/DATABASE. weft still reads the evidence
+    /// files from the folder of --out. Set the password of PostgreSQL in PGPASSWORD, not in the
+    /// URL.
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
     /// Let operators start runs against this target (name or TOML file); repeatable
@@ -47,23 +53,25 @@ pub(crate) struct Arguments {
     /// Let operators start runs against each target file (TOML) of this folder
     #[arg(long = "targets", value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Use the suites of this folder instead of the built-in ones for started runs
+    /// Use the suites of this folder for started runs, instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
     /// Require one of the tokens in this file from each client, also on this host
     ///
-    /// Its lines are `viewer TOKEN` and `operator TOKEN`.
+    /// Each line of the file is `viewer TOKEN` or `operator TOKEN`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Accept this host name from browsers, beside the addresses; repeatable
+    /// Accept requests with this host name in the URL; repeatable
+    ///
+    /// Without this option, the URL in the browser must have an IP address or localhost.
     #[arg(long = "name", value_name = "HOST", requires = "token_file")]
     names: Vec<String>,
-    /// Check the dashboard at --listen and exit: 0 if it is healthy, 3 if not
+    /// Check a running dashboard at --listen: exit with 0 if it is healthy, 3 if not
     #[arg(long)]
     healthy: bool,
-    /// Show the captures of this folder, to which operators can upload
+    /// Show the captures of this folder, and let operators upload captures to it
     ///
-    /// Without this option, the pages show only captures that cases recorded.
+    /// Without this option, the dashboard shows only the captures of test cases.
     #[arg(long, value_name = "DIR")]
     captures: Option<PathBuf>,
     /// Accept uploads of at most this size
@@ -72,7 +80,7 @@ pub(crate) struct Arguments {
     upload_limit: u64,
 }
 
-/// Serves until it is interrupted.
+/// Serves the dashboard until a signal stops it.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.healthy {
         return Ok(healthy::run(arguments.listen));
@@ -100,8 +108,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The URL of the store, and the folder of its runs. If runs may be started, the store may be new,
-/// and weft creates the folder.
+/// Returns the URL of the store, and the folder of its runs. If operators may start runs
+/// (`starts`), weft creates a missing folder, and the store may be new.
 fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf)> {
     let out = arguments.out.display();
     if let Some(url) = &arguments.store {
@@ -115,10 +123,10 @@ fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf
         return Ok((if only_read { format!("{url}?mode=rw") } else { url.clone() }, arguments.out.clone()));
     }
     let file = store_file(&arguments.out);
-    // A user who only views captures needs no runs.
+    // With --captures, a dashboard without runs is useful, too.
     if (starts || arguments.captures.is_some()) && !file.is_file() {
         make_folder(&arguments.out)?;
-        // The folder exists now.
+        // `store_file` gives another result here, because the folder exists now.
         return Ok((Store::url(&store_file(&arguments.out))?, arguments.out.clone()));
     } else if !file.is_file() {
         return Err(BadInput(format!("{out} has no results; run `weft test TARGET --out {out}` first")).into());
@@ -127,7 +135,7 @@ fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf
     Ok((Store::url(&file)?, folder))
 }
 
-/// The targets that an operator may start runs against; `None` without targets.
+/// Loads the targets for which operators may start runs. Returns `None` without targets.
 fn start(arguments: &Arguments) -> anyhow::Result<Option<Start>> {
     let mut names = arguments.targets.clone();
     if let Some(folder) = &arguments.folder {
@@ -147,7 +155,7 @@ fn start(arguments: &Arguments) -> anyhow::Result<Option<Start>> {
     if targets.is_empty() { Ok(None) } else { Ok(Some(Start { targets, suites: load(arguments.suites.as_deref())? })) }
 }
 
-/// The TOML files of a folder, by name.
+/// Returns the paths of the TOML files in a folder, sorted.
 fn files(folder: &Path) -> std::io::Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -160,6 +168,7 @@ fn files(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(files)
 }
 
+/// Reads the tokens, and warns if all users of this machine can read the file.
 fn tokens(file: &Path) -> Result<Tokens, BadInput> {
     let failed = |error: &dyn std::fmt::Display| BadInput(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
@@ -167,6 +176,7 @@ fn tokens(file: &Path) -> Result<Tokens, BadInput> {
     Tokens::parse(&text).map_err(|error| failed(&error))
 }
 
+/// Returns the path of the results store: in the folder `out`, or `out` itself if it is no folder.
 fn store_file(out: &Path) -> PathBuf {
     if out.is_dir() { out.join(store::FILE_NAME) } else { out.to_owned() }
 }

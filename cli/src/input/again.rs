@@ -1,5 +1,5 @@
-//! A capture that is read more than once: a file directly, standard input and pipes as an unnamed
-//! temporary copy.
+//! Reads a capture more than once. Standard input and pipes can be read only once, so weft first
+//! copies them to an unnamed temporary file.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use crate::exit::{BadInput, HARNESS, Unsuccessful};
 
 use super::{Input, name_of, unreadable};
 
-/// The capture.
+/// A capture that can be read several times.
 pub(crate) struct Again {
     name: String,
     file: Arc<File>,
@@ -21,7 +21,7 @@ pub(crate) struct Again {
 }
 
 impl Again {
-    /// Opens the capture at `path`, and copies it if it can be read only once.
+    /// Opens the capture at `path`, and copies its bytes if they can be read only once.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = name_of(path);
         let failed = |error: io::Error| unreadable(&name, &error.into());
@@ -39,23 +39,23 @@ impl Again {
         Ok(Again { name, file: Arc::new(file), len })
     }
 
-    /// The capture, from its start.
+    /// Returns the capture as input, from the first frame.
     pub(crate) fn input(&self) -> anyhow::Result<Input> {
         let capture = Capture::from_reader(Box::new(self.octets())).map_err(|error| unreadable(&self.name, &error))?;
         Ok(Input::read(self.name.clone(), capture, self.len))
     }
 
-    /// Its bytes, from the start.
+    /// Returns the bytes of the capture, from the first byte.
     pub(crate) fn octets(&self) -> Octets {
         Octets { file: Arc::clone(&self.file), at: 0 }
     }
 }
 
-/// Copies input that can be read only once.
+/// Copies the input to an unnamed temporary file.
 fn copy(from: &mut dyn Read, name: &str) -> anyhow::Result<File> {
     let failed = |error: io::Error| {
         let folder = std::env::temp_dir();
-        let text = format!("{name}: cannot be copied to {} for -w: {error}; set TMPDIR", folder.display());
+        let text = format!("{name}: cannot be copied to {}: {error}; set TMPDIR to another folder", folder.display());
         Unsuccessful { code: HARNESS, text }
     };
     let mut file = tempfile::tempfile().map_err(failed)?;
@@ -63,7 +63,7 @@ fn copy(from: &mut dyn Read, name: &str) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// The bytes of a file, with their own read position.
+/// Reads the bytes of a file at a position of its own, so that several readers share one file.
 pub(crate) struct Octets {
     file: Arc<File>,
     at: u64,
@@ -77,7 +77,7 @@ impl Read for Octets {
     }
 }
 
-/// Refuses to write to the file that is read. A hard link is the same file.
+/// Fails if the output file is the input file, also by a hard link.
 pub(crate) fn refuse_same(read: &Path, written: &Path) -> Result<(), BadInput> {
     let read = if read == Path::new("-") { Path::new("/dev/stdin") } else { read };
     let (Ok(one), Ok(other)) = (fs::metadata(read), fs::metadata(written)) else { return Ok(()) };

@@ -1,11 +1,11 @@
-//! `--decode-as`: protocols that weft cannot detect.
+//! `--decode-as`: the user names the protocol of a port if weft cannot detect it.
 
 use weft_dissector::Dissector;
 
-/// The protocols that the user assigns to ports.
+/// The TCP ports that the user assigns to SDP.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct DecodeAs {
-    /// Read this TCP port as SDP if the capture lacks the start of its connections
+    /// Decode this TCP port as SDP (if the capture lacks the start of a connection)
     #[arg(long = "decode-as", value_name = "PORT=sdp", value_parser = port)]
     decode_as: Vec<u16>,
 }
@@ -18,6 +18,7 @@ impl DecodeAs {
     }
 }
 
+/// Parses `PORT=sdp`.
 fn port(text: &str) -> Result<u16, String> {
     let port = text.strip_suffix("=sdp").and_then(|port| port.parse().ok());
     port.ok_or_else(|| "use PORT=sdp, such as 5001=sdp; weft detects MPA, DDP and RDMAP on any port".to_owned())

@@ -1,8 +1,8 @@
-//! `-i`: the frames of an interface, live.
+//! `-i`: captures the frames of an interface.
 //!
-//! weft opens the interface first and then drops all privileges ([`weft_capture::privilege`]); only
-//! then does it create files and start threads. Ctrl-C, SIGTERM and `-a` end the capture, not the
-//! command: weft still reads the frames that the kernel has by then.
+//! weft opens the interface, drops all privileges ([`weft_capture::privilege`]), and only then
+//! creates files and starts threads. Ctrl-C, SIGTERM and `-a` end the capture, but not the command:
+//! weft still reads the frames that the kernel has captured before that.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use super::Next;
 use super::quantity::{count, kilobytes, seconds};
 use super::save::{Ring, Saver, Written};
 
-/// Output is flushed after this much time of the capture, on a busy interface too.
+/// Output is flushed at least once in this time, also on a busy interface.
 const BATCH: Duration = Duration::from_millis(100);
-/// This long after the end, the kernel holds no earlier frames any more: twice a batch of
-/// [`Settings`].
+/// weft waits this long after the end of the capture for earlier frames. The kernel delivers frames
+/// in batches ([`Settings`]), and this is twice the duration of a batch.
 const LAST_LOOK: Duration = Duration::from_millis(200);
 
-/// The interface to capture on, and its settings. The letters are tshark's.
+/// The options of a live capture. Their letters are those of tshark.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Live capture")]
 pub(crate) struct LiveArguments {
@@ -37,20 +37,21 @@ pub(crate) struct LiveArguments {
     /// Set a capture filter in libpcap's language, such as 'tcp port 7174'
     #[arg(short = 'f', value_name = "FILTER")]
     capture_filter: Option<String>,
-    /// Keep this many bytes of each frame; 0 keeps all (default)
+    /// Keep only the first BYTES bytes of each frame; 0 keeps all bytes (default)
     #[arg(short = 's', long = "snapshot-length", value_name = "BYTES",
         value_parser = clap::value_parser!(u32).range(0..=i64::from(SNAP_LEN)))]
     snap_len: Option<u32>,
     /// Do not put the interface into promiscuous mode
     #[arg(short = 'p', long = "no-promiscuous-mode")]
     not_promiscuous: bool,
-    /// Set the size of the kernel's buffer (default 32)
+    /// Set the size of the kernel's capture buffer (default 32)
     #[arg(short = 'B', long = "buffer-size", value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(1..=2047))]
     buffer: Option<u32>,
-    /// Stop after duration:SECONDS, packets:N, filesize:KB or files:N
+    /// Stop after duration:SECONDS, packets:N, filesize:KB or files:N; repeatable
     ///
-    /// filesize is the size of the file that -w writes. files is the number of files of -b.
+    /// filesize is the total size of the files that -w writes; 1 KB has 1000 bytes. files is the
+    /// number of files of -b.
     #[arg(short = 'a', long = "autostop", value_name = "WHEN")]
     stop: Vec<String>,
 }
@@ -65,12 +66,12 @@ struct Stop {
 }
 
 impl LiveArguments {
-    /// The interface, if -i was given.
+    /// The interface of -i.
     pub(crate) fn interface(&self) -> Option<&str> {
         self.interface.as_deref()
     }
 
-    /// The interface and the filter, for titles.
+    /// The interface and the capture filter, for the title of a screen.
     pub(crate) fn what(&self) -> String {
         let interface = self.interface.as_deref().unwrap_or_default();
         match &self.capture_filter {
@@ -79,8 +80,8 @@ impl LiveArguments {
         }
     }
 
-    /// Rejects live options without an interface. (clap does not: a file and an interface exclude
-    /// each other, and then it considers neither as required.)
+    /// Rejects options of a live capture without an interface. clap cannot check this: a file and
+    /// an interface exclude each other, so clap does not require the interface.
     pub(crate) fn none(&self) -> Result<(), BadInput> {
         let letter = match () {
             () if self.capture_filter.is_some() => "-f",
@@ -93,7 +94,7 @@ impl LiveArguments {
         Err(BadInput(format!("{letter} needs -i IF: it is a setting of live capture")))
     }
 
-    /// Opens the interface and the file to write.
+    /// Opens the interface, and the file of `write`.
     pub(super) fn open(&self, interface: &str, write: Option<(Place<'_>, Ring)>) -> anyhow::Result<LiveInput> {
         if interface == "-" {
             return Err(BadInput(
@@ -161,16 +162,16 @@ impl LiveArguments {
     }
 }
 
-/// The progress of a capture.
+/// The progress of a live capture.
 pub(crate) struct SoFar {
     pub(crate) frames: u64,
     pub(crate) drops: Drops,
     pub(crate) written: Option<Written>,
-    /// The reason for an end that nobody requested.
+    /// Why the capture ended, if neither the user nor a limit ended it.
     pub(crate) ended: Option<String>,
 }
 
-/// What happened to the privileges, for a message.
+/// The part of a message that reports the dropped privileges.
 fn dropped_text(dropped: Dropped) -> String {
     match dropped {
         Dropped::Nothing => String::new(),
@@ -179,7 +180,7 @@ fn dropped_text(dropped: Dropped) -> String {
     }
 }
 
-/// The error for a failed capture: a wrong name or filter is the user's mistake.
+/// Makes the error for a failed live capture. A wrong interface or filter is a usage error.
 pub(crate) fn refused(error: &OpenError) -> anyhow::Error {
     match error {
         OpenError::NoSuchInterface { .. } | OpenError::Filter { .. } => BadInput(error.to_string()).into(),
@@ -211,7 +212,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds since 1970, by the clock that stamps frames.
+/// The current time in nanoseconds since 1970. Frames have times of the same clock.
 fn now() -> u64 {
     nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
@@ -222,29 +223,29 @@ pub(super) struct LiveInput {
     link_type: u16,
     saver: Option<Saver>,
     stop: Stop,
-    /// Frames from this time on do not count: nanoseconds since 1970.
+    /// Time of the end, in nanoseconds since 1970. Later frames are ignored.
     end: Arc<AtomicU64>,
     frames: u64,
-    /// Pause before the next frame.
+    /// Whether a flush is due before the next frame.
     due: bool,
-    /// Time of the frame at the last pause.
+    /// Time of the frame before the last flush, in nanoseconds since 1970.
     flushed: u64,
-    /// The reason for an end that nobody requested.
+    /// Why the capture ended, if neither the user nor a limit ended it.
     over: Option<String>,
-    /// The error of the file that is written.
+    /// The error that ended the writing of frames.
     failed: Option<anyhow::Error>,
-    /// The folder of temporary files, which is deleted with this value.
+    /// The folder of temporary files. Dropping this value deletes the folder.
     temporary: Option<TempDir>,
-    /// Was the loss of frames reported?
+    /// Whether the loss of frames was reported.
     warned: bool,
 }
 
 /// Where to write captured frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place<'a> {
-    /// To files with this name.
+    /// To the file with this path, or to a ring of files with similar paths.
     At(&'a Path),
-    /// To files that are deleted at the end.
+    /// To temporary files, which are deleted at the end.
     Temporary,
 }
 
@@ -307,7 +308,8 @@ impl LiveInput {
         self.frames
     }
 
-    /// Captured, lost and written frames so far; complete only after [`Next::Idle`].
+    /// The captured, lost and written frames so far. Frames may still be buffered, except after
+    /// [`Next::Idle`].
     pub(super) fn so_far(&mut self) -> SoFar {
         let ended = match (&self.failed, &self.over) {
             (Some(error), _) => Some(format!("{error:#}")),
@@ -317,8 +319,8 @@ impl LiveInput {
         SoFar { frames: self.frames, drops: self.live.drops(), written: self.saver.as_ref().map(Saver::written), ended }
     }
 
-    /// Reports on standard error, once, that frames are lost: at the end it would be too late to
-    /// react.
+    /// Reports lost frames on standard error, once per capture. A report at the end would be too
+    /// late for the user to react.
     pub(super) fn warn(&mut self, name: &str) {
         if self.warned {
             return;
@@ -333,12 +335,12 @@ impl LiveInput {
         }
     }
 
-    /// Flushes buffered frames.
+    /// Writes buffered frames to the file.
     pub(super) fn flush(&mut self) {
         pause(&mut self.saver, &mut self.failed);
     }
 
-    /// Closes the written files; returns what was captured and lost.
+    /// Closes the written files, and prints the numbers of captured and lost frames.
     pub(super) fn close(mut self, name: &str) -> anyhow::Result<()> {
         let drops = self.live.drops();
         if let Some(why) = &self.over {
@@ -364,12 +366,14 @@ impl LiveInput {
     }
 }
 
-/// Would a frame of this time start one file more than the limit?
+/// Returns whether a frame of this time (nanoseconds since 1970) would start a file above the limit
+/// of `-a files:N`.
 fn is_one_file_too_many(stop: Stop, saver: Option<&Saver>, time: u64) -> bool {
     stop.files.zip(saver).is_some_and(|(files, saver)| saver.files() >= files && saver.is_full(time))
 }
 
-/// The interface with this number in the list of -D; a name is returned unchanged.
+/// Returns the name of the interface with this number in the list of `-D`. Returns other text
+/// unchanged, because it is a name.
 fn numbered(interface: &str) -> String {
     let place = interface.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     let all = place.and_then(|_| weft_capture::interfaces().ok()).unwrap_or_default();
@@ -379,7 +383,7 @@ fn numbered(interface: &str) -> String {
     }
 }
 
-/// No frame is ready, or enough frames were read: the written files are up to date.
+/// Flushes the written file, because no frame is ready or because a flush is due.
 fn pause(saver: &mut Option<Saver>, failed: &mut Option<anyhow::Error>) -> Next<'static> {
     if let Some(Err(error)) = saver.as_mut().map(Saver::flush) {
         *failed = Some(error);

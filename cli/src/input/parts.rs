@@ -1,7 +1,8 @@
-//! Several captures that are read as one, in the order of time: the files of a ring in any order,
-//! or of several taps.
+//! Reads several captures as one, sorted by the times of the frames. The captures are the files of
+//! a ring buffer in any order, or come from several taps.
 //!
-//! A file is opened when its first frame is due, so a long ring needs few open files.
+//! A file is due when its first frame is the next one by time. weft opens a file only when it is
+//! due, so a ring of many files needs few open files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,25 +26,25 @@ struct OwnedFrame {
     octets: Vec<u8>,
 }
 
-/// An open file and its next frame.
+/// An open file and its next frame. The frame is `None` at the end of the file.
 struct Part {
     capture: Box<Capture>,
     name: Arc<str>,
     next: Option<OwnedFrame>,
 }
 
-/// A file whose first frame is not due yet.
+/// A file that is not due yet.
 struct Later {
-    /// The time of that frame.
+    /// Time of the first frame, in nanoseconds since 1970.
     time: u64,
     path: PathBuf,
-    /// The open pipe, because it cannot be opened again.
+    /// The open file, if it is a pipe: weft cannot open a pipe a second time.
     pipe: Option<Part>,
 }
 
-/// All files.
+/// The captures that are read as one.
 pub(super) struct Parts {
-    /// The files that are not due, the latest first.
+    /// The files that are not due, sorted by time in descending order.
     later: Vec<Later>,
     open: Vec<Part>,
     current: OwnedFrame,
@@ -53,8 +54,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Reads the first frame of each file. Reports on standard error if their order differs from
-    /// `paths`.
+    /// Reads the first frame of each file. If the files are not in the order of these frames, a
+    /// note on standard error reports their order.
     pub(super) fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut files = Vec::new();
         for path in paths {
@@ -72,7 +73,7 @@ impl Parts {
             let named: Vec<String> = files.iter().take(MOST_NAMED).map(|file| shown(&file.path)).collect();
             let more = if files.len() > MOST_NAMED { ", ..." } else { "" };
             note(&format!(
-                "reading {} captures in the order of their first frames, not as given: {}{more}",
+                "reading {} captures in the order of their first frames: {}{more}",
                 files.len(),
                 named.join(", ")
             ));
@@ -88,29 +89,29 @@ impl Parts {
         })
     }
 
-    /// Frames so far.
+    /// Number of frames read so far.
     pub(super) fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// The file of each frame.
+    /// The table that maps frames to their files.
     pub(super) fn places(&self) -> Places {
         self.places.clone()
     }
 
-    /// The comments of the latest frames.
+    /// The packet comments of the latest frames.
     pub(super) fn comments(&self) -> Comments {
         self.comments.clone()
     }
 
-    /// The earliest remaining frame, numbered over all files.
+    /// Returns the earliest remaining frame. Its number counts the frames of all files.
     pub(super) fn next_frame(&mut self) -> Option<Frame<'_>> {
         let time = |part: &Part| part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
         let earliest = self.open.iter().map(time).min().unwrap_or(u64::MAX);
         while let Some(file) = self.later.pop_if(|file| file.time <= earliest) {
             self.open.extend(file.pipe.or_else(|| Part::open(&file.path)));
         }
-        // Files without frames are closed at once.
+        // Close the files that have no more frames.
         self.open.extract_if(.., |part| part.next.is_none()).for_each(Part::close);
         let part = self.open.iter_mut().min_by_key(|part| time(part))?;
         std::mem::swap(&mut self.current, part.next.as_mut()?);
@@ -132,13 +133,13 @@ impl Part {
         part
     }
 
-    /// `None` if the file cannot be opened any more; the reason is on standard error.
+    /// Opens a file again. If that fails, prints the reason on standard error and returns `None`.
     fn open(path: &Path) -> Option<Self> {
         let opened = open_capture(path).map(|capture| Part::new(path, capture));
         opened.inspect_err(|error| note(&error.to_string())).ok()
     }
 
-    /// Reads the next frame, if there is one.
+    /// Reads the next frame of the file, if there is one.
     fn advance(&mut self) {
         let (Some(next), Some(frame)) = (&mut self.next, self.capture.next_frame()) else {
             self.next = None;

@@ -1,24 +1,26 @@
-//! Maps frames of several captures, read as one, to their files.
+//! Maps the frames of several captures that are read as one to their files.
+//!
+//! A frame has two numbers: one over all files, and one in its own file.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rows that are remembered; the oldest is dropped first.
+/// Maximum number of rows. If there are more, the oldest row is dropped.
 const MOST_ROWS: usize = 1 << 16;
 
-/// Consecutive frames of one file.
+/// A row of the table: consecutive frames of one file.
 struct Row {
-    /// The number of the first frame, over all files and in its file.
+    /// The two numbers of the first frame: over all files, and in its file.
     first: (u64, u64),
     file: Arc<str>,
 }
 
-/// The files of the latest frames. Clones share the data.
+/// The table of the latest frames and their files. Clones share the data.
 #[derive(Clone, Default)]
 pub(crate) struct Places(Arc<Mutex<VecDeque<Row>>>);
 
 impl Places {
-    /// Frame `number` over all files is frame `own` of `file`.
+    /// Records that frame `number` over all files is frame `own` of `file`.
     pub(super) fn note(&self, number: u64, own: u64, file: &Arc<str>) {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let follows =
@@ -31,7 +33,8 @@ impl Places {
         }
     }
 
-    /// The file of frame `number` over all files, and its number there; `None` if it was dropped.
+    /// Returns the file of frame `number` over all files, and the frame's number in that file.
+    /// Returns `None` if the row was dropped.
     pub(crate) fn of(&self, number: u64) -> Option<(Arc<str>, u64)> {
         let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let index = rows.partition_point(|row| row.first.0 <= number).checked_sub(1)?;

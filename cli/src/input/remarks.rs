@@ -1,10 +1,11 @@
-//! The notes on standard error at the end of a capture: what was joined, dropped, or not read.
+//! Prints notes on standard error at the end of a capture: what the dissector joined, dropped, or
+//! could not read.
 
 use weft_dissector::Dissector;
 
 use crate::exit::note;
 
-/// Reports what `dissector` joined, dropped and did not read of the capture `name`.
+/// Prints the notes of `dissector` about the capture `name`.
 pub(crate) fn remark(name: &str, dissector: &Dissector) {
     for remark in dissector.remarks() {
         note(&format!("{name}: {remark}"));

@@ -1,4 +1,7 @@
-//! `-w` with `-i`: all captured frames as pcapng, in one file or in a ring of files.
+//! `-w` with `-i`: writes all captured frames as pcapng, to one file or to a ring of files.
+//!
+//! A ring is a series of files. When a file is full, the next file starts, and the oldest file may
+//! be deleted.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -14,7 +17,7 @@ use crate::exit::{BadInput, unwritable};
 
 use super::quantity::{count, kilobytes, seconds};
 
-/// When a new file starts, and how many files are kept.
+/// The conditions that start a new file, and the number of files that are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ring {
     /// A new file starts after this many bytes.
@@ -23,7 +26,7 @@ pub(crate) struct Ring {
     duration: Option<Duration>,
     /// A new file starts after this many frames.
     packets: Option<u64>,
-    /// This many files are kept; the oldest is deleted.
+    /// At most this many files are kept. Older files are deleted.
     files: Option<u64>,
 }
 
@@ -52,7 +55,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Can there be a second file?
+    /// Returns whether a condition can start a second file.
     pub(super) fn changes(&self) -> bool {
         self.octets.is_some() || self.duration.is_some() || self.packets.is_some()
     }
@@ -67,32 +70,32 @@ pub(super) struct Saver {
     interface: String,
     description: Option<String>,
     file: Open,
-    /// The files of the ring, oldest first, each with the number of frames before it.
+    /// The existing files, oldest first, each with the number of frames in all earlier files.
     kept: VecDeque<(PathBuf, u64)>,
-    /// Files so far.
+    /// Number of files so far, including deleted files.
     files: u64,
     frames: u64,
-    /// Bytes in closed files.
+    /// Number of bytes in closed files.
     octets: u64,
 }
 
-/// What was written so far.
+/// The files that were written so far.
 pub(crate) struct Written {
-    /// The kept files, oldest first, each with the number of frames before it.
+    /// The existing files, oldest first, each with the number of frames in all earlier files.
     pub(crate) files: Vec<(PathBuf, u64)>,
-    /// Bytes in the last file.
+    /// Number of bytes in the last file.
     pub(crate) octets: u64,
-    /// Files so far, including deleted ones.
+    /// Number of files so far, including deleted files.
     pub(crate) count: u64,
 }
 
-/// The file that is written.
+/// The file that weft currently writes.
 struct Open {
     writer: Writer<BufWriter<Counted>>,
     number: u32,
     path: PathBuf,
     frames: u64,
-    /// The time of its first frame.
+    /// Time of the file's first frame, in nanoseconds since 1970.
     begun: u64,
 }
 
@@ -142,23 +145,24 @@ impl Saver {
         self.file.writer.get_mut().flush().map_err(|error| cannot(&self.file.path, &error))
     }
 
-    /// Bytes so far in all files.
+    /// Number of bytes so far, in all files.
     pub(super) fn octets(&self) -> u64 {
         self.octets + self.file.octets()
     }
 
-    /// Files so far, including deleted ones.
+    /// Number of files so far, including deleted files.
     pub(super) fn files(&self) -> u64 {
         self.files
     }
 
-    /// What was written; all of it is readable after [`Saver::flush`].
+    /// The files that were written so far. Call [`Saver::flush`] first, so that all counted bytes
+    /// are in the files.
     pub(super) fn written(&self) -> Written {
         let files = self.kept.iter().cloned().collect();
         Written { files, octets: self.file.octets(), count: self.files }
     }
 
-    /// Closes the file; returns a summary for the final message.
+    /// Closes the file, and returns a summary for the final message.
     pub(super) fn finish(self) -> anyhow::Result<String> {
         let Saver { file, frames, files, path, kept, .. } = self;
         let at = file.path.clone();
@@ -171,7 +175,7 @@ impl Saver {
         })
     }
 
-    /// Does a frame of this time start a new file?
+    /// Returns whether a frame of this time (nanoseconds since 1970) starts a new file.
     pub(super) fn is_full(&self, time: u64) -> bool {
         let Ring { octets, duration, packets, .. } = self.ring;
         self.file.frames > 0
@@ -181,6 +185,7 @@ impl Saver {
                 || packets.is_some_and(|packets| self.file.frames >= packets))
     }
 
+    /// Starts the next file, and deletes the oldest file if there are too many.
     fn change(&mut self) -> anyhow::Result<()> {
         self.files += 1;
         let path = numbered(&self.path, self.files);
@@ -220,14 +225,14 @@ impl Open {
         Ok(Open { writer, number, path, frames: 0, begun: 0 })
     }
 
-    /// Bytes so far.
+    /// Number of bytes so far, including buffered bytes.
     fn octets(&self) -> u64 {
         let out = self.writer.get_ref();
         out.get_ref().octets + out.buffer().len() as u64
     }
 }
 
-/// A file and its length.
+/// A file, and the number of bytes written to it.
 struct Counted {
     file: File,
     octets: u64,
@@ -249,7 +254,7 @@ fn cannot(path: &Path, error: &io::Error) -> anyhow::Error {
     BadInput(format!("{}: {}", path.display(), unwritable(path, error))).into()
 }
 
-/// `x.pcapng` as file `number` of a ring: `x_00001.pcapng`.
+/// Returns the path of file `number` of a ring. For `x.pcapng`, file 1 is `x_00001.pcapng`.
 fn numbered(path: &Path, number: u64) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = match path.extension() {

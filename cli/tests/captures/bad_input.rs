@@ -214,7 +214,7 @@ fn a_frame_or_connection_that_is_not_there() {
     let file = capture();
     let file = file.to_str().unwrap();
     let (code, lines) = outcome(&["explain", file, "99"]);
-    assert_eq!((code, lines), (2, vec![format!("weft: {file}: there is no frame 99; it has 52")]));
+    assert_eq!((code, lines), (2, vec![format!("weft: {file}: there is no frame 99; the last frame is 52")]));
     for command in ["follow", "ladder"] {
         let (code, lines) = outcome(&[command, file, "--stream", "7"]);
         assert_eq!((code, lines), (2, vec![format!("weft: {file}: there is no TCP connection 7")]));
@@ -326,7 +326,7 @@ fn a_reader_that_goes_away() {
     let output = weft(&["dissect", "-V", file.to_str().unwrap()]).stdout(writer).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let lines = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(lines, "weft: the reader closed the output; stopped\n");
+    assert_eq!(lines, "weft: stopped, because the reader closed the output\n");
 }
 
 /// The verdict of `lint` is that of the captures, whether or not its output is read.

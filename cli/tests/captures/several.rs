@@ -73,7 +73,7 @@ fn files_of_a_ring_are_read_in_the_order_of_time() {
         let mixed = weft(command, &ring(&["b", "c", "a"]));
         assert_eq!(text(&mixed.stdout), text(&expected.stdout), "{command:?}");
         let order = ["a", "b", "c"].map(|name| path(name).display().to_string()).join(", ");
-        let note = format!("weft: reading 3 captures in the order of their first frames, not as given: {order}\n");
+        let note = format!("weft: reading 3 captures in the order of their first frames: {order}\n");
         assert_eq!(text(&mixed.stderr), note, "{command:?}");
     }
     let mixed = text(&weft(&["stats"], &ring(&["c", "a", "b"])).stdout);

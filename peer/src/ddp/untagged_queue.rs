@@ -21,7 +21,7 @@ pub struct UntaggedQueue {
 pub enum QueueError {
     /// The segment begins the next message, but the last segment of the current message has not
     /// arrived.
-    #[error("the message before has no last segment")]
+    #[error("a new message started before the last segment of the current message")]
     MissingLast,
     /// The MO is not the offset at which the message continues.
     #[error("invalid MO")]

@@ -9,7 +9,7 @@ use super::{Memory, Place};
 
 /// The address is not aligned to 64 bits (RDMAP-7306.8.2-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not aligned to 64 bits")]
+#[error("the address of an atomic operation is not a multiple of 8 bytes")]
 pub struct Misaligned;
 
 impl Memory {

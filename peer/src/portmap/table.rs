@@ -56,7 +56,7 @@ pub enum TableError {
     )]
     Short,
     /// The table already has the maximum number of mappings.
-    #[error("more than {MOST} mappings")]
+    #[error("the port mapper already has the maximum of {MOST} mappings")]
     Full,
 }
 

@@ -109,7 +109,7 @@ pub enum RuleError {
         what: &'static str,
     },
     /// The file names no agent.
-    #[error("no line has `agent PATH`")]
+    #[error("the agent is missing; add a line `agent PATH` with the Unix socket of `weft sdp agent`")]
     NoAgent,
 }
 

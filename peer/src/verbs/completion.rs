@@ -140,7 +140,7 @@ pub enum CompletionStatus {
     #[error("remote termination error")]
     RemoteTermination,
     /// Read or Atomic Operation: the ORD is 0.
-    #[error("zero RDMA Read resources")]
+    #[error("RDMA Reads are not possible, because the ORD is 0")]
     ZeroReadResources,
     /// TO plus length exceeds 2^64.
     #[error("wrap error")]

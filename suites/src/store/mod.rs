@@ -2,8 +2,8 @@
 //! schema.
 //!
 //! A case is written in one transaction when it has finished, so a killed run keeps its results.
-//! Results name the paths of evidence files, which are next to the database. If the database is a
-//! server, they stay in the run's folder.
+//! Results name the paths of evidence files. These files are next to the database. If the database
+//! is a server, they are in the run's folder.
 
 mod alive;
 mod latest;
@@ -30,7 +30,7 @@ pub use scores::Unsteady;
 /// An error of the store. Its message has the messages of all its causes.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It cannot be opened, is not a database, or its schema cannot be updated.
+    /// The store cannot be opened, is not a database, or its schema cannot be updated.
     #[error("{place} cannot be used as a results store: {error}")]
     Open {
         /// The file, or the server and its database.
@@ -50,13 +50,13 @@ pub enum StoreError {
         error: String,
     },
     /// The address is not that of a store.
-    #[error("results store: expected sqlite://PATH or postgres://USER@HOST/DATABASE, and a path of UTF-8")]
+    #[error("results store: expected sqlite://PATH or postgres://USER@HOST/DATABASE; PATH must be UTF-8")]
     Address,
 }
 
 impl StoreError {
-    /// May the same write succeed later? It may not if the database rejects it, or if it was never
-    /// sent.
+    /// Returns whether the same write may succeed later. It cannot if the database rejects the
+    /// write, or if the write itself is wrong.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             StoreError::Database(sqlx::Error::Database(error)) => matches!(error.kind(), sqlx::error::ErrorKind::Other),
@@ -89,8 +89,8 @@ enum Unopened {
 }
 
 impl Unopened {
-    /// Does another connection lock the SQLite file (`SQLITE_BUSY` and its kinds, whose low octet
-    /// is 5)?
+    /// Returns whether another connection locks the SQLite file (`SQLITE_BUSY` and its kinds, whose
+    /// low byte is 5).
     fn is_busy(&self) -> bool {
         let error = match self {
             Unopened::Database(error) => error,
@@ -102,26 +102,28 @@ impl Unopened {
     }
 }
 
-/// An open store. Cheap to clone.
+/// An open store. Cloning it is cheap.
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: AnyPool,
-    /// SQLite, not PostgreSQL.
+    /// Whether the database is SQLite, and not PostgreSQL.
     is_file: bool,
 }
 
 /// Name of the database in a run's folder.
 pub const FILE_NAME: &str = "results.sqlite";
 
-/// The beginning of the URL of a file, and the characters that are escaped in its path.
+/// Beginning of the URL of a file. `ESCAPED` has the characters that are escaped in the file's
+/// path.
 const FILE_URL: &str = "sqlite://";
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// Maximum number of connections to the database.
 const CONNECTIONS: u32 = 4;
-/// Time to wait for a connection. An unreachable server is reported earlier than with the default
-/// of 30 s.
+/// Time to wait for a connection. With the default of 30 s, an unreachable server would be reported
+/// later.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time to wait for a file that others use: in total, and between two attempts.
+/// Total time to wait for a file that other processes use. `BUSY_STEP` is the time between two
+/// attempts.
 const BUSY: Duration = Duration::from_secs(60);
 const BUSY_STEP: Duration = Duration::from_millis(5);
 
@@ -129,12 +131,12 @@ impl Store {
     /// Opens or creates the database file, and updates its schema.
     ///
     /// # Errors
-    /// The file cannot be opened, or is not such a database.
+    /// The file cannot be opened, or is not a results store.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         Self::connect(&Self::url(path)?).await
     }
 
-    /// The URL of a database file.
+    /// Returns the URL of a database file.
     ///
     /// # Errors
     /// The path is not UTF-8, or it is relative and there is no current folder.
@@ -144,10 +146,10 @@ impl Store {
     }
 
     /// Connects to the store at a URL, `sqlite://PATH` or `postgres://USER@HOST/DATABASE`, and
-    /// updates its schema. A missing file is created, a missing database of a server is not.
+    /// updates its schema. A missing file is created. A missing database on a server is an error.
     ///
     /// # Errors
-    /// The database cannot be reached, or is not a database.
+    /// The database cannot be reached, or is not a results store.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         let is_file = url.starts_with("sqlite:");
         if !is_file && !url.starts_with("postgres:") && !url.starts_with("postgresql:") {
@@ -190,14 +192,14 @@ async fn prepare_file(pool: &AnyPool) -> Result<(), Unopened> {
     // SQLite's driver does not lock migrations: two processes that open a new file would both
     // create its tables.
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
-    // `run` itself takes no transaction in a future that may be sent to another thread.
+    // `run` does not accept a transaction in a future that may be sent to another thread.
     migrations::migrator().run_direct(None, &mut *transaction, false).await?;
     transaction.commit().await?;
     Ok(())
 }
 
-/// The target of a URL, for messages: the path of a file, or server and database without user and
-/// password.
+/// Returns the location in a URL, for messages: the path of a file, or server and database without
+/// user and password.
 fn place(url: &str) -> String {
     let named = url.split('?').next().unwrap_or(url);
     match named.strip_prefix(FILE_URL) {

@@ -43,7 +43,7 @@ pub(crate) enum Refused {
     CutOff(String),
     #[error("The file is not a capture: {0}.")]
     NoCapture(String),
-    #[error("There are too many captures with that name; use another name.")]
+    #[error("The folder has too many captures with this name. Use another name.")]
     Namesakes,
     #[error("The upload cannot be stored: {0}")]
     Disk(#[from] io::Error),

@@ -1,4 +1,5 @@
-//! Many connections at once: the memory of an idle one, and all of them with data.
+//! `--connections`: measures the memory of an idle connection, and the bandwidth of many
+//! connections at once.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ use crate::exit::BadInput;
 use crate::rnic;
 use crate::runtime;
 
-/// Bytes that each connection transfers.
+/// Number of bytes that each connection transfers.
 const TOTAL: u64 = 1 << 20;
 
 /// Connects, measures memory, transfers data on all connections at once, and prints.
@@ -69,13 +70,13 @@ pub(super) async fn run(
         writeln!(out, "{line}")?;
     } else {
         let name = carrier.name();
-        writeln!(out, "{}, {each:.1} KiB of memory per idle end", counted(wanted.into(), "connection"))?;
+        writeln!(out, "{}, {each:.1} KiB of memory per idle endpoint", counted(wanted.into(), "connection"))?;
         writeln!(out, "{name}: {count} messages of {size} bytes on each in {time:.2} s, {rate:.1} MB/s in total")?;
     }
     Ok(())
 }
 
-/// Bytes of this process that are in memory.
+/// Returns the resident size of this process in bytes. Fails on systems other than Linux.
 pub(in crate::cmd) fn resident() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,5 @@
-//! The measured subject: one operation on its own connection, or on two for both directions.
+//! A measured subject: one RDMA operation on its own connection, or on two connections for both
+//! directions.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
@@ -13,9 +14,12 @@ use weft_peer::workload::bench::{Carrier, Plan, Sink, Source, connect_sink, conn
 use super::Arguments;
 use crate::{rnic, runtime};
 
+/// A connected subject.
 pub(super) struct Subject {
     carrier: Carrier,
+    /// Sends to the peer.
     forth: Arc<Source>,
+    /// Receives from the peer, with `--both-ways`.
     back: Option<Sink>,
 }
 
@@ -42,12 +46,12 @@ impl Subject {
         self.carrier.name()
     }
 
-    /// The time of `count` messages in each measured direction.
+    /// Transfers `count` messages in each measured direction, and returns the time that this took.
     pub(super) async fn sample(&self, count: u64) -> anyhow::Result<Duration> {
         let Some(back) = &self.back else {
             let forth = Arc::clone(&self.forth);
-            // In a task, like the other end: the runtime polls the network before it resumes its
-            // first future.
+            // Use a task, as the peer does. The runtime polls the network before it resumes the
+            // future of `block_on`, so this future would be slower than a task.
             return tokio::spawn(async move {
                 let begin = Instant::now();
                 forth.run(count).await.map(|()| begin.elapsed())
@@ -69,7 +73,8 @@ impl Subject {
     }
 }
 
-/// Starts a second RNIC in its own thread, for the life of the process; returns its address.
+/// Starts a second RNIC in its own thread, and returns its address. The thread runs until the
+/// process ends.
 pub(super) fn here(settings: CmSettings, busy_poll: BusyPoll) -> anyhow::Result<SocketAddr> {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
@@ -80,7 +85,7 @@ pub(super) fn here(settings: CmSettings, busy_poll: BusyPoll) -> anyhow::Result<
             loop {
                 let request = listener.next().await?;
                 let device = device.clone();
-                // The other end reports errors.
+                // The measuring side reports errors of the connection.
                 tokio::spawn(async move { serve(&device, request).await });
             }
         })

@@ -1,18 +1,20 @@
-//! The TCP stream to compare with: blocking sockets, and a thread for the other end.
+//! The TCP stream for comparison: blocking sockets, with a thread for the peer.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of the read buffer.
+/// Size of the read buffer in bytes.
 const BUFFER: usize = 1 << 20;
-/// The longest part that the other end sends back, and so the largest message.
+/// Maximum size in bytes of a part that the peer sends back, and so of a message.
 pub(in crate::cmd) const LONGEST_PART: u32 = 1 << 26;
 
-/// A connection to a thread that follows commands: the first eight bytes are the number of bytes
-/// that follow. The next eight are the size of the parts that it sends back; 0 means one byte at
-/// the end.
+/// A connection to a peer in another thread. The peer executes commands.
+///
+/// A command has 16 bytes: the number of data bytes that follow (8 bytes, big-endian), and a part
+/// size (8 bytes, big-endian). The peer sends each received part of this size back. If the part
+/// size is 0, the peer sends one byte after all data.
 pub(in crate::cmd) struct Tcp(TcpStream);
 
 impl Tcp {
@@ -30,7 +32,8 @@ impl Tcp {
         Ok(Tcp(stream))
     }
 
-    /// The time until the other end has all of `count` writes of `size` bytes.
+    /// Writes `count` messages of `size` bytes. Returns the time until the peer has received all of
+    /// them.
     pub(in crate::cmd) fn stream(&mut self, count: u64, size: u32) -> io::Result<Duration> {
         let message = vec![0; size as usize];
         let begin = Instant::now();
@@ -40,7 +43,7 @@ impl Tcp {
         Ok(begin.elapsed())
     }
 
-    /// The time of `count` round trips of `size` bytes.
+    /// Returns the time of `count` round trips of `size` bytes.
     pub(in crate::cmd) fn round_trips(&mut self, count: u64, size: u32) -> io::Result<Duration> {
         let mut message = vec![0; size as usize];
         self.command(count * u64::from(size), size.into())?;
@@ -60,11 +63,12 @@ impl Tcp {
     }
 }
 
-/// Writes a message `count` times, one call each, as the RDMA side does.
+/// Writes a message `count` times, each in a separate call, as the RDMA benchmark does.
 fn write(stream: &mut impl Write, count: u64, message: &[u8]) -> io::Result<()> {
     (0..count).try_for_each(|_| stream.write_all(message))
 }
 
+/// Executes commands until the connection ends.
 fn serve(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = vec![0; BUFFER];
@@ -74,7 +78,8 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
         stream.read_exact(&mut part)?;
         let mut left = u64::from_be_bytes(octets);
         let part = u64::from_be_bytes(part).min(LONGEST_PART.into()) as usize;
-        // It has all of a part before it sends it back: until then the other end only writes.
+        // Receive a complete part before sending it back: the measuring side writes the complete
+        // part before it reads.
         buffer.resize(part.max(BUFFER), 0);
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
@@ -113,8 +118,8 @@ mod tests {
         }
     }
 
-    /// The first command that `sends` gives the other end: the number of bytes, and the size of a
-    /// part.
+    /// Returns the first command that `sends` sends to the peer: the number of bytes, and the part
+    /// size.
     fn command(sends: impl FnOnce(&mut Tcp) -> io::Result<Duration> + Send + 'static) -> [u64; 2] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut tcp = Tcp(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
@@ -127,7 +132,7 @@ mod tests {
         octets.map(u64::from_be_bytes)
     }
 
-    /// The bytes that the other end waits for are those of all messages, however large they are.
+    /// The peer waits for the bytes of all messages, also if the messages are large.
     #[test]
     fn the_command_has_the_bytes_of_all_messages() {
         for size in [1, 5000, 3 << 20] {

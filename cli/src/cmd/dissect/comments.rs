@@ -1,9 +1,9 @@
-//! The comments of a frame, for -V.
+//! Prints the packet comments of a frame, for -V.
 
 use weft_core::text::visible_in_line;
 use weft_dissector::source::Comments;
 
-/// One indented line for each comment of frame `number`.
+/// Returns one indented line for each comment of frame `number`.
 pub(super) fn comment_lines(comments: &Comments, number: u64) -> String {
     let line = |comment: &String| format!("        Packet comment: {}\n", visible_in_line(comment));
     comments.of(number).iter().map(line).collect()

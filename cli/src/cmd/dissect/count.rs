@@ -1,4 +1,4 @@
-//! The numbers of a capture.
+//! Counts the frames, units and findings of a capture, and formats the counts as text.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use weft_dissector::output::text::counted;
 use weft_dissector::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 use weft_dissector::{Finding, Packet, TransportKind};
 
-/// Counts.
+/// The counts of a capture.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) frames: u64,
@@ -42,7 +42,7 @@ impl Counts {
         self.one(Counted::finding(finding));
     }
 
-    /// Counts the digest of a unit or finding.
+    /// Counts a unit or finding, of which only the [`Counted`] values are known.
     #[inline]
     pub(crate) fn one(&mut self, counted: Counted) {
         self.incomplete += u64::from(counted.incomplete);
@@ -63,7 +63,7 @@ impl Counts {
     }
 }
 
-/// The digest of a unit or finding that is counted.
+/// The values of a unit or finding that matter for the counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted {
     what: What,
@@ -83,7 +83,7 @@ enum What {
 }
 
 impl Counted {
-    /// The digest of a unit.
+    /// Returns the values of a unit.
     #[inline]
     pub(crate) fn unit(unit: &Unit<'_>) -> Self {
         let what = match &unit.kind {
@@ -98,14 +98,14 @@ impl Counted {
         Counted { what, incomplete: unit.incomplete }
     }
 
-    /// The digest of a finding.
+    /// Returns the values of a finding.
     pub(crate) fn finding(finding: &Finding) -> Self {
         Counted { what: What::Finding(finding.severity), incomplete: false }
     }
 }
 
 impl Counts {
-    /// Adds the units and findings of other counts.
+    /// Adds the numbers of units and findings of other counts.
     pub(crate) fn add(&mut self, other: &Counts) {
         self.startups += other.startups;
         self.fpdus += other.fpdus;
@@ -119,24 +119,24 @@ impl Counts {
         self.findings.iter_mut().zip(other.findings).for_each(|(own, other)| *own += other);
     }
 
-    /// Formats the counts in one line. With a filter, all counts except frames and connections are
-    /// of what passed it. Findings appear if the command looks for them (`judged`).
+    /// Formats the counts as one line. `filtered` means that units and findings are counted only if
+    /// they passed the filter. `judged` means that the command looks for findings.
     pub(crate) fn summary(&self, filtered: bool, judged: bool) -> Summary<'_> {
         Summary { counts: self, filtered, judged }
     }
 }
 
-/// Counts as text.
+/// Formats counts as one line.
 pub(crate) struct Summary<'c> {
     counts: &'c Counts,
     filtered: bool,
     judged: bool,
 }
 
-/// The message for a capture without iWARP and SDP.
+/// Formats the message for a capture without iWARP and SDP.
 pub(crate) struct Nothing<'c> {
     pub(crate) counts: &'c Counts,
-    /// Refused or reset connections.
+    /// Number of refused or reset connections.
     pub(crate) resets: u64,
 }
 

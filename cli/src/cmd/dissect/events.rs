@@ -1,4 +1,5 @@
-//! TCP events of connections, each reported once: opened, closed by either end, refused, reset.
+//! Reports the TCP events of each connection once: opened, closed by either endpoint, refused, or
+//! reset.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +8,32 @@ use weft_dissector::{Packet, TransportKind};
 
 use super::order::Rank;
 
-/// Connections whose events are remembered; the smallest numbers are dropped first.
+/// Maximum number of connections whose events are stored. If there are more, the connections with
+/// the smallest numbers are dropped.
 const REMEMBERED: usize = 1 << 16;
 
+/// Bit of a connection that a SYN opened.
 const OPENED: u8 = 1;
+/// Bit of a connection whose SYN was acknowledged.
 const ACCEPTED: u8 = 2;
+/// Bit of a connection that was refused or reset.
 const RESET: u8 = 4;
-/// Closed by the end with the lower address; [`CLOSED`] shifted by one: by the other end.
+/// Bit of a connection that the endpoint with the lower address closed. The next higher bit is for
+/// the endpoint with the higher address.
 const CLOSED: u8 = 8;
 
-/// The events that were reported, by connection.
+/// The events that were reported so far.
 #[derive(Default)]
 pub(super) struct Events {
+    /// For each connection, the bits of its reported events.
     reported: BTreeMap<StreamId, u8>,
-    /// Refused or reset connections.
+    /// Number of refused or reset connections.
     pub(super) resets: u64,
 }
 
 impl Events {
-    /// Returns the event of a packet, if it is the first of its kind on the connection.
+    /// Returns the event of a packet, as its rank and its text. Returns `None` if the packet has no
+    /// event, or if the same event of the connection was already reported.
     pub(super) fn of(&mut self, packet: &Packet) -> Option<(Rank, String)> {
         let TransportKind::Tcp { stream, syn, fin, rst, ack, .. } = packet.transport else { return None };
         if !(syn || fin || rst) {
@@ -68,7 +76,8 @@ mod tests {
 
     use super::*;
 
-    /// A packet with these flags, from the end that opens the connection or from the other end.
+    /// A packet with these flags. `begins` means that the endpoint that opens the connection sends
+    /// the packet.
     fn packet(stream: u32, begins: bool, flags: &str) -> Packet {
         let (a, b) = (SocketAddr::from(([10, 0, 0, 2], 49152)), SocketAddr::from(([10, 0, 0, 1], 4210)));
         let (src, dst) = if begins { (a, b) } else { (b, a) };
@@ -78,8 +87,8 @@ mod tests {
         Packet { frame: 1, src, dst, payload_len: 0, transport }
     }
 
-    /// The events of these packets, each from the opening end (`>`) or from the other (`<`), with
-    /// its flags.
+    /// Returns the events of packets. Each packet is a text: `>` for the endpoint that opens the
+    /// connection or `<` for its peer, and the TCP flags.
     fn events_of(packets: &[&str]) -> (Vec<String>, u64) {
         let mut events = Events::default();
         let each = packets.iter().filter_map(|text| events.of(&packet(0, text.starts_with('>'), &text[1..])));
@@ -114,7 +123,8 @@ mod tests {
         }
     }
 
-    /// A capture that starts in mid-stream has no SYN, but its end belongs to a connection.
+    /// A capture that starts within a connection lacks its SYN. The RST still belongs to a
+    /// connection.
     #[test]
     fn without_a_syn_nothing_was_refused() {
         let (events, _) = events_of(&[">A", "<R"]);

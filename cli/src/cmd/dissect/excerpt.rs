@@ -2,8 +2,8 @@
 //! judge them again.
 //!
 //! A finding depends on earlier frames of its connection, and FPDUs are unreadable without the
-//! start-up frames. So all frames of a connection are kept, or none. The capture is read twice:
-//! once to find the connections, once to copy them.
+//! start-up frames. So weft writes either all frames of a connection or none. It reads the capture
+//! twice: first to find the connections, then to copy their frames.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,7 +26,7 @@ use crate::input::{Again, refuse_same};
 use super::Arguments;
 use super::frames::{Reading, Step};
 
-/// The comment of the section.
+/// The comment in the header of the pcapng file.
 const COMMENT: &str = "Filtered by weft; findings are packet comments.";
 
 /// The first bytes of a pcapng file.
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
     let mut reading = Reading::new(arguments, wanted, keep, filter);
     let (mut written, mut connections) = (Written::default(), StreamSet::default());
     reading.run(&mut input, &mut |step| match step {
-        // A late finding whose frame was released has no frame.
+        // A finding may come after its frame was released. Its record then has no frame to copy.
         Step::Record(record, passes, _) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
             if let Some(stream) = record.stream {
                 connections.insert(stream);
@@ -72,11 +72,12 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
     reading.conclude(input)
 }
 
-/// The number of written frames and connections.
+/// The numbers of written frames and connections.
 #[derive(Default)]
 struct Written {
     frames: u64,
     connections: u64,
+    /// Number of frames with findings as comments.
     commented: u64,
 }
 
@@ -87,12 +88,12 @@ impl std::fmt::Display for Written {
     }
 }
 
-/// The frames that are kept in addition to those that pass.
+/// The frames that are written in addition to the frames that pass the filter.
 #[derive(Default)]
 struct Chosen {
-    /// Connections with a frame that passes.
+    /// Connections with a frame that passes the filter.
     connections: StreamSet,
-    /// Does any frame pass?
+    /// Whether any frame passes the filter.
     any: bool,
 }
 
@@ -114,8 +115,9 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// Is the frame needed to judge those that pass? All port mapper messages are, because they
-    /// show where iWARP is. All IP fragments are, because their connection is unknown.
+    /// Returns whether the frame is needed to judge the frames that pass. Port mapper messages are
+    /// needed because they name addresses of iWARP and SDP connections. IP fragments are needed
+    /// because their connection is unknown.
     fn has(&self, record: &Record) -> bool {
         let is_port_mapper = || {
             record.facts.packet.is_some_and(|packet| {
@@ -130,8 +132,8 @@ impl Chosen {
     }
 }
 
-/// A reader that ends where the file cannot be read or decompressed: the frames before are copied.
-/// The note about it comes from the [`Input`](crate::input::Input) that reads the same file.
+/// A reader that ends where the file cannot be read or decompressed, so that the frames before this
+/// position are copied. The [`Input`](crate::input::Input) of the same file reports the damage.
 struct UntilDamage<R>(R);
 
 impl<R: Read> Read for UntilDamage<R> {
@@ -143,11 +145,12 @@ impl<R: Read> Read for UntilDamage<R> {
     }
 }
 
-/// The target of the copied frames.
+/// Writes the copied frames.
 enum Copy {
-    /// Block by block.
+    /// The input is a pcapng, whose blocks are copied.
     Pcapng(Box<Excerpt<Box<dyn Read>, Out>>),
-    /// Other formats have no comments; each interface and link type becomes an interface.
+    /// The input has another format, without comments. Each pair of interface and link type in the
+    /// input becomes an interface of the output.
     Other { writer: Box<Writer<Out>>, interfaces: HashMap<(u32, u16), u32> },
 }
 
@@ -204,8 +207,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Ends the output. If the capture is read to its end, its trailing blocks follow, because they
-    /// describe the frames before them.
+    /// Completes the output. Blocks after the last frame are copied, too, because they may describe
+    /// earlier frames. They are not copied if `-c` ended the reading (`is_at_limit`).
     fn finish(self, is_at_limit: bool) -> io::Result<()> {
         match self {
             Copy::Pcapng(excerpt) if is_at_limit => excerpt.into_output().map(drop),
@@ -215,6 +218,7 @@ impl Copy {
     }
 }
 
+/// Formats a finding as a packet comment.
 fn comment(finding: &Finding) -> String {
     let row = finding.requirement.row();
     format!(

@@ -1,4 +1,4 @@
-//! Frame by frame, as tshark does: text, fields, JSON, PDML.
+//! Prints a capture frame by frame, as tshark does: as text, fields, JSON, or PDML.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -22,6 +22,7 @@ use super::comments::comment_lines;
 use super::count::{Counted, Counts};
 use super::{Arguments, Chosen, Format, Out, no_match};
 
+/// Reads the capture and prints the frames that pass the filter.
 pub(crate) fn run(
     arguments: &Arguments,
     mut input: Input,
@@ -67,23 +68,23 @@ pub(crate) fn run(
     reading.conclude(input)
 }
 
-/// A capture that is read frame by frame.
+/// Reads a capture, and collects the units and findings of each frame.
 pub(super) struct Reading<'f> {
     dissector: Dissector,
     gather: Gather,
     filter: Option<&'f Filter>,
-    /// At most this many frames are read.
+    /// Maximum number of frames to read.
     limit: u64,
-    /// Does the output show findings?
+    /// Whether the output shows findings, so that the summary counts them.
     judged: bool,
 }
 
-/// A step of [`Reading::run`].
+/// The argument of the callback of [`Reading::run`].
 pub(super) enum Step<'r> {
-    /// A frame with all its units and findings, whether it passes the filter, and the senders of
-    /// its findings' units.
+    /// A frame with its units and findings, whether the frame passes the filter, and the senders of
+    /// all connections.
     Record(&'r Record, bool, &'r Senders),
-    /// The next frame may take long.
+    /// The next frame of a live capture may take long. The callback flushes its output.
     Idle,
 }
 
@@ -97,7 +98,7 @@ impl<'f> Reading<'f> {
         Reading { dissector, gather, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }
     }
 
-    /// Reads the capture, and passes on its records in the order of frames.
+    /// Reads the capture, and calls `each` for each frame, in the order of the frame numbers.
     pub(super) fn run(
         &mut self,
         input: &mut Input,
@@ -124,12 +125,12 @@ impl<'f> Reading<'f> {
         Ok(())
     }
 
-    /// Was the limit reached, so that the rest of the capture is not read?
+    /// Returns whether the limit of `-c` was reached, so that the rest of the capture is not read.
     pub(super) fn is_at_limit(&self, input: &Input) -> bool {
         input.frames() >= self.limit
     }
 
-    /// Reports the summary and the damage of the capture.
+    /// Prints the notes at the end: no match of the filter, the summary, and damage of the capture.
     pub(super) fn conclude(self, input: Input) -> anyhow::Result<()> {
         if self.filter.is_some() && !self.gather.matched && input.frames() > 0 {
             note(&no_match(input.name()));
@@ -145,28 +146,32 @@ impl<'f> Reading<'f> {
     }
 }
 
+/// Collects the units and findings of each frame from the dissector.
 struct Gather {
     frames: Frames,
     senders: Senders,
-    /// The numbers of the summary, if requested.
+    /// The counts for the summary, if `--summary` requests them.
     tally: Option<Tally>,
-    /// Did a frame pass the filter?
+    /// Whether a frame has passed the filter.
     matched: bool,
 }
 
-/// Counts of the frames that pass.
+/// Counts the units and findings of the frames that pass the filter.
+///
+/// A frame is pending until all of its units and findings are known. Usually only one frame is
+/// pending at a time.
 #[derive(Default)]
 struct Tally {
     passed: Counts,
-    /// The number of a pending frame, usually the only one, and its counts.
+    /// Number of a pending frame, and its units and findings.
     first: u64,
     noted: Vec<Counted>,
-    /// The counts of the other pending frames, by number.
+    /// Counts of the other pending frames, by frame number.
     others: BTreeMap<u64, Counts>,
 }
 
 impl Tally {
-    /// Adds to the counts of frame `number`.
+    /// Counts a unit or finding of the pending frame `number`.
     fn note(&mut self, number: u64, counted: Counted) {
         if self.noted.is_empty() && !self.others.contains_key(&number) {
             self.first = number;
@@ -178,6 +183,7 @@ impl Tally {
         }
     }
 
+    /// Adds the counts of the pending frame `number` to the totals if the frame passes the filter.
     fn decide(&mut self, number: u64, passes: bool) {
         if self.first == number {
             let noted = self.noted.drain(..);
@@ -193,6 +199,7 @@ impl Tally {
 }
 
 impl Gather {
+    /// Calls `each` for all complete frames.
     fn drain(&mut self, filter: Option<&Filter>, each: &mut dyn FnMut(Step<'_>) -> io::Result<()>) -> io::Result<()> {
         while let Some(record) = self.frames.ready() {
             let passes = filter.is_none_or(|filter| filter.matches(&record.values));
@@ -235,8 +242,9 @@ impl Sink for Gather {
     }
 }
 
+/// Prints frames in one of the formats.
 enum Printer {
-    /// With the comments of frames, if they are printed.
+    /// Text, with the packet comments of the frames if -V requests them.
     Text(Colour, Option<Comments>),
     Fields(FieldsWriter),
     Json(PacketsWriter),

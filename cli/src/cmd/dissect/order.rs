@@ -1,9 +1,9 @@
-//! Orders text lines by frame, cause before effect, although units are reported when they are
-//! certain.
+//! Sorts text lines by the numbers of their frames.
 //!
-//! Lines wait in a window of frames, as bounded as that of
-//! [`frames`](weft_dissector::output::frames). A line for a frame that left the window is printed
-//! at once, after those of later frames.
+//! The dissector may report a unit of an early frame after units of later frames, because it waits
+//! until it is certain. So lines wait in a window of the newest [`WINDOW`] frames and at most
+//! [`MOST_HELD`] bytes, the limits of [`frames`](weft_dissector::output::frames). A line for a
+//! frame before the window is printed at once, although lines of later frames are already printed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,22 +11,23 @@ use std::io::{self, Write};
 use weft_dissector::StreamId;
 use weft_dissector::output::frames::{MOST_HELD, WINDOW};
 
-/// Stream, direction and frame: the link between a finding and its unit.
+/// Stream, direction and frame number. A finding belongs to the unit with the same values.
 pub(super) type Place = (Option<StreamId>, u8, u64);
 
-/// The order of lines of the same frame.
+/// The order of the lines of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     /// A connection opens.
     Opening,
     /// A unit with its findings.
     Unit,
-    /// A connection ends.
+    /// A connection closes.
     Closing,
-    /// A finding without unit.
+    /// A finding without a unit.
     Alone,
 }
 
+/// Lines that wait.
 struct Entry {
     place: Option<Place>,
     text: Vec<u8>,
@@ -36,10 +37,11 @@ struct Entry {
 #[derive(Default)]
 pub(super) struct Ordered {
     waiting: BTreeMap<(u64, Rank, u64), Entry>,
-    /// Bytes of the waiting lines.
+    /// Number of bytes of the waiting lines.
     size: usize,
-    /// Entries so far: keeps the order of entries of the same frame and rank.
+    /// Number of entries so far. It keeps entries of the same frame and rank in their order.
     count: u64,
+    /// Number of the newest frame.
     newest: u64,
 }
 
@@ -49,7 +51,8 @@ impl Ordered {
         self.newest = frame;
     }
 
-    /// Adds lines of frame `frame`; 0 means no frame, so the lines belong to the current position.
+    /// Adds lines of frame `frame`. Lines without a frame have the number 0, and get the newest
+    /// frame.
     pub(super) fn add(&mut self, frame: u64, rank: Rank, place: Option<Place>, text: Vec<u8>) {
         let frame = if frame == 0 { self.newest } else { frame };
         self.size += text.len();
@@ -57,7 +60,8 @@ impl Ordered {
         self.count += 1;
     }
 
-    /// Adds a finding, below its unit if that still waits.
+    /// Adds a finding below the lines of its unit. If these lines are already printed, the finding
+    /// gets an entry of its own.
     pub(super) fn finding(&mut self, place: Place, text: Vec<u8>) {
         let frame = place.2;
         let units = (frame, Rank::Unit, 0)..=(frame, Rank::Unit, u64::MAX);
@@ -83,7 +87,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// Writes all lines.
+    /// Writes all waiting lines.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.size = 0;
         std::mem::take(&mut self.waiting).into_values().try_for_each(|entry| out.write_all(&entry.text))

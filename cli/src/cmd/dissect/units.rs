@@ -1,4 +1,4 @@
-//! Unit by unit: text lines, or JSON Lines.
+//! Prints a capture unit by unit, as text lines or JSON Lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -23,11 +23,14 @@ use super::events::Events;
 use super::order::{Ordered, Place, Rank};
 use super::{Arguments, Out, no_match};
 
-/// Frames whose facts are remembered for the units that they complete.
+/// Number of newest frames whose facts (time, length, addresses) are stored. The filter needs the
+/// facts of a unit's frame.
 const REMEMBERED: usize = 4096;
-/// Units whose verdicts are remembered for late findings.
+/// Maximum number of places whose verdicts (did a unit pass the filter?) are stored, for findings
+/// that come after other units.
 const VERDICTS: usize = 1 << 16;
 
+/// Reads the capture and prints the units that pass the filter, with their findings.
 pub(crate) fn run(
     arguments: &Arguments,
     mut input: Input,
@@ -112,6 +115,7 @@ pub(crate) fn run(
     Ok(())
 }
 
+/// The output format. `Nothing` is `--quiet`.
 enum Format {
     Nothing,
     Json(JsonWriter),
@@ -130,16 +134,19 @@ enum Format {
 struct Printer<'o> {
     out: &'o mut Out,
     format: Format,
-    /// Text lines wait here for those of earlier frames.
+    /// Sorts text lines by frame. `None` for other formats.
     order: Option<Ordered>,
-    /// Capture time of the first frame.
+    /// Capture time of the first frame, in nanoseconds since 1970.
     origin: Option<u64>,
-    /// The first error of `out`; the dissector cannot handle it.
+    /// The first error of `out`. It is stored here because the dissector's callbacks cannot return
+    /// errors.
     failed: io::Result<()>,
 }
 
-/// Selects units by a filter. Findings follow their unit and can decide about it, so a unit waits
-/// for them.
+/// Selects units by a filter.
+///
+/// The dissector reports the findings of a unit after the unit. A filter such as `finding` decides
+/// by the findings, so the unit then waits until the next unit.
 struct Selection<'f> {
     filter: &'f Filter,
     wanted: &'f Wanted,
@@ -148,24 +155,27 @@ struct Selection<'f> {
     /// The waiting unit, if the filter uses findings.
     waiting: Option<Waiting>,
     waiting_values: Values,
-    /// The last unit that did not wait, and whether it passed; it decides about the findings that
-    /// follow it.
+    /// The place of the last unit that did not wait, and whether the unit passed. The findings of
+    /// this place pass if the unit passed.
     last: Option<(Place, bool)>,
-    /// By frame, stream and direction: did one of the units pass? It decides about late findings.
+    /// By frame, stream and direction: whether a unit passed. Findings that come after other units
+    /// pass if this unit passed.
     verdicts: BTreeMap<(u64, Option<StreamId>, u8), bool>,
-    /// Did anything pass?
+    /// Whether any unit, finding or event has passed.
     matched: bool,
 }
 
+/// A unit that waits for its findings.
 struct Waiting {
     place: Place,
-    /// The rendered unit and its findings, written if it passes.
+    /// The output for the unit and its findings, printed if the unit passes.
     rendered: Vec<u8>,
-    /// Added to the counts if it passes.
+    /// The counts of the unit and its findings, added to the totals if the unit passes.
     counts: Counts,
 }
 
 impl Selection<'_> {
+    /// Stores the facts of a new frame.
     fn begin(&mut self, facts: FrameFacts) {
         if self.frames.len() == REMEMBERED {
             let at = self.slot(facts.number);
@@ -175,17 +185,19 @@ impl Selection<'_> {
         }
     }
 
-    /// The index for the facts of frame `number`; frame `number + REMEMBERED` shares it.
+    /// Returns the index for the facts of frame `number`. Frame `number + REMEMBERED` has the same
+    /// index, and replaces the facts.
     fn slot(&self, number: u64) -> usize {
         (number.wrapping_sub(1) % REMEMBERED as u64) as usize
     }
 
+    /// Returns the facts of frame `number` if they are still stored.
     fn facts(&mut self, number: u64) -> Option<&mut FrameFacts> {
         let at = self.slot(number);
         self.frames.get_mut(at).filter(|facts| facts.number == number)
     }
 
-    /// Records whether a unit passed.
+    /// Stores whether the unit at `place` passed.
     fn decided(&mut self, place: Place, passed: bool) {
         self.last = Some((place, passed));
         let (stream, direction, frame) = place;
@@ -195,7 +207,7 @@ impl Selection<'_> {
         *self.verdicts.entry((frame, stream, direction)).or_default() |= passed;
     }
 
-    /// Did the unit of a finding pass? `None` if no such unit is remembered.
+    /// Returns whether the unit of a finding passed, or `None` if no unit of this place is stored.
     fn verdict(&self, place: Place) -> Option<bool> {
         let (stream, direction, frame) = place;
         match self.last {
@@ -204,6 +216,7 @@ impl Selection<'_> {
         }
     }
 
+    /// Collects the values of the unit's fields for the filter.
     fn collect(&mut self, unit: &Unit<'_>, origin: u64) {
         self.values.clear();
         self.wanted.unit(unit, &mut self.values);
@@ -215,19 +228,20 @@ impl Selection<'_> {
     }
 }
 
+/// Receives units and findings from the dissector, and prints them if they pass the filter.
 struct Output<'o, 'f> {
     printer: Printer<'o>,
     selection: Option<Selection<'f>>,
     counts: Counts,
-    /// Capture time of the current frame.
+    /// Capture time of the current frame, in nanoseconds since 1970.
     now: u64,
     events: Events,
-    /// Was any iWARP or SDP found?
+    /// Whether the capture has any iWARP or SDP message.
     found: bool,
 }
 
 impl Output<'_, '_> {
-    /// Decides about the waiting unit.
+    /// Prints the waiting unit if it passes the filter.
     fn release(&mut self) {
         let Some(selection) = &mut self.selection else { return };
         if let Some(waiting) = selection.waiting.take()
@@ -330,7 +344,7 @@ impl Sink for Output<'_, '_> {
 }
 
 impl Printer<'_> {
-    /// Starts a frame: lines of much earlier frames are written.
+    /// Starts a frame, and writes the lines of much earlier frames.
     fn begin(&mut self, number: u64, time: u64) {
         if let Format::Json(writer) = &mut self.format {
             writer.frame(number, time);
@@ -365,6 +379,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Prints the output for the unit at `place`.
     fn octets(&mut self, place: Place, rendered: Vec<u8>) {
         match &mut self.order {
             Some(order) => order.add(place.2, Rank::Unit, Some(place), rendered),
@@ -403,7 +418,7 @@ impl Format {
                 };
                 writeln!(out, "{line}")?;
                 if *verbose {
-                    // A frame with several units has its comments at the first.
+                    // If a frame has several units, print its comments at the first unit only.
                     if std::mem::replace(commented, unit.frame) != unit.frame {
                         out.write_all(comment_lines(comments, unit.frame).as_bytes())?;
                     }
@@ -417,7 +432,7 @@ impl Format {
         }
     }
 
-    /// Text shows an exchange with each of its datagrams.
+    /// Prints a port mapper exchange. Text has no line for it, because each datagram has a line.
     fn exchange(&mut self, exchange: &Exchange, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Format::Nothing | Format::Text { .. } => Ok(()),
@@ -436,7 +451,8 @@ impl Format {
     }
 }
 
-/// The bytes of a unit; of a gap or an unknown part only the first ones.
+/// Returns the bytes of a unit for the hex dump. Returns only the first bytes of data outside MPA,
+/// and no bytes for missing or undecoded parts.
 fn octets<'a>(unit: &Unit<'a>) -> &'a [u8] {
     match unit.kind {
         Kind::Startup(_, part) | Kind::Sdp(_, _, part) | Kind::PortMapper(part) => part.raw().0,

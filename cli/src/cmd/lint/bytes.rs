@@ -1,12 +1,13 @@
-//! The bytes of a frame that a finding is about.
+//! Names the bytes of a frame that a finding is about.
 
 use weft_dissector::Finding;
 
-/// Ranges that are printed; a finding about a long FPDU has one for each of its frames.
+/// Maximum number of ranges that are printed. A finding about a long FPDU has one range for each
+/// frame of the FPDU.
 const MOST: usize = 3;
 
-/// As in ", bytes 66 to 68": offsets in the frame from 0 on, as `weft explain` and Wireshark count
-/// them. Empty if no byte shows the finding.
+/// Returns text such as ", bytes 66 to 68". The numbers are offsets in the frame and start at 0, as
+/// in `weft explain` and Wireshark. Returns an empty text if the finding has no known bytes.
 pub(super) fn bytes(finding: &Finding) -> String {
     let mut text = String::new();
     let placed = finding.located.iter().filter(|located| located.len > 0);

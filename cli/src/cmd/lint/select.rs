@@ -1,4 +1,4 @@
-//! `--stream` and `-Y`: which units are judged, and which findings count.
+//! `--stream` and `-Y`: selects the units to judge, and the findings that count.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,28 @@ use weft_dissector::{Finding, Packet};
 use crate::cmd::dissect::parse;
 use crate::exit::BadInput;
 
-/// Units whose verdicts are remembered for late findings.
+/// Maximum number of places whose verdicts (did a unit pass the filter?) are stored, for findings
+/// that come after other units.
 const VERDICTS: usize = 1 << 16;
 
-/// Stream, direction and frame: the link between a finding and its unit.
+/// Stream, direction and frame number. A finding belongs to the unit with the same values.
 type Place = (Option<StreamId>, u8, u64);
 
-/// The options.
+/// The options that select units.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SelectArguments {
-    /// Judge only this connection, by its number in `weft dissect`
+    /// Judge only the connection with this number in `weft dissect`
     #[arg(long, value_name = "N")]
     stream: Option<StreamId>,
-    /// Judge only units that pass a display filter in Wireshark's language
+    /// Judge only units that pass this display filter (in Wireshark's language)
+    ///
+    /// A unit is an MPA start-up frame, an FPDU, an SDP message or a port mapper message.
     #[arg(short = 'Y', long = "display-filter", value_name = "FILTER")]
     filter: Option<String>,
 }
 
 impl SelectArguments {
-    /// The selection of one capture; `None` selects everything.
+    /// Makes the selection for one capture. Returns `None` if the user selects everything.
     pub(super) fn selection(&self) -> Result<Option<Selection>, BadInput> {
         if self.stream.is_none() && self.filter.is_none() {
             return Ok(None);
@@ -49,18 +52,20 @@ impl SelectArguments {
     }
 }
 
+/// Decides which units and findings of one capture count.
 pub(super) struct Selection {
     stream: Option<StreamId>,
     filter: Option<Filter>,
     wanted: Wanted,
     /// The current frame.
     frame: Option<FrameFacts>,
-    /// Capture time of the first frame.
+    /// Capture time of the first frame, in nanoseconds since 1970.
     origin: Option<u64>,
-    /// The values of the last unit, whose findings may decide about it.
+    /// The field values of the last unit. The filter also needs them for the unit's findings.
     values: Values,
+    /// The place of the last unit.
     last: Option<Place>,
-    /// Did one of the units of this place pass?
+    /// Whether a unit of this place has passed the filter.
     verdicts: BTreeMap<Place, bool>,
 }
 
@@ -85,7 +90,8 @@ impl Selection {
         }
     }
 
-    /// Is the unit judged? A filter for findings leaves that to them.
+    /// Returns whether the unit is judged. If the filter uses findings, each unit is judged, and
+    /// [`Selection::finding`] applies the filter.
     pub(super) fn unit(&mut self, unit: &Unit<'_>) -> bool {
         if self.is_other(unit.stream) {
             return false;
@@ -113,7 +119,7 @@ impl Selection {
         passes
     }
 
-    /// Does the finding count?
+    /// Returns whether the finding counts.
     pub(super) fn finding(&mut self, finding: &Finding) -> bool {
         if self.is_other(finding.stream) {
             return false;
@@ -135,6 +141,7 @@ impl Selection {
         filter.matches(&values)
     }
 
+    /// Returns whether `--stream` excludes this connection.
     fn is_other(&self, stream: Option<StreamId>) -> bool {
         self.stream.is_some() && self.stream != stream
     }

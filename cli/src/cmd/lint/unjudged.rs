@@ -1,5 +1,5 @@
-//! The parts of a capture that lint could not judge because it lacks bytes. Without this line, an
-//! incomplete capture looks like a correct implementation.
+//! Reports the parts of a capture that lint could not judge, because the capture lacks bytes.
+//! Without this report, an incomplete capture would look like a correct implementation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,21 +11,24 @@ use weft_dissector::source::Frame;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Packet, TransportKind};
 
-/// Connections that are remembered, of each kind.
+/// Maximum number of connections in each of the two collections.
 const MOST: usize = 1 << 16;
 
-/// Counts of missing bytes, and of connections with one direction.
+/// Counts the missing bytes, and the connections with only one direction.
 #[derive(Default)]
 pub(super) struct Unjudged {
-    /// The sender of connections that have only one so far.
+    /// Connections with frames of only one sender so far, and this sender.
     one_sided: BTreeMap<StreamId, SocketAddr>,
-    /// Connections with iWARP or SDP; those with the smallest numbers are forgotten first.
+    /// Connections with iWARP or SDP. If there are too many, those with the smallest numbers are
+    /// dropped.
     judged: BTreeSet<StreamId>,
-    /// Connections with smaller numbers were observed.
+    /// The smallest number that no connection has had so far.
     next: StreamId,
+    /// Number of incomplete units.
     incomplete: u64,
+    /// Number of missing bytes.
     missing: u64,
-    /// Frames that the snap length cut.
+    /// Number of frames that the snap length cut.
     cut: u64,
 }
 
@@ -48,7 +51,7 @@ impl Unjudged {
 
     pub(super) fn unit(&mut self, unit: &Unit<'_>) {
         match unit.kind {
-            // Bytes of other protocols are not judged anyway.
+            // Missing bytes count only in connections with iWARP or SDP.
             Kind::Gap { len } if unit.stream.is_some_and(|stream| self.judged.contains(&stream)) => {
                 self.missing += len;
             }
@@ -65,18 +68,19 @@ impl Unjudged {
         }
     }
 
-    /// Was everything in the capture?
+    /// Returns whether the capture lacks nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.incomplete == 0 && self.missing == 0 && self.connections() == 0
     }
 
+    /// Number of connections with iWARP or SDP and only one direction.
     fn connections(&self) -> u64 {
         self.one_sided.keys().filter(|stream| self.judged.contains(*stream)).count() as u64
     }
 }
 
-/// For example "not judged completely: 1 connection with one direction, 28 incomplete units (the
-/// snap length cut 52 frames)".
+/// Prints, for example, "not judged completely: 1 connection with one direction, 28 incomplete
+/// units (the snap length cut 52 frames)".
 impl fmt::Display for Unjudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();

@@ -1,18 +1,18 @@
-//! The durations of the rounds, in constant memory.
+//! Collects the durations of the rounds in bounded memory.
 
 use std::time::Duration;
 
-/// At most this many durations are kept.
+/// Maximum number of stored durations.
 const MOST: usize = 1 << 16;
 
-/// The exact minimum and maximum, and an even sample of the others for the median.
+/// The exact minimum and maximum of all durations, and a sample of the durations for the median.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     rounds: u64,
     least: Duration,
     most: Duration,
     kept: Vec<Duration>,
-    /// One of this many is kept, a power of two.
+    /// One of 2^`sparse` durations is stored.
     sparse: u32,
 }
 
@@ -22,7 +22,7 @@ impl Times {
         self.most = self.most.max(time);
         if self.rounds.trailing_zeros() >= self.sparse {
             if self.kept.len() == MOST {
-                // Drop every second one, now and from the next ones.
+                // Drop every second stored duration, and store only half as many from now on.
                 let mut number = 0;
                 self.kept.retain(|_| {
                     number += 1;
@@ -41,7 +41,7 @@ impl Times {
         self.rounds
     }
 
-    /// Minimum, median and maximum; zeros before the first round.
+    /// Minimum, median and maximum. Returns zeros before the first round.
     pub(super) fn summary(&mut self) -> [Duration; 3] {
         self.kept.sort_unstable();
         [self.least, self.kept.get(self.kept.len() / 2).copied().unwrap_or_default(), self.most]

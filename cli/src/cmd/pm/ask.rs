@@ -1,4 +1,4 @@
-//! `weft pm ask`: the PM Client.
+//! `weft pm ask`: queries a port mapper. This side is the PM Client of the draft.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
@@ -21,48 +21,59 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Exit codes: 0 an SDP Address was received; 1 denied, or reset at the SDP Address: use plain\n\
-    TCP; 3 no answer, or no connection. If there are several queries, the last one counts.\n\n\
-    Traces and captures show the port mapper at port 3935, whatever --mapper is, because readers\n\
-    detect it by this port."
+    after_help = "--trace and --write show port 3935 as the mapper's port, also if --mapper names another port.\n\
+    Readers of captures detect the protocol by port 3935.\n\n\
+    Exit codes (for the last query, if there are several):\n  \
+    0  the mapper answered with an SDP Address\n  \
+    1  the mapper denied the query, or the SDP Address reset the connection: use plain TCP\n  \
+    3  no answer, or no connection\n\n\
+    Examples:\n  \
+    weft pm ask 192.0.2.17:80              query the SDP Address of a service\n  \
+    weft pm ask 192.0.2.17:80 --connect    query the SDP Address, and connect to it"
 )]
 pub(crate) struct Arguments {
-    /// Query this service, HOST:PORT, as plain TCP would reach it
+    /// Query the SDP Address of the service with this TCP address (HOST:PORT)
     #[arg(value_name = "SERVICE")]
     service: String,
-    /// Query this mapper, HOST or HOST:PORT (default: the service's host, port 3935)
+    /// Use this port mapper
+    ///
+    /// HOST may be followed by :PORT. The default is port 3935 on the host of the service.
     #[arg(long, value_name = "HOST")]
     mapper: Option<String>,
-    /// Name this ADDRESS or ADDRESS:PORT as origin of the connection
+    /// Send this as the source address of the later connection
     ///
-    /// The default is the address that this host would use, and a free port.
+    /// ADDRESS may be followed by :PORT. The default is the source address that this host uses for
+    /// the service, and a free port.
     #[arg(long, value_name = "ADDRESS")]
     from: Option<String>,
-    /// Wait this many milliseconds before the first repetition
+    /// Repeat a query after this many milliseconds without an answer
     ///
-    /// The wait doubles, up to 4 seconds.
+    /// The time doubles after each repetition, up to 4 seconds.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     wait: u64,
-    /// Repeat a query at most this often
+    /// Repeat an unanswered query at most this many times
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u32).range(..=1000))]
     repeats: u32,
-    /// Send this many queries; weft caches an answer for its PmTime
+    /// Query this many times
+    ///
+    /// An answer is valid for its PmTime. During this time, weft uses the answer again instead of a
+    /// new query.
     #[arg(long, value_name = "TIMES", default_value_t = 1)]
     count: u32,
     /// Pause this many milliseconds between two queries
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pause: u64,
-    /// Connect by TCP to the result and close
+    /// Connect to the result by TCP, and close the connection
     ///
     /// If the SDP Address resets the connection, weft connects to the service by plain TCP.
     #[arg(long)]
     connect: bool,
-    /// Follow Linux's iwpmd instead of the draft
+    /// Behave like iwpmd of Linux where it differs from the draft
     ///
-    /// Requests then have 64 bytes, and weft acknowledges each repeated answer.
+    /// Requests then have 64 bytes, and weft also acknowledges repeated answers.
     #[arg(long)]
     linux: bool,
-    /// Continue to listen for this many milliseconds after the last answer
+    /// Receive for this many milliseconds after the last answer
     #[arg(long, value_name = "MS", default_value_t = 0)]
     linger: u64,
     /// Violate a rule on purpose; repeatable
@@ -120,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Sends all queries; returns the last answer.
+/// Sends all queries. Returns the last answer, or `None` for `--count 0`.
 async fn questions(
     arguments: &Arguments,
     client: &PmClient,
@@ -150,7 +161,8 @@ async fn questions(
     Ok(last)
 }
 
-/// Connects; if the SDP Address resets the connection, to the Conventional Address.
+/// Connects to the result of a query. If the SDP Address resets the connection, connects to the
+/// Conventional Address (the service's address for plain TCP).
 async fn connect(client: &PmClient, ask: Ask, resolution: Resolution, socket: TcpSocket) -> anyhow::Result<Resolution> {
     let mapped = follow(client, ask, resolution, socket).await;
     let Mapped { stream, resolution } =
@@ -162,7 +174,7 @@ async fn connect(client: &PmClient, ask: Ask, resolution: Resolution, socket: Tc
     Ok(resolution)
 }
 
-/// Prints a resolution, one line.
+/// Prints the result of a query as one line.
 fn print(arguments: &Arguments, resolved: &Resolved) {
     let Resolved { ask, resolution, requests, .. } = resolved;
     if arguments.json {
@@ -193,6 +205,7 @@ fn print(arguments: &Arguments, resolved: &Resolved) {
     }
 }
 
+/// Describes how long an answer is valid.
 fn kept(pm_time: PmTime) -> String {
     match pm_time.cache() {
         Cache::Once => "for one connection".to_owned(),
@@ -201,11 +214,12 @@ fn kept(pm_time: PmTime) -> String {
     }
 }
 
+/// The unspecified address of the same address family.
 fn unspecified(like: SocketAddr) -> IpAddr {
     if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
-/// The source of the connection, and a TCP socket that reserves its port.
+/// Returns the source address of the later connection, and a TCP socket that reserves this address.
 async fn connecting(arguments: &Arguments, service: SocketAddr) -> anyhow::Result<(SocketAddr, TcpSocket)> {
     let from = match &arguments.from {
         Some(from) => host_and_port(from, Some(0)).await?,

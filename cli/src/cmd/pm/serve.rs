@@ -1,4 +1,4 @@
-//! `weft pm serve`: the PM Server.
+//! `weft pm serve`: runs a port mapper. This side is the PM Server of the draft.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,43 +20,45 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "A mapping is SERVICE=TARGET. SERVICE is ADDRESS:PORT; 0.0.0.0 and [::] match all addresses.\n\
-    TARGET is one of\n  \
-    7080                                 this port of the requested address\n  \
-    192.0.2.18:7080,192.0.2.19:7080      these addresses, in turn\n  \
-    192.0.2.18:9000-9099                 a separate port per connection, free again if it is not used\n\n\
+    after_help = "A mapping is SERVICE=TARGET. SERVICE is the ADDRESS:PORT of a service for plain TCP. The addresses\n\
+    0.0.0.0 and [::] match all addresses. TARGET is one of these:\n  \
+    7080                               this port of the requested address\n  \
+    192.0.2.18:7080,192.0.2.19:7080    these addresses, one after the other\n  \
+    192.0.2.18:9000-9099               a separate port per connection; an unused port is free again\n\n\
+    weft only answers queries. Start the SDP service separately. weft prints events to standard\n\
+    output. Ctrl-C stops weft. If a host has several addresses, use --listen for each of them, so\n\
+    that an answer has the queried address as its source.\n\n\
     Examples:\n  \
-    weft pm serve --map 0.0.0.0:80=7080 --map '[::]:80=7080'\n  \
-    weft pm serve --listen 127.0.0.1:3935 --map 127.0.0.1:80=127.0.0.1:9000-9099 --pm-time 20 --trace\n\n\
-    The port mapper only answers queries: start the SDP service separately. It prints events to\n\
-    standard output. Ctrl-C stops it. If a host has several addresses, name each one with\n\
-    --listen: answers then come from the queried address."
+    weft pm serve --map 0.0.0.0:80=7080 --map '[::]:80=7080'   map port 80 to SDP port 7080\n  \
+    weft pm serve --listen 127.0.0.1:3935 --map 127.0.0.1:80=127.0.0.1:9000-9099   map to a range"
 )]
 pub(crate) struct Arguments {
-    /// Map a service to its SDP Address; repeatable
+    /// Map a service to its SDP Address (see below); repeatable
     #[arg(long, value_name = "SERVICE=TARGET", required = true)]
     map: Vec<String>,
     /// Listen on this address (default: all addresses, port 3935); repeatable
     ///
-    /// Port 0 takes a free port and prints it.
+    /// For port 0, weft uses a free port and prints it.
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Vec<SocketAddr>,
-    /// Send this PmTime in answers
+    /// Send this PmTime in answers, the time for which an answer is valid
     ///
-    /// 0 is valid for one connection, 1 to 127 are quarters of a second, 128 to 254 are seconds,
-    /// and 255 is valid forever.
+    /// 0 means one connection. 1 to 127 are quarters of a second. 128 to 254 are seconds. 255 means
+    /// forever.
     #[arg(long, value_name = "TIME", default_value_t = 0)]
     pm_time: u8,
-    /// Wait this many milliseconds for the acknowledgement of an offer
+    /// Wait this many milliseconds for the acknowledgement of an answer
     #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     hold: u64,
-    /// Remember at most this many requests at a time, and deny more
+    /// Store at most this many requests at a time, and deny further requests
     #[arg(long, value_name = "COUNT", default_value_t = 4096)]
     most: usize,
-    /// Remember at most this many requests of one connecting address
+    /// Store at most this many requests of one connecting address
     #[arg(long, value_name = "COUNT", default_value_t = 256)]
     most_of_one: usize,
-    /// Put the requested port into a PMDeny (draft section 7.4), instead of 0 (7.3.1.6)
+    /// Send the requested port in a PMDeny instead of 0
+    ///
+    /// The draft has both variants: the requested port in section 7.4, and 0 in section 7.3.1.6.
     #[arg(long)]
     deny_with_port: bool,
     /// Violate a rule on purpose; repeatable
@@ -74,7 +76,7 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// Serves until it is interrupted.
+/// Answers queries until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
         .map_err(|error| BadInput(error.to_string()))?;
@@ -175,6 +177,7 @@ fn mapping(text: &str, pm_time: PmTime) -> Result<Mapping, String> {
     Ok(Mapping { service, target: Target::Fixed(addresses), pm_time })
 }
 
+/// Formats an event as text.
 fn line(event: &ServerEvent) -> String {
     match event {
         ServerEvent::Accepted { connecting, service, address, again } => {
@@ -190,6 +193,7 @@ fn line(event: &ServerEvent) -> String {
     }
 }
 
+/// Formats an event as JSON.
 fn object(event: &ServerEvent) -> serde_json::Value {
     match event {
         ServerEvent::Accepted { connecting, service, address, again } => json!({

@@ -1,4 +1,4 @@
-//! The output of a probe: one line per event, as text or JSON.
+//! Prints the events of a probe, one line each, as text or JSON.
 
 use serde_json::{Value, json};
 use weft_core::text::visible_in_line;
@@ -27,7 +27,7 @@ impl Report {
         }
     }
 
-    /// A Request was received and is rejected.
+    /// Prints that this side rejects a received MPA Request.
     pub(super) fn requested(&self, private_data: &[u8]) {
         let text = text_of(private_data);
         self.line(
@@ -36,7 +36,7 @@ impl Report {
         );
     }
 
-    /// The peer rejected the Request.
+    /// Prints that the peer rejected the MPA Request of this side.
     pub(super) fn rejected(&self, private_data: &[u8]) {
         let text = text_of(private_data);
         self.line(&json!({ "kind": "rejected", "text": text }), &format!("rejected: {}", visible_in_line(&text)));
@@ -55,9 +55,9 @@ impl Report {
             "text": text, "region": region,
         });
         let region = peer.map_or_else(String::new, |Advertisement { address, length, .. }| {
-            format!("; its region: STag {:#010x}, TO {:#x}, {length} bytes", address.stag, address.tagged_offset)
+            format!("; peer's region: STag {:#010x}, TO {:#x}, {length} bytes", address.stag, address.tagged_offset)
         });
-        let text = if text.is_empty() { text } else { format!("; its text: {}", visible_in_line(&text)) };
+        let text = if text.is_empty() { text } else { format!("; peer's text: {}", visible_in_line(&text)) };
         self.line(&json, &format!("connected: {}{region}{text}", rnic::agreed(connected)));
     }
 
@@ -101,7 +101,7 @@ impl Report {
     }
 }
 
-/// How a connection ended, as text.
+/// Describes how a connection ended.
 pub(in crate::cmd) fn how(ended: &Ended) -> String {
     match ended.terminate {
         Some(TerminateRecord { terminate, local }) => {
@@ -113,7 +113,7 @@ pub(in crate::cmd) fn how(ended: &Ended) -> String {
     }
 }
 
-/// The text in private data, after the advertisement if there is one.
+/// Returns the text in private data: the bytes after the description of a region, if there is one.
 fn text_of(private_data: &[u8]) -> String {
     String::from_utf8_lossy(Advertisement::parse(private_data).1).into_owned()
 }

@@ -1,5 +1,5 @@
-//! Actions of a socket's user between its writes: urgent bytes, other Private Buffers, a move to
-//! another listener.
+//! `--at`: actions between the writes of a connection. An action sends an urgent byte, changes the
+//! size of the Private Buffers, or moves the connection to another listener.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,23 +11,26 @@ use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
 
 use crate::exit::BadInput;
 
-/// The byte that is sent Out-Of-Band. It is not counted.
+/// The byte that is sent as Out-Of-Band data. It does not count as a written byte.
 const URGENT: u8 = b'!';
 
-/// An action after a number of written bytes.
+/// An action, and the number of written bytes after which it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Action {
+    /// Number of written bytes.
     at: u64,
     what: What,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// Socket duplication (section 13): to a new listener on a free port.
+    /// Move the connection to a new listener on a free port (socket duplication, section 13 of the
+    /// draft).
     Move,
-    /// Request Private Buffers of this size from the peer (ChRcvBuf, section 10.4).
+    /// Request that the peer change its Private Buffers to this size in bytes (ChRcvBuf, section
+    /// 10.4).
     Resize(u32),
-    /// Out-Of-Band data (section 9.5.3).
+    /// Send a byte of Out-Of-Band data (section 9.5.3).
     Urgent,
 }
 
@@ -35,7 +38,7 @@ impl FromStr for Action {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "neither BYTES:urgent, BYTES:resize=SIZE nor BYTES:move".to_owned();
+        let wrong = || "expected BYTES:urgent, BYTES:resize=SIZE or BYTES:move".to_owned();
         let (at, what) = text.split_once(':').ok_or_else(wrong)?;
         let what = match what.split_once('=') {
             None if what == "move" => What::Move,
@@ -57,7 +60,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// Rejects an action after more bytes than are ever written.
+/// Rejects an action that runs only after more bytes than the connection writes.
 pub(super) fn all_within(actions: &[Action], octets: u64) -> Result<(), BadInput> {
     match actions.iter().find(|action| action.at > octets) {
         Some(late) => Err(BadInput(format!("--at {late} is never reached: only {octets} bytes are written"))),
@@ -65,11 +68,11 @@ pub(super) fn all_within(actions: &[Action], octets: u64) -> Result<(), BadInput
     }
 }
 
-/// The remaining actions of one connection, and its position.
+/// The remaining actions of one connection, and the number of bytes written so far.
 pub(super) struct Actions<'a> {
     device: &'a Device,
     settings: SdpSettings,
-    /// In reverse order.
+    /// The remaining actions, the next one last.
     left: Vec<Action>,
     written: u64,
 }
@@ -83,7 +86,7 @@ impl<'a> Actions<'a> {
         Actions { device, settings, left, written: 0 }
     }
 
-    /// Runs the actions that are due at the current position.
+    /// Runs the actions that are due after the bytes written so far.
     pub(super) async fn act_on_time(&mut self, stream: &SdpStream) -> std::io::Result<()> {
         while let Some(action) = self.left.pop_if(|action| action.at <= self.written) {
             self.act(action.what, stream).await?;
@@ -91,7 +94,7 @@ impl<'a> Actions<'a> {
         Ok(())
     }
 
-    /// Writes all bytes, and runs the actions that are due meanwhile.
+    /// Writes all bytes, and runs the actions that are due between these bytes.
     pub(super) async fn write_all(&mut self, mut stream: &SdpStream, mut octets: &[u8]) -> std::io::Result<()> {
         loop {
             self.act_on_time(stream).await?;
@@ -107,7 +110,8 @@ impl<'a> Actions<'a> {
         }
     }
 
-    /// The actions that did not run because too little was written; `None` if all ran.
+    /// Returns a message about the actions that did not run, because the connection wrote too few
+    /// bytes. Returns `None` if all actions ran.
     pub(super) fn undone(&self) -> Option<String> {
         let left: Vec<String> = self.left.iter().rev().map(ToString::to_string).collect();
         (!left.is_empty())
@@ -154,7 +158,7 @@ mod tests {
             "-1:move",
         ];
         for wrong in wrong {
-            assert_eq!(read(wrong).unwrap_err(), "neither BYTES:urgent, BYTES:resize=SIZE nor BYTES:move", "{wrong}");
+            assert_eq!(read(wrong).unwrap_err(), "expected BYTES:urgent, BYTES:resize=SIZE or BYTES:move", "{wrong}");
         }
     }
 

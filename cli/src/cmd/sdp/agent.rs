@@ -1,7 +1,9 @@
-//! `weft sdp agent`: the SDP side of programs that run with the preload library.
+//! `weft sdp agent`: opens and accepts SDP connections for programs with the preload library.
 //!
-//! The shim in a program sends requests on a Unix socket (`weft_peer::shim`). The program's
-//! descriptors are TCP connections with this process on the loopback interface.
+//! The preload library is a shim between a program and its socket calls. The shim sends requests to
+//! the agent on a Unix socket (`weft_peer::shim`). Each connection has two parts: TCP on the
+//! loopback interface between the program and the agent, and SDP between the agent and the peer.
+//! The agent relays the bytes between both parts.
 
 mod connect;
 mod failures;
@@ -38,34 +40,35 @@ use crate::runtime;
 use crate::signals::{self, Stop};
 use crate::watch::WatchArguments;
 
-/// A started request must be complete within this time, and so must each later step.
+/// Maximum time to receive a complete request, and for each later step of the request.
 const STEP: Duration = Duration::from_secs(10);
-/// Requests at a time; more wait.
+/// Maximum number of requests at a time. Further requests wait.
 const REQUESTS: usize = 1024;
 
 /// The command line.
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "A process that may open the socket can connect and listen through the agent; --socket-mode\n\
-    restricts this.\n\n\
+    after_help = "Each process that can open the socket can connect and listen through the agent. Use --socket-mode\n\
+    to restrict the access.\n\n\
+    The rules file of a program selects the connections that use SDP. docs/sdp.md describes it.\n\n\
+    The agent prints a line for each finished connection to standard output. Ctrl-C or SIGTERM stops\n\
+    the agent and resets the open connections.\n\n\
     Examples:\n  \
     weft sdp agent --socket /run/weft-sdp.sock\n  \
-    WEFT_SDP_RULES=rules LD_PRELOAD=libweft_preload.so curl http://192.0.2.17/\n\n\
-    docs/sdp.md describes the rules file. The agent prints each finished connection to standard\n\
-    output. Ctrl-C or SIGTERM resets the open connections."
+    WEFT_SDP_RULES=rules LD_PRELOAD=libweft_preload.so curl http://192.0.2.17/"
 )]
 pub(crate) struct Arguments {
-    /// Listen on this Unix socket
+    /// Listen for programs on this Unix socket
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     /// Set the permissions of the socket, in octal
     #[arg(long, value_name = "MODE", default_value = "600", value_parser = octal)]
     socket_mode: u32,
-    /// Also run a port mapper at this UDP address, for programs that listen
+    /// Also run a port mapper at this UDP address, for the services of programs
     #[arg(long, value_name = "ADDRESS:PORT")]
     pm_listen: Option<std::net::SocketAddr>,
-    /// Accept at most this many connections at a time, and refuse more
+    /// Allow at most this many connections at a time, and refuse further connections
     #[arg(long, value_name = "COUNT", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
     /// Print only the listening address
@@ -80,11 +83,12 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
+/// Parses the permissions of a file, in octal.
 fn octal(text: &str) -> Result<u32, String> {
-    u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(|| "three octal digits".to_owned())
+    u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(|| "use three octal digits".to_owned())
 }
 
-/// Shared by all requests.
+/// The state that all requests share.
 struct Agent {
     device: Device,
     outward: Outward,
@@ -98,10 +102,10 @@ struct Agent {
     stop: watch::Receiver<bool>,
 }
 
-/// The reason why a request failed.
+/// The reason why a request failed: the error for the program, and a text.
 type Refusal = (Failure, String);
 
-/// Serves until it is interrupted.
+/// Serves requests until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(hint) = linkage::preload() {
         note(hint);
@@ -155,15 +159,16 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     print_line!("listening on {}", arguments.socket.display());
     accept(&agent, listener, interrupted).await;
     let _ = fs::remove_file(&arguments.socket);
-    // The receiver is the agent itself.
+    // Sending cannot fail, because the agent has a receiver.
     let _ = stopper.send(true);
-    // Each connection has a permit until it ends.
+    // Wait until all connections have ended: each of them has a permit until then.
     let _ = tokio::time::timeout(STEP, room.acquire_many(arguments.most)).await;
     agent.ledger.finish();
     Ok(())
 }
 
-/// Listens. Replaces the socket of an agent that has ended, but not one that answers.
+/// Listens on a Unix socket. Replaces the socket of an agent that has ended. Fails if another agent
+/// listens on the path.
 fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent uses this path"));
@@ -178,6 +183,7 @@ fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Accepts requests until a signal stops the command.
 async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: impl Future<Output = Stop> + Unpin) {
     let requests = Arc::new(Semaphore::new(REQUESTS));
     loop {
@@ -196,7 +202,7 @@ async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: imp
                     });
                 }
                 Err(error) => {
-                    agent.ledger.trouble(&format!("accepting: {error}"));
+                    agent.ledger.trouble(&format!("cannot accept a request: {error}"));
                     tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 }
             },
@@ -221,20 +227,20 @@ impl Agent {
                 Some((failure, words)) => Answer::Failed(failure, words),
                 None => Answer::Unknown,
             },
-            Some(Request::From(_)) | None => Answer::Failed(Failure::Other, "no request".to_owned()),
+            Some(Request::From(_)) | None => Answer::Failed(Failure::Other, "invalid request".to_owned()),
         };
         write(&mut stream, &answer).await;
     }
 
-    /// Waits for the request to stop.
+    /// Completes when the agent stops.
     async fn stopped(&self) {
         let mut stop = self.stop.clone();
-        // The sender lives until the end.
+        // Waiting cannot fail, because the sender is dropped only after all connections have ended.
         let _ = stop.wait_for(|stop| *stop).await;
     }
 }
 
-/// Reads a request; `None` if no line arrives in time, or if it is not a request.
+/// Reads a request. Returns `None` if no line arrives in time, or if the line is not a request.
 async fn read(stream: &mut UnixStream) -> Option<Request> {
     let line = async {
         let mut line = Vec::new();
@@ -249,7 +255,7 @@ async fn read(stream: &mut UnixStream) -> Option<Request> {
     tokio::time::timeout(STEP, line).await.ok()?
 }
 
-/// The requester may be gone.
+/// Sends an answer. Ignores errors, because the program may have ended.
 async fn write(stream: &mut UnixStream, answer: &Answer) {
     let line = format!("{answer}\n");
     let _ = tokio::time::timeout(STEP, stream.write_all(line.as_bytes())).await;

@@ -1,8 +1,8 @@
-//! `weft sdp bench`: SDP sockets and a plain TCP stream: bandwidth in Pipelined Mode and by Bcopy,
-//! round trips, memory of many connections.
+//! `weft sdp bench`: measures SDP connections and a plain TCP stream: bandwidth, round trips, and
+//! the memory of many connections.
 //!
-//! Samples of all subjects alternate, so that a disturbance of the machine affects all of them; the
-//! median counts.
+//! The subjects are TCP, SDP in Pipelined Mode, and SDP by Bcopy. Their samples alternate, so that
+//! a disturbance of the machine affects all subjects. The result is the median.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -28,11 +28,12 @@ use crate::{rnic, runtime};
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "The peer is a second RNIC in its own thread, over the loopback interface.\n\n\
+    after_help = "The peer is a second software RNIC in this process. weft connects to it over the loopback\n\
+    interface.\n\n\
     Examples:\n  \
-    weft sdp bench                        1 MiB writes, compared with TCP\n  \
-    weft sdp bench --latency --no-crc     round trips of one byte\n  \
-    weft sdp bench --connections 1000     memory per connection"
+    weft sdp bench                       measure writes of 1 MiB by TCP and SDP\n  \
+    weft sdp bench --latency --no-crc    measure round trips of one byte\n  \
+    weft sdp bench --connections 1000    measure the memory per connection"
 )]
 pub(crate) struct Arguments {
     /// Set the size of a write (default 1 MiB, or 1 byte with --latency)
@@ -43,11 +44,11 @@ pub(crate) struct Arguments {
     latency: bool,
     /// Measure this many connections at once through one listener
     ///
-    /// The output has the memory of an idle connection, and the time of one byte each way on all of
-    /// them.
+    /// weft prints the memory that one endpoint of an idle connection needs. Then it prints the
+    /// time in which all connections together send and receive one byte each.
     #[arg(long, value_name = "COUNT", conflicts_with = "latency", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     connections: Option<u32>,
-    /// Take this many samples of each measurement
+    /// Take this many samples of each measurement, and print the median
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
     /// Transfer this much in each bandwidth sample
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
     sdp: SdpArguments,
 }
 
-/// Measures and prints.
+/// Measures and prints the results.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::on_one_thread(async {
         let settings = arguments.sdp.settings();
@@ -77,13 +78,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// A measured subject and its samples.
+/// A measured subject and its samples. The TCP stream has no `stream`.
 struct Subject {
     name: &'static str,
     stream: Option<Arc<SdpStream>>,
     times: Vec<Duration>,
 }
 
+/// Measures the three subjects.
 async fn compare(
     arguments: &Arguments,
     device: &Device,
@@ -110,8 +112,8 @@ async fn compare(
                 None => tcp.stream(count, size)?,
                 Some(stream) => {
                     let (stream, round_trips) = (Arc::clone(stream), arguments.latency);
-                    // In a task, like the other end: the runtime polls the network before it
-                    // resumes its first future.
+                    // Use a task, as the peer does. The runtime polls the network before it resumes
+                    // the future of `block_on`, so this future would be slower than a task.
                     tokio::spawn(async move { sample(&stream, count, size, round_trips).await }).await??
                 }
             });
@@ -126,7 +128,8 @@ async fn compare(
 }
 
 impl Subject {
-    /// Prints and returns the median: microseconds per round trip, or MB/s (10^6 bytes).
+    /// Prints and returns the median: MB/s (10^6 bytes per second), or with `--latency`
+    /// microseconds per round trip. `of` is the median of TCP.
     fn report(&mut self, arguments: &Arguments, count: u64, size: u32, of: Option<f64>) -> f64 {
         let (latency, octets) = (arguments.latency, count as f64 * f64::from(size));
         let value = |time: &Duration| {
@@ -154,8 +157,8 @@ impl Subject {
     }
 }
 
-/// The time until the other side has all of `count` writes, or of as many round trips. The commands
-/// are those of [`Tcp`].
+/// Takes a sample: returns the time until the peer has received `count` writes, or the time of
+/// `count` round trips. The commands to the peer are those of [`Tcp`].
 async fn sample(mut stream: &SdpStream, count: u64, size: u32, round_trips: bool) -> std::io::Result<Duration> {
     let mut buffer = vec![0; size as usize];
     let part = if round_trips { u64::from(size) } else { 0 };
@@ -221,7 +224,7 @@ async fn scale(
         );
     } else {
         print_line!(
-            "{} in {:.2} s, {each:.1} KiB of memory per idle end",
+            "{} in {:.2} s, {each:.1} KiB of memory per idle endpoint",
             counted(wanted.into(), "connection"),
             connected.as_secs_f64()
         );
@@ -230,7 +233,8 @@ async fn scale(
     Ok(())
 }
 
-/// Starts a second RNIC in its own thread, for the life of the process; returns its address.
+/// Starts a second RNIC in its own thread, and returns its address. The thread runs until the
+/// process ends.
 fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
@@ -240,7 +244,7 @@ fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
             sender.send(listener.local_addr()?)?;
             loop {
                 let incoming = listener.incoming().await?;
-                // The other end reports errors.
+                // The measuring side reports errors of the connection.
                 tokio::spawn(async move { serve(incoming.start().await?).await });
             }
         })
@@ -248,14 +252,16 @@ fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
     Ok(address.recv()?)
 }
 
-/// Follows commands: the first eight bytes are the number of bytes that follow. The next eight are
-/// the size of the parts that it sends back; 0 means one byte at the end.
+/// Executes commands until the stream ends. A command has 16 bytes, as that of [`Tcp`]: the number
+/// of data bytes that follow, and the size of the parts that this side sends back. For part size 0,
+/// this side sends one byte after all data.
 async fn serve(mut stream: SdpStream) -> anyhow::Result<()> {
     let mut buffer = Vec::new();
     loop {
         let (mut left, part) = (stream.read_u64().await?, stream.read_u64().await?);
         let part = part.min(LONGEST_PART.into()) as usize;
-        // It has all of a part before it sends it back: until then the other end only writes.
+        // Receive a complete part before sending it back: the measuring side writes the complete
+        // part before it reads.
         buffer.resize(part.max(1 << 20), 0);
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());

@@ -1,4 +1,4 @@
-//! `weft sdp connect`: standard input and output over SDP, or a test of an echo server.
+//! `weft sdp connect`: transfers standard input and output over SDP, or tests an echo server.
 
 use std::process::ExitCode;
 
@@ -19,38 +19,42 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "weft sends standard input until its end, and writes the received bytes until the peer's end.\n\n\
-    Exit codes: 0 both sides closed; 1 the returned bytes differ, or the connection was reset; 3\n\
-    no connection; 128 + N after signal N.\n\
+    after_help = "Without --octets, weft sends standard input, and writes the received bytes to standard output. It\n\
+    exits when both sides have closed the connection.\n\n\
+    Exit codes:\n  \
+    0        both sides closed the connection\n  \
+    1        the returned bytes differ, or the connection was reset\n  \
+    3        no connection\n  \
+    128 + N  signal N stopped weft\n\n\
     Examples:\n  \
-    weft sdp connect 192.0.2.17:7174 < file > copy\n  \
-    weft sdp connect 192.0.2.17:7174 --octets 100000      compare the answer of an echo server\n  \
-    weft sdp connect 192.0.2.17:7174 --octets 100000 --at 5000:urgent --at 20000:resize=900 --at 60000:move\n  \
-    weft sdp connect 192.0.2.17:80 --pm                   query a port mapper for the SDP Address first"
+    weft sdp connect 192.0.2.17:7174 < file > copy      send a file, and save the answer\n  \
+    weft sdp connect 192.0.2.17:7174 --octets 100000    test an echo server\n  \
+    weft sdp connect 192.0.2.17:7174 --octets 100000 --at 5000:urgent --at 60000:move\n  \
+    weft sdp connect 192.0.2.17:80 --pm                 query a port mapper first"
 )]
 pub(crate) struct Arguments {
-    /// Connect to this HOST:PORT
+    /// Connect to this HOST:PORT; with --pm, the TCP address of the service
     #[arg(value_name = "PEER")]
     peer: String,
     /// Query a port mapper for the SDP Address of the service PEER
     ///
-    /// SERVER is HOST or HOST:PORT (default: the service's host, port 3935). If the service has no
-    /// SDP, weft uses plain TCP.
+    /// SERVER is the HOST or HOST:PORT of the port mapper (default: port 3935 of the service's
+    /// host). If the service has no SDP Address, weft uses plain TCP.
     #[arg(long, value_name = "SERVER", num_args = 0..=1, default_missing_value = "")]
     pm: Option<String>,
     /// With --pm: never use plain TCP
     #[arg(long, requires = "pm")]
     sdp_only: bool,
-    /// Send this many bytes, and compare the returned bytes with them
+    /// Send this many bytes, and compare the bytes that the peer returns
     #[arg(long, value_name = "COUNT")]
     octets: Option<usize>,
     /// With --octets: write this many bytes at a time
     #[arg(long, value_name = "COUNT", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     piece: u32,
-    /// Do this after that many written bytes; repeatable
+    /// Act after BYTES written bytes; repeatable
     ///
-    /// urgent sends an urgent byte. resize=SIZE requests receive buffers of another size. move
-    /// moves the peer to another listener of this side.
+    /// `urgent` sends an urgent byte. `resize=SIZE` requests that the peer change the size of its
+    /// receive buffers. `move` moves the connection to another listener of this side.
     #[arg(long, value_name = "BYTES:urgent|resize=SIZE|move", requires = "octets", conflicts_with = "pm")]
     at: Vec<Action>,
     #[command(flatten)]
@@ -59,7 +63,7 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// Connects.
+/// Connects and transfers data until both sides have closed.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     all_within(&arguments.at, arguments.octets.map_or(0, |octets| octets as u64))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -74,11 +78,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         done.map(|()| ExitCode::SUCCESS)
     });
-    // A read of standard input may still wait.
+    // Do not wait for a pending read of standard input.
     runtime.shutdown_background();
     done
 }
 
+/// Connects, directly or with a port mapper, and transfers data.
 async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
     let address = host_and_port(&arguments.peer, None).await?;
     let device = arguments.sdp.open(tape.clone())?;
@@ -155,7 +160,8 @@ async fn cat(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrit
     Ok(())
 }
 
-/// Copies one stream into the other; `unread` and `unwritten` convert the errors of each side.
+/// Copies one stream into another. `unread` converts errors of `from`. `unwritten` converts errors
+/// of `to`.
 async fn pour(
     from: &mut (impl AsyncRead + Unpin),
     unread: fn(std::io::Error) -> anyhow::Error,
@@ -169,25 +175,27 @@ async fn pour(
             return Ok(());
         }
         to.write_all(&room[..came]).await.map_err(unwritten)?;
-        // The reader may be a person who waits for it.
+        // Flush, because the reader may be a person who waits for the data.
         to.flush().await.map_err(unwritten)?;
     }
 }
 
-/// An error of this side's standard input or output, not of the connection.
+/// Converts an error of this side's standard input or output.
 fn own(error: std::io::Error) -> anyhow::Error {
     error.into()
 }
 
+/// Converts an error of the connection.
 fn gone(error: std::io::Error) -> anyhow::Error {
     broken(error).into()
 }
 
+/// Returns this many bytes of a test pattern.
 fn pattern(octets: usize) -> Vec<u8> {
     (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect()
 }
 
-/// Compares the bytes from the echo with those that `up` sends.
+/// Runs `up`, which sends the bytes `sent`, and compares them with the bytes that the echo returns.
 async fn compare(
     reader: &mut (impl AsyncRead + Unpin),
     up: impl Future<Output = std::io::Result<()>>,

@@ -1,4 +1,4 @@
-//! `tcp://HOST:PORT` and `sdp://HOST:PORT`.
+//! Parses the endpoints of the proxy: `tcp://HOST:PORT` or `sdp://HOST:PORT`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,11 +10,11 @@ pub(super) enum Protocol {
     Tcp,
 }
 
-/// An endpoint as typed.
+/// An endpoint of the command line. Its host is not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) protocol: Protocol,
-    /// HOST:PORT.
+    /// The text HOST:PORT.
     pub(super) at: String,
 }
 
@@ -40,10 +40,10 @@ impl FromStr for Endpoint {
         let (protocol, at) = match text.split_once("://") {
             Some(("sdp", at)) => (Protocol::Sdp, at),
             Some(("tcp", at)) => (Protocol::Tcp, at),
-            _ => return Err("neither tcp://HOST:PORT nor sdp://HOST:PORT".to_owned()),
+            _ => return Err("expected tcp://HOST:PORT or sdp://HOST:PORT".to_owned()),
         };
         if at.is_empty() {
-            return Err("there is no HOST:PORT".to_owned());
+            return Err("missing HOST:PORT after ://".to_owned());
         }
         Ok(Endpoint { protocol, at: at.to_owned() })
     }

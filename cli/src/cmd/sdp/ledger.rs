@@ -1,4 +1,8 @@
-//! The output about relayed connections: one line per connection, and the totals at the end.
+//! Prints one line per relayed connection, and the totals at the end.
+//!
+//! A relay connects two sides. The first side is the accepted connection, the second side is the
+//! connection that the relay opens. "forth" means from the first side to the second, "back" means
+//! the reverse direction.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +22,7 @@ pub(super) enum Format {
     Quiet,
 }
 
-/// The ledger of a relay.
+/// Counts the connections of a relay.
 #[derive(Debug)]
 pub(super) struct Ledger {
     format: Format,
@@ -26,19 +30,26 @@ pub(super) struct Ledger {
     totals: Mutex<Totals>,
 }
 
+/// The counts.
 #[derive(Debug, Default, Clone, Copy)]
 struct Totals {
     connections: u64,
+    /// Number of connections that are currently open.
     open: u64,
+    /// Maximum of `open` so far.
     most: u64,
+    /// Connections whose second side failed.
     failed: u64,
     reset: u64,
+    /// Connections that the end of the command stopped.
     stopped: u64,
+    /// Number of bytes from the first side to the second.
     forth: u64,
+    /// Number of bytes from the second side to the first.
     back: u64,
 }
 
-/// The entry of a connection.
+/// A connection that is counted.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
     ledger: &'a Ledger,
@@ -56,7 +67,7 @@ impl Ledger {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens an entry; `what` has the source and the target.
+    /// Counts a new connection. `what` describes its source and destination.
     pub(super) fn open(&self, what: String) -> Entry<'_> {
         let mut totals = self.totals();
         totals.connections += 1;
@@ -96,13 +107,13 @@ impl Ledger {
 }
 
 impl Entry<'_> {
-    /// The second side could not be connected.
+    /// Ends the entry of a connection without a second side.
     pub(super) fn failed(self, error: &dyn std::fmt::Display) {
         self.ledger.totals().failed += 1;
         self.print("failed", None, Some(error));
     }
 
-    /// The connection has ended.
+    /// Ends the entry of a relayed connection.
     pub(super) fn over(self, relayed: &Relayed) {
         let mut totals = self.ledger.totals();
         totals.forth += relayed.forth;

@@ -1,15 +1,17 @@
-//! Addresses that did not answer recently: waiting for them again would take seconds.
+//! Stores the addresses that recently did not answer, so that a further connection to such an
+//! address fails at once instead of after seconds.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The maximum number of addresses, and how long they are kept.
+/// Maximum number of stored addresses.
 const MOST: usize = 1024;
+/// How long an address is stored.
 const KEPT: Duration = Duration::from_secs(30);
 
-/// The stored addresses; clones share them.
+/// The stored addresses, each with a value such as the error. Clones share the data.
 #[derive(Debug)]
 pub(super) struct Memory<T>(Arc<Mutex<HashMap<SocketAddr, (Instant, T)>>>);
 
@@ -26,12 +28,13 @@ impl<T> Default for Memory<T> {
 }
 
 impl<T: Clone> Memory<T> {
-    /// Stores an address; does nothing if there are too many.
+    /// Stores an address and its value. Does nothing if there are too many addresses.
     pub(super) fn keep(&self, address: SocketAddr, what: T) {
         self.keep_at(Instant::now(), address, what);
     }
 
-    /// Returns the stored value of an address.
+    /// Returns the stored value of an address. Returns `None` without a stored value, or if the
+    /// value is too old.
     pub(super) fn find(&self, address: SocketAddr) -> Option<T> {
         self.find_at(Instant::now(), address)
     }

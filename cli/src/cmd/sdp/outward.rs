@@ -1,4 +1,4 @@
-//! Connections that this side opens by SDP, with or without a port mapper.
+//! Opens connections by SDP, with or without a port mapper.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -13,41 +13,41 @@ use weft_peer::sdp::Refusal;
 
 use super::memory::Memory;
 
-/// The reason why there is no connection.
+/// The reason why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OutwardError {
-    /// SDP's start-up failed, or TCP below it.
+    /// The TCP connection or the start-up of SDP failed.
     #[error("{address}: {error}")]
     Sdp { address: SocketAddr, error: SdpError },
-    /// The connection to the SDP Address failed.
+    /// The query to the port mapper failed, or a connection to its result.
     #[error(transparent)]
     Mapped(#[from] ConnectError),
-    /// SDP failed, and plain TCP is not allowed.
+    /// The port mapper has no SDP Address for the service, and plain TCP is not allowed.
     #[error("{service} is not reachable by SDP: {why}")]
     Plain { service: SocketAddr, why: Fallback },
 }
 
-/// The connecting side.
+/// Opens connections.
 #[derive(Clone)]
 pub(super) struct Outward {
     device: Device,
     settings: SdpSettings,
     client: PmClient,
-    /// SDP addresses that failed after a wait.
+    /// SDP addresses to which a connection timed out.
     failed: Memory<SdpError>,
-    /// Port mappers that did not answer.
+    /// Port mappers that did not answer a query.
     silent: Memory<Fallback>,
 }
 
 impl Outward {
-    /// Connects through `device`; queries to port mappers are recorded on `tape`, too.
+    /// Connects through `device`. `tape` also records the queries to port mappers.
     pub(super) fn new(device: &Device, settings: SdpSettings, tape: Option<&Tape>) -> std::io::Result<Self> {
         let client = PmClient::bind(ClientSettings::default(), tape)?;
         let (failed, silent) = (Memory::default(), Memory::default());
         Ok(Outward { device: device.clone(), settings, client, failed, silent })
     }
 
-    /// The same, from this source address and port.
+    /// Returns a copy that connects from this source address and port.
     pub(super) fn from(&self, source: Option<SocketAddr>) -> Self {
         Outward { settings: SdpSettings { source, ..self.settings }, ..self.clone() }
     }
@@ -62,7 +62,7 @@ impl Outward {
         connected.inspect_err(|error| self.remember(address, error)).map_err(failed)
     }
 
-    /// Connects by SDP to `address`; if that fails, by plain TCP to the service.
+    /// Connects by SDP to `address`. If that fails, connects by plain TCP to the service.
     pub(super) async fn both(&self, address: SocketAddr, service: SocketAddr) -> Result<Side, OutwardError> {
         if let Ok(stream) = self.direct(address).await {
             return Ok(Side::Sdp(stream));
@@ -75,8 +75,8 @@ impl Outward {
         plain.await.map(Side::Tcp).map_err(tcp(service))
     }
 
-    /// Connects to a service: by SDP if `mapper` has an SDP Address for it, otherwise by plain TCP
-    /// if `may_be_plain`.
+    /// Connects to a service by SDP if `mapper` has an SDP Address for the service. Otherwise
+    /// connects by plain TCP, or fails if `may_be_plain` is false.
     pub(super) async fn mapped(
         &self,
         mapper: SocketAddr,
@@ -99,7 +99,7 @@ impl Outward {
                 let stream = match socket.connect(address).await {
                     Ok(stream) => stream,
                     Err(error) => {
-                        // The answer is not cached any longer.
+                        // Remove the answer of the port mapper from the cache.
                         let _ = self.client.reset(ask, address).await;
                         return Err(tcp(address)(error));
                     }
@@ -110,8 +110,8 @@ impl Outward {
         }
     }
 
-    /// Queries the port mapper, unless it was silent recently. A PMDeny is not cached: the draft
-    /// caches PMAccepts only.
+    /// Queries the port mapper, unless the mapper recently did not answer. The draft allows only
+    /// PMAccepts in a cache, so this side never caches a PMDeny.
     async fn resolve(&self, ask: Ask) -> Result<Resolution, OutwardError> {
         if let Some(why) = self.silent.find(ask.mapper) {
             return Ok(Resolution::Conventional { address: ask.service, why });
@@ -132,6 +132,7 @@ impl Outward {
         }
     }
 
+    /// Starts SDP on a TCP connection to the SDP Address.
     async fn over(&self, stream: TcpStream, address: SocketAddr) -> Result<Side, OutwardError> {
         let failed = |error| OutwardError::Sdp { address, error };
         if let Some(error) = self.failed.find(address) {
@@ -141,7 +142,7 @@ impl Outward {
         stream.inspect_err(|error| self.remember(address, error)).map(Side::Sdp).map_err(failed)
     }
 
-    /// Stores an error that took a wait.
+    /// Stores the error of a connection that timed out.
     fn remember(&self, address: SocketAddr, error: &SdpError) {
         let waited = match error {
             SdpError::Io(kind, _) => {
@@ -160,7 +161,7 @@ fn tcp(address: SocketAddr) -> impl FnOnce(std::io::Error) -> OutwardError {
     move |error| OutwardError::Mapped(ConnectError::Tcp { address, error })
 }
 
-/// The port mapper at the service's host.
+/// The address of the port mapper on the service's host.
 pub(super) fn mapper_of(service: SocketAddr) -> SocketAddr {
     SocketAddr::new(service.ip(), UDP_PORT)
 }

@@ -30,41 +30,46 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "One side is tcp://HOST:PORT, the other sdp://HOST:PORT. Port 0 of --listen takes a free port\n\
-    and prints it.\n\
-    If one side ends its stream or resets it, the proxy does the same on the other side.\n\n\
+    after_help = "ENDPOINT is tcp://HOST:PORT or sdp://HOST:PORT. One side must be tcp, the other sdp. For port 0 of\n\
+    --listen, the proxy uses a free port and prints it.\n\n\
+    If one side closes or resets a connection, the proxy does the same on the other side. The proxy\n\
+    prints a line for each finished connection to standard output, and the totals at the end.\n\n\
+    After Ctrl-C or SIGTERM, the proxy accepts no more connections. It resets the open connections\n\
+    after --grace seconds, or on a second signal.\n\n\
     Examples:\n  \
-    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80       on the server's host\n  \
-    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080  on the client's host\n  \
-    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80 --pm-listen 0.0.0.0:3935 --service 0.0.0.0:80\n  \
-    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:80 --pm   query a port mapper first\n\n\
-    The proxy prints each finished connection to standard output, and the totals at the end. After\n\
-    Ctrl-C or SIGTERM it accepts no more connections and resets the open ones after --grace\n\
-    seconds, or on a second signal."
+    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80         for a server\n  \
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080    for a client\n  \
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:80 --pm\n      \
+    for a client, with a query to a port mapper\n  \
+    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80 \\\n      \
+    --pm-listen 0.0.0.0:3935 --service 0.0.0.0:80\n      \
+    for a server, with a port mapper"
 )]
 pub(crate) struct Arguments {
-    /// Accept connections here
+    /// Accept connections on this endpoint
     #[arg(long, value_name = "ENDPOINT")]
     listen: Endpoint,
-    /// Connect to this endpoint
+    /// Relay each accepted connection to this endpoint
     #[arg(long, value_name = "ENDPOINT")]
     connect: Endpoint,
     /// Query a port mapper for the SDP Address of the service in --connect
     ///
-    /// SERVER is HOST or HOST:PORT (default: the service's host, port 3935). If the service has no
-    /// SDP, the proxy uses plain TCP.
+    /// SERVER is the HOST or HOST:PORT of the port mapper (default: port 3935 of the service's
+    /// host). If the service has no SDP Address, the proxy uses plain TCP.
     #[arg(long, value_name = "SERVER", num_args = 0..=1, default_missing_value = "")]
     pm: Option<String>,
     /// With --pm: never use plain TCP
     #[arg(long, requires = "pm")]
     sdp_only: bool,
-    /// Also run a port mapper at this UDP address, for the SDP listener of --listen
+    /// Also run a port mapper at this UDP address, which maps --service to --listen
     #[arg(long, value_name = "ADDRESS:PORT", requires = "service")]
     pm_listen: Option<SocketAddr>,
-    /// With --pm-listen: map this service of TCP's port space; 0.0.0.0 and :: match all
+    /// With --pm-listen: map the service with this TCP address
+    ///
+    /// The addresses 0.0.0.0 and :: match all addresses.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "pm_listen")]
     service: Option<SocketAddr>,
-    /// Serve at most this many connections at a time; more wait to be accepted
+    /// Serve at most this many connections at a time; further ones must wait
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
     /// Give open connections this many seconds to finish after the first signal
@@ -82,7 +87,7 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// Relays connections until it is interrupted.
+/// Relays connections until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (listen, connect) = (arguments.listen.protocol, arguments.connect.protocol);
     if listen == connect {
@@ -104,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Shared by all connections.
+/// The state that all connections share.
 struct Proxy {
     to: To,
     mapped: Option<PmServer>,
@@ -113,11 +118,11 @@ struct Proxy {
     stop: watch::Receiver<bool>,
 }
 
-/// The target of the connections.
+/// The endpoint to which the proxy relays the connections.
 enum To {
     Tcp(SocketAddr),
     Sdp(Outward, SocketAddr),
-    /// A service, by the port mapper's answer.
+    /// A service whose SDP Address comes from a port mapper.
     Mapped {
         outward: Outward,
         mapper: SocketAddr,
@@ -155,7 +160,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Accepts until it is interrupted; returns the open connections.
+/// Accepts connections until a signal. Returns the connections that are still open.
 async fn accept(
     proxy: &Arc<Proxy>,
     listener: Listener,
@@ -180,7 +185,7 @@ async fn accept(
                     });
                 }
                 Err(error) => {
-                    proxy.ledger.trouble(&format!("accepting: {error}"));
+                    proxy.ledger.trouble(&format!("cannot accept a connection: {error}"));
                     tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 }
             },
@@ -190,8 +195,8 @@ async fn accept(
     }
 }
 
-/// Waits for the open connections, for `grace` or until the next interruption; then resets the
-/// rest.
+/// Waits until all open connections have ended. After the time `grace` or on another signal, resets
+/// the connections that are still open.
 async fn end(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::Sender<bool>) {
     let all = async { while connections.join_next().await.is_some() {} };
     tokio::select! {
@@ -199,11 +204,12 @@ async fn end(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::Se
         () = tokio::time::sleep(grace) => {}
         _ = signals::interrupted() => {}
     }
-    // There is a receiver as long as there is a connection.
+    // Sending may fail only if all connections have ended.
     let _ = stopper.send(true);
     while connections.join_next().await.is_some() {}
 }
 
+/// Resolves the endpoint of `--connect`.
 async fn to(arguments: &Arguments, device: &Device, tape: Option<&Tape>) -> anyhow::Result<To> {
     let address = host_and_port(&arguments.connect.at, None).await?;
     if arguments.connect.protocol == Protocol::Tcp {
@@ -219,7 +225,7 @@ async fn to(arguments: &Arguments, device: &Device, tape: Option<&Tape>) -> anyh
     Ok(To::Mapped { outward, mapper, service: address, may_be_plain: !arguments.sdp_only })
 }
 
-/// The port mapper for the SDP listener.
+/// Starts the port mapper of `--pm-listen`. Returns `None` without this option.
 fn mapped(arguments: &Arguments, local: SocketAddr, tape: Option<&Tape>) -> anyhow::Result<Option<PmServer>> {
     let (Some(at), Some(service)) = (arguments.pm_listen, arguments.service) else { return Ok(None) };
     let mut table = Table::default();
@@ -257,10 +263,10 @@ impl Listener {
 }
 
 impl Proxy {
-    /// Relays one connection to its end.
+    /// Relays one connection until it ends.
     async fn carry(&self, came: Came) {
         let mut stopping = self.stop.clone();
-        // The sender outlives the connections.
+        // Waiting cannot fail, because the sender outlives the connections.
         let mut stop = pin!(async { _ = stopping.wait_for(|stop| *stop).await });
         let entry = self.ledger.open(format!("{} to {}", came.from(), self.to));
         let sides = tokio::select! {
@@ -273,13 +279,14 @@ impl Proxy {
         }
     }
 
-    /// Both sides, after their start-ups. If there is no second side, the first one is reset.
+    /// Completes the start-up of both sides and returns them. If the second side fails, resets the
+    /// first side.
     async fn sides(&self, came: Came) -> anyhow::Result<(Side, Side)> {
         let first = match came {
             Came::Tcp(tcp, _) => Side::Tcp(tcp),
             Came::Sdp(incoming) => {
                 if let Some(server) = &self.mapped {
-                    // The client may not have used the port mapper.
+                    // Ignore errors, because the client may not have used the port mapper.
                     let _ = server.connected(incoming.peer_addr(), incoming.local_addr()?);
                 }
                 Side::Sdp(incoming.start().await?)

@@ -12,27 +12,29 @@ use self::program::warnings;
 use crate::exit::{BadInput, note};
 use crate::linkage;
 
-/// The preload library's file.
+/// File name of the preload library.
 const LIBRARY: &str = "libweft_preload.so";
-/// Variables that name the library to the dynamic linker, and the rules to the library.
+/// The variable that names the preload library for the dynamic linker.
 const PRELOAD: &str = "LD_PRELOAD";
+/// The variable that names the rules file for the preload library.
 const RULES: &str = "WEFT_SDP_RULES";
 
 /// The command line.
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Start an agent (weft sdp agent) first. The library must have the same version.\n\n\
-    Exit code: the program's; 2 if it did not start.\n\
+    after_help = "Start an agent (`weft sdp agent`) first. weft, the agent and the library must have the same\n\
+    version. docs/sdp.md describes the rules file.\n\n\
+    weft exits with the exit code of the program, or with 2 if the program did not start.\n\n\
     Examples:\n  \
-    weft sdp run --rules /etc/weft-sdp.rules nginx\n  \
-    weft sdp run curl http://192.0.2.17/"
+    weft sdp run --rules /etc/weft-sdp.rules nginx    run a server\n  \
+    weft sdp run curl http://192.0.2.17/              run a client, with $WEFT_SDP_RULES"
 )]
 pub(crate) struct Arguments {
-    /// Use this rules file (default: $WEFT_SDP_RULES)
+    /// Select the connections that use SDP by this file (default: $WEFT_SDP_RULES)
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Use this preload library (default: in the folder of weft, or ../lib/weft)
+    /// Use this preload library (default: beside weft, or in ../lib/weft)
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
     /// Run this program with these arguments
@@ -40,7 +42,7 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Replaces this process by the program.
+/// Replaces this process by the program. Returns only if this fails.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Some((name, rest)) = arguments.command.split_first() else {
         return Err(BadInput("missing program".to_owned()).into());
@@ -69,12 +71,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Err(BadInput(format!("cannot run {}: {error}", program.display())).into())
 }
 
-/// The program may change its folder.
+/// Makes a path absolute, because the program may change its current folder.
 fn absolute(path: &Path) -> Result<PathBuf, BadInput> {
     std::path::absolute(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))
 }
 
-/// The library, before the libraries that are preloaded anyway.
+/// Returns the new value of [`PRELOAD`]: the library, followed by the old value `others`.
 fn preloads(library: &Path, others: Option<&OsStr>) -> OsString {
     let mut all = library.as_os_str().to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
@@ -84,7 +86,7 @@ fn preloads(library: &Path, others: Option<&OsStr>) -> OsString {
     all
 }
 
-/// The library of this installation.
+/// Finds the preload library of this installation.
 fn beside() -> Result<PathBuf, BadInput> {
     let here = env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf)).unwrap_or_default();
     let places = [here.join(LIBRARY), here.join("../lib/weft").join(LIBRARY)];

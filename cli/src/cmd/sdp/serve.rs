@@ -1,4 +1,4 @@
-//! `weft sdp serve`: an SDP server for tests.
+//! `weft sdp serve`: runs an SDP server for tests.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -21,33 +21,35 @@ use crate::watch::WatchArguments;
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Exit codes with --once: 0 both sides closed; 1 the connection was reset, a rule was violated,\n\
-    or weft was interrupted.\n\n\
+    after_help = "Exit codes with --once:\n  \
+    0        both sides closed the connection\n  \
+    1        the connection was reset, or a rule was violated\n  \
+    128 + N  signal N stopped weft\n\n\
     Examples:\n  \
-    weft sdp serve                       send the received bytes back\n  \
-    weft sdp serve sink --listen 0.0.0.0:7174\n  \
-    weft sdp serve source --octets 1000000000"
+    weft sdp serve                               send the received bytes back\n  \
+    weft sdp serve sink --listen 0.0.0.0:7174    receive and discard bytes from other hosts\n  \
+    weft sdp serve source --octets 1000000000    send 1 GB on each connection"
 )]
 pub(crate) struct Arguments {
-    /// Do this with each connection
+    /// Choose what to do with each connection
     #[arg(value_enum, default_value_t = What::Echo)]
     what: What,
-    /// Listen here; port 0 takes a free port and prints it
+    /// Listen on this address; port 0 means a free port, which weft prints
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7174")]
     listen: String,
-    /// Send this many bytes on each connection of a source
+    /// With source: send this many bytes on each connection
     #[arg(long, value_name = "COUNT", default_value_t = 1 << 30)]
     octets: u64,
-    /// Do this after that many written bytes; repeatable
+    /// Act after BYTES written bytes; repeatable
     ///
-    /// urgent sends an urgent byte. resize=SIZE requests receive buffers of another size. move
-    /// moves the peer to another listener of this side.
+    /// `urgent` sends an urgent byte. `resize=SIZE` requests that the peer change the size of its
+    /// receive buffers. `move` moves the connection to another listener of this side.
     #[arg(long, value_name = "BYTES:urgent|resize=SIZE|move")]
     at: Vec<Action>,
     /// Serve one connection, and exit with its result
     #[arg(long)]
     once: bool,
-    /// Serve at most this many connections at a time; more wait to be accepted
+    /// Serve at most this many connections at a time; further ones must wait
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
     /// Print only the listening address
@@ -65,14 +67,14 @@ enum What {
     Echo,
     /// Discard the received bytes
     Sink,
-    /// Send bytes, and close
+    /// Send bytes, and close the connection
     Source,
 }
 
-/// Serves until it is interrupted.
+/// Serves connections until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match arguments.what {
-        // The peer decides how much it sends.
+        // The number of echoed bytes depends on the peer, so any position may be valid.
         What::Echo => {}
         What::Sink if arguments.at.is_empty() => {}
         What::Sink => {
@@ -127,7 +129,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         let incoming = match listener.incoming().await {
             Ok(incoming) => incoming,
             Err(error) => {
-                note(&format!("accepting: {error}"));
+                note(&format!("cannot accept a connection: {error}"));
                 tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 continue;
             }
@@ -145,7 +147,7 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     }
 }
 
-/// How each connection is served.
+/// Serves each connection in the same way.
 struct One {
     what: What,
     octets: u64,
@@ -155,7 +157,7 @@ struct One {
 }
 
 impl One {
-    /// Serves it to its end; returns a line about it.
+    /// Serves a connection until it ends. Returns a text about it for the output.
     async fn serve(&self, incoming: Incoming) -> anyhow::Result<String> {
         let mut stream = incoming.start().await?;
         self.sdp.set_mode(&stream)?;
@@ -178,7 +180,7 @@ impl One {
     }
 }
 
-/// Reads to the end, and sends the bytes back if `back` is given; returns the number of bytes.
+/// Reads until the peer closes, and returns the number of bytes. With `back`, sends the bytes back.
 async fn take(stream: &mut SdpStream, mut back: Option<&mut Actions<'_>>) -> std::io::Result<u64> {
     let (mut buffer, mut all) = (vec![0; 64 << 10], 0);
     loop {
@@ -193,7 +195,7 @@ async fn take(stream: &mut SdpStream, mut back: Option<&mut Actions<'_>>) -> std
     }
 }
 
-/// Sends bytes.
+/// Sends this many bytes.
 async fn give(stream: &SdpStream, octets: u64, actions: &mut Actions<'_>) -> std::io::Result<()> {
     let (buffer, mut left) = (vec![0x5a; 1 << 20], octets);
     while left > 0 {

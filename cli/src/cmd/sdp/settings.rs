@@ -1,4 +1,4 @@
-//! Options of an SDP connection.
+//! The options that configure SDP connections.
 
 use std::time::Duration;
 
@@ -15,67 +15,78 @@ use weft_peer::verbs::RnicSettings;
 use crate::exit::{BadInput, HARNESS, UNEXPECTED, Unsuccessful};
 use crate::{rnic, runtime};
 
-/// A connection is reset if it does not end within this time after the last DisConn. That loses
-/// data that TCP still has, so a peer on a slow link gets as long as a closed socket of Linux
-/// (tcp_fin_timeout).
+/// If a connection does not close within this time after the last DisConn, weft resets it. A reset
+/// loses the data that TCP has not delivered yet. So a peer on a slow link gets as much time as
+/// Linux gives to a closed socket (tcp_fin_timeout).
 const CLOSE: Duration = Duration::from_secs(60);
 
-/// Settings of each connection.
+/// The options for each SDP connection.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "SDP")]
 pub(crate) struct SdpArguments {
-    /// Combine the start-ups of SDP and MPA in this way
+    /// Choose how to combine the start-ups of SDP and MPA
     ///
-    /// An accepting side detects all profiles except swapped and bare from the received bytes.
+    /// docs/sdp.md describes the profiles. The accepting side detects the profile from the received
+    /// bytes. It cannot distinguish `swapped` from `bare`, so for these two it uses this option.
     #[arg(long, value_enum, default_value_t = ProfileName::Swapped)]
     profile: ProfileName,
-    /// Set the field order: of the draft's figures, or mirrored
+    /// Choose the order of a message's fields: as in the draft's figures, or mirrored
     ///
-    /// An accepting side answers in the peer's order.
+    /// The accepting side answers in the order of its peer.
     #[arg(long, value_enum, default_value_t = OrderName::Figure)]
     order: OrderName,
-    /// Send in this mode
+    /// Send in this Mode of SDP
     #[arg(long, value_enum, default_value_t = ModeName::Combined)]
     mode: ModeName,
-    /// Do not request CRCs; they are omitted if the peer does not request them either
+    /// Do not request CRCs
+    ///
+    /// The connection has no CRCs only if the peer does not request them either.
     #[arg(long)]
     no_crc: bool,
-    /// Provide this many Receive Private Buffers
+    /// Provide this many Receive Private Buffers per connection
+    ///
+    /// Each of these buffers receives one SDP message of the peer.
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(3..))]
     bufs: u16,
-    /// Set the size of each buffer, and request it from the peer
+    /// Use Receive Private Buffers of this size, and request this size from the peer
     #[arg(long, value_name = "BYTES", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(37..=1 << 20))]
     buf_size: u32,
-    /// Send writes of at most this size by Bcopy, larger ones by Zcopy
+    /// Send writes of at most this size by Bcopy, and larger writes by Zcopy
+    ///
+    /// Bcopy sends the data in SDP messages. Zcopy transfers the data by RDMA Reads or RDMA Writes.
     #[arg(long, value_name = "BYTES", default_value_t = 16384)]
     threshold: u64,
     /// Send all writes by Bcopy
     #[arg(long, conflicts_with = "threshold")]
     bcopy: bool,
-    /// Advertise receives that are larger than this
+    /// Advertise receive buffers that are larger than this
+    ///
+    /// The peer can then transfer its data to these buffers by RDMA Writes.
     #[arg(long, value_name = "BYTES", default_value_t = 16384)]
     sink_threshold: u64,
     /// Advertise at most this many bytes in one SrcAvail
+    ///
+    /// A SrcAvail is a message that advertises data of the sender for a transfer by Zcopy.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, value_parser = clap::value_parser!(u32).range(1..=1 << 31))]
     advertise: u32,
-    /// Answer SrcAvails in this way
+    /// Choose how to answer a SrcAvail
     #[arg(long, value_enum, default_value_t = AnswerName::Read)]
     answer: AnswerName,
-    /// Set the size of a receive that is posted ahead
+    /// Set the size of the receive buffers that are posted before a read
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     receive: u32,
-    /// Post this many receives ahead
+    /// Post this many receive buffers before a read
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
     receives: u16,
-    /// Buffer at most this many written bytes that are not sent yet
+    /// Buffer at most this many bytes that are written, but not sent yet
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     send_buffer: u32,
-    /// Probe a peer by TCP keep-alive after this many silent seconds; 0 never probes
+    /// Send TCP keep-alive probes after this many silent seconds; 0 disables them
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(..=32_767))]
     keep_alive: u32,
     /// Violate a rule on purpose; repeatable
     ///
-    /// `weft deviations` lists the names.
+    /// `weft deviations` lists the names and the violated rules.
     #[arg(long, value_name = "NAME")]
     deviate: Vec<String>,
 }
@@ -113,7 +124,7 @@ enum AnswerName {
 }
 
 impl SdpArguments {
-    /// Opens a software RNIC, recorded on `tape`, with the selected deviations.
+    /// Opens a software RNIC with the selected deviations. It records its traffic on `tape`.
     pub(crate) fn open(&self, tape: Option<Tape>) -> anyhow::Result<Device> {
         let deviations = Deviations::from_names(self.deviate.iter().map(String::as_str))
             .map_err(|error| BadInput(error.to_string()))?;
@@ -124,7 +135,7 @@ impl SdpArguments {
         Ok(device)
     }
 
-    /// The settings.
+    /// Returns the settings of a connection.
     pub(crate) fn settings(&self) -> SdpSettings {
         let policy = Policy {
             source_threshold: if self.bcopy { u64::MAX } else { self.threshold },
@@ -169,7 +180,8 @@ impl SdpArguments {
         }
     }
 
-    /// The settings of a relayed connection: no urgent byte is lost, even if it arrives early.
+    /// Returns the settings of a relayed connection. Urgent bytes stay in the stream, so that none
+    /// is lost if it arrives before the relay is ready.
     pub(crate) fn relayed(&self) -> SdpSettings {
         SdpSettings { oob_inline: true, ..self.settings() }
     }
@@ -178,7 +190,8 @@ impl SdpArguments {
         (self.keep_alive > 0).then(|| Duration::from_secs(self.keep_alive.into()))
     }
 
-    /// Prepares a new relayed connection: its Mode, or the corresponding settings of TCP.
+    /// Prepares a new relayed connection: sets the Mode of SDP, or the no-delay and keep-alive
+    /// options of TCP.
     pub(crate) fn dress(&self, side: &Side) -> anyhow::Result<()> {
         match side {
             Side::Sdp(sdp) => self.set_mode(sdp)?,
@@ -200,7 +213,7 @@ impl SdpArguments {
             ModeName::Buffered => Mode::Buffered,
         };
         let refused = |error| match error {
-            // It was closed before.
+            // The connection has closed already.
             Refused::Closed => Unsuccessful { code: UNEXPECTED, text: "the connection broke: it was reset".to_owned() },
             _ => Unsuccessful { code: HARNESS, text: format!("cannot enter {mode} Mode: {error}") },
         };

@@ -1,5 +1,6 @@
-//! Limits the memory of the RNIC for each peer. A Request of a few bytes reserves up to 128 MiB.
-//! Without limits, one peer could reserve all memory and exclude the other peers.
+//! Limits the memory that connections of one peer address may reserve. An MPA Request of a few
+//! bytes reserves up to 128 MiB. Without a limit, one peer could reserve all memory and exclude
+//! other peers.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,13 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_core::origin::Origin;
 
-/// Bytes that the connections of one peer may reserve together: eight of the largest benchmark.
+/// Maximum number of bytes that all connections of one peer may reserve. This is eight times the
+/// memory of the largest benchmark.
 const SHARE: u64 = 1 << 30;
 
-/// The reservations of the peers.
+/// The reservations of all peers.
 #[derive(Debug)]
 pub(super) struct Shares {
+    /// Total memory in bytes.
     memory: u64,
+    /// Reserved bytes of each peer.
     booked: Mutex<HashMap<Origin, u64>>,
 }
 
@@ -26,14 +30,17 @@ pub(super) struct Booking {
 }
 
 impl Shares {
-    /// Shares of this much memory.
+    /// Divides this many bytes of memory.
     pub(super) fn of(memory: u64) -> Arc<Self> {
         Arc::new(Shares { memory, booked: Mutex::default() })
     }
 
-    /// Reserves memory for a connection of `peer`. A peer gets its share, but at most half of the
-    /// memory that is free beside it. A connection gets at most half of its peer's remaining share.
-    /// So there is always memory for one more peer, and for one more connection of each.
+    /// Reserves memory for a connection of `peer`. Returns `None` if the connection may not have
+    /// this much memory.
+    ///
+    /// The share of a peer is [`SHARE`], but at most half of the memory that other peers have not
+    /// reserved. A connection gets at most half of the free part of its peer's share. So there is
+    /// always memory for another peer, and for another connection of each peer.
     pub(super) fn book(self: &Arc<Self>, peer: IpAddr, bytes: u64) -> Option<Booking> {
         let origin = Origin::of(peer);
         let mut booked = self.lock();
@@ -48,7 +55,7 @@ impl Shares {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Origin, u64>> {
-        // No change panics halfway.
+        // A panic cannot leave the table inconsistent, because each change is a single step.
         self.booked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! The software RNIC of `weft serve`: ping, probe, cat and bench on one port, selected by the
-//! Request's private data.
+//! The workloads port of `weft serve`: serves ping, probe, cat and bench with the software RNIC.
+//! The private data of the MPA Request selects the workload.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -23,10 +23,10 @@ use weft_peer::workload::{WorkloadError, or_reject};
 use super::shares::Shares;
 use crate::rnic;
 
-/// Connections at a time, as many as on the other port.
+/// Maximum number of connections at a time. The echo has the same limit.
 const CONNECTIONS: usize = 1024;
 
-/// Listens; serves the connections for the life of the runtime.
+/// Starts to listen, and returns the address. A task serves the connections until the runtime ends.
 pub(super) fn start(
     address: SocketAddr,
     deviations: Deviations,
@@ -42,7 +42,7 @@ pub(super) fn start(
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let shares = Shares::of(MemorySettings::default().max_octets);
         loop {
-            // Never closed. A client above the limit waits for its Reply.
+            // The semaphore is never closed. A client above the limit waits for its MPA Reply.
             let place = Arc::clone(&places).acquire_owned().await.ok();
             let request = listener.next().await;
             let (device, shares) = (device.clone(), Arc::clone(&shares));
@@ -63,19 +63,19 @@ pub(super) fn start(
     Ok(address)
 }
 
-/// Serves one peer to its end if its share of the memory suffices; otherwise rejects it.
+/// Serves one peer, or rejects the peer if it may not reserve enough memory.
 async fn serve_within(shares: &Arc<Shares>, device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
     let peer = request.peer_addr().map_err(CmError::from)?;
     let bytes = memory(request.peer().private_data.as_octets());
     let Some(_booking) = shares.book(peer.ip(), bytes) else {
         let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
         request.reject(&reason).await?;
-        return Ok(format!("rejected: it needs {bytes} bytes of memory, more than the free share of its address"));
+        return Ok(format!("rejected: the workload needs {bytes} bytes of memory, more than this peer may reserve"));
     };
     serve(device, request).await
 }
 
-/// Bytes of registered memory that this side of a workload needs.
+/// Returns the bytes of registered memory that this side needs for a workload.
 fn memory(private_data: &[u8]) -> u64 {
     if let Some((plan, _)) = Plan::parse(private_data) {
         plan.memory()
@@ -92,7 +92,7 @@ fn probe_settings() -> ProbeSettings {
     ProbeSettings { echo: true, ..ProbeSettings::default() }
 }
 
-/// Serves one peer to its end; returns a description.
+/// Serves one peer until the connection ends. Returns a description of what happened.
 async fn serve(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
     let private_data = request.peer().private_data.as_octets();
     if Plan::parse(private_data).is_some() {
@@ -123,7 +123,7 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
     Ok(format!("ping: {}", counted(rounds, "round")))
 }
 
-/// Receives a probe's operations, and echoes its Sends.
+/// Receives the operations of a probe, and sends each received Send back.
 async fn probed(device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
     let (mut probe, request) = or_reject(request, Probe::new(device, probe_settings())).await?;
     probe.accept(request)?;

@@ -1,4 +1,4 @@
-//! The workers: one thread for runs in process, one for connections over TCP.
+//! The worker threads: one for runs in process, one for runs over TCP.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,17 +13,22 @@ use weft_peer::soak::play;
 use super::Over;
 use crate::runtime;
 
-/// True after a panic, even of a task that nothing waits for.
+/// Whether any thread or task has panicked, also a task whose result nothing reads.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// The work of a thread.
+/// The work of a worker thread.
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) over: Over,
+    /// Seed of the first run.
     pub(super) first: u64,
+    /// Maximum number of runs.
     pub(super) runs: Option<u64>,
+    /// When the last run starts at the latest.
     pub(super) until: Instant,
+    /// How to damage the traffic.
     pub(super) plan: Option<Plan>,
+    /// Number of connections at a time over TCP.
     pub(super) lanes: u8,
 }
 
@@ -31,23 +36,24 @@ pub(super) struct Work {
 pub(super) enum Outcome {
     /// All checks passed.
     Played {
-        /// How the ends were joined.
+        /// How the endpoints were connected.
         over: Over,
-        /// Bytes that arrived; not counted over TCP.
+        /// Number of bytes that the endpoints received. Always 0 over TCP, where nothing counts
+        /// them.
         octets: u64,
     },
     /// A check failed.
     Broken {
-        /// How the ends were joined.
+        /// How the endpoints were connected.
         over: Over,
-        /// The seed that replays it.
+        /// The seed that replays the run.
         seed: u64,
         /// The failure.
         why: String,
     },
 }
 
-/// Starts a thread that works until it is done, or until a check fails.
+/// Starts a worker thread. It ends after the last run, or when a check fails.
 pub(super) fn start(work: Work, sender: Sender<Outcome>) -> io::Result<()> {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -63,13 +69,15 @@ pub(super) fn start(work: Work, sender: Sender<Outcome>) -> io::Result<()> {
 }
 
 impl Work {
-    /// The seeds, until the time is over.
+    /// Returns the seeds of the runs. Ends when the time is over. A single run (`--runs 1`) always
+    /// starts.
     fn seeds(&self) -> impl Iterator<Item = u64> + use<'_> {
         let all = 0..self.runs.unwrap_or(u64::MAX);
         all.map(|run| self.first.wrapping_add(run)).take_while(|_| self.runs == Some(1) || Instant::now() < self.until)
     }
 }
 
+/// Runs endpoints in process until the work is done.
 fn in_process(work: &Work, sender: &Sender<Outcome>) {
     let over = Over::Virtual;
     for seed in work.seeds() {
@@ -86,13 +94,15 @@ fn in_process(work: &Work, sender: &Sender<Outcome>) {
     }
 }
 
+/// Runs endpoints over TCP until the work is done. Each lane is a task with one connection at a
+/// time.
 fn over_tcp(work: &Work, sender: &Sender<Outcome>) {
     let plan = work.plan.clone().unwrap_or_else(Plan::all);
     let lanes = if work.runs == Some(1) { 1 } else { work.lanes };
     let played = runtime::on_one_thread(async {
         let mut tasks = tokio::task::JoinSet::new();
         for lane in 0..u64::from(lanes) {
-            // Far enough from each other to be distinct.
+            // The seeds of the lanes are so far apart that no two runs have the same seed.
             let first = work.first.wrapping_add(lane << 40);
             let (work, plan, sender) = (Work { first, ..work.clone() }, plan.clone(), sender.clone());
             tasks.spawn(async move { one_lane(&work, &plan, &sender).await });
@@ -105,11 +115,12 @@ fn over_tcp(work: &Work, sender: &Sender<Outcome>) {
     }
 }
 
-/// The hook has printed it.
+/// The message for a panic. The panic hook has already printed the details.
 fn panic_text() -> String {
     "a panic, printed above".to_owned()
 }
 
+/// Runs the connections of a lane, one after the other.
 async fn one_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
     let over = Over::Tcp;
     let mut lane = match Lane::new(plan, work.first) {
@@ -120,7 +131,7 @@ async fn one_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
         }
     };
     for seed in work.seeds() {
-        // In its own task, so that a panic can be reported.
+        // Use a task, so that weft can report a panic.
         let played = tokio::spawn(async move {
             let played = lane.play().await;
             (lane, played)

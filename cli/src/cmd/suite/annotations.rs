@@ -1,4 +1,5 @@
-//! `weft suite annotations`: the Lua functions of a script, for editors.
+//! `weft suite annotations`: writes type annotations of the Lua functions that a script can call.
+//! Editors read them with LuaLS, a language server for Lua.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use crate::exit::{BadInput, unwritable};
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
-    weft suite annotations my-suites/weft.lua     LuaLS finds the file in the folder of the scripts")]
+    weft suite annotations my-suites/weft.lua    write the file where LuaLS finds it")]
 pub(crate) struct Arguments {
     /// Write the annotations to this file
     #[arg(value_name = "FILE")]

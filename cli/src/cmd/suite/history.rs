@@ -1,4 +1,4 @@
-//! `weft suite history`: the results of a case in earlier runs.
+//! `weft suite history`: prints the results of a case in earlier runs.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use crate::target::resolve;
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    weft suite history nic.toml mpa/7.1.1-key/wrong-octet --out nic   all variants of the case\n  \
-    weft suite history nic.toml 'mpa/7.1.1-key/wrong-octet[octet=3]'  one variant")]
+    weft suite history nic.toml mpa/7.1.1-key/wrong-octet --out nic    all variants of the case\n  \
+    weft suite history nic.toml 'mpa/7.1.1-key/wrong-octet[octet=3]'   one variant of the case")]
 pub(crate) struct Arguments {
     /// Print the results of this target: builtin, another builtin name, or a TOML file
     #[arg(value_name = "TARGET")]
     target: String,
-    /// Print the results of this case; case[parameter=value] is one variant
+    /// Print the results of this case, or of the variant CASE[parameter=value]
     #[arg(value_name = "CASE")]
     case: String,
     /// Read the results store in this folder of `weft test --out`
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// At most this many results are printed.
+/// Maximum number of results that are printed.
 const MOST: u32 = 200;
 
 /// Prints one line per result, newest first.

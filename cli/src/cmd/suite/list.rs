@@ -1,4 +1,4 @@
-//! `weft suite list`: cases with their requirements.
+//! `weft suite list`: lists cases with their requirements.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -15,14 +15,15 @@ use crate::suites::load;
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    weft suite list                       all cases\n  \
-    weft suite list MPA-7.1.2-24          the cases that judge a requirement\n  \
-    weft suite list mpa/7.1 --tier smoke  the cases of a section, and how often the smoke tier runs each")]
+    weft suite list                       list all cases\n  \
+    weft suite list MPA-7.1.2-24          list the cases that judge a requirement\n  \
+    weft suite list mpa/7.1 --tier smoke  list a section, with the variants of the smoke tier")]
 pub(crate) struct Arguments {
-    /// List only cases that match: a case, requirement, section, tag, or id prefix
+    /// List only the cases of this id, id prefix, requirement, section or tag
     ///
-    /// A prefix ends before a `/`. A section is mpa/7.1 or MPA-7.1. case[parameter=value] selects
-    /// one variant.
+    /// weft lists a case if it matches at least one SELECT. An id is `mpa/7.1.1-key/wrong-octet`. A
+    /// prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant. A
+    /// requirement is MPA-7.1.1-2. A section is mpa/7.1 or MPA-7.1.
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
     /// List the suites of this folder instead of the built-in ones
@@ -30,10 +31,11 @@ pub(crate) struct Arguments {
     suites: Option<PathBuf>,
     /// Count the variants that this tier runs
     ///
-    /// smoke runs a few variants, default each pair of parameter values, full every combination.
+    /// `smoke` runs a few variants. `default` runs variants with each pair of parameter values.
+    /// `full` runs all combinations of parameter values.
     #[arg(long, value_name = "TIER", default_value_t, value_parser = select::tier())]
     tier: Tier,
-    /// List part I of N of the selection
+    /// List only part I of N of the selected cases, as in `weft test --shard`
     #[arg(long, value_name = "I/N", value_parser = select::shard)]
     shard: Option<(usize, usize)>,
 }
@@ -52,7 +54,7 @@ pub(crate) fn print(
     tier: Tier,
     shard: Option<(usize, usize)>,
 ) -> anyhow::Result<ExitCode> {
-    // The seed of a run selects the variants of a sample, but not their number.
+    // Any seed gives the same counts: the seed selects the variants, but not their number.
     let plan = Plan::of(suites, &select::of_shard(Filter::of(words.iter().cloned()).tier(tier), shard), 0);
     let mut out = io::stdout().lock();
     for case in &plan.cases {

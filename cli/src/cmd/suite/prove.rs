@@ -1,4 +1,8 @@
-//! `weft suite prove`: the kill matrix.
+//! `weft suite prove`: checks that the cases catch violations.
+//!
+//! A deviation makes weft's own endpoint violate a requirement. Each case must pass against the
+//! correct endpoint, and must fail against deviations that violate its requirements. The result is
+//! a matrix of deviations and cases, and a list of proofs for `weft coverage`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,31 +22,38 @@ use crate::suites::load;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    weft suite prove                                          every case; takes minutes\n  \
-    weft suite prove --suites my-suites mpa/7.1.1-too-long    a case of yours\n\n\
-    The exit code is 1 if a case fails against the correct endpoint, a deviation is not caught, or\n\
-    no deviation makes a case fail. The folder prove in the folder of --out gets proofs.csv.")]
+#[command(
+    after_help = "weft writes the proofs to prove/proofs.csv in the folder of --out. Each proof names a case, a\n\
+    deviation that makes the case fail, and the violated requirement.\n\n\
+    Exit codes:\n  \
+    0  all cases are proven\n  \
+    1  a case fails against the correct endpoint, or fails against no deviation, or no case\n     \
+    catches a deviation\n\n\
+    Examples:\n  \
+    weft suite prove                                          check all cases, in some minutes\n  \
+    weft suite prove --suites my-suites mpa/7.1.1-too-long    check a case of your own"
+)]
 pub(crate) struct Arguments {
-    /// Run only cases that match: a case, requirement, section, tag, or id prefix
+    /// Check only the cases of this id, id prefix, requirement, section or tag
     ///
-    /// Each selected case runs against weft's own responder and initiator, and against each
-    /// deviation that violates one of its requirements. A prefix ends before a `/`. A section is
-    /// mpa/7.1 or MPA-7.1. case[parameter=value] selects one variant.
+    /// weft checks a case if it matches at least one SELECT. An id is `mpa/7.1.1-key/wrong-octet`.
+    /// A prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant. A
+    /// requirement is MPA-7.1.1-2. A section is mpa/7.1 or MPA-7.1.
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
     /// Use the suites of this folder instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Write the results to the folder prove in this folder
+    /// Write the results to the folder `prove` in this folder
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
-    /// Run few, more or all variants of each case
+    /// Choose how many variants of each case to run
     ///
-    /// smoke runs a few variants, default each pair of parameter values, full every combination.
+    /// `smoke` runs a few variants. `default` runs variants with each pair of parameter values.
+    /// `full` runs all combinations of parameter values.
     #[arg(long, value_name = "TIER", default_value_t, value_parser = select::tier())]
     tier: Tier,
-    /// Run this many cases at a time; the default is 1
+    /// Run this many cases at a time (default 1)
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
 }
@@ -56,8 +67,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::block_on(judge(&suites, &filter, arguments.jobs, &arguments.out))
 }
 
-/// Prints the matrix; 1 if a case fails against the correct twin, a deviation is uncaught, or a
-/// case is unproven.
+/// Checks the cases, prints the matrix, and writes the proofs. Returns exit code 1 if a case fails
+/// against the correct endpoint, no case catches a deviation, or no deviation makes a case fail.
 pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> anyhow::Result<ExitCode> {
     let out = out.join("prove");
     let matrix = prove(suites, filter, jobs, &out).await?;
@@ -80,7 +91,8 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
         }
     }
     let without_case: Vec<&str> = matrix.without_case().map(|row| row.deviation.name).collect();
-    // With few selected cases, nearly all deviations concern other rules.
+    // If the user selects few cases, nearly all deviations concern other cases, so the list is
+    // useless.
     if without_case.len() < matrix.rows.len() / 2 {
         print_line!("\ndeviations that concern no case:\n    {}", without_case.join("\n    "));
         print_line!("\ndeviations that the builtin targets cannot show:");

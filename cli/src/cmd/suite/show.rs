@@ -1,4 +1,4 @@
-//! `weft suite show`: a case, its requirements, and its script.
+//! `weft suite show`: prints a case, its requirements, and its script.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use crate::suites::load;
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   \
-    weft suite show mpa/7.1.1-key/wrong-octet")]
+    weft suite show mpa/7.1.1-key/wrong-octet    print a case and its script")]
 pub(crate) struct Arguments {
-    /// Print this case
+    /// Print the case with this id
     #[arg(value_name = "CASE")]
     case: String,
     /// Use the suites of this folder instead of the built-in ones

@@ -1,5 +1,5 @@
-//! Options of `weft test` that are commands of `weft suite` now. They work for one more release,
-//! and help does not show them.
+//! Former options of `weft test`, which are commands of `weft suite` now. The options still work in
+//! this release, and help does not show them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::results::make_folder;
 use crate::runtime;
 use crate::target::{names_target, resolve};
 
-/// The options.
+/// The former options.
 #[derive(clap::Args)]
 pub(super) struct Options {
     /// List the selected cases and exit
@@ -35,7 +35,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// The option that is used, and the command that replaces it.
+    /// Returns the used option and the command that replaces it.
     fn replaced(&self) -> Option<(&'static str, &'static str)> {
         [
             (self.list, "--list", "weft suite list [SELECT]..."),
@@ -49,15 +49,15 @@ impl Options {
     }
 }
 
-/// Runs the command that one of the options requests; `None` if there is none, or if it needs the
-/// target.
+/// Runs the command of a former option. Returns `None` if the command line has no such option, and
+/// for `--history`, which runs later because it needs the target.
 pub(super) fn run(arguments: &Arguments, suites: &Suites) -> anyhow::Result<Option<ExitCode>> {
     let options = &arguments.former;
     if let Some((option, command)) = options.replaced() {
         exit::note(&format!("`weft test {option}` is now `{command}`; the next release removes the option"));
     }
     if options.list {
-        // Report errors of the named target. The list itself does not depend on the target.
+        // Report an invalid target. The list itself does not depend on the target.
         if let Some(name) = arguments.target.as_deref().filter(|word| names_target(word)) {
             resolve(name, &[], false)?;
         }
@@ -77,7 +77,8 @@ pub(super) fn run(arguments: &Arguments, suites: &Suites) -> anyhow::Result<Opti
     Ok(None)
 }
 
-/// The selection if no target is needed: the first word counts unless it names a target.
+/// Returns the words that select cases. The word in the position of the target is one of them,
+/// unless it names a target.
 fn words(arguments: &Arguments) -> Vec<String> {
     arguments.target.iter().filter(|word| !names_target(word)).chain(&arguments.select).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! `--rerun`, `--repeat`, `--until-fail`: runs that depend on earlier runs.
+//! `--rerun`, `--repeat` and `--until-fail`: runs that depend on the results of earlier runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use weft_suites::{RunOptions, Schedule};
 
 use crate::exit::{BadInput, print_line};
 
-/// The run that represents the target in the store, and the cases that neither passed nor were
-/// skipped in it or its reruns; between them the seed of the run.
+/// Returns the id and the seed of the run that `--rerun` repeats, and the cases that failed in this
+/// run. Later reruns of the same cases count instead of the run.
 pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(String, u64, Vec<CaseKey>)> {
     let nothing = || BadInput(format!("the store has no run against {target}"));
     let report = store.latest_outcomes(target).await?.ok_or_else(nothing)?;
@@ -24,13 +24,16 @@ pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(Strin
     Ok((report.run.id, report.run.seed, keys))
 }
 
-/// The number of repetitions.
+/// How often to repeat a run.
 pub(super) struct Times {
+    /// Maximum number of runs. `None` means no limit.
     pub(super) most: Option<u32>,
+    /// Whether to stop after the first run with an unexpected result.
     pub(super) until_fail: bool,
 }
 
-/// Repeats the run. Returns the worst exit code, and reports verdicts that change from run to run.
+/// Repeats the run, and prints the verdicts that change from run to run. Returns the worst exit
+/// code ([`rank`]).
 pub(super) async fn run(
     options: RunOptions,
     schedule: Schedule,
@@ -66,7 +69,7 @@ pub(super) async fn run(
     Ok(worst)
 }
 
-/// The worst in the order 4, 1, 3, 2, 0.
+/// Returns how bad an exit code is. The order from the worst code to the best is 4, 1, 3, 2, 0.
 fn rank(code: ExitCode) -> u8 {
     match code {
         ExitCode::AsExpected => 0,

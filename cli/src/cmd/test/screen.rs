@@ -1,7 +1,7 @@
-//! `--tui`: a run with a screen that shows it, and the cases that the user runs again from there.
+//! `--tui`: runs the cases and shows the run on a screen, where the user can run cases again.
 //!
-//! Repeated cases go into their own folder, so that the reports of the run remain, and into the
-//! same results store.
+//! The files of repeated cases are in a folder of their own, so that the reports of the run remain.
+//! Their results are in the same results store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -15,10 +15,10 @@ use crate::exit::{BadInput, print_line};
 use crate::results::judged;
 use crate::signals;
 
-/// The folder of repeated cases, below the folder of the run.
+/// The folder of repeated cases, within the folder of the run.
 const FOLDER: &str = "again";
 
-/// Runs; returns the report of the run itself.
+/// Runs the cases, and then the cases that the user repeats. Returns the report of the first run.
 pub(super) async fn run(
     options: RunOptions,
     schedule: Schedule,
@@ -30,7 +30,7 @@ pub(super) async fn run(
         if wish == Wish::Stop {
             stopper.send_replace(true);
         } else {
-            // An error means that the run has ended.
+            // Sending fails only if the receiver was dropped after an error of the run.
             let _ = wishes.send(wish);
         }
     });
@@ -40,7 +40,7 @@ pub(super) async fn run(
     let stopped = signals::interrupted();
     let closes = tokio::spawn(async move {
         stopped.await;
-        // The queue may be full.
+        // Closing the screen may block, because the queue of events may be full.
         let _ = tokio::task::spawn_blocking(move || closer.close()).await;
     });
     let screen = tokio::task::spawn_blocking({
@@ -70,15 +70,15 @@ pub(super) async fn run(
     Ok(report)
 }
 
-/// Runs cases again.
+/// Runs the cases again that the user selects on the screen.
 struct Again {
     options: RunOptions,
     schedule: Schedule,
     sink: LiveSink,
     stop: Arc<watch::Sender<bool>>,
-    /// Has the user closed the screen?
+    /// Whether the user has closed the screen.
     left: Arc<AtomicBool>,
-    /// The id of the run that has these cases.
+    /// Id of the run to which the repeated cases belong.
     run: String,
 }
 
@@ -100,6 +100,7 @@ impl Again {
         }
     }
 
+    /// Runs the cases once, and writes the reports.
     async fn once(&self, keys: &[CaseKey]) -> anyhow::Result<RunReport> {
         let out = self.options.out.join(FOLDER);
         let mut options = self.options.clone();

@@ -1,7 +1,7 @@
-//! `weft tui -i`: a thread captures into files, and the screen reads them.
+//! `weft tui -i`: a thread writes captured frames to files, and the screen reads the files.
 //!
-//! So a slow terminal loses no frames, and the screen shows what a file contains. Without -w, the
-//! files are temporary and are deleted with the screen.
+//! So a slow terminal loses no frames, and the screen shows exactly what the files contain. Without
+//! -w, the files are temporary: weft deletes them when the user quits.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,10 +12,10 @@ use weft_tui::{Live, Part, Recording};
 use crate::exit::BadInput;
 use crate::input::{Input, LiveArguments, Next, Place, Ring};
 
-/// The ring of temporary files: 16 of 64 MB.
+/// The ring of temporary files: 16 files of 64 MB.
 const TEMPORARY: [&str; 2] = ["filesize:64000", "files:16"];
 
-/// Captures and shows until the user quits.
+/// Captures frames and shows the screen until the user quits.
 pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[String]) -> anyhow::Result<ExitCode> {
     let Some(interface) = arguments.interface() else {
         return Err(BadInput("missing input: name a capture file, a run, or an interface with -i".to_owned()).into());
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[Strin
         move || capture(input, &recording, &what)
     })?;
     let shown = weft_tui::live_capture(recording.clone());
-    // Also if the screen never started.
+    // This stops the capturing thread, also if the screen never started.
     recording.leave();
     let closed = capturing.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the capture failed")));
     shown.map_err(|error| BadInput(error.to_string()))?;
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[Strin
     Ok(ExitCode::SUCCESS)
 }
 
-/// Captures until the end, or until the user quits.
+/// Captures frames until the capture ends or the user quits.
 fn capture(mut input: Input, recording: &Recording, what: &str) -> anyhow::Result<()> {
     while !recording.is_left() {
         match input.next() {
@@ -53,12 +53,12 @@ fn capture(mut input: Input, recording: &Recording, what: &str) -> anyhow::Resul
     input.flush();
     publish(&mut input, recording, what);
     recording.end();
-    // Temporary files remain as long as the screen is open.
+    // The screen reads temporary files, so they must remain until the user quits.
     recording.wait_until_left();
     input.close()
 }
 
-/// Updates the screen's state: the readable files and the losses.
+/// Updates the state for the screen: the readable files, and the numbers of dropped frames.
 fn publish(input: &mut Input, recording: &Recording, what: &str) {
     let Some(so_far) = input.so_far() else { return };
     let Some(written) = so_far.written else { return };

@@ -11,9 +11,10 @@ use crate::exit::{note, print_line};
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Queries the dashboard that listens on `listen`: status 0 if it is healthy, otherwise 3.
+/// Queries the dashboard that listens on `listen`. Returns exit code 0 if the dashboard is healthy,
+/// otherwise 3.
 pub(super) fn run(listen: SocketAddr) -> ExitCode {
-    // A listener on all addresses is reachable on loopback.
+    // The address 0.0.0.0 or :: means all addresses, which include loopback.
     let address = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), listen.port()),
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), listen.port()),
@@ -35,7 +36,7 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
     }
 }
 
-/// The first line of the answer to `GET /healthz`.
+/// Sends `GET /healthz`, and returns the first line of the answer.
 fn status_line(address: SocketAddr) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -69,7 +69,7 @@ fn a_line_that_is_no_request_gets_an_error_and_the_agent_continues() {
     let long = "names ".repeat(1000);
     for line in ["", "hello", "from 127.0.0.1:5", "connect 127.0.0.1:5", "listen 127.0.0.1:5 sdp", &long, "\u{fffd}\0"]
     {
-        assert_eq!(ask(&socket, line), "failed other no request", "{line:?}");
+        assert_eq!(ask(&socket, line), "failed other invalid request", "{line:?}");
     }
     // A client that disconnects within a line is gone.
     let mut half = UnixStream::connect(&socket).unwrap();
@@ -77,7 +77,7 @@ fn a_line_that_is_no_request_gets_an_error_and_the_agent_continues() {
     half.shutdown(std::net::Shutdown::Write).unwrap();
     let mut answer = String::new();
     half.read_to_string(&mut answer).unwrap();
-    assert_eq!(answer, "failed other no request\n");
+    assert_eq!(answer, "failed other invalid request\n");
     drop(half);
     crate::wait::wait_for("its descriptors are closed", || (agent.descriptors() == idle).then_some(()));
     agent.end();

@@ -1,5 +1,7 @@
-//! A program connects: first SDP, so that the program gets its result, then the program's
-//! descriptor, to a listener of its own.
+//! Connects by SDP for a program.
+//!
+//! The agent first connects to the peer by SDP, so that the program's call returns the result of
+//! SDP. Then the program's socket connects to the agent on the loopback interface.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +17,7 @@ use super::{Agent, Refusal, STEP, read, write};
 use crate::cmd::sdp::ledger::Entry;
 use crate::cmd::sdp::outward::OutwardError;
 
-/// The connection that a program requests.
+/// The connection that a program requested.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish {
     pub(super) service: SocketAddr,
@@ -40,7 +42,7 @@ impl Agent {
         drop(permit);
     }
 
-    /// A blocking program: it waits until SDP is connected.
+    /// Connects for a program with a blocking socket. The program waits until SDP is connected.
     async fn connect_first(&self, mut shim: UnixStream, wish: Wish, entry: Entry<'_>) {
         let onward = match self.onward(wish).await {
             Ok(onward) => onward,
@@ -65,7 +67,8 @@ impl Agent {
         }
     }
 
-    /// A program that does not block: its connection waits at a gate until SDP is connected.
+    /// Connects for a program with a non-blocking socket. The program's TCP connection waits at a
+    /// [`Gate`] until SDP is connected.
     async fn connect_at_a_gate(&self, mut shim: UnixStream, wish: Wish, entry: Entry<'_>) {
         let gate = match Gate::shut(wish.service.ip()) {
             Ok(gate) => gate,
@@ -86,7 +89,7 @@ impl Agent {
             Err(why) => {
                 entry.failed(&why.1);
                 self.failures.insert(from, why);
-                // A program that is gone needs no answer.
+                // Ignore errors, because the program may have ended.
                 let _ = gate.refuse(from).await;
                 return;
             }
@@ -107,7 +110,8 @@ impl Agent {
         drop(row);
     }
 
-    /// Connects by SDP, or by plain TCP if the rule allows it.
+    /// Connects by SDP, or by plain TCP if the program's rule allows plain TCP. Fails if the agent
+    /// stops.
     async fn onward(&self, wish: Wish) -> Result<Side, Refusal> {
         tokio::select! {
             onward = self.connected(wish) => onward,
@@ -115,6 +119,7 @@ impl Agent {
         }
     }
 
+    /// Connects as [`Agent::onward`], but does not stop with the agent.
     async fn connected(&self, wish: Wish) -> Result<Side, Refusal> {
         let Wish { service, by, source } = wish;
         let outward = self.outward.from(source);
@@ -128,7 +133,8 @@ impl Agent {
         Ok(side)
     }
 
-    /// Accepts the program's descriptor; returns both ends.
+    /// Accepts the TCP connection of the program on the loopback interface. Returns the connection,
+    /// the address of the program's socket, and the address of the agent's socket.
     async fn meet(
         &self,
         shim: &mut UnixStream,
@@ -140,7 +146,7 @@ impl Agent {
         let meeting = async {
             let Some(Request::From(from)) = read(shim).await else { return Err(io::ErrorKind::UnexpectedEof.into()) };
             loop {
-                // Any process on this host can connect, so the program is checked.
+                // Any process on this host can connect, so check the source address.
                 let (program, peer) = listener.accept().await?;
                 if peer == from {
                     program.set_nodelay(true)?;
@@ -155,7 +161,7 @@ impl Agent {
     }
 }
 
-/// A listener on the loopback interface for one connection of this address family.
+/// Listens on the loopback interface for one connection, with the address family of `like`.
 fn listener(like: IpAddr) -> io::Result<TcpListener> {
     let (socket, ip) = match like {
         IpAddr::V4(_) => (TcpSocket::new_v4()?, IpAddr::V4(HERE_V4)),
@@ -165,7 +171,7 @@ fn listener(like: IpAddr) -> io::Result<TcpListener> {
     socket.listen(8)
 }
 
-/// The error of the program's call.
+/// Returns the error that the program's call reports.
 fn failure(error: &OutwardError) -> Failure {
     let io = match error {
         OutwardError::Sdp { error: SdpError::Io(kind, _), .. } => *kind,

@@ -1,5 +1,5 @@
-//! Errors of connections of programs that do not block. The kernel reports a reset to such a
-//! program; the shim gets the error to report instead from here.
+//! Stores why the agent reset connections of programs with non-blocking sockets. The kernel reports
+//! only a reset to the program. The shim queries the real error here, and reports it instead.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,16 +8,18 @@ use std::time::{Duration, Instant};
 
 use super::Refusal;
 
-/// The maximum number of failures, and how long they are kept. A program queries at once.
+/// Maximum number of stored failures.
 const MOST: usize = 4096;
+/// How long a failure is stored. The shim usually queries immediately.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// The newest failures, by the program's end of the connection.
+/// The newest failures, each with the address of the program's socket.
 #[derive(Debug, Default)]
 pub(super) struct Failures(Mutex<VecDeque<(SocketAddr, Instant, Refusal)>>);
 
 impl Failures {
-    /// A new connection starts at this end: an older failure does not belong to it.
+    /// Removes an older failure of this address, because a new connection uses the address. Also
+    /// removes expired failures.
     pub(super) fn forget(&self, from: SocketAddr) {
         self.with(|failures| failures.retain(|(known, since, _)| *known != from && since.elapsed() < KEPT));
     }

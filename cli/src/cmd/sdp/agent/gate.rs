@@ -1,10 +1,14 @@
-//! A gate: an address of the agent where the connection of a program that does not block waits. The
-//! connection neither completes nor fails before the agent has SDP's answer.
+//! A gate: an address of the agent at which the TCP connection of a program with a non-blocking
+//! socket waits. The connection neither completes nor fails before the agent knows the result of
+//! SDP.
 //!
-//! A listener there drops all packets (SO_ATTACH_FILTER), so the program's kernel has sent a SYN
-//! and waits. From the same address, the agent connects to the program's end: two SYNs that cross
-//! are a connection (RFC 9293, section 3.5). To refuse the program, the agent does the same, but
-//! delays its acknowledgement (TCP_QUICKACK) and resets the connection before the program's side is
+//! A listener at this address drops all packets (SO_ATTACH_FILTER), so the kernel sends the
+//! program's SYN and waits. To complete the connection, the agent connects from the address of the
+//! gate to the program's socket. Two SYNs that cross each other establish a connection (RFC 9293,
+//! section 3.5).
+//!
+//! To refuse the connection, the agent also connects to the program's socket, but delays its
+//! acknowledgement (TCP_QUICKACK). It resets the connection before the program's side is
 //! established.
 
 use std::io;
@@ -15,12 +19,12 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tokio::net::{TcpSocket, TcpStream};
 use weft_peer::shim::{HERE_V4, HERE_V6};
 
-/// A filter program of one instruction, BPF_RET with BPF_K: it passes 0 bytes of each packet.
+/// A filter program with one instruction (BPF_RET with BPF_K), which passes 0 bytes of each packet.
 const DROP_ALL: [SockFilter; 1] = [SockFilter::new(0x06, 0, 0, 0)];
-/// A program's end is gone if it does not answer on the loopback interface in this time.
+/// If the program's socket does not answer on the loopback interface in this time, it is closed.
 const ANSWERS: Duration = Duration::from_secs(1);
 
-/// The address, reserved as long as this value lives.
+/// A gate. Its address is reserved until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Gate {
     at: SocketAddr,
@@ -28,7 +32,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Reserves an address of this family.
+    /// Reserves a loopback address of the same address family as `like`.
     pub(super) fn shut(like: IpAddr) -> io::Result<Self> {
         let at = match like {
             IpAddr::V4(_) => SocketAddr::new(HERE_V4.into(), 0),
@@ -60,13 +64,14 @@ impl Gate {
         let socket = socket_at(self.at)?;
         socket.set_tcp_quickack(false)?;
         socket.set_linger(Some(Duration::ZERO))?;
-        // In its own thread without interruption: the acknowledgement is not delayed for long.
+        // Use a thread without interruptions, because the kernel delays the acknowledgement only
+        // for a short time.
         let refusing = tokio::task::spawn_blocking(move || socket.connect_timeout(&from.into(), ANSWERS));
         refusing.await.map_err(io::Error::other)?
     }
 }
 
-/// A socket at this address, which other sockets of this user can share.
+/// Opens a socket at this address. Other sockets of this user can use the same address.
 fn socket_at(at: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_port(true)?;
@@ -83,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that has started to connect; returns the address of its end.
+    /// A program that has started to connect, and the address of its socket.
     fn program(to: SocketAddr) -> (Socket, SocketAddr) {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
         socket.set_nonblocking(true).unwrap();

@@ -1,8 +1,8 @@
-//! A program listens: SDP listens for it, and each SDP connection becomes one of the program's TCP
-//! listener.
+//! Listens by SDP for a program. For each accepted SDP connection, the agent opens a TCP connection
+//! to the program's TCP listener.
 //!
-//! Nothing reports the end of a program. If its TCP listener refuses connections, SDP stops
-//! listening for it.
+//! Nothing reports the end of a program. If the program's TCP listener refuses a connection, the
+//! agent stops listening for this program.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,10 +20,10 @@ use super::names::Row;
 use super::{Agent, Refusal};
 use crate::runtime;
 
-/// Listeners at a time.
+/// Maximum number of listeners at a time.
 const MOST: usize = 1024;
 
-/// The listeners: SDP's addresses, and the programs'.
+/// The addresses of the SDP listeners, each with the address of the program's TCP listener.
 #[derive(Debug, Default)]
 pub(super) struct Listeners(Mutex<HashMap<SocketAddr, SocketAddr>>);
 
@@ -34,8 +34,8 @@ impl Listeners {
 }
 
 impl Agent {
-    /// Listens at `sdp` for the program at `service`, unless it does already; port 0 takes a free
-    /// port.
+    /// Listens by SDP at `sdp` for the program at `service`. Port 0 means a free port. Does nothing
+    /// if the agent already listens for this program.
     pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr, only_v6: bool) -> Result<(), Refusal> {
         let mut listeners = self.listeners.lock();
         if sdp.port() == 0 && self.mapper.is_none() {
@@ -46,7 +46,7 @@ impl Agent {
             None if sdp.port() == 0 && listeners.values().any(|served| *served == service) => return Ok(()),
             Some(served) if *served == service => return Ok(()),
             Some(served) => return Err((Failure::InUse, format!("SDP already listens on {sdp} for {served}"))),
-            None if listeners.len() >= MOST => return Err((Failure::Other, "too many listeners".to_owned())),
+            None if listeners.len() >= MOST => return Err((Failure::Other, format!("more than {MOST} listeners"))),
             None => {}
         }
         let cannot = |error: &dyn std::fmt::Display| (Failure::InUse, format!("SDP cannot listen on {sdp}: {error}"));
@@ -70,7 +70,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Accepts until the program is gone.
+    /// Accepts SDP connections until the program has ended, or until the agent stops.
     async fn accept(self: &Arc<Self>, listener: SdpListener, service: SocketAddr) {
         let (end, mut gone) = tokio::sync::mpsc::channel::<()>(1);
         loop {
@@ -80,17 +80,17 @@ impl Agent {
                         let (agent, end) = (Arc::clone(self), end.clone());
                         tokio::spawn(async move {
                             if agent.serve(incoming, service, permit).await == Program::Gone {
-                                // One message is enough.
+                                // The channel may be full. One message is enough.
                                 let _ = end.try_send(());
                             }
                         });
                     }
                     (Ok(incoming), Err(_)) => {
                         let from = incoming.peer_addr();
-                        self.ledger.trouble(&format!("too many connections: refused {from} to {service}"));
+                        self.ledger.trouble(&format!("refused {from} to {service}: too many connections (--most)"));
                     }
                     (Err(error), _) => {
-                        self.ledger.trouble(&format!("accepting for {service}: {error}"));
+                        self.ledger.trouble(&format!("cannot accept for {service}: {error}"));
                         tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                     }
                 },
@@ -100,12 +100,12 @@ impl Agent {
         }
     }
 
-    /// Relays one connection to its end.
+    /// Relays one connection until it ends. Returns whether the program still listens.
     async fn serve(&self, incoming: Incoming, service: SocketAddr, permit: OwnedSemaphorePermit) -> Program {
         let (from, mut program) = (incoming.peer_addr(), Program::There);
         let entry = self.ledger.open(format!("{from} to the program at {service}"));
         if let (Some(mapper), Ok(local)) = (&self.mapper, incoming.local_addr()) {
-            // The client may not have used the port mapper.
+            // Ignore errors, because the client may not have used the port mapper.
             let _ = mapper.connected(from, local);
         }
         let sides = async {
@@ -138,8 +138,8 @@ impl Agent {
         program
     }
 
-    /// Opens a TCP connection to the program. Its peer's name is known before the program can query
-    /// it.
+    /// Opens a TCP connection to the program. Stores the real addresses first, because the program
+    /// may query them as soon as it is connected.
     async fn program(&self, service: SocketAddr, names: Names) -> io::Result<(TcpStream, Row<'_>)> {
         let mut failed = io::ErrorKind::AddrNotAvailable.into();
         for (from, to) in ways(service) {
@@ -160,14 +160,16 @@ impl Agent {
     }
 }
 
+/// Whether the program listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Program {
     There,
     Gone,
 }
 
-/// The addresses that reach the program, with their sources. A program that listens on all IPv6
-/// addresses usually also listens on IPv4's, which serve if this host has no IPv6.
+/// Returns the source and destination addresses for a TCP connection to the program, in the order
+/// of preference. A program that listens on all IPv6 addresses usually also listens on all IPv4
+/// addresses. So IPv4 is the second choice, in case this host has no IPv6.
 fn ways(service: SocketAddr) -> Vec<(IpAddr, SocketAddr)> {
     let (v4, v6) = (IpAddr::V4(HERE_V4), IpAddr::V6(HERE_V6));
     let at = |ip: IpAddr| SocketAddr::new(ip, service.port());

@@ -1,4 +1,5 @@
-//! The real addresses of both ends, for `getpeername`, `getsockname` and `accept`.
+//! Stores the real addresses of each connection for `getpeername`, `getsockname` and `accept`. The
+//! program's own TCP connection has only loopback addresses.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -6,14 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_peer::shim::Names;
 
-/// A connection on the loopback interface: the program's end and the agent's end.
+/// A connection on the loopback interface: the addresses of the program's socket and of the agent's
+/// socket.
 type Ends = (SocketAddr, SocketAddr);
 
-/// All connections.
+/// The real addresses of all connections.
 #[derive(Debug, Default)]
 pub(super) struct NameTable(Mutex<HashMap<Ends, Names>>);
 
-/// A row, which is removed when this value is dropped.
+/// A row of the table. Dropping this value removes the row.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
     table: &'a NameTable,

@@ -1,23 +1,24 @@
-//! Detects programs that the preload library does not reach: static ones, Go's, set-user-ID ones,
-//! and those with io_uring.
+//! Detects programs for which the preload library has no effect: static programs, Go programs,
+//! set-user-ID programs, and programs with io_uring.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// At most this many bytes of a file are read.
+/// Maximum number of bytes that are read from a file.
 const MOST: u64 = 256 << 20;
-/// At most this many program headers are read.
+/// Maximum number of program headers that are read.
 const HEADERS: usize = 256;
-/// At most this many scripts may interpret each other.
+/// Maximum number of scripts in a chain. In a chain, a script is the interpreter of another script.
 const SCRIPTS: usize = 4;
 
-/// A program header that names the dynamic linker (PT_INTERP), and one of notes (PT_NOTE).
+/// Type of the program header that names the dynamic linker (PT_INTERP).
 const INTERPRETER: u32 = 3;
+/// Type of a program header with notes (PT_NOTE).
 const NOTE: u32 = 4;
 
-/// The warnings about a program; none if its file cannot be read.
+/// Returns the warnings about a program. Returns none if the file cannot be read.
 pub(super) fn warnings(program: &Path) -> Vec<&'static str> {
     let mut path = program.to_path_buf();
     for _ in 0..SCRIPTS {
@@ -36,13 +37,14 @@ pub(super) fn warnings(program: &Path) -> Vec<&'static str> {
     Vec::new()
 }
 
+/// Reads at most [`MOST`] bytes of a file.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut octets = Vec::new();
     File::open(path).ok()?.take(MOST).read_to_end(&mut octets).ok()?;
     Some(octets)
 }
 
-/// The interpreter of a script.
+/// Returns the path of a script's interpreter. Returns `None` for other files.
 fn interpreter(octets: &[u8]) -> Option<PathBuf> {
     let line = octets.strip_prefix(b"#!")?.split(|octet| *octet == b'\n').next()?;
     let mut words = str::from_utf8(line).ok()?.split_ascii_whitespace();
@@ -53,6 +55,7 @@ fn interpreter(octets: &[u8]) -> Option<PathBuf> {
     super::find(words.next()?.as_ref())
 }
 
+/// Returns the warnings about a binary.
 fn of_binary(octets: &[u8]) -> Vec<&'static str> {
     let Some(headers) = program_headers(octets) else { return Vec::new() };
     let mut found = Vec::new();
@@ -69,8 +72,8 @@ fn of_binary(octets: &[u8]) -> Vec<&'static str> {
     found
 }
 
-/// Kinds and contents of the program headers of a 64-bit little-endian ELF file (System V ABI,
-/// chapter 5); none for other files.
+/// Returns the types and contents of the program headers of a 64-bit little-endian ELF file (System
+/// V ABI, chapter 5). Returns `None` for other files.
 fn program_headers(octets: &[u8]) -> Option<Vec<(u32, &[u8])>> {
     if octets.get(..6)? != b"\x7fELF\x02\x01" {
         return None;
@@ -89,7 +92,7 @@ fn program_headers(octets: &[u8]) -> Option<Vec<(u32, &[u8])>> {
     (0..count).map(header).collect()
 }
 
-/// Go's linker writes its build ID under the name "Go".
+/// Returns whether the note is the build ID of Go's linker, which has the name "Go".
 fn is_go(note: &[u8]) -> bool {
     note.get(12..16) == Some(b"Go\0\0")
 }

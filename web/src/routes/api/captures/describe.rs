@@ -75,7 +75,7 @@ fn add(made: &mut SchemaGenerator, problem: &Schema, name: &Value) -> Value {
         ("400", "The upload is incomplete"),
         ("404", "There is no folder for captures"),
         ("408", "The upload was too slow"),
-        ("409", "There are too many captures with that name"),
+        ("409", "The folder has too many captures with this name"),
         ("413", "The capture is too long"),
         ("415", "The media type is not supported"),
         ("422", "The file is not a capture"),
