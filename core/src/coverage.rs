@@ -1,11 +1,11 @@
-//! Counts the requirements that the tests prove, while they run.
+//! Records which requirements the unit tests verify.
 //!
-//! A test that proves requirements makes a [`Proof`] and passes it each id together with the
-//! assertion that would fail if the id's rule did not hold. When the test has passed, and
-//! `WEFT_COVERAGE` names a folder, the ids are written there; a test that fails, or does not run,
-//! counts for nothing. `make coverage` collects the files.
+//! A test creates a [`Proof`]. It passes each requirement id to the `Proof`, together with the
+//! assertion that fails if the requirement is violated. If the test passes and the environment
+//! variable `WEFT_COVERAGE` names a folder, `Proof` appends the ids to a file there. A test that
+//! fails or does not run records nothing. `make coverage` collects the files.
 //!
-//! This is for tests; nothing in the product calls it.
+//! Only tests use this module.
 
 use std::cell::Cell;
 use std::fs::OpenOptions;
@@ -15,20 +15,20 @@ use std::{env, fmt, process, thread};
 
 use crate::RequirementId;
 
-/// The folder that proofs are written to.
+/// The environment variable that names the folder for the recorded ids.
 pub const FOLDER_VARIABLE: &str = "WEFT_COVERAGE";
-/// Ids that one test may prove, in however many proofs; a test that claims more checks none of them
-/// well.
+/// Maximum number of ids that one test may verify, summed over all its [`Proof`]s. A test that
+/// claims more ids verifies none of them well.
 pub const MOST_IDS: usize = 8;
 
 /// How a requirement is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// A case of the suites, shown by a deviation that makes it fail.
+    /// By a case of the suites. A deviation of the endpoint makes the case fail.
     Case,
-    /// A rule of the monitor, shown by a stream that makes it fire and one that does not.
+    /// By a rule of the monitor. One stream violates the rule, and another stream does not.
     Rule,
-    /// A test of the endpoint's interface or behaviour.
+    /// By a test of the interface or the behaviour of the endpoint.
     Test,
 }
 
@@ -43,31 +43,31 @@ impl fmt::Display for By {
 }
 
 thread_local! {
-    /// Ids that this thread's test proved; each test has a thread of its own.
+    /// Number of ids that the test of this thread has verified. Each test has its own thread.
     static SHOWN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The ids that one test proves.
+/// The ids that one test verifies. When a `Proof` is dropped, it writes the ids to the folder.
 pub struct Proof {
     by: By,
     ids: Vec<RequirementId>,
 }
 
 impl Proof {
-    /// Begins; keep it until the end of the test.
+    /// Creates an empty `Proof`. Keep it alive until the end of the test.
     #[must_use]
     pub fn new(by: By) -> Self {
         Proof { by, ids: Vec::new() }
     }
 
-    /// `id` is proven when `assertion` does not panic.
+    /// Runs `assertion` and records `id` if `assertion` does not panic.
     ///
     /// # Panics
-    /// When `assertion` does, or when it is one id too many.
+    /// If `assertion` panics, or if the test has already recorded [`MOST_IDS`] ids.
     pub fn shows(&mut self, id: RequirementId, assertion: impl FnOnce()) {
         assertion();
         self.ids.push(id);
-        // One after the other in the main thread (`--test-threads=1`) they cannot be distinguished.
+        // With `--test-threads=1` all tests run in the main thread, and cannot be counted apart.
         if thread::current().name() != Some("main") {
             let shown = SHOWN.replace(SHOWN.get() + 1) + 1;
             assert!(shown <= MOST_IDS, "a test proves at most {MOST_IDS} requirements");

@@ -1,8 +1,9 @@
-//! What is wrong with octets: the one error type of every parser here.
+//! [`WireError`]: the error type of every parser in this crate.
 //!
-//! It has layer, field, offset, expected, found and (where one exists) the requirement, so that a
-//! user needs no source code to understand it. It borrows nothing and allocates nothing. This type
-//! only describes the octets; the Terminate code for a peer is chosen elsewhere.
+//! The error names layer, field, offset, the expected and the found value, and (if one exists) the
+//! violated requirement. A user can therefore understand the error without the source code. The
+//! type borrows nothing and allocates nothing. It only describes the octets. The endpoint chooses
+//! the Terminate code for its peer.
 
 use std::fmt;
 
@@ -40,7 +41,7 @@ impl fmt::Display for Layer {
 pub enum Found {
     /// A number.
     Value(u64),
-    /// This number of octets (too few, or too many).
+    /// A number of octets that is too small or too large.
     Octets(usize),
 }
 
@@ -54,27 +55,27 @@ impl fmt::Display for Found {
     }
 }
 
-/// Octets that do not make the thing they should be.
+/// The error about octets that are no valid header, frame, segment or message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{layer} {field} at byte {offset}: expected {expected}, found {found}{}", Cited(*.requirement))]
 pub struct WireError {
     /// The layer that the field belongs to.
     pub layer: Layer,
-    /// The field, named as its specification names it.
+    /// Name of the field in its specification.
     pub field: &'static str,
-    /// Offset of the field in octets from the start of the frame, segment or message that was
-    /// parsed.
+    /// Offset of the field in octets from the start of the parsed frame, segment or message.
     pub offset: usize,
-    /// What would have been right, in words.
+    /// Description of the valid values or lengths.
     pub expected: &'static str,
-    /// What was there.
+    /// The value or length that the parser found.
     pub found: Found,
-    /// The rule that is broken, where the catalogue has one.
+    /// The violated requirement, if a catalogue contains one.
     pub requirement: Option<RequirementId>,
 }
 
 impl WireError {
-    /// `have` octets are there where the fixed part of `field` needs more.
+    /// The error about `have` octets that are too few for the fixed part of `field`. The error has
+    /// offset 0 and no requirement.
     #[must_use]
     pub fn too_short(layer: Layer, field: &'static str, expected: &'static str, have: usize) -> Self {
         WireError { layer, field, offset: 0, expected, found: Found::Octets(have), requirement: None }

@@ -3,8 +3,8 @@
 //! # Limits on purpose
 //!
 //! This crate has no sockets, clocks, random sources, async runtime, state machines or verdicts.
-//! weft's endpoint (`weft-peer`) and its monitor (`weft-dissector`) share these types and nothing
-//! else. A verdict therefore never depends on what the endpoint believes about itself.
+//! weft's endpoint (`weft-peer`) and its monitor (`weft-dissector`) share only the types of this
+//! crate. A verdict of the monitor therefore never depends on the state of the endpoint.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 

@@ -1,20 +1,20 @@
 //! MPA markers: their positions and octets (RFC 5044 section 4.3).
 //!
-//! A marker is four octets, `RESERVED (16 bits, zero) | FPDUPTR (16 bits)`, at every stream position that is a multiple of
-//! 512 from the first octet after the sender's start-up frame; markers count as stream octets
-//! themselves. Positions here are offsets from that octet, so that TCP's wrap (2^32 is a multiple
-//! of 512) never shows.
+//! A marker consists of four octets: `RESERVED (16 bits, zero) | FPDUPTR (16 bits)`. A sender that
+//! uses markers inserts a marker at every stream position that is a multiple of 512. Position 0 is
+//! the first octet after the start-up frame of the sender. The octets of markers count, too. TCP
+//! sequence numbers wrap at 2^32, a multiple of 512, so that the wrap does not move the markers.
 //!
-//! The layout of FPDUs defines the markers that belong to an FPDU
-//! ([`crate::wire::mpa::fpdu::Layout`]). The direction that carries markers is negotiated, and not
-//! known here.
+//! [`crate::wire::mpa::fpdu::Layout`] computes which markers belong to an FPDU. The peers negotiate
+//! which directions carry markers. This module does not know the result.
 
-/// Distance between the first octets of two markers, in stream octets.
+/// Distance in octets between the first octets of two consecutive markers.
 pub const INTERVAL: u64 = 512;
-/// Octets of one marker.
+/// Length of a marker in octets.
 pub const MARKER_LEN: usize = 4;
 
-/// The four octets of a marker that points `fpduptr` octets back to the FPDU's `ULPDU_Length`.
+/// Returns the four octets of a marker that points back by `fpduptr` octets to the `ULPDU_Length`
+/// of its FPDU.
 #[must_use]
 pub fn to_octets(fpduptr: u16) -> [u8; MARKER_LEN] {
     let [high, low] = fpduptr.to_be_bytes();

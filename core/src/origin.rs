@@ -1,14 +1,14 @@
-//! Where connections come from, as far as limits are concerned.
+//! The origin of a connection, for limits per remote host.
 
 use core::net::{IpAddr, Ipv6Addr};
 
-/// An IPv4 address, or the first 64 bits of an IPv6 address: a host may use any address below its
-/// prefix, so a limit for each IPv6 address would limit nothing.
+/// An IPv4 address, or the first 64 bits of an IPv6 address. A host may use every IPv6 address of
+/// its 64-bit prefix, so a limit per IPv6 address would have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(IpAddr);
 
 impl Origin {
-    /// The origin of a peer with this address.
+    /// The origin of a peer with the IP address `address`.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         Origin(match address.to_canonical() {

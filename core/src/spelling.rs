@@ -1,14 +1,17 @@
 //! Suggestions for misspelled names.
 
-/// The name among `known` that is nearest to `word`; `None` if none is near.
+/// Returns the name in `known` that is most similar to `word`, ignoring upper and lower case of
+/// `word`. Returns `None` if every name differs by more than a third of the letters of `word` (and
+/// by more than 2 letters).
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // No name is longer, and the work grows with the length.
+    // No known name is longer than 80 characters, and the comparison time grows with the length.
     let word: String = word.chars().take(80).collect::<String>().to_lowercase();
     let (slips, _, best) = known.into_iter().map(|name| (distance(&word, name), name.len(), name)).min()?;
     (slips <= 2.max(word.chars().count() / 3)).then_some(best)
 }
 
-/// Letters to insert, remove or replace to get from one word to the other (Levenshtein distance).
+/// Number of letters to insert, remove or replace to change `from` into `to` (Levenshtein
+/// distance).
 #[must_use]
 pub fn distance(from: &str, to: &str) -> usize {
     strsim::levenshtein(from, to)

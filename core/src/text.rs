@@ -1,13 +1,15 @@
-//! Text of others (a target, a file, a report) in the output for people.
+//! Escapes control characters in foreign text (from a target, a file or a report) before weft
+//! prints the text.
 //!
-//! A control character can do more to a terminal than to be shown: move the cursor, hide what was
-//! printed, set the title. So each printer shows such characters as escapes.
+//! A control character can move the cursor of a terminal, hide printed text or set the title.
+//! Therefore every printer of weft prints control characters as escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// The text with its control characters as escapes (`\x1b`, `\u{202e}`); line feeds and tabs stay.
+/// Returns `text` with control characters as escapes (`\x1b`, `\u{202e}`). Line feeds and tabs
+/// stay.
 ///
 /// ```
 /// assert_eq!(weft_core::text::visible("a\u{1b}[2Jb\n"), "a\\x1b[2Jb\n");
@@ -17,8 +19,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// The text as a part of one line: as [`visible`], but line feeds and tabs are escapes, too. So a
-/// peer's text cannot begin a line that looks like one of weft's own.
+/// Returns `text` like [`visible`], but with line feeds and tabs as escapes, too. Text from a peer
+/// therefore cannot start a new line that looks like output of weft.
 ///
 /// ```
 /// assert_eq!(weft_core::text::visible_in_line("done\nweft: 0 errors"), "done\\x0aweft: 0 errors");
@@ -34,7 +36,7 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        // Writing to a string does not fail.
+        // Writing to a `String` never fails.
         let _ = match u32::from(c) {
             _ if !is_hidden(c) => shown.write_char(c),
             code @ ..0x100 => write!(shown, "\\x{code:02x}"),
@@ -44,13 +46,15 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Control characters, and the marks that change the direction or the line of what follows.
+/// Returns whether `c` is a control character other than line feed or tab, or a Unicode character
+/// that changes the text direction or starts a new line.
 fn is_hidden(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Writes text by [`visible`]. Bytes that are not UTF-8 pass unchanged: a formatter writes none.
+/// A writer that passes text through [`visible`]. Bytes that are not UTF-8 pass unchanged, because
+/// a formatter only writes UTF-8.
 #[derive(Debug)]
 pub struct Visible<W>(pub W);
 

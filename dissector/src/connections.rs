@@ -1,37 +1,40 @@
-//! The connections of a capture: open ones, ended ones, and the limit on their number.
+//! The connections of a capture: assigns segments to connections, and limits memory.
 //!
-//! **Memory.** All remaining units of a connection are delivered, and everything but its
-//! [`Past`](crate::tcp::Past) is dropped, when
+//! In this module, "ports" means the addresses and TCP ports of both endpoints.
 //!
-//! * its ports are used again;
-//! * it was closed (RST, or FIN from both ends) and [`LINGERING`](limits::LINGERING) others were
-//!   closed since: late repetitions change nothing.
+//! **Memory.** An open connection has a slot with its full state. If a connection loses its slot,
+//! its remaining units are delivered, and only its [`Past`](crate::tcp::Past) (a short summary)
+//! stays. A connection loses its slot in three cases:
 //!
-//! It is put aside when
+//! * Its ports are used by another connection.
+//! * It was closed (by RST, or FIN from both endpoints), and since then more than
+//!   [`LINGERING`](limits::LINGERING) other connections were closed. Until then, late
+//!   retransmissions still find the full state.
+//! * It is put aside because of a memory limit: more than [`MOST_OPEN`] connections are open, or
+//!   all connections together use more than [`MOST_OCTETS`] octets of memory. The second limit
+//!   never affects the connection that just received a segment.
 //!
-//! * more than [`MOST_OPEN`] are being read;
-//! * all together keep more than [`MOST_OCTETS`]; the connection that just received a segment is
-//!   never put aside for this reason.
+//! Connections without MPA and SDP are put aside first, and among them the connections that were
+//! idle for longest. For a connection with MPA or SDP, a [`Record`] is stored, from which it can
+//! resume.
 //!
-//! Connections without MPA and SDP go first, and of these the ones that are idle for longest. A
-//! [`Record`] of a connection with MPA or SDP is kept.
+//! If a connection without a slot receives new octets, it continues under its number. It resumes
+//! from its record, or without a record like a connection whose start was not captured. [`Dropped`]
+//! counts the lost state. If a segment does not fit a connection that was put aside with a record,
+//! the segment does not replace the connection. It starts a [`rival`] instead, as for an open
+//! connection.
 //!
-//! If a finished connection receives new octets, it continues under its number: from its record,
-//! else like a connection whose beginning was not captured. [`Dropped`] counts the cost. A segment
-//! that does not fit a connection put aside does not replace it while there is a record to resume
-//! from. It starts a [`rival`], as with a connection that is being read.
+//! **Equal ports in several networks.** The first segment from another VLAN, tunnel or interface
+//! may have the ports of a known connection. This segment may be a copy of a known segment, a
+//! segment of the other direction, or a segment of another connection. If its sequence numbers fit,
+//! it counts as part of the known connection. Later a segment from that network may repeat a known
+//! sequence number. If this segment has the same octets, it is a copy. If its octets differ, the
+//! network has another connection. [`Joined`] counts the networks with copies.
 //!
-//! **Equal ports in several networks.** The first segment of another VLAN, tunnel or interface may
-//! have the ports of a known connection. It is then a copy of a segment, the other direction of the
-//! connection, or part of another connection. It counts as part of the connection if its sequence
-//! numbers fit, until a segment repeats a known sequence number. If that segment has the same
-//! octets it is a copy; with other octets it begins another connection. [`Joined`] counts the
-//! copies.
-//!
-//! **Ports that are used again.** A SYN with another sequence number begins another connection. If
-//! the SYN was not captured, the sequence numbers decide: they are far from those of the connection
-//! before. If that one is not closed, both are kept until [`rival`] distinguishes them by segments
-//! that belong to neither.
+//! **Reused ports.** A SYN with another sequence number starts another connection. If the SYN was
+//! not captured, a large distance from the known sequence numbers shows another connection. If the
+//! known connection is not closed, both connections stay open until later segments show which of
+//! them is real (see [`rival`]).
 
 mod aside;
 mod connection;
@@ -68,15 +71,15 @@ pub(crate) struct Connections {
     table: Table<Record>,
     slots: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
-    /// Number of assigned connection numbers.
+    /// Number for the next new connection.
     next: StreamId,
-    /// Octets that the open connections keep.
+    /// Memory of the open connections in bytes.
     memory: usize,
-    /// Number of open connections that hold octets back.
+    /// Number of open connections with octets that are in no delivered unit yet.
     holding: usize,
-    /// Closed ones, oldest first: slot and number.
+    /// Slot and number of closed connections that still have a slot, oldest first.
     closed: VecDeque<(usize, StreamId)>,
-    /// Connections that were suspended and not resumed, oldest first.
+    /// Suspended SDP connections that no new connection has resumed, oldest first.
     suspended: VecDeque<Suspended>,
     dropped: Dropped,
     joined: Joined,
@@ -93,18 +96,18 @@ impl Connections {
         self.sdp_ports.push(port);
     }
 
-    /// Octets that the open ones keep.
+    /// Memory of the open connections in bytes.
     #[cfg(test)]
     pub(crate) fn memory(&self) -> usize {
         self.memory
     }
 
-    /// Bytes of memory of all connections, approximately.
+    /// Approximate memory of all connections in bytes.
     pub(crate) fn memory_of_all(&self) -> usize {
         self.memory + (self.slots.len() - self.free.len()) * CONNECTION + self.table.memory()
     }
 
-    /// The cost of the memory limits.
+    /// The state that was dropped because of the memory limits.
     pub(crate) fn dropped(&self) -> Dropped {
         let Dropped { forgotten, others_forgotten, .. } = self.dropped;
         let forgotten = forgotten + self.table.forgotten();
@@ -117,7 +120,7 @@ impl Connections {
         self.joined
     }
 
-    /// Are there octets that no unit was delivered for?
+    /// Returns whether a connection has octets that are in no delivered unit yet.
     pub(crate) fn hold_back(&self) -> bool {
         self.holding > 0
     }
@@ -167,7 +170,7 @@ impl Connections {
             watch.resume();
         }
         let closes = target.segment(segment, sink) && !of_rival;
-        // TCP ends after the SuspCommAck.
+        // A suspended SDP connection closes TCP after the SuspCommAck.
         if (segment.fin || segment.rst)
             && let Some(suspended) = target.suspended().filter(|suspended| !self.suspended.contains(suspended))
         {
@@ -191,7 +194,7 @@ impl Connections {
         }
     }
 
-    /// The connection that a segment, just processed, belongs to: its number and monitor.
+    /// Number and monitor of the connection of a segment that was just processed.
     pub(crate) fn watch_of(&mut self, segment: &Segment<'_>) -> Option<(StreamId, &mut Watch)> {
         let Located::Known { place: Some(Place::Open(slot)), .. } = self.table.find(segment) else { return None };
         let connection = self.slots.get_mut(slot)?.as_mut()?;
@@ -200,7 +203,8 @@ impl Connections {
         Some((connection.number, connection.watch.as_mut()?))
     }
 
-    /// Does this connection resume a suspended one? Each is resumed once.
+    /// Returns whether a suspended connection matches `by`, and removes it from the list, because a
+    /// connection resumes only once.
     fn take_suspended(&mut self, by: Suspended) -> bool {
         let at = self.suspended.iter().position(|suspended| *suspended == by);
         at.is_some_and(|at| self.suspended.remove(at).is_some())
@@ -217,7 +221,8 @@ impl Connections {
         self.open(number, (segment.src, segment.dst), (network, segment.path), sink).0
     }
 
-    /// A new connection in a slot of its own, and the record of the one that had its ports before.
+    /// Creates a connection in a free slot. Returns the slot, and the record of an earlier
+    /// connection with the same ports.
     fn open(
         &mut self,
         number: StreamId,
@@ -231,7 +236,7 @@ impl Connections {
         self.place(self.make(number, at.0, ports), at)
     }
 
-    /// A connection without octets, read as its ports demand.
+    /// Creates a connection without octets. It is read as SDP if its ports require that.
     fn make(&self, number: StreamId, network: u16, ports: (SocketAddr, SocketAddr)) -> Box<Connection> {
         let mut connection = Connection::new(number, network, ports, (!self.unwatched).then(Watch::default));
         if self.sdp_ports.iter().any(|port| [ports.0.port(), ports.1.port()].contains(port)) {

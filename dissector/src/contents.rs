@@ -1,8 +1,8 @@
-//! Names of the other protocols in a capture, for readers who look at the wrong capture or the
-//! wrong interface.
+//! Names the protocols other than iWARP in a capture. They help a user who captured the wrong
+//! connection or the wrong interface.
 //!
-//! TLS, SSH and HTTP are recognised by their first bytes, everything else by its port. This only
-//! names a connection, and checks nothing.
+//! First bytes identify TLS, SSH, HTTP and SMB. Ports identify all other protocols. This module
+//! checks nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,10 +12,11 @@ use crate::link::Unread;
 use crate::packet::{Packet, TransportKind};
 use crate::unit::{Kind, Unit};
 
-/// Connections whose kind is kept, at one byte each. Further connections count as the rest.
+/// Maximum number of connections whose protocol is stored, one byte per connection. Further
+/// connections count as [`OTHER`].
 const MOST_CONNECTIONS: usize = 1 << 20;
 
-/// TCP ports of storage and of protocols that are often captured by mistake.
+/// TCP ports of storage protocols, and of protocols that users often capture by mistake.
 const TCP_PORTS: [(u16, &str); 9] = [
     (22, "SSH"),
     (80, "HTTP"),
@@ -29,21 +30,21 @@ const TCP_PORTS: [(u16, &str); 9] = [
 ];
 const UDP_PORTS: [(u16, &str); 6] =
     [(53, "DNS"), (67, "DHCP"), (123, "NTP"), (443, "QUIC"), (4791, "RoCE v2"), (5353, "mDNS")];
-/// The name of connections without another name.
+/// The name of connections with an unknown protocol.
 const OTHER: &str = "other";
 
-/// Counts of connections, datagrams and frames that were not read.
+/// Counts connections and datagrams by protocol, and unread frames by reason.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// The name of each connection, as an index into [`NAMES`].
+    /// The protocol of each connection, as an index into [`NAMES`].
     connections: Vec<u8>,
     further_connections: u64,
     datagrams: BTreeMap<&'static str, u64>,
-    /// Frames without a TCP segment or UDP datagram, as [`crate::Dissector::unread`] counts them.
+    /// Frames without a TCP segment or UDP datagram, as returned by [`crate::Dissector::unread`].
     pub unread: Vec<(Unread, u64)>,
 }
 
-/// Names of connections; a connection's byte is the index.
+/// Protocol names of connections.
 const NAMES: [&str; 9] = [OTHER, "TLS", "SSH", "HTTP", "SMB", "iSCSI", "NFS", "NVMe/TCP", "NVMe/TCP discovery"];
 
 fn index(name: &str) -> u8 {
@@ -72,7 +73,7 @@ impl Contents {
         }
     }
 
-    /// Looks at the first bytes of a connection that is not iWARP.
+    /// Determines the protocol from the first bytes of a connection that is not iWARP.
     pub fn unit(&mut self, unit: &Unit<'_>) {
         let (Kind::Streaming { head, .. }, Some(stream)) = (&unit.kind, unit.stream) else { return };
         if let (Some(name), Some(connection)) = (by_bytes(head), self.connections.get_mut(stream.index())) {
@@ -81,8 +82,9 @@ impl Contents {
     }
 }
 
-/// The frames that were not read although they may contain connections, as in "3 frames of IPsec
-/// ESP (encrypted)". `unread` comes from [`crate::Dissector::unread`].
+/// Describes the unread frames that may contain connections, for example "3 frames of IPsec ESP
+/// (encrypted)". Returns `None` if there are no such frames. `unread` comes from
+/// [`crate::Dissector::unread`].
 #[must_use]
 pub fn hidden(unread: &[(Unread, u64)]) -> Option<String> {
     let hidden = unread.iter().filter(|(why, _)| why.may_hide_connections());
@@ -90,7 +92,7 @@ pub fn hidden(unread: &[(Unread, u64)]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The protocol that begins with these bytes.
+/// The protocol whose messages start with the bytes `head`.
 fn by_bytes(head: &[u8]) -> Option<&'static str> {
     match head {
         // A record of handshake, alert or data, version 3.0 to 3.4.
@@ -104,8 +106,8 @@ fn by_bytes(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// As in "3 TCP connections (2 TLS, 1 iSCSI), 10 UDP datagrams (10 RoCE v2), 4 other frames (4
-/// ARP)".
+/// For example "3 TCP connections (2 TLS, 1 iSCSI), 10 UDP datagrams (10 RoCE v2), 4 other frames
+/// (4 ARP)".
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut connections: BTreeMap<&str, u64> = BTreeMap::new();
@@ -127,7 +129,8 @@ impl fmt::Display for Contents {
     }
 }
 
-/// A total, and its parts by size. A single part without a name of its own is not listed.
+/// Writes a total and its parts, the largest part first. If the only part is [`OTHER`], writes the
+/// total alone.
 fn group(f: &mut fmt::Formatter<'_>, what: &str, kinds: &mut [(String, u64)], begun: &mut bool) -> fmt::Result {
     let total: u64 = kinds.iter().map(|(_, count)| count).sum();
     if total == 0 {

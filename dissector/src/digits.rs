@@ -1,9 +1,9 @@
-//! Numbers and octets as text, most of them appended to a buffer that outputs keep: `format!` is
-//! too slow for every field of every unit.
+//! Formats numbers and octets as text. Most functions append to a buffer that the caller reuses,
+//! because `format!` is too slow for every field of every unit.
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// The decimal digits of 0 to 99, two each.
+/// The numbers 0 to 99 as two decimal digits each.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut number = 0;
@@ -45,9 +45,8 @@ pub(crate) fn hexadecimal(value: u64, least: u8, out: &mut Vec<u8>) {
     append(&digits, count, out);
 }
 
-/// Appends the first `count` of `digits`. It copies all of them, because their number is known at
-/// compile time, and then truncates. That is faster than copying a few octets whose number cannot
-/// be predicted.
+/// Appends the first `count` octets of `digits`. Copying all `MOST` octets and truncating is faster
+/// than copying `count` octets, because `MOST` is known at compile time.
 #[inline]
 fn append<const MOST: usize>(digits: &[u8; MOST], count: usize, out: &mut Vec<u8>) {
     let before = out.len();
@@ -60,14 +59,14 @@ pub(crate) fn hex(octets: &[u8], out: &mut Vec<u8>) {
     out.extend(octets.iter().flat_map(|octet| [HEX[usize::from(octet >> 4)], HEX[usize::from(octet & 15)]]));
 }
 
-/// The output of `write` as a new string.
+/// Returns the octets that `write` appends, as a string; an empty string if they are not UTF-8.
 pub(crate) fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     write(&mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// A count with its noun, in the singular or plural.
+/// Formats a count with its noun in the singular or plural, for example `2 frames`.
 #[must_use]
 pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })

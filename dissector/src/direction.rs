@@ -3,27 +3,27 @@
 use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
 
-/// A direction of a connection, and an index of arrays that have an element for each of the two.
+/// A direction of a connection. It also indexes arrays that have one element per direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Direction {
-    /// From the end that sent the connection's first frame. Its number is 0.
+    /// From the endpoint that sent the first frame of the connection. The number is 0.
     #[default]
     Forward,
-    /// From the other end. Its number is 1.
+    /// From the other endpoint. The number is 1.
     Reverse,
 }
 
 impl Direction {
-    /// Both, by their numbers.
+    /// Both directions in the order of their numbers.
     pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Reverse];
 
-    /// The direction of what `src` sends on a connection whose first frame `first` sent.
+    /// The direction in which `src` sends. `first` sent the first frame of the connection.
     #[inline]
     pub(crate) fn sent_by(src: SocketAddr, first: SocketAddr) -> Self {
         if src == first { Direction::Forward } else { Direction::Reverse }
     }
 
-    /// The direction from the end that receives this one.
+    /// The opposite direction.
     #[must_use]
     #[inline]
     pub fn peer(self) -> Self {
@@ -35,7 +35,7 @@ impl Direction {
 }
 
 impl From<u8> for Direction {
-    /// Any number other than 0 is the direction from the other end.
+    /// 0 is [`Direction::Forward`]. All other numbers are [`Direction::Reverse`].
     #[inline]
     fn from(number: u8) -> Self {
         if number == 0 { Direction::Forward } else { Direction::Reverse }

@@ -1,4 +1,4 @@
-//! The complete path of a frame: IP, TCP, framing, units.
+//! [`Dissector`]: reads frames of a capture and delivers units, findings and facts.
 
 use weft_core::wire::portmap::RawMessage;
 use zerocopy::FromBytes;
@@ -22,7 +22,7 @@ use crate::sink::Sink;
 use crate::source::Frame;
 use crate::unit::Unit;
 
-/// A datagram from or to a port mapper is a unit of its own.
+/// Delivers a datagram from or to a port mapper as one unit, and checks it.
 fn port_mapper(
     datagram: &Datagram<'_>,
     exchanges: &mut Exchanges,
@@ -64,12 +64,12 @@ fn port_mapper(
     }
 }
 
-/// The port mapper state for rules.
+/// The state for the rules about port mapper messages.
 #[derive(Default)]
 struct JudgedMessages {
     transactions: Transactions,
     pending: PendingFindings,
-    /// One of the ends recorded the capture: no datagram is missing or out of order.
+    /// Whether an endpoint recorded the capture, so that no datagram is missing or out of order.
     is_complete: bool,
 }
 
@@ -104,7 +104,7 @@ impl JudgedMessages {
         found.iter().for_each(|finding| sink.finding(finding));
     }
 
-    /// Delivers the findings that waited long enough at `now`, in nanoseconds.
+    /// Delivers the delayed findings that are due at `now`, in nanoseconds since 1970.
     fn due(&mut self, now: u64, sink: &mut dyn Sink) {
         self.pending.due(now).iter().for_each(|finding| sink.finding(finding));
     }
@@ -114,7 +114,8 @@ impl JudgedMessages {
     }
 }
 
-/// A connection that opens may follow an exchange of the port mapper.
+/// If the SYN `segment` opens a connection that an exchange with a port mapper prepared, links the
+/// connection with the exchange.
 fn follow_exchange(
     segment: &Segment<'_>,
     exchanges: &mut Exchanges,
@@ -129,7 +130,7 @@ fn follow_exchange(
     }
 }
 
-/// Reads frames in order, and delivers units as soon as they are certain.
+/// Reads frames in capture order, and delivers units as soon as they are certain.
 pub struct Dissector {
     ip: IpReader,
     unread: UnreadCounts,
@@ -153,16 +154,15 @@ impl Default for Dissector {
 }
 
 impl Dissector {
-    /// A dissector without the monitor. Units and CRC results are reported as usual. The state of
-    /// connections is not tracked, so there are no findings, no facts and no context of units. Use
-    /// it for outputs that show none of them: it takes half the time.
+    /// A dissector without the monitor, which takes half the time. It delivers units with their CRC
+    /// results, but no findings, no facts and no context of units.
     #[must_use]
     pub fn units_only() -> Self {
         Dissector { connections: Connections::unwatched(), judged_messages: None, ..Dissector::default() }
     }
 
-    /// One of the ends recorded these frames: none is missing, and they are in order. Every answer
-    /// of a port mapper then belongs to a captured request.
+    /// Call this if an endpoint recorded the frames, so that no frame is missing or out of order.
+    /// Every answer of a port mapper then belongs to a captured request.
     #[must_use]
     pub fn recorded_by_an_end(mut self) -> Self {
         if let Some(judged) = &mut self.judged_messages {
@@ -171,20 +171,20 @@ impl Dissector {
         self
     }
 
-    /// Reads the messages of connections from and to TCP port `port` as SDP, even if the capture
-    /// does not have their beginning. SDP rules do not check those connections.
+    /// Reads messages of connections from or to TCP port `port` as SDP, even if the capture does
+    /// not have the start of the connection. SDP rules do not check these connections.
     pub fn decode_as_sdp(&mut self, port: u16) {
         self.connections.decode_as_sdp(port);
     }
 
-    /// Are there octets that no unit was delivered for? If there are none, no more units come for
-    /// frames that were read.
+    /// Returns whether the dissector has octets that are in no delivered unit yet. If false, the
+    /// frames that were read lead to no further units.
     #[must_use]
     pub fn holds_back(&self) -> bool {
         self.connections.hold_back()
     }
 
-    /// Bytes of memory, approximately; most of it belongs to the connections.
+    /// Approximate memory of the connections in bytes, which is most of the memory.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.connections.memory_of_all()
@@ -195,7 +195,7 @@ impl Dissector {
         if let Some(judged) = &mut self.judged_messages {
             judged.due(frame.time, sink);
         }
-        // By reference, because they are long.
+        // By reference, because the transport types are large.
         match &self.ip.read(frame) {
             Ok(Some(Transport::Tcp(segment))) => {
                 self.connections.segment(segment, sink);
@@ -209,20 +209,20 @@ impl Dissector {
                     port_mapper(datagram, &mut self.exchanges, self.judged_messages.as_mut(), sink);
                 }
             }
-            // It waits for the other fragments of its packet.
+            // The other fragments of the packet are still missing.
             Ok(None) => sink.fragment(frame.number),
             Err(why) => self.unread.add(*why),
         }
     }
 
-    /// How many frames were not read up to a TCP segment or UDP datagram, by the reason. Fragments
-    /// count while the other fragments of their packet are missing.
+    /// The number of frames in which no TCP segment or UDP datagram was found, for each reason. An
+    /// IP fragment counts while other fragments of its packet are missing.
     #[must_use]
     pub fn unread(&self) -> Vec<(Unread, u64)> {
         self.unread.with(Unread::Fragment, self.ip.lost_fragments())
     }
 
-    /// What was dropped because of the memory limits.
+    /// The state that was dropped because of the memory limits.
     #[must_use]
     pub fn dropped(&self) -> Dropped {
         self.connections.dropped()
@@ -234,8 +234,9 @@ impl Dissector {
         self.connections.joined()
     }
 
-    /// Remarks that explain an empty or short result: joined, dropped and unread data. One sentence
-    /// each, without a capital letter or a period; empty for most captures.
+    /// Remarks about joined connections, dropped state and unread frames, which explain an empty or
+    /// short result. A remark is a sentence without capital letter and period. Most captures have
+    /// no remarks.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let (joined, dropped) = (self.joined(), self.dropped());
@@ -246,7 +247,7 @@ impl Dissector {
         [joined, dropped, hidden].into_iter().flatten().collect()
     }
 
-    /// The capture ends: delivers everything that was held back.
+    /// The capture ends: delivers all remaining units, findings and exchanges.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.connections.finish(sink);
         if let Some(judged) = &mut self.judged_messages {
@@ -265,7 +266,7 @@ mod tests {
     use crate::stream_id::StreamId;
     use crate::testing::{Wire, fpdu, hex, send_of};
 
-    /// The FPDUs' frames and CRCs, and the number of findings and facts.
+    /// Frame and CRC status of each FPDU, and the number of findings and facts.
     #[derive(Default)]
     struct Collected {
         units: Vec<(u64, CrcStatus)>,
@@ -316,8 +317,8 @@ mod tests {
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
             held_back.push(dissector.holds_back());
         });
-        // SYN, SYN-ACK, Request and Reply; octets after a hole; the hole's octets and half an FPDU;
-        // the other half.
+        // SYN, SYN-ACK, Request and Reply. Then octets after a gap, the missing octets with half an
+        // FPDU, and the other half of this FPDU.
         assert_eq!(held_back, [false, false, false, false, true, true, false]);
     }
 
@@ -332,7 +333,8 @@ mod tests {
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
             kept.push(dissector.connections.memory());
         });
-        // A request and an STag each take more than their 28 and 4 octets on the wire.
+        // The state of a Read Request and of an STag takes more memory than their 28 and 4 octets
+        // on the wire.
         assert!(kept[503] > kept[3] + 500 * 32, "{} {}", kept[3], kept[503]);
     }
 }

@@ -1,46 +1,47 @@
-//! What was dropped because of the memory limits.
+//! Counts state that the dissector dropped because of its memory limits.
 
 use std::fmt;
 
 use crate::digits::counted;
 
-/// The cost of a capture with very many connections, or with very many bytes that wait for missing
-/// bytes. All counts are zero for any other capture.
+/// State that the dissector dropped because of its memory limits. The counts are above zero only if
+/// a capture has very many connections, or very many bytes that wait for missing bytes.
 ///
-/// A connection that is put aside is still known by its number and, if it has iWARP or SDP, by its
-/// start-up settings.
+/// To free memory, the dissector puts connections aside: it delivers their remaining units and
+/// drops their state. It keeps the number of such a connection and, for iWARP or SDP, its start-up
+/// settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropped {
-    /// How often a connection with iWARP or SDP was put aside and resumed. Rules that need earlier
-    /// state were not checked.
+    /// How often a connection with iWARP or SDP was put aside and then continued. Rules that need
+    /// the dropped state were not checked.
     pub interruptions: u64,
-    /// Incomplete units that were delivered when their connection was put aside, and holes before
-    /// later bytes.
+    /// Number of incomplete units and gaps that were delivered because their connection was put
+    /// aside.
     pub units: u64,
-    /// How often a connection with bytes, but without iWARP and SDP so far, was put aside and
-    /// resumed.
+    /// How often a connection with bytes, but until then without iWARP or SDP, was put aside and
+    /// then continued.
     pub others: u64,
-    /// Segments of such other connections that filled a hole after they were put aside. They were
-    /// not read.
+    /// Number of segments that filled a gap of such a connection after it was put aside. These
+    /// segments were not read.
     pub late: u64,
-    /// Connections with iWARP or SDP whose settings were forgotten, too.
+    /// Number of connections with iWARP or SDP whose start-up settings were dropped, too.
     pub forgotten: u64,
-    /// Other connections with bytes that were put aside and forgotten. If one continues, it counts
-    /// as a new one.
+    /// Number of other connections with bytes that were put aside and whose number was dropped. If
+    /// such a connection continues, it counts as a new connection.
     pub others_forgotten: u64,
 }
 
 impl Dropped {
-    /// Was nothing dropped?
+    /// Returns whether nothing was dropped.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Dropped::default()
     }
 }
 
-/// As in "reading of connections with iWARP or SDP was interrupted 3 times; incomplete or missing
-/// because of that: 1 unit".
+/// For example "reading of connections with iWARP or SDP was interrupted 3 times; incomplete or
+/// missing because of that: 1 unit".
 impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();

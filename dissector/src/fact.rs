@@ -1,8 +1,8 @@
-//! The monitor's knowledge beyond single units: complete messages, operations, STags, and the
+//! Facts that the monitor derives from several units: complete messages, operations, STags, and the
 //! errors that Terminates report.
 //!
-//! [`Sink::fact`](crate::Sink::fact) delivers these as soon as they are certain. They are facts,
-//! not verdicts. If octets are missing in the capture, facts that depend on them are not reported.
+//! [`Sink::fact`](crate::Sink::fact) delivers a fact as soon as it is certain. A fact is no
+//! verdict. If octets are missing in the capture, the monitor reports no facts that depend on them.
 
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
@@ -11,48 +11,48 @@ use weft_core::wire::rdmap::{Opcode, TerminateError};
 pub enum Fact {
     /// A message is complete.
     Message(Message),
-    /// A Read or an atomic operation is answered.
+    /// A Read or an atomic operation has its complete response.
     Operation(Operation),
-    /// An STag is no longer used: it was invalidated, or the connection ended.
+    /// The use of an STag ended, because the STag was invalidated or the connection ended.
     Stag(Stag),
-    /// A Terminate, and the segment that it reports.
+    /// A Terminate reports an error.
     Complaint(Complaint),
 }
 
 /// A DDP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// Its sender's direction: 0 or 1.
+    /// Number of the direction in which the message was sent: 0 or 1.
     pub direction: u8,
-    /// RDMAP's opcode, of its last segment.
+    /// RDMAP opcode in the last segment of the message.
     pub opcode: Opcode,
-    /// Queue and message sequence number; `None` for tagged messages.
+    /// Queue number and message sequence number; `None` for tagged messages.
     pub queue: Option<(u32, u32)>,
-    /// Payload, in octets.
+    /// Length of the payload in octets.
     pub len: u64,
-    /// Segments.
+    /// Number of segments.
     pub segments: u32,
-    /// Frames of its first and last segment.
+    /// Frame numbers of the first and the last segment.
     pub frames: (u64, u64),
-    /// When they were captured, in nanoseconds since 1970.
+    /// Capture times of these two frames in nanoseconds since 1970.
     pub times: (u64, u64),
 }
 
 /// A Read or an atomic operation with its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// The requester's direction.
+    /// Number of the direction in which the requester sends: 0 or 1.
     pub direction: u8,
-    /// An atomic operation, not a Read?
+    /// Whether the operation is an atomic operation. Otherwise it is a Read.
     pub atomic: bool,
-    /// Octets that were requested; 8 for an atomic operation.
+    /// Number of requested octets; 8 for an atomic operation.
     pub len: u32,
-    /// Number of the requester's operations without response directly after the request, including
-    /// this one.
+    /// Number of outstanding operations of the requester directly after the request, including this
+    /// operation.
     pub outstanding: u32,
-    /// The frame of the request, of the first and of the last octets of the response.
+    /// Frame numbers of the request, and of the first and the last octets of the response.
     pub frames: (u64, u64, u64),
-    /// From the request to the last octets of the response, in nanoseconds as captured.
+    /// Time from the request to the last octets of the response, in nanoseconds of capture time.
     pub latency: u64,
 }
 
@@ -61,31 +61,31 @@ pub struct Operation {
 pub struct Stag {
     /// The STag.
     pub stag: u32,
-    /// The direction of the end whose buffer it names.
+    /// Number of the direction in which the owner of the STag's buffer sends: 0 or 1.
     pub owner: u8,
-    /// The frame that named it first.
+    /// First frame that contains the STag.
     pub first: u64,
-    /// The frame of the first Read Request that advertised it as the sink of a Response.
+    /// Frame of the first Read Request that names the STag as its Data Sink.
     pub advertised: Option<u64>,
-    /// Tagged messages, and Reads and atomic operations, that used it.
+    /// Number of tagged messages, Reads and atomic operations that used the STag.
     pub uses: u64,
-    /// The frame of the latest use.
+    /// Frame of the latest use.
     pub used: Option<u64>,
-    /// The frame of the Send that invalidated it.
+    /// Frame of the Send that invalidated the STag.
     pub invalidated: Option<u64>,
 }
 
 /// The error that a Terminate reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Complaint {
-    /// The direction of the end that terminates.
+    /// Number of the direction in which the Terminate was sent: 0 or 1.
     pub direction: u8,
     /// The frame of the Terminate.
     pub frame: u64,
-    /// Layer, type and code.
+    /// Layer, type and code of the error.
     pub error: TerminateError,
-    /// The frame of the segment whose header it copies; `None` if it copies none, or one that was
-    /// not observed.
+    /// Frame of the segment whose header the Terminate copies. `None` if the Terminate copies no
+    /// header, or if no captured segment has the copied header.
     pub target: Option<u64>,
 }
 
@@ -111,7 +111,7 @@ mod tests {
         found.0
     }
 
-    /// Opcode, queue and MSN, octets, segments.
+    /// Opcode, queue and MSN, payload length, number of segments.
     type Shape = (Opcode, Option<(u32, u32)>, u64, u32);
 
     fn messages(wire: &Wire) -> Vec<Shape> {
@@ -135,7 +135,7 @@ mod tests {
         ]);
         let expected = [(Opcode::SEND, Some((0, 1)), 8, 2), (Opcode::WRITE, None, 6, 2)];
         assert_eq!(messages(&wire), expected);
-        // Of these, the first segment is not in the capture.
+        // The capture does not have the first segment of this message.
         let mut wire = exchange(&[(0, "4143 00000000 00000000 00000001 00000000 01020304")]);
         wire.lose(0, &testing::fpdu(&testing::hex("8140 11223344 0000000000001000 01020304")));
         wire.send_ulpdu(0, "c140 11223344 0000000000001004 0506");
@@ -157,7 +157,7 @@ mod tests {
         });
         let operation = operation.unwrap();
         assert_eq!((operation.direction, operation.atomic, operation.len, operation.outstanding), (0, false, 8, 1));
-        // SYN, SYN-ACK, Request and Reply come before.
+        // The first four frames are SYN, SYN-ACK, Request and Reply.
         assert_eq!(operation.frames, (5, 6, 7));
         assert!(operation.latency > 0);
     }

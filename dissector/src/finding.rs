@@ -1,4 +1,4 @@
-//! A finding: a requirement that the captured traffic violates.
+//! [`Finding`]: a violation of a requirement in the captured traffic.
 
 use std::ops::Range;
 
@@ -8,26 +8,26 @@ use weft_core::requirement::Severity;
 use crate::parse::Located;
 use crate::stream_id::StreamId;
 
-/// The result of a rule.
+/// A violation of a requirement, found by a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The violated requirement.
     pub requirement: RequirementId,
-    /// Its severity.
+    /// The severity of the finding.
     pub severity: Severity,
     /// Number of the TCP connection; `None` for datagrams.
     pub stream: Option<StreamId>,
-    /// The direction of the end that violated it: 0 or 1.
+    /// Number of the direction in which the violating endpoint sends: 0 or 1.
     pub direction: u8,
-    /// The frame that shows it.
+    /// The frame that shows the violation.
     pub frame: u64,
-    /// The octets that show it, in coordinates of its unit ([`crate::grammar`]); empty if there are
-    /// none.
+    /// Range within the unit (see [`crate::grammar`]) of the octets that show the violation; empty
+    /// if no particular octets show it.
     pub range: Range<usize>,
-    /// Location of those octets in the capture.
+    /// Locations in the capture of the octets in `range`.
     pub located: Vec<Located>,
-    /// What was expected.
+    /// Description of the required behaviour.
     pub expected: String,
-    /// What was found.
+    /// Description of the observed behaviour.
     pub found: String,
 }

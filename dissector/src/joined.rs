@@ -1,32 +1,32 @@
-//! Connections that were captured in several networks.
+//! Counts connections that were captured in several networks (VLANs, tunnels or interfaces).
 
 use std::fmt;
 
 use crate::digits::counted;
 use crate::stream_id::StreamId;
 
-/// Connections whose segments came from several VLANs, tunnels or interfaces, and which are read as
-/// one each.
+/// Connections whose segments came from several VLANs, tunnels or interfaces. The dissector reads
+/// these segments as one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Joined {
-    /// The number of VLANs, tunnels and interfaces that were joined to that of a connection's first
-    /// frame, over all connections.
+    /// Number of further networks per connection, besides the network of its first frame, summed
+    /// over all connections.
     pub count: u64,
-    /// The first such connection, and its first frame from another network.
+    /// The first connection in several networks, and its first frame from a further network.
     pub first: Option<(StreamId, u64)>,
 }
 
 impl Joined {
-    /// Was nothing joined?
+    /// Returns whether every connection was captured in a single network.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
-/// As in "the same connection is in several VLANs, tunnels or interfaces 2 times (first: stream 0,
-/// frame 9), and is read as one".
+/// For example "the same connection is in several VLANs, tunnels or interfaces 2 times (first:
+/// stream 0, frame 9), and is read as one".
 impl fmt::Display for Joined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = counted(self.count, "time");

@@ -13,21 +13,21 @@
 //! | [`source`] | captures to frames |
 //! | `link`, `ip`, `tcp` | frames to the bytes of each direction of a connection |
 //! | `framing` | bytes to start-up frames, FPDUs and bytes outside them |
-//! | [`parse`] | the protocol units that framing produces |
-//! | [`mod@unit`] | the same units with the state of their connection |
-//! | [`grammar`] | a unit's fields: names, values, bytes |
-//! | `follow`, [`fact`] | the monitor's state of a connection, and the facts that it publishes |
+//! | [`parse`] | the protocol units that framing produces, for example start-up frames and FPDUs |
+//! | [`mod@unit`] | protocol units with the state of their connection |
+//! | [`grammar`] | fields of a unit: names, values, bytes |
+//! | `follow`, [`fact`] | the monitor's state of a connection, and facts derived from the state |
 //! | [`upper`] | protocols above RDMAP |
-//! | [`context`], [`sdp`], [`exchange`] | the state that comes with a unit |
+//! | [`context`], [`sdp`], [`exchange`] | the state that a sink receives with a unit |
 //! | [`rules`] | the requirements that the monitor checks |
 //! | [`filter`] | display filters |
-//! | [`stats`] | numbers of each connection |
-//! | [`contents`] | names of what is not iWARP |
+//! | [`stats`] | statistics of each connection |
+//! | [`contents`] | names of protocols other than iWARP |
 //! | [`tree`], [`output`] | text and machine-readable output |
 //! | [`browse`] | random access to a capture, for interactive readers |
 //!
-//! This crate shares the wire types of `weft-core` with weft's endpoint, and none of its state
-//! machines. A finding therefore never depends on what the endpoint believes about itself.
+//! This crate shares the wire types of `weft-core` with weft's endpoint, but no state machines. A
+//! finding therefore never depends on the state of the endpoint.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 

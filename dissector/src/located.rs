@@ -1,20 +1,21 @@
-//! Where octets are in the capture.
+//! Locations of octets in the capture.
 
 use std::ops::Range;
 
-/// Location of octets of the stream in the capture.
+/// Location of contiguous octets in one frame of the capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Located {
-    /// The frame.
+    /// Number of the frame.
     pub frame: u64,
-    /// Offset in the frame's octets; `None` if the frame was only the last fragment of a packet.
+    /// Offset in the octets of the frame; `None` if the octets were reassembled from IP fragments,
+    /// of which the frame contains only the last.
     pub offset: Option<u32>,
     /// Number of octets.
     pub len: u64,
 }
 
 impl Located {
-    /// The octets `range` of these, as far as they exist.
+    /// Location of the octets `range` of the located octets. `range` is cut to the existing octets.
     pub(crate) fn part(self, range: Range<u64>) -> Self {
         let (start, end) = (range.start.min(self.len), range.end.min(self.len));
         let offset = self.offset.map(|at| at.saturating_add(u32::try_from(start).unwrap_or(u32::MAX)));
@@ -22,11 +23,11 @@ impl Located {
     }
 }
 
-/// Octets that are in one piece in the capture.
+/// Position and location of contiguous octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placed {
-    /// Position of the first octet, in the stream or in a unit.
+    /// Position of the first octet in the stream, or its offset in a unit.
     pub at: u64,
-    /// Their location.
+    /// Location of the octets in the capture.
     pub located: Located,
 }

@@ -8,13 +8,13 @@ use crate::stream_id::StreamId;
 /// The transport header of a frame, or of the datagram that its last fragment completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// The frame.
+    /// Number of the frame.
     pub frame: u64,
     /// The sender.
     pub src: SocketAddr,
     /// The receiver.
     pub dst: SocketAddr,
-    /// Payload octets on the wire.
+    /// Number of payload octets on the wire, captured or not.
     pub payload_len: u32,
     /// TCP or UDP.
     pub transport: TransportKind,
@@ -23,11 +23,11 @@ pub struct Packet {
 /// The fields that depend on the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransportKind {
-    /// A segment.
+    /// A TCP segment.
     Tcp {
-        /// Number of its connection, as in [`crate::parse::Unit::stream`].
+        /// Number of the connection, as in [`crate::parse::Unit::stream`].
         stream: StreamId,
-        /// Sequence number of the header.
+        /// TCP sequence number.
         seq: u32,
         /// SYN.
         syn: bool,
@@ -38,7 +38,7 @@ pub enum TransportKind {
         /// ACK.
         ack: bool,
     },
-    /// A datagram.
+    /// A UDP datagram.
     Udp,
 }
 

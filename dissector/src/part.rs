@@ -1,58 +1,60 @@
-//! A range of octets, some of which may not have been captured.
+//! [`Part`]: octets of a unit, some of which may be missing in the capture.
 
 use std::ops::Range;
 
-/// The collected octets of one unit. Octets that were not captured are zero and marked as missing.
+/// Contiguous octets of one unit. Octets that were not captured are zero and marked as missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     octets: &'a [u8],
-    /// A flag for each octet, 0 if it is missing; `None` if none is missing.
+    /// A flag for each octet, 0 if the octet is missing; `None` if no octet is missing.
     known: Option<&'a [u8]>,
 }
 
 impl<'a> Part<'a> {
-    /// Octets of which none is missing.
+    /// A part without missing octets.
     #[must_use]
     #[inline]
     pub fn complete(octets: &'a [u8]) -> Self {
         Part { octets, known: None }
     }
 
-    /// Octets with a map of the same length that has 0 for each missing octet.
+    /// A part with a flag for each octet. `known` has the length of `octets`, and 0 for each
+    /// missing octet.
     #[must_use]
     pub fn with_known(octets: &'a [u8], known: &'a [u8]) -> Self {
         debug_assert_eq!(octets.len(), known.len());
         Part { octets, known: known.contains(&0).then_some(known) }
     }
 
-    /// The number of octets, including missing ones.
+    /// Number of octets, including missing octets.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.octets.len()
     }
 
-    /// Are there no octets?
+    /// Returns whether the part has no octets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.octets.is_empty()
     }
 
-    /// Is no octet missing?
+    /// Returns whether no octet is missing.
     #[must_use]
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.known.is_none()
     }
 
-    /// All octets, if none is missing.
+    /// All octets; `None` if an octet is missing.
     #[must_use]
     #[inline]
     pub fn all(&self) -> Option<&'a [u8]> {
         self.is_complete().then_some(self.octets)
     }
 
-    /// The octets of `range`, if it is inside and none of them is missing.
+    /// The octets in `range`; `None` if `range` exceeds the part, or if an octet in `range` is
+    /// missing.
     #[must_use]
     #[inline]
     pub fn get(&self, range: Range<usize>) -> Option<&'a [u8]> {
@@ -63,7 +65,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The part from `start` on; empty if that is after the end.
+    /// The part from offset `start` to its end; empty if `start` is after the end.
     #[must_use]
     #[inline]
     pub fn from(&self, start: usize) -> Part<'a> {
@@ -71,7 +73,7 @@ impl<'a> Part<'a> {
         Part { octets: &self.octets[start..], known: self.known.map(|k| &k[start..]).filter(|k| k.contains(&0)) }
     }
 
-    /// The part before `end`; everything if that is after the end.
+    /// The part before offset `end`; the complete part if `end` is after its end.
     #[must_use]
     #[inline]
     pub fn up_to(&self, end: usize) -> Part<'a> {
@@ -79,14 +81,15 @@ impl<'a> Part<'a> {
         Part { octets: &self.octets[..end], known: self.known.map(|k| &k[..end]).filter(|k| k.contains(&0)) }
     }
 
-    /// The octets before the first missing one.
+    /// The octets before the first missing octet.
     #[must_use]
     pub fn beginning(&self) -> &'a [u8] {
         let end = self.known.and_then(|known| known.iter().position(|is_known| *is_known == 0));
         &self.octets[..end.unwrap_or(self.octets.len())]
     }
 
-    /// Octets with zeros for missing ones, and the map of what is known (empty when everything is).
+    /// The octets, with zero for each missing octet, and the flags of [`Part::with_known`]. The
+    /// flags are empty if no octet is missing.
     #[must_use]
     pub fn raw(&self) -> (&'a [u8], &'a [u8]) {
         (self.octets, self.known.unwrap_or(&[]))

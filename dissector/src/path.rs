@@ -1,21 +1,20 @@
-//! Which network a packet was captured in: the capture's interface, VLANs, and virtual networks of
-//! tunnels.
+//! The network of a packet: the capture interface, VLANs, and virtual networks of tunnels.
 //!
-//! Two connections may have equal addresses and ports in different networks. Numbers that differ by
-//! direction (MPLS labels, TEIDs of GTP) do not identify a network, nor do those of a capture's own
-//! transport (ERSPAN sessions). They are left out.
+//! Two connections in different networks may have equal addresses and ports. Some numbers do not
+//! identify a network and are ignored: numbers that differ by direction (MPLS labels, TEIDs of
+//! GTP), and numbers of the transport of a remote capture (ERSPAN sessions).
 
-/// Tags that are kept apart; further tags are mixed into the last one.
+/// Maximum number of stored tags. Further tags are hashed into the last tag.
 const MOST_TAGS: usize = 4;
 
-/// A network number from a header.
+/// A number in a header that identifies a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
-    /// An interface of a capture on several (Linux cooked 2).
+    /// Interface number in a capture of several interfaces (Linux cooked 2).
     Interface(u32),
-    /// 802.1Q, 802.1ad: 12 bits, not 0.
+    /// VLAN number of 802.1Q or 802.1ad: 12 bits, not 0.
     Vlan(u16),
-    /// 802.1ah (I-SID), VXLAN, GENEVE (VNI), NVGRE (VSID): 24 bits.
+    /// Number of a virtual network, 24 bits: I-SID (802.1ah), VNI (VXLAN, GENEVE) or VSID (NVGRE).
     Virtual(u32),
 }
 
@@ -23,17 +22,17 @@ pub(crate) enum Tag {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Path {
     interface: u32,
-    /// From the outermost; 0 if there are no more.
+    /// Tags, the outermost first. Unused elements are 0.
     tags: [u32; MOST_TAGS],
 }
 
 impl Path {
-    /// A packet from interface `interface` of the capture.
+    /// The network of a packet from interface `interface` of the capture, without tags.
     pub(crate) fn on(interface: u32) -> Self {
         Path { interface, ..Path::default() }
     }
 
-    /// The packet is also within this network.
+    /// Adds the tag of the next inner header.
     pub(crate) fn add(&mut self, tag: Tag) {
         let number = match tag {
             Tag::Interface(number) => {

@@ -1,15 +1,16 @@
-//! FPDUs with a bad CRC that their sender retransmits with a good one before the receiver
-//! acknowledges them.
+//! Detects FPDUs that the network damaged and that TCP repaired: the sender retransmits an FPDU
+//! that has a bad CRC, with a good CRC, before the receiver acknowledges it.
 //!
-//! They were damaged in the network although the TCP checksum is right. An MPA implementation that
-//! has access to TCP's segments may drop such a segment silently, and TCP retransmits it (RFC 5044
-//! section 8).
+//! An MPA implementation with access to TCP segments may silently drop a damaged segment, although
+//! its TCP checksum is correct. TCP then retransmits the segment (RFC 5044 section 8). Findings
+//! about such an FPDU become notes.
 //!
-//! An FPDU with a bad CRC is often read only when the next one is there, so retransmissions are
-//! kept. If there is none yet, the findings wait until one comes, until the receiver acknowledges
-//! the octets, or until the connection ends.
+//! The dissector often reads an FPDU with a bad CRC only after the next FPDU has arrived. The
+//! retransmission may then already be captured, so this module stores retransmitted segments.
+//! Otherwise it delays the findings until the retransmission arrives, until the receiver
+//! acknowledges the octets, or until the connection ends.
 //!
-//! **Memory**: the octets of [`MOST`] FPDUs and of [`MOST_AGAIN`] segments of a connection.
+//! **Memory**: per connection, the octets of at most [`MOST`] FPDUs and [`MOST_AGAIN`] segments.
 
 use std::collections::VecDeque;
 
@@ -24,9 +25,9 @@ use crate::ip::Segment;
 use crate::parse::{CrcStatus, Kind, Unit};
 use crate::tcp::Checksum;
 
-/// FPDUs that wait at a time. Findings about more of them do not wait.
+/// Maximum number of FPDUs with delayed findings. Findings about further FPDUs are not delayed.
 const MOST: usize = 8;
-/// Segments that are kept because they repeat octets.
+/// Maximum number of stored segments that repeat octets.
 const MOST_AGAIN: usize = 16;
 
 /// A segment that repeats unacknowledged octets.
@@ -34,31 +35,32 @@ const MOST_AGAIN: usize = 16;
 struct Again {
     direction: Direction,
     frame: u64,
-    /// Sequence number of its first octet.
+    /// Sequence number of the first octet.
     start: u32,
     octets: Vec<u8>,
 }
 
-/// An FPDU that waits.
+/// An FPDU with a bad CRC and delayed findings.
 #[derive(Debug)]
 struct Doubtful {
     direction: Direction,
     frame: u64,
-    /// Sequence number of its first octet.
+    /// Sequence number of the first octet.
     start: u32,
-    /// Stream position after its last octet.
+    /// Stream position after the last octet.
     end: u64,
     octets: Vec<u8>,
     findings: Vec<Finding>,
 }
 
 impl Doubtful {
-    /// Is it acknowledged by `ack`?
+    /// Returns whether the acknowledgement number `ack` covers the complete FPDU.
     fn is_acknowledged(&self, ack: u32) -> bool {
         !before(ack, self.start.wrapping_add(self.octets.len() as u32))
     }
 
-    /// Replaces its octets by those of a later segment; returns whether that repairs it.
+    /// Overwrites octets of the FPDU with the octets of the later segment `again`. Returns whether
+    /// the octets differ and the CRC is then correct.
     fn overlay(&mut self, again: &Again) -> bool {
         let offset = i64::from(again.start.wrapping_sub(self.start).cast_signed());
         let (from, to) = (offset.max(0), (offset + again.octets.len() as i64).min(self.octets.len() as i64));
@@ -76,7 +78,7 @@ impl Doubtful {
             .is_some_and(|(covered, field)| crc::crc32c(covered) == crc::from_octets(*field))
     }
 
-    /// Its findings as notes: the segment in `frame` repaired it.
+    /// Returns the findings as notes. The segment in frame `frame` repaired the FPDU.
     fn into_notes(mut self, frame: u64) -> Vec<Finding> {
         let why = format!("; damaged in the network: frame {frame} repeats the FPDU with a right CRC");
         for finding in &mut self.findings {
@@ -87,7 +89,8 @@ impl Doubtful {
     }
 }
 
-/// The FPDUs of a connection that wait, in the order of their units, and what may repair others.
+/// The FPDUs of a connection with delayed findings, in the order of their delivery, and stored
+/// segments that may repair later FPDUs.
 #[derive(Debug, Default)]
 pub(crate) struct Repairs {
     waiting: VecDeque<Doubtful>,
@@ -95,15 +98,16 @@ pub(crate) struct Repairs {
 }
 
 impl Repairs {
-    /// Octets of memory in use.
+    /// Used memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         let waiting = self.waiting.iter().map(|doubtful| size_of::<Doubtful>() + doubtful.octets.capacity());
         let again = self.again.iter().map(|again| size_of::<Again>() + again.octets.capacity());
         waiting.chain(again).sum()
     }
 
-    /// Keeps the findings about `unit`, if it is an FPDU that may be retransmitted. Returns whether
-    /// it was already retransmitted; its findings are notes then.
+    /// Delays the findings in `found` if `unit` is an FPDU with a bad CRC that TCP may still
+    /// retransmit. Returns true if a stored segment already repairs the FPDU. In this case `found`
+    /// contains the findings as notes.
     pub(crate) fn hold(&mut self, state: &ConnectionState, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
         let Kind::Fpdu(fpdu) = &unit.kind else { return false };
         if fpdu.crc_status != CrcStatus::Bad || unit.incomplete || found.is_empty() {
@@ -128,8 +132,9 @@ impl Repairs {
         false
     }
 
-    /// Processes a segment of `direction`, which `state` does not have yet. It may repair FPDUs of
-    /// this direction, and acknowledge those of the other one. Their findings are added to `found`.
+    /// Processes a segment of `direction` before `state` records it. The segment may repair FPDUs
+    /// of its direction, and may acknowledge FPDUs of the other direction. The findings about these
+    /// FPDUs are then added to `found`.
     pub(crate) fn segment(
         &mut self,
         state: &mut ConnectionState,
@@ -162,7 +167,7 @@ impl Repairs {
         }
     }
 
-    /// The connection ends: no findings wait any longer.
+    /// Adds all delayed findings to `found` when the connection ends.
     pub(crate) fn finish(&mut self, found: &mut Vec<Finding>) {
         self.waiting.drain(..).for_each(|mut doubtful| found.append(&mut doubtful.findings));
     }
@@ -174,8 +179,8 @@ mod tests {
 
     use crate::testing::{Wire, fpdu, send_of};
 
-    /// The second FPDU has a bad CRC; `then` happens, an FPDU of the other end acknowledges all,
-    /// and both close.
+    /// A connection whose second FPDU has a bad CRC. `then` sends further segments. After that, an
+    /// FPDU of the peer acknowledges everything, and both endpoints close.
     fn damaged(then: impl FnOnce(&mut Wire, &[u8], &[u8])) -> Wire {
         let mut wire = Wire::started();
         (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(1, 30))));
@@ -205,7 +210,7 @@ mod tests {
         }
     }
 
-    /// The FPDU after it is there before it is repeated.
+    /// The next FPDU arrives before the retransmission of the damaged FPDU.
     #[test]
     fn a_repetition_may_come_after_other_octets() {
         let wire = damaged(|wire, good, _| {

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// A TCP connection of a capture: 0 for the one that appears first, 1 for the next, as tshark's
-/// `tcp.stream`.
+/// The number of a TCP connection in a capture. The first connection has number 0, the next has
+/// number 1, as in tshark's `tcp.stream`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct StreamId(u32);
 
@@ -15,14 +15,14 @@ impl StreamId {
     /// The first connection of a capture.
     pub const FIRST: StreamId = StreamId(0);
 
-    /// The connection that appears after this one.
+    /// The number of the next connection.
     #[must_use]
     #[inline]
     pub fn next(self) -> Self {
         StreamId(self.0.saturating_add(1))
     }
 
-    /// The number as an index of lists that have an element for each connection.
+    /// The number as an index into a list with one element per connection.
     #[must_use]
     #[inline]
     pub fn index(self) -> usize {
@@ -65,12 +65,12 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// A set of TCP connections of a capture: one bit for each connection up to the largest member.
+/// A set of TCP connections of a capture. It uses one bit per number, up to the largest member.
 #[derive(Debug, Clone, Default)]
 pub struct StreamSet(Vec<u64>);
 
 impl StreamSet {
-    /// Adds a connection. Returns whether it is new in the set.
+    /// Adds a connection. Returns true if the connection was not in the set before.
     pub fn insert(&mut self, stream: StreamId) -> bool {
         let (word, bit) = Self::place(stream);
         if self.0.len() <= word {
@@ -81,20 +81,20 @@ impl StreamSet {
         is_new
     }
 
-    /// Is the connection in the set?
+    /// Returns whether the connection is in the set.
     #[must_use]
     pub fn contains(&self, stream: StreamId) -> bool {
         let (word, bit) = Self::place(stream);
         self.0.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
-    /// The number of its connections.
+    /// Number of connections in the set.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
     }
 
-    /// The memory that it uses, in bytes.
+    /// Used memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.0.capacity() * size_of::<u64>()

@@ -1,5 +1,5 @@
-//! Synthetic captures for tests: one connection over Ethernet and IPv4, its segments in the order
-//! of sending.
+//! Synthetic captures for tests: one TCP connection over Ethernet and IPv4, with its segments in
+//! the order in which they were sent.
 
 pub(crate) mod sdp;
 
@@ -16,7 +16,7 @@ use crate::{Dissector, Sink};
 
 const PORTS: [u16; 2] = [49152, 4210];
 
-/// Octets from hexadecimal; white space is free.
+/// Octets from hexadecimal text. White space is ignored.
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
@@ -44,7 +44,7 @@ pub(crate) fn with_crc(mut octets: Vec<u8>) -> Vec<u8> {
     octets
 }
 
-/// An FPDU without markers around `ulpdu`, PAD and CRC right.
+/// An FPDU with `ulpdu`, without markers, with correct PAD and CRC.
 pub(crate) fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
     let mut octets = u16::try_from(ulpdu.len()).unwrap().to_be_bytes().to_vec();
     octets.extend_from_slice(ulpdu);
@@ -52,7 +52,7 @@ pub(crate) fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
     with_crc(octets)
 }
 
-/// A Request with these flags (octet 16), this revision and Private Data.
+/// A Request with the given flags (octet 16), revision and private data.
 pub(crate) fn startup_frame(flags: u8, revision: u8, private: &[u8]) -> Vec<u8> {
     let mut octets = request();
     (octets[16], octets[17]) = (flags, revision);
@@ -61,33 +61,33 @@ pub(crate) fn startup_frame(flags: u8, revision: u8, private: &[u8]) -> Vec<u8> 
     octets
 }
 
-/// A Reply of the same kind.
+/// A Reply with the given flags (octet 16), revision and private data.
 pub(crate) fn reply_frame(flags: u8, revision: u8, private: &[u8]) -> Vec<u8> {
     let mut octets = startup_frame(flags, revision, private);
     octets[..16].copy_from_slice(&reply()[..16]);
     octets
 }
 
-/// The ULPDU of a Send, `len` octets in all, of one segment.
+/// The ULPDU of a Send of one segment. The ULPDU has `len` octets, including the DDP header.
 pub(crate) fn send_of(msn: u32, len: usize) -> Vec<u8> {
     let mut ulpdu = hex(&format!("4143 00000000 00000000 {msn:08x} 00000000"));
     ulpdu.resize(len, 0);
     ulpdu
 }
 
-/// A sender of FPDUs with markers, right or wrong; it goes octet by octet, like the text of RFC
-/// 5044 section 4.3.
+/// A sender of FPDUs with correct or wrong markers. It processes octet by octet, like the text of
+/// RFC 5044 section 4.3.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
-    /// Octets since the start-up frame, as it counts them.
+    /// Number of octets since the start-up frame, as counted by the sender.
     pub(crate) at: u64,
-    /// Markers are this many octets late.
+    /// Number of octets by which markers are late.
     pub(crate) shift: u64,
-    /// Does it count its CRC fields?
+    /// Whether the sender counts its CRC fields.
     pub(crate) crc_counts: bool,
-    /// Does it leave markers out?
+    /// Whether the sender omits markers.
     pub(crate) none: bool,
-    /// Markers written so far.
+    /// Number of markers sent so far.
     pub(crate) markers: usize,
 }
 
@@ -103,8 +103,8 @@ impl Marked {
         self.fpdu_with(ulpdu, |_, marker| marker)
     }
 
-    /// The next FPDU, where `change` makes each marker from its number (of the direction, from 0)
-    /// and the right one.
+    /// The next FPDU. `change` gets the number of each marker (from 0 in the direction) and the
+    /// correct marker, and returns the marker to send.
     pub(crate) fn fpdu_with(&mut self, ulpdu: &[u8], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Vec<u8> {
         let mut body = u16::try_from(ulpdu.len()).unwrap().to_be_bytes().to_vec();
         body.extend_from_slice(ulpdu);
@@ -132,29 +132,30 @@ impl Marked {
     }
 }
 
-/// One connection and its frames. Direction 0 is that of the end that opened it.
+/// One connection and its frames. Direction 0 is the direction of the endpoint that opened the
+/// connection.
 pub(crate) struct Wire {
-    /// The port that it is connected to.
+    /// The destination port of the connection.
     port: u16,
     frames: Vec<(u64, Vec<u8>)>,
     next: [u32; 2],
     now: u64,
-    /// Are IPv4 packets sent without Don't Fragment?
+    /// Whether IPv4 packets are sent without the Don't Fragment flag.
     pub(crate) may_fragment: bool,
     /// The window field of sent segments.
     pub(crate) window: u16,
-    /// Octets of each frame in the capture.
+    /// Maximum number of octets of each frame in the capture.
     snap_length: usize,
 }
 
 impl Wire {
-    /// SYN and SYN-ACK were captured.
+    /// A connection after SYN and SYN-ACK.
     pub(crate) fn connected() -> Self {
         Self::connected_with_options(&[])
     }
 
-    /// The same, after datagrams between a port of the end that opened the connection (0) and the
-    /// port mapper of the other end (1).
+    /// Like [`Wire::connected`], but `datagrams` come first: datagrams between the endpoint that
+    /// opens the connection (0) and the port mapper of the other endpoint (1).
     pub(crate) fn connected_after(datagrams: &[(usize, Vec<u8>)]) -> Self {
         let (addresses, ports) = ([[10, 0, 0, 2], [10, 0, 0, 1]], [40000, 3935]);
         let frame = |(direction, payload): &(usize, Vec<u8>)| {
@@ -174,12 +175,12 @@ impl Wire {
         wire
     }
 
-    /// The same, to another port.
+    /// Like [`Wire::connected`], to destination port `port`.
     pub(crate) fn connected_to(port: u16) -> Self {
         Self::connecting(port, &[])
     }
 
-    /// The same, and both SYNs have these options.
+    /// Like [`Wire::connected`], with TCP options in both SYNs.
     pub(crate) fn connected_with_options(options: &[u8]) -> Self {
         Self::connecting(PORTS[1], options)
     }
@@ -200,12 +201,12 @@ impl Wire {
         wire
     }
 
-    /// The same, and both SYNs announce this maximum segment size, and SACK.
+    /// Like [`Wire::connected`], with a maximum segment size and SACK in both SYNs.
     pub(crate) fn connected_with_mss(mss: u16) -> Self {
         Self::connected_with_options(&hex(&format!("0204 {mss:04x} 0402 0101")))
     }
 
-    /// These two frames were exchanged, the first from the end that opened the connection.
+    /// A connection after the given start-up frames. Direction 0 sends `request`.
     pub(crate) fn started_as(request: &[u8], reply: &[u8]) -> Self {
         let mut wire = Self::connected();
         wire.send(0, request);
@@ -213,12 +214,12 @@ impl Wire {
         wire
     }
 
-    /// Request and Reply of revision 1 were exchanged: CRC, markers both ways.
+    /// A connection after start-up frames of revision 1, with CRC, and markers in both directions.
     pub(crate) fn started_with_markers() -> Self {
         Self::started_as(&startup_frame(0xc0, 1, &[]), &reply_frame(0xc0, 1, &[]))
     }
 
-    /// Request and Reply of revision 1 were exchanged: CRC, no markers.
+    /// A connection after start-up frames of revision 1, with CRC and without markers.
     pub(crate) fn started() -> Self {
         let mut wire = Self::connected();
         wire.send(0, &request());
@@ -226,14 +227,14 @@ impl Wire {
         wire
     }
 
-    /// The end that opened the connection opens another one, to this port.
+    /// Direction 0 opens another connection, to destination port `port`.
     pub(crate) fn connect_to(&mut self, port: u16) {
         self.port = port;
         self.connect_from(1000, 5000);
     }
 
-    /// The end that opened the connection opens another one, from and to the same ports, with these
-    /// initial sequence numbers.
+    /// Direction 0 opens another connection with the same ports. `own` and `peer` are the initial
+    /// sequence numbers.
     pub(crate) fn connect_from(&mut self, own: u32, peer: u32) {
         self.next = [own, peer];
         self.segment(0, etherparse::PacketBuilderStep::syn, &[], true);
@@ -269,7 +270,8 @@ impl Wire {
         }
     }
 
-    /// `first` and `second` happen in this order; the capture has them in the opposite order.
+    /// Sends the segments of `first` and then of `second`. The capture has them in the opposite
+    /// order.
     pub(crate) fn swapped(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.frames.len();
         first(self);
@@ -278,8 +280,8 @@ impl Wire {
         self.frames[before..].rotate_left(between - before);
     }
 
-    /// `first` and `second`, each of one direction, happen at once: neither end has received the
-    /// other's segments yet.
+    /// Sends the segments of `first` and `second` simultaneously, each in one direction. No
+    /// endpoint has received the segments of the other endpoint yet.
     pub(crate) fn at_once(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.next;
         first(self);
@@ -295,8 +297,8 @@ impl Wire {
         self.frames.len()
     }
 
-    /// The same with other frames, or in another order. A frame with an earlier time than its
-    /// predecessor gets the predecessor's time.
+    /// A copy with the frames that `change` returns. If a frame has an earlier time than its
+    /// predecessor, it gets the time of the predecessor.
     pub(crate) fn changed(&self, change: impl FnOnce(Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)>) -> Self {
         let mut frames = change(self.frames.clone());
         for at in 1..frames.len() {
@@ -305,13 +307,13 @@ impl Wire {
         Wire { frames, ..*self }
     }
 
-    /// Only the frames of `direction`.
+    /// A copy with the frames of `direction` only.
     pub(crate) fn alone(&self, direction: usize) -> Self {
         let last = [2, 1][direction];
         self.changed(|frames| frames.into_iter().filter(|(_, frame)| frame[29] == last).collect())
     }
 
-    /// The same after `tags` of VLANs.
+    /// A copy with the VLAN tags `tags` in each frame.
     pub(crate) fn over(&self, tags: &[u8]) -> Self {
         let tagged = |(time, mut frame): (u64, Vec<u8>)| {
             frame.splice(12..12, tags.iter().copied());
@@ -320,7 +322,7 @@ impl Wire {
         self.changed(|frames| frames.into_iter().map(tagged).collect())
     }
 
-    /// The same over IPv6.
+    /// A copy over IPv6.
     pub(crate) fn over_ipv6(&self) -> Self {
         let carried = |(time, frame): (u64, Vec<u8>)| {
             let tcp = &frame[14 + 20..];
@@ -338,17 +340,17 @@ impl Wire {
         self.changed(|frames| frames.into_iter().map(carried).collect())
     }
 
-    /// The capture has at most `snap_length` octets of each frame.
+    /// A copy in which the capture has at most `snap_length` octets of each frame.
     pub(crate) fn cut_to(&self, snap_length: usize) -> Self {
         Wire { frames: self.frames.clone(), snap_length, ..*self }
     }
 
-    /// Nothing happens for this time.
+    /// Advances the time without a frame.
     pub(crate) fn wait(&mut self, nanoseconds: u64) {
         self.now += nanoseconds;
     }
 
-    /// `direction` repeats `octets`, which it sent `back` octets before the last.
+    /// `direction` retransmits `octets`, which start `back` octets before its next octet.
     pub(crate) fn send_again(&mut self, direction: usize, back: u32, octets: &[u8]) {
         let next = self.next[direction];
         self.next[direction] = next.wrapping_sub(back);
@@ -362,8 +364,9 @@ impl Wire {
         self.segment(direction, |tcp| tcp.ack(ack), octets, true);
     }
 
-    /// `direction` sends `octets` in one segment. The octet at `at` is damaged in transit, so the
-    /// sender has to retransmit them.
+    /// `direction` sends `octets` in one segment, and the octet at offset `at` is damaged in
+    /// transit. The sequence number does not advance, because the sender must retransmit the
+    /// octets.
     pub(crate) fn send_damaged(&mut self, direction: usize, octets: &[u8], at: usize) {
         let next = self.next[direction];
         self.send(direction, octets);
@@ -379,43 +382,43 @@ impl Wire {
         self.send(direction, &fpdu(&hex(ulpdu)));
     }
 
-    /// As [`Wire::send`], but the capture misses it.
+    /// Like [`Wire::send`], but the segment is missing in the capture.
     pub(crate) fn lose(&mut self, direction: usize, octets: &[u8]) {
         let ack = self.next[1 - direction];
         self.segment(direction, |tcp| tcp.ack(ack), octets, false);
     }
 
-    /// `direction` closes its half.
+    /// `direction` sends a FIN.
     pub(crate) fn fin(&mut self, direction: usize) {
         let ack = self.next[1 - direction];
         self.segment(direction, |tcp| tcp.fin().ack(ack), &[], true);
         self.next[direction] = self.next[direction].wrapping_add(1);
     }
 
-    /// `direction` closes its half with `octets` in the same segment.
+    /// `direction` sends `octets` and a FIN in one segment.
     pub(crate) fn fin_with(&mut self, direction: usize, octets: &[u8]) {
         let ack = self.next[1 - direction];
         self.segment(direction, |tcp| tcp.fin().ack(ack), octets, true);
         self.next[direction] = self.next[direction].wrapping_add(1);
     }
 
-    /// `direction` sends a SYN with this sequence number, without ACK; later segments continue as
-    /// before.
+    /// `direction` sends a SYN without ACK, with sequence number `seq`. Later segments continue
+    /// with the sequence number before.
     pub(crate) fn syn_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.segment(direction, etherparse::PacketBuilderStep::syn, &[], true));
     }
 
-    /// The same with a RST.
+    /// Like [`Wire::syn_at`], with a RST.
     pub(crate) fn rst_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.rst(direction));
     }
 
-    /// The same with a FIN and an ACK.
+    /// Like [`Wire::syn_at`], with a FIN and an ACK.
     pub(crate) fn fin_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.fin(direction));
     }
 
-    /// The same with `octets`.
+    /// Like [`Wire::syn_at`], with a segment of `octets`.
     pub(crate) fn send_at(&mut self, direction: usize, seq: u32, octets: &[u8]) {
         self.at(direction, seq, |wire| wire.send(direction, octets));
     }
@@ -426,19 +429,19 @@ impl Wire {
         self.next[direction] = next;
     }
 
-    /// `direction` resets the connection.
+    /// `direction` sends a RST.
     pub(crate) fn rst(&mut self, direction: usize) {
         self.segment(direction, etherparse::PacketBuilderStep::rst, &[], true);
     }
 
-    /// The monitor's findings that are more than a note.
+    /// The findings of the monitor that are warnings or errors.
     pub(crate) fn errors(&self) -> Vec<Finding> {
         let mut found = self.findings();
         found.retain(|finding| finding.severity > weft_core::requirement::Severity::Note);
         found
     }
 
-    /// The monitor's findings.
+    /// The findings of the monitor.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         struct Collect(Vec<Finding>);
         impl Sink for Collect {
@@ -452,12 +455,12 @@ impl Wire {
         found.0
     }
 
-    /// Shows the frames to the dissector.
+    /// Passes the frames to a new dissector.
     pub(crate) fn feed(&self, sink: &mut dyn Sink) {
         self.feed_to(Dissector::default(), sink, |_| {});
     }
 
-    /// Shows the frames to `dissector`, and calls `look` after each of them.
+    /// Passes the frames to `dissector`, and calls `look` after each frame.
     pub(crate) fn feed_to(&self, mut dissector: Dissector, sink: &mut dyn Sink, mut look: impl FnMut(&Dissector)) {
         for ((time, octets), number) in self.frames.iter().zip(1..) {
             let wire_len = u32::try_from(octets.len()).unwrap();
@@ -470,22 +473,22 @@ impl Wire {
     }
 }
 
-/// A connection of revision 1 with CRC and without markers, on which these directions send these
-/// ULPDUs, one after the other.
+/// A connection after start-up frames of revision 1, with CRC and without markers. Then the given
+/// ULPDUs are sent, each in its direction.
 pub(crate) fn exchange(ulpdus: &[(usize, &str)]) -> Wire {
     let mut wire = Wire::started();
     ulpdus.iter().for_each(|(direction, ulpdu)| wire.send_ulpdu(*direction, ulpdu));
     wire
 }
 
-/// Proves that a rule covers `id`: it reports `bad`, and not `good`, which differs from it as
-/// little as possible.
+/// Proves that a rule covers `id`: the rule reports `bad`, but not `good`. The two captures differ
+/// as little as possible.
 pub(crate) fn proves(id: RequirementId, bad: &Wire, good: &Wire) {
     let names = |wire: &Wire| wire.findings().iter().any(|finding| finding.requirement == id);
     let mut proof = Proof::new(By::Rule);
     proof.shows(id, || {
         assert!(names(bad), "{id} is not found: {:#?}", bad.findings());
-        // A proposal in an e-mail is not binding.
+        // A violation of the e-mail proposal is only a note, because the proposal is not binding.
         let is_note = |finding: &Finding| finding.requirement != id || finding.severity == Severity::Note;
         assert!(!id.as_str().starts_with("P2P-mail.") || bad.findings().iter().all(is_note), "{:#?}", bad.findings());
         assert!(!names(good), "{id} is found where nothing breaks it: {:#?}", good.findings());

@@ -1,5 +1,5 @@
-//! A unit as a tree of fields, each with its octets: for display, and for views that highlight
-//! octets.
+//! Converts a unit to a tree of fields for display. Each field has the range of its octets, so that
+//! a view can highlight them.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -11,15 +11,15 @@ use crate::unit::{MarkerStatus, Unit};
 /// A header or a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its name in JSON and filters.
+    /// Name in JSON and in display filters.
     pub name: &'static str,
-    /// Its name in its specification.
+    /// Name in the specification.
     pub label: &'static str,
-    /// Its value for display; empty for headers.
+    /// Value for display; empty for headers.
     pub value: String,
-    /// Where it is specified.
+    /// Section of the specification.
     pub section: &'static str,
-    /// Its octets, in unit coordinates ([`crate::grammar`]).
+    /// Range of the octets within the unit (see [`crate::grammar`]).
     pub range: Range<usize>,
     /// The fields of a header.
     pub children: Vec<Node>,
@@ -80,7 +80,7 @@ impl Visitor for Builder {
     }
 
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>) {
-        // In a direction without markers there is nothing to show.
+        // A direction without markers shows no marker fields.
         let no_markers = match value {
             Value::Pointers([]) => true,
             Value::Text(word) => std::ptr::eq(field, &mpa::MARKER_STATUS) && word == MarkerStatus::None.name(),
@@ -109,7 +109,7 @@ impl Visitor for Builder {
     }
 }
 
-/// A value in the display format.
+/// Formats a field value for display.
 #[must_use]
 pub fn shown(field: &Field, value: Value<'_>) -> String {
     match value {
@@ -146,7 +146,7 @@ pub fn shown(field: &Field, value: Value<'_>) -> String {
     }
 }
 
-/// Octets of a value that are shown before it is cut.
+/// Maximum number of octets of a value that are shown.
 const MOST_SHOWN: usize = 64;
 
 fn hex(octets: &[u8]) -> String {

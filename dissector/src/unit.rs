@@ -1,6 +1,6 @@
-//! The protocol units as a [`Sink`](crate::Sink) receives them: with the state of their connection.
+//! Protocol units with the state of their connection, as a [`Sink`](crate::Sink) receives them.
 //!
-//! [`crate::grammar`] splits them into fields, [`crate::rules`] checks them.
+//! [`crate::grammar`] splits units into fields, and [`crate::rules`] checks units.
 
 use std::ops::Deref;
 
@@ -10,12 +10,12 @@ pub use crate::parse::{
     Carrier, CrcStatus, Ends, Fpdu, Kind, Located, MarkerStatus, Misread, Origin, STREAMING_HEAD, StreamOrigin,
 };
 
-/// A unit, and beside it what the monitor knows about its connection.
+/// A protocol unit with the monitor's state of its connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'a> {
-    /// The unit; its fields and methods are also those of this type.
+    /// The unit. This type dereferences to it.
     pub parsed: &'a parse::Unit<'a>,
-    /// The monitor's knowledge of its connection, if it concerns the unit.
+    /// The monitor's state of the connection, if the state concerns the unit.
     pub context: Option<&'a Context>,
 }
 

@@ -16,22 +16,22 @@ use crate::unit;
 #[derive(Default)]
 pub(crate) struct Watch {
     state: follow::ConnectionState,
-    /// Empty between units; a field to keep its memory.
+    /// Buffer for findings, empty between units. It is a field to reuse its memory.
     found: Vec<Finding>,
-    /// Findings about FPDUs that may be retransmitted.
+    /// Delayed findings about FPDUs that TCP may retransmit.
     repairs: Repairs,
 }
 
 impl Watch {
-    /// Records the flags of a segment.
+    /// Records a TCP segment.
     pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
         self.repairs.segment(&mut self.state, direction, segment, &mut self.found);
         self.state.segment(direction, segment);
     }
 
-    /// Delivers a unit and the findings of its rules.
+    /// Delivers a unit, its facts, and the findings of the rules.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
-        // Findings whose severity the last segments decided.
+        // Deliver findings that the last segments released.
         self.hand_out(sink);
         let view = SegmentView::of(unit);
         if matches!(unit.kind, Kind::Startup(..)) && self.state.are_of_rejected() {
@@ -50,7 +50,7 @@ impl Watch {
         self.hand_out(sink);
     }
 
-    /// The connection ends.
+    /// The connection ends: delivers the remaining findings and facts, and the final state.
     pub(crate) fn end(&mut self, stream: StreamId, sink: &mut dyn Sink) {
         self.state.finish();
         self.repairs.finish(&mut self.found);
@@ -65,24 +65,24 @@ impl Watch {
         self.state.join(exchange);
     }
 
-    /// Does the direction that has no unit now have octets that are not read yet?
+    /// Records whether the direction opposite to the next units has octets that are not read yet.
     pub(crate) fn peer_has_unread(&mut self, has_unread: bool) {
         self.state.peer_has_unread = has_unread;
     }
 
-    /// The connection replaces an SDP connection that was suspended.
+    /// The connection replaces a suspended SDP connection.
     pub(crate) fn resume(&mut self) {
         self.state.resume();
     }
 
-    /// The direction of the SuspComm that was acknowledged, and its port.
+    /// The direction and the TCP port of a SuspComm that the peer has acknowledged.
     pub(crate) fn suspended(&self) -> Option<(Direction, u16)> {
         let closing = &self.state.context().sdp.as_deref()?.closing;
         let of = |local: Direction| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[local.peer()].is_some());
         Direction::BOTH.into_iter().find_map(|local| of(local).map(|suspension| (local, suspension.port)))
     }
 
-    /// Octets of memory that grow with the connection's activity.
+    /// Memory in bytes that grows with the activity of the connection.
     pub(crate) fn memory(&self) -> usize {
         self.state.memory() + self.repairs.memory()
     }

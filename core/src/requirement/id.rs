@@ -1,4 +1,4 @@
-//! Ids of requirements: known ones only.
+//! [`RequirementId`]: the id of a requirement in a catalogue. Unknown ids cannot be constructed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,23 +9,23 @@ use super::{Catalogue, Level, Observe, Requirement};
 
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
-/// The id of a requirement that the catalogues hold. Ordered as the catalogues are.
+/// The id of a requirement in one of the catalogues. Ids compare in catalogue order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequirementId(u16);
 
-/// An id that no catalogue holds.
+/// The error about an id that is in no catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no requirement is called {0:?}; `weft requirements` lists them")]
 pub struct UnknownRequirement(pub String);
 
 impl RequirementId {
-    /// The row that this id names.
+    /// The requirement with this id.
     #[must_use]
     pub fn row(self) -> &'static Requirement {
         &ROWS[self.0 as usize]
     }
 
-    /// The id as the catalogue writes it.
+    /// The id as text, in the spelling of the catalogue.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().id
@@ -37,8 +37,8 @@ pub fn all() -> impl ExactSizeIterator<Item = (RequirementId, &'static Requireme
     ROWS.iter().enumerate().map(|(i, row)| (RequirementId(u16::try_from(i).unwrap_or(u16::MAX)), row))
 }
 
-/// Looks an id up; usable in constants. [`requirement!`](crate::requirement!) is the comfortable
-/// form.
+/// Looks up an id; `None` if it is in no catalogue. Constants can call this function. For a literal
+/// id, [`requirement!`](crate::requirement!) is shorter.
 #[must_use]
 pub const fn by_name(id: &str) -> Option<RequirementId> {
     let (mut low, mut high) = (0, BY_ID.len());
@@ -53,7 +53,7 @@ pub const fn by_name(id: &str) -> Option<RequirementId> {
     None
 }
 
-/// 0: equal, 1: `a` is greater, 2: `a` is less. `Ord` is not usable in constants.
+/// Returns 0 if `a` equals `b`, 1 if `a` is greater, 2 if `a` is less. Constants cannot call `Ord`.
 const fn compare(a: &[u8], b: &[u8]) -> u8 {
     let mut i = 0;
     while i < a.len() && i < b.len() {
@@ -71,7 +71,7 @@ const fn compare(a: &[u8], b: &[u8]) -> u8 {
     }
 }
 
-/// The [`RequirementId`] of a literal id; an id that no catalogue holds does not compile.
+/// Returns the [`RequirementId`] of a literal id. An id that is in no catalogue does not compile.
 #[macro_export]
 macro_rules! requirement {
     ($id:literal) => {

@@ -1,10 +1,11 @@
-//! How strongly a requirement binds, and how loudly a breach of it is reported.
+//! The level of a requirement (MUST, SHOULD, ...) and the severity of a violation.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The level of a row, as its specification words it (RFC 2119, and lower-case or figure content).
+/// The level of a requirement, as its specification words it: an RFC 2119 keyword, a lower-case
+/// "must", or the content of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Level {
     /// MUST.
@@ -23,16 +24,17 @@ pub enum Level {
     Recommended,
     /// MAY.
     May,
-    /// OPTIONAL, NOT REQUIRED.
+    /// OPTIONAL or NOT REQUIRED.
     Optional,
 }
 
 impl Level {
-    /// The severity of a finding against a row of this level; `None` where a breach is no finding
-    /// at all.
+    /// The severity of a violation of a requirement of this level; `None` for MAY and OPTIONAL,
+    /// which cannot be violated.
     ///
-    /// `fixes_format` is whether a lower-case row fixes a wire format or a value (then it binds
-    /// like a MUST) or a manner (then like a SHOULD). It changes nothing for the other levels.
+    /// `fixes_format` matters only for [`Level::MustLower`]. If the requirement fixes a wire format
+    /// or a value, pass `true`: it binds like a MUST. If the requirement describes a procedure,
+    /// pass `false`: it binds like a SHOULD.
     #[must_use]
     pub fn severity(self, fixes_format: bool) -> Option<Severity> {
         match self {
@@ -60,15 +62,16 @@ impl fmt::Display for Level {
     }
 }
 
-/// How loudly a finding is reported.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// An oddity worth knowing: a chosen reading, an informative appendix.
+    /// Unusual behaviour that violates no clear requirement, for example only an informative
+    /// appendix, or one reading of an ambiguous text.
     Note,
-    /// A SHOULD that is not followed.
+    /// A SHOULD is violated.
     Warning,
-    /// A MUST that is broken.
+    /// A MUST is violated.
     Error,
 }
 

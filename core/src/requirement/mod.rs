@@ -1,12 +1,12 @@
-//! The requirement catalogues: every normative statement of the specifications as a row with a
-//! stable id.
+//! The requirement catalogues: every normative statement of the specifications, each with a stable
+//! id.
 //!
-//! The rows come from `core/requirements/*.csv` at build time; a damaged catalogue does not
-//! compile. Code names a requirement with [`requirement!`](crate::requirement!), which refuses an
-//! unknown id at compile time; data (suite scripts, baselines) goes through
-//! [`RequirementId::from_str`](std::str::FromStr), which refuses it at load time.
+//! The build reads the requirements from `core/requirements/*.csv`, one per row. A damaged
+//! catalogue does not compile. Code names a requirement with [`requirement!`](crate::requirement!),
+//! which rejects an unknown id at compile time. Data files (suite scripts, baselines) are parsed by
+//! [`RequirementId::from_str`](std::str::FromStr), which rejects an unknown id at load time.
 //!
-//! Coverage of the rows is counted in `weft-suites`, not here.
+//! `weft-suites` counts the coverage of the requirements.
 
 mod id;
 mod level;

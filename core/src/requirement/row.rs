@@ -1,4 +1,4 @@
-//! One row of a catalogue.
+//! One requirement: a row of a catalogue.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Level;
 
-/// The catalogue (one specification or group of them) that has the row.
+/// A catalogue: the requirements of one specification or of a group of specifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Catalogue {
@@ -41,7 +41,7 @@ impl fmt::Display for Catalogue {
 }
 
 impl Catalogue {
-    /// The specification, as people cite it.
+    /// The usual citation of the main specification, for example `RFC 5044`.
     #[must_use]
     pub const fn specification(self) -> &'static str {
         match self {
@@ -55,44 +55,44 @@ impl Catalogue {
     }
 }
 
-/// Where a breach of a row shows.
+/// Where a violation of a requirement can be observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Observe {
-    /// In the octets of a connection, by watching alone.
+    /// In the captured octets of a connection.
     Wire,
-    /// In the answer to a stimulus.
+    /// In the reaction of an implementation to a message that provokes it.
     Reaction,
-    /// At the interface above the protocol.
+    /// At the interface to the upper-layer protocol.
     Upper,
-    /// At the verbs.
+    /// At the verbs interface.
     Api,
-    /// Inside an implementation only.
+    /// Only inside an implementation.
     Local,
-    /// In its documentation only.
+    /// Only in the documentation of an implementation.
     Doc,
 }
 
-/// Whether a row can be judged: by watching where it shows on the wire, by a tester that does
-/// something to an implementation where it shows in an answer or to a user. The classes are data of
-/// their own (`core/requirements/classes/*.csv`).
+/// Whether weft can decide that an implementation meets a requirement. It decides from the captured
+/// octets, or from the reaction of the implementation to a test. The classes are in
+/// `core/requirements/classes/*.csv`, apart from the requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// Some stream of octets, or some answer, breaks it for everyone to see.
+    /// Some octets on the wire, or some reaction, prove a violation.
     Judgeable,
-    /// It permits or defines something: no octets can break it.
+    /// The requirement permits or defines something, so that no octets can violate it.
     Permission,
-    /// Whether it is broken depends on what no capture holds, or no test has in hand.
+    /// A violation depends on facts that neither a capture shows nor a test controls.
     Outside,
 }
 
-/// The class of a row, and why it has it.
+/// The class of a requirement, and the reason for the class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Classified {
     /// The class.
     pub class: Class,
-    /// The reason; may be empty for judgeable rows.
+    /// The reason; may be empty for [`Class::Judgeable`].
     pub reason: &'static str,
 }
 
@@ -101,27 +101,27 @@ pub struct Classified {
 pub struct Requirement {
     /// Stable id, for example `MPA-7.1.1-2`.
     pub id: &'static str,
-    /// The catalogue that holds it.
+    /// The catalogue that contains the requirement.
     pub catalogue: Catalogue,
     /// Section of the specification; `7306:x` is RFC 7306 section x, `mail.n` item n of the 2007
     /// proposal.
     pub section: &'static str,
-    /// How strongly it binds.
+    /// How strongly the requirement binds.
     pub level: Level,
-    /// The bound party, in the specification's words.
+    /// The party that must meet the requirement, in the words of the specification.
     pub role: &'static str,
-    /// The statement, condensed to one sentence.
+    /// The requirement, condensed to one sentence.
     pub summary: &'static str,
-    /// Where a breach shows.
+    /// Where a violation can be observed.
     pub observe: Observe,
-    /// How to check it.
+    /// How to check the requirement.
     pub check: &'static str,
-    /// Whether it can be judged; `None` if that is not decided yet.
+    /// Whether weft can judge the requirement; `None` if the catalogue does not classify it yet.
     pub classified: Option<Classified>,
 }
 
 impl Requirement {
-    /// Its place: `RFC 5044 section 7.1.1`.
+    /// Citation of the section, for example `RFC 5044 section 7.1.1`.
     #[must_use]
     pub fn citation(&self) -> String {
         if let Some(section) = self.section.strip_prefix("7306:") {

@@ -1,12 +1,12 @@
-//! Reading a header that must fill its octets exactly.
+//! Reads a header whose octets must have exactly its length.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::RequirementId;
 use crate::error::{Found, Layer, WireError};
 
-/// The raw view of `octets`, which hold one `T` and nothing else; the error has `field` and
-/// `expected`.
+/// Returns the raw view of `octets`, which must have exactly the length of `T`. Otherwise returns
+/// an error with the given `layer`, `field`, `expected` and `requirement`.
 pub(crate) fn exact<'a, T: FromBytes + Immutable + KnownLayout + Unaligned>(
     octets: &'a [u8],
     layer: Layer,

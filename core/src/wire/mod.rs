@@ -1,13 +1,14 @@
-//! Octet layouts, one file a header or message, in two views.
+//! Octet layouts of headers and messages, one file for each, in two views.
 //!
-//! The **raw view** (`Raw…` structs, laid out by `zerocopy`) is the octets under their field names.
-//! It judges nothing and can express every illegal value: the dissector reads through it, the
-//! hostile endpoint writes through it. The **checked representation** (the struct without `Raw`)
-//! holds only what makes sense; `parse` and `emit` join the two, and what `emit` writes `parse`
-//! reads back. The reference endpoint speaks through it.
+//! The **raw view** (`Raw…` structs, laid out by `zerocopy`) gives names to the octets of a header.
+//! It checks nothing and can express every illegal value. The dissector reads headers through it,
+//! and the endpoint writes illegal headers through it. The **checked representation** (the struct
+//! without `Raw`) contains only valid values. `parse` converts octets to it, and `emit` converts it
+//! to octets. `parse` reads the output of `emit` back to the same value. The reference endpoint
+//! uses the checked representation.
 //!
-//! All integers are big endian unless a field is defined otherwise (only the CRC is, see
-//! [`crate::crc`]). Offsets count octets from the start of the header that is described.
+//! All integers are big endian, except for the CRC (see [`crate::crc`]). Offsets count octets from
+//! the start of the described header.
 
 mod exact;
 mod open_enum;

@@ -1,13 +1,13 @@
-//! The macro for every numbered name on the wire.
+//! The macro that declares enumerations of wire values, for example message types.
 //!
-//! A wire enum is a newtype over its integer with named constants, so that values which no
-//! specification assigns survive a round trip and can be sent on purpose.
-//! [`rdmap::Opcode`](crate::wire::rdmap::Opcode) is written without it, because it answers more
-//! questions than its name.
+//! Such an enumeration is a newtype over an integer with named constants. Values that no
+//! specification assigns therefore survive a round trip, and a test can send them.
+//! [`rdmap::Opcode`](crate::wire::rdmap::Opcode) does not use the macro, because the type has more
+//! methods than the macro generates.
 
-/// Declares a newtype over an integer with named constants, `ALL` of them, `name()`,
-/// `is_assigned()`, `Display`, `Debug`. Ranges of values that are not assigned may have a name of
-/// their own.
+/// Declares a newtype over an integer with named constants, a list `ALL` of the constants,
+/// `name()`, `is_assigned()`, `Display` and `Debug`. A range of unassigned values may have its own
+/// name.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
@@ -35,7 +35,7 @@ macro_rules! open_enum {
                 }
             }
 
-            /// Does a specification assign this value?
+            /// Returns whether a specification assigns this value.
             #[must_use]
             pub const fn is_assigned(self) -> bool {
                 match self.0 {

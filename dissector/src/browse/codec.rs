@@ -1,5 +1,5 @@
-//! Rows as octets: variable-length numbers, and of numbers that grow from row to row only the
-//! difference.
+//! Encodes rows as octets. Numbers have a variable length. For numbers that increase from row to
+//! row, only the difference is encoded.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -8,7 +8,7 @@ use weft_core::requirement::Severity;
 use super::row::{OwnedRow, Row};
 use crate::TransportKind;
 
-/// The rows as octets.
+/// Encodes rows as octets.
 pub(super) fn encode(rows: &[OwnedRow]) -> Vec<u8> {
     let mut out = Vec::new();
     let (mut number, mut time) = (0, 0);
@@ -36,7 +36,7 @@ pub(super) fn encode(rows: &[OwnedRow]) -> Vec<u8> {
     out
 }
 
-/// The rows of [`encode`]; `None` for other octets.
+/// Decodes the output of [`encode`]; `None` for invalid octets.
 pub(super) fn decode(octets: &[u8]) -> Option<Vec<OwnedRow>> {
     let mut input = Input(octets);
     let mut rows = Vec::new();
@@ -69,8 +69,8 @@ fn severity_of(number: u8) -> Option<Severity> {
     [Severity::Note, Severity::Warning, Severity::Error].into_iter().find(|severity| *severity as u8 == number)
 }
 
-/// Seven bits in each octet, the lowest first; the highest bit is set in all octets except the
-/// last.
+/// Appends a number with seven bits in each octet, the lowest bits first. The highest bit is set in
+/// all octets except the last.
 fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number & 0x7f) as u8 | 0x80);

@@ -1,4 +1,5 @@
-//! Details of a few frames: octets, fields with the location of their octets, findings.
+//! [`Details`]: the octets, the fields with the location of their octets, and the findings of a few
+//! frames.
 
 use std::ops::Range;
 
@@ -12,33 +13,33 @@ use crate::tree::{self, Node};
 use crate::unit::{Located, Unit};
 use crate::{Finding, Sink};
 
-/// Octets of one frame that are kept.
+/// Maximum number of stored octets of a frame.
 pub const MOST_OCTETS: usize = 1 << 16;
-/// Units of one frame that are kept.
+/// Maximum number of stored units of a frame.
 pub const MOST_UNITS: usize = 256;
-/// Fields and octets of neighbours that are kept. These limits bound the memory of a window of very
-/// large frames.
+/// Maximum number of stored fields of all frames. With the limit on octets of neighbour frames, it
+/// limits the memory for very large frames.
 const MOST_FIELDS: usize = 50_000;
 const MOST_NEIGHBOUR_OCTETS: usize = 4 << 20;
 
 /// All details of one frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Detail {
-    /// Its number.
+    /// Number of the frame.
     pub number: u64,
-    /// When it was captured: nanoseconds since 1970.
+    /// Capture time in nanoseconds since 1970.
     pub time: u64,
-    /// Its octets, at most [`MOST_OCTETS`].
+    /// The captured octets, at most the first [`MOST_OCTETS`].
     pub octets: Vec<u8>,
     /// Number of octets in the capture.
     pub captured: usize,
     /// Number of octets on the wire.
     pub wire_len: u32,
-    /// The units that end in it, at most [`MOST_UNITS`].
+    /// The units that end in the frame, at most [`MOST_UNITS`].
     pub units: Vec<UnitDetail>,
-    /// Number of further units.
+    /// Number of further units that are not stored.
     pub left_out: u64,
-    /// The findings that it shows.
+    /// The findings that the frame shows.
     pub findings: Vec<FindingDetail>,
 }
 
@@ -53,51 +54,51 @@ pub struct UnitDetail {
     pub fields: Vec<FieldDetail>,
 }
 
-/// A header or field of a unit, with its place in the tree.
+/// A header or field of a unit, with its depth in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldDetail {
-    /// 0 for headers.
+    /// Depth in the tree; 0 for headers.
     pub depth: usize,
-    /// Its name in filters.
+    /// Name in filters.
     pub name: &'static str,
-    /// Its name in its specification.
+    /// Name in the specification.
     pub label: &'static str,
-    /// Its value for display; empty for headers.
+    /// Value for display; empty for headers.
     pub value: String,
-    /// Where it is specified.
+    /// Section of the specification.
     pub section: &'static str,
-    /// Does it have fields below it?
+    /// Whether this is a header, which has fields.
     pub is_header: bool,
-    /// Its octets.
+    /// Location of the octets.
     pub place: Place,
 }
 
-/// A finding.
+/// A finding that the frame shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingDetail {
     /// The violated requirement.
     pub requirement: RequirementId,
-    /// Its severity.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// What was expected.
+    /// Description of the required behaviour.
     pub expected: String,
-    /// What was found.
+    /// Description of the observed behaviour.
     pub found: String,
-    /// The octets that show it.
+    /// Location of the octets that show the violation.
     pub place: Place,
 }
 
 /// The location of octets, relative to a frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
-    /// Ranges in the frame that is shown.
+    /// Ranges of the octets in this frame.
     pub here: Vec<Range<usize>>,
-    /// Other frames that hold some of them.
+    /// Numbers of other frames that contain some of the octets.
     pub elsewhere: Vec<u64>,
 }
 
 impl Detail {
-    /// Bytes of memory, approximately.
+    /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         let fields: usize = self.units.iter().map(|unit| unit.fields.len()).sum();
@@ -106,7 +107,7 @@ impl Detail {
 }
 
 impl Place {
-    /// The location of octets as seen from `frame`.
+    /// The location of the octets `located`, relative to frame `frame`.
     #[must_use]
     pub fn of(located: &[Located], frame: u64) -> Self {
         let mut place = Place::default();
@@ -123,31 +124,31 @@ impl Place {
         place
     }
 
-    /// The number of octets in the frame.
+    /// Number of octets in this frame.
     #[must_use]
     pub fn len(&self) -> usize {
         self.here.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Are there no octets in the frame?
+    /// Returns whether none of the octets are in this frame.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.here.is_empty()
     }
 
-    /// Is the octet at `offset` one of them?
+    /// Returns whether the octet at `offset` of this frame is one of the octets.
     #[must_use]
     pub fn contains(&self, offset: usize) -> bool {
         self.here.iter().any(|range| range.contains(&offset))
     }
 }
 
-/// Keeps all details of one frame and of its neighbours, because users usually go to these next.
+/// Collects all details of one frame and of its neighbours. Users usually open a neighbour next.
 #[derive(Debug)]
 pub struct Details {
     focus: u64,
     neighbours: u64,
-    /// The last frame to read.
+    /// Number of the last frame to read.
     until: u64,
     frames: Vec<Detail>,
     fields: usize,
@@ -155,20 +156,20 @@ pub struct Details {
 }
 
 impl Details {
-    /// Keeps frame `focus` and at most `neighbours` frames on each side of it.
+    /// Collects the details of frame `focus`, and of `neighbours` frames before and after it.
     #[must_use]
     pub fn new(focus: u64, neighbours: u64) -> Self {
         Details { focus, neighbours, until: u64::MAX, frames: Vec::new(), fields: 0, octets: 0 }
     }
 
-    /// In a [`Pass`](super::Pass), reads no frame after `until`. The details of a frame are
-    /// complete when its [`Row::known_at`](super::index::Row::known_at) was read.
+    /// Limits a [`Pass`](super::Pass) to the frames up to `until`. The details of a frame are
+    /// complete after frame [`Row::known_at`](super::index::Row::known_at).
     #[must_use]
     pub fn until(self, until: u64) -> Self {
         Details { until, ..self }
     }
 
-    /// Registers a frame; call it before the frame is dissected.
+    /// Registers a frame. Call this method before the frame is dissected.
     pub fn frame(&mut self, frame: &Frame<'_>) {
         if frame.number.abs_diff(self.focus) > self.neighbours {
             return;
@@ -190,7 +191,7 @@ impl Details {
         });
     }
 
-    /// The details, by frame number.
+    /// The details, ordered by frame number.
     #[must_use]
     pub fn into_frames(self) -> Vec<Detail> {
         self.frames
@@ -215,7 +216,8 @@ impl Sink for Details {
     fn unit(&mut self, unit: &Unit<'_>) {
         let Some(at) = self.find(unit.frame) else { return };
         if unit.frame != self.focus && self.fields > MOST_FIELDS {
-            // An incomplete frame would be wrong. It is requested again when the user goes there.
+            // Drop the neighbour, because incomplete details would be wrong. Details are collected
+            // again when the user opens the frame.
             self.frames.remove(at);
             return;
         }

@@ -1,11 +1,11 @@
-//! A list of frames, for example of those that pass a filter.
+//! A list of frames, for example of the frames that pass a filter.
 
-/// Numbers of frames, in order, each once.
+/// Numbers of frames, in order and without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FrameList(Vec<u64>);
 
 impl From<Vec<u64>> for FrameList {
-    /// The list of these frames, in any order.
+    /// The list of frames from numbers in any order. Duplicates are removed.
     fn from(mut numbers: Vec<u64>) -> Self {
         numbers.sort_unstable();
         numbers.dedup();
@@ -14,15 +14,15 @@ impl From<Vec<u64>> for FrameList {
 }
 
 impl FrameList {
-    /// Adds a frame. Results of a filter may be late (if a unit is complete long after its frame)
-    /// and repeated.
+    /// Adds a frame, in any order. Does nothing if the list already has the frame. A filter may
+    /// report a frame late or repeatedly, if a unit is completed after later frames.
     pub fn add(&mut self, number: u64) {
         if let Err(at) = self.0.binary_search(&number) {
             self.0.insert(at, number);
         }
     }
 
-    /// The numbers.
+    /// The numbers of the frames.
     #[must_use]
     pub fn numbers(&self) -> &[u64] {
         &self.0
@@ -34,31 +34,32 @@ impl FrameList {
         self.0.len()
     }
 
-    /// Is there no frame?
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of frames up to `last`.
+    /// Number of frames up to frame `last`.
     #[must_use]
     pub fn len_until(&self, last: u64) -> usize {
         self.0.partition_point(|number| *number <= last)
     }
 
-    /// The frame at an index of the list.
+    /// The frame number at index `at` of the list.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<u64> {
         self.0.get(at).copied()
     }
 
-    /// The index of a frame.
+    /// The index of frame `number` in the list.
     #[must_use]
     pub fn find(&self, number: u64) -> Option<usize> {
         self.0.binary_search(&number).ok()
     }
 
-    /// The index of the first frame from `number` on, otherwise that of the last frame.
+    /// The index of the first frame from `number` on. If there is no such frame, the index of the
+    /// last frame.
     #[must_use]
     pub fn near(&self, number: u64) -> usize {
         self.0.partition_point(|listed| *listed < number).min(self.0.len().saturating_sub(1))

@@ -1,8 +1,8 @@
-//! The index of a capture: one row for each frame with a text summary and its findings. It holds no
-//! octets and no fields.
+//! The index of a capture: one row for each frame, with a text summary and the number of findings.
+//! The index contains no octets and no fields of frames.
 //!
-//! A row takes about 100 octets and its text. The texts of all rows are in one string, and each
-//! pair of addresses is kept once.
+//! A row takes about 100 octets plus its text. The texts of all rows are in one string, and each
+//! pair of addresses is stored once.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,33 +18,34 @@ use crate::stream_id::StreamId;
 use crate::unit::Unit;
 use crate::{Finding, Packet, Sink};
 
-/// Default limit on the frames in an index.
+/// Default limit on the number of frames in an index.
 pub const MOST_FRAMES: usize = 2_000_000;
-/// Findings that an index lists; further ones are only counted, also at their frames.
+/// Maximum number of listed findings. Further findings are only counted, in total and at their
+/// frames.
 pub const MOST_FINDINGS: usize = 100_000;
-/// Octets of the texts of all rows; later rows have no text about their units.
+/// Maximum length of the texts of all rows, in octets. Later rows have no text about their units.
 const MOST_TEXT: usize = 256 << 20;
-/// Pairs of addresses that are kept; frames with further pairs have no addresses.
+/// Maximum number of stored pairs of addresses. Frames with further pairs have no addresses.
 const MOST_PAIRS: usize = 1 << 20;
 
-/// A finding, without its octets.
+/// A finding without the location of its octets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedFinding {
-    /// The frame that shows it.
+    /// The frame that shows the violation.
     pub frame: u64,
-    /// Its TCP connection.
+    /// The TCP connection; `None` for a datagram.
     pub stream: Option<StreamId>,
     /// The violated requirement.
     pub requirement: RequirementId,
-    /// Its severity.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// What was expected.
+    /// Description of the required behaviour.
     pub expected: String,
-    /// What was found.
+    /// Description of the observed behaviour.
     pub found: String,
 }
 
-/// All rows so far.
+/// The rows of all frames so far.
 #[derive(Debug)]
 pub struct Index {
     most: usize,
@@ -53,10 +54,10 @@ pub struct Index {
     pairs: Vec<(SocketAddr, SocketAddr)>,
     place_of_pair: HashMap<(SocketAddr, SocketAddr), u32>,
     findings: Vec<IndexedFinding>,
-    /// Octets of the texts of the findings.
+    /// Length of the texts of all findings, in octets.
     finding_octets: usize,
     counts: [u64; 3],
-    /// The frame that is being read.
+    /// Number of the current frame, or [`AT_END`].
     at: u64,
 }
 
@@ -83,8 +84,8 @@ impl Index {
         }
     }
 
-    /// Registers a frame; call it before the frame is dissected. `false`: the index is full, and
-    /// the frame must not be dissected.
+    /// Registers a frame. Call this method before the frame is dissected. Returns `false` if the
+    /// index is full. Then the frame must not be dissected.
     pub fn begin(&mut self, frame: &Frame<'_>) -> bool {
         if self.rows.len() >= self.most {
             return false;
@@ -94,7 +95,8 @@ impl Index {
         true
     }
 
-    /// The capture ends: everything from now on is known only at the end.
+    /// The capture ends. Later units and findings get [`AT_END`] as the frame after which they were
+    /// delivered.
     pub fn end(&mut self) {
         self.at = AT_END;
     }
@@ -111,13 +113,14 @@ impl Index {
         self.rows.binary_search_by_key(&number, |row| row.number).ok()
     }
 
-    /// Sender and receiver.
+    /// Sender and receiver of the frame.
     #[must_use]
     pub fn ends(&self, row: &Row) -> Option<(SocketAddr, SocketAddr)> {
         self.pairs.get(row.pair? as usize).copied()
     }
 
-    /// The text of a frame: its units, else its transport.
+    /// The text of a frame: the summaries of its units, or for a frame without units the summary of
+    /// its transport header.
     #[must_use]
     pub fn words(&self, row: &Row) -> String {
         match self.words.get(row.words.clone()) {
@@ -126,27 +129,28 @@ impl Index {
         }
     }
 
-    /// The findings, in the order in which they were found; at most [`MOST_FINDINGS`].
+    /// The findings in the order of their delivery, at most [`MOST_FINDINGS`].
     #[must_use]
     pub fn findings(&self) -> &[IndexedFinding] {
         &self.findings
     }
 
-    /// The number of findings: notes, warnings, errors.
+    /// Number of findings by severity: notes, warnings, errors.
     #[must_use]
     pub fn counts(&self) -> [u64; 3] {
         self.counts
     }
 
-    /// Bytes of memory, approximately. Unused capacity of the longest lists is not counted, because
-    /// it is never touched.
+    /// Approximate memory in bytes. Unused capacity of the longest lists is not counted, because
+    /// the operating system does not allocate memory that is never accessed.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.rows.len() * size_of::<Row>()
             + self.words.len()
             + self.findings.len() * size_of::<IndexedFinding>()
             + self.finding_octets
-            // A pair is in the list and in the map, which has room for twice as many.
+            // A pair is in the list and in the map, and the map has capacity for twice its
+            // elements.
             + self.pairs.len() * 4 * size_of::<(SocketAddr, SocketAddr)>()
     }
 
@@ -161,7 +165,7 @@ impl Index {
     }
 
     fn row_of(&mut self, frame: u64) -> Option<usize> {
-        // It is nearly always the frame that is being read.
+        // A fast path, because the frame is nearly always the current frame.
         let last = self.rows.len().checked_sub(1)?;
         if self.rows[last].number == frame { Some(last) } else { self.find(frame) }
     }
@@ -185,7 +189,7 @@ impl Sink for Index {
             return;
         }
         if row.words.end != self.words.len() {
-            // A row that got a late unit moves to the end of the text.
+            // If a unit arrives late, the text of its row moves to the end of all texts.
             let start = self.words.len();
             self.words.extend_from_within(row.words.clone());
             row.words = start..self.words.len();
@@ -291,7 +295,8 @@ mod tests {
         wire.feed(&mut Both(&mut index, &mut number));
         let rows = index.rows();
         assert_eq!(rows.len(), 6);
-        // Frame 5 carries what follows the octets of frame 6, and is certain then.
+        // The octets of frame 5 follow those of frame 6. So the unit of frame 5 is known after
+        // frame 6.
         assert_eq!((rows[4].units, rows[4].known_at), (1, 6));
         assert!(index.words(&rows[4]).contains("MSN 2") && index.words(&rows[5]).contains("MSN 1"));
     }

@@ -7,10 +7,11 @@
 //!                      +---> Sieve -> FrameList
 //! ```
 //!
-//! Each reads a capture from its beginning, because the meaning of a frame depends on earlier
-//! frames. Their memory is bounded, and they report what they left out. [`read`] reports each frame
-//! to the caller, who may cancel, and [`Tail`] lets the caller decide how far a file that still
-//! grows may be read. Files, threads and screens are up to the caller.
+//! Each tool reads a capture from its start, because the meaning of a frame depends on earlier
+//! frames. The memory of each tool is limited, and each tool reports omitted data. [`read`] reports
+//! each frame to the caller, and the caller may cancel. For a file that still grows, [`Tail`] lets
+//! the caller limit how far the file is read. The caller manages files, threads and the user
+//! interface.
 
 mod codec;
 pub mod detail;

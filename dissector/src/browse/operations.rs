@@ -1,4 +1,4 @@
-//! Reads and atomic operations of a capture.
+//! [`Operations`]: the list of Reads and atomic operations of a capture.
 
 use super::pass::Collector;
 use crate::Sink;
@@ -6,7 +6,7 @@ use crate::fact::{Fact, Operation};
 use crate::stream_id::StreamId;
 use crate::unit::Unit;
 
-/// Operations that are kept; further ones are only counted.
+/// Maximum number of listed operations. Further operations are only counted.
 pub const MOST_OPERATIONS: usize = 100_000;
 
 /// Reads and atomic operations, in the order of their responses.
@@ -17,19 +17,19 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// The operations with the numbers of their connections; at most [`MOST_OPERATIONS`].
+    /// The operations with the numbers of their connections, at most [`MOST_OPERATIONS`].
     #[must_use]
     pub fn list(&self) -> &[(StreamId, Operation)] {
         &self.list
     }
 
-    /// Number of further operations.
+    /// Number of further operations that are not listed.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Bytes of memory, approximately.
+    /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.list.capacity() * size_of::<(StreamId, Operation)>()

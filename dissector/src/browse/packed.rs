@@ -1,7 +1,8 @@
-//! An index for captures of many millions of frames: rows with their text, in packed pages.
+//! An index for captures of many millions of frames. It has one row with text for each frame, and
+//! stores the rows in compressed pages.
 //!
-//! It is filled with [`Entry`]s, so that one thread can read the capture while another one shows
-//! the rows so far.
+//! [`Entry`]s fill the index. So one thread can read the capture, while another thread displays the
+//! rows so far.
 
 use std::collections::HashSet;
 
@@ -25,11 +26,11 @@ pub enum Entry {
     Row(OwnedRow),
     /// A unit.
     Unit {
-        /// The frame in which it ends.
+        /// The frame that contains the end of the unit.
         frame: u64,
-        /// The frame that made it complete, or [`AT_END`].
+        /// The frame after which the unit was delivered, or [`AT_END`].
         at: u64,
-        /// Its TCP connection.
+        /// The TCP connection of the unit.
         stream: Option<StreamId>,
         /// A short summary.
         summary: String,
@@ -38,32 +39,32 @@ pub enum Entry {
     Finding {
         /// The finding.
         finding: ListedFinding,
-        /// The frame that made it certain, or [`AT_END`].
+        /// The frame after which the finding was delivered, or [`AT_END`].
         at: u64,
     },
 }
 
-/// A finding in the list.
+/// A finding in the list of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedFinding {
-    /// The frame that shows it.
+    /// The frame that shows the violation.
     pub frame: u64,
-    /// Its TCP connection.
+    /// The TCP connection; `None` for a datagram.
     pub stream: Option<StreamId>,
     /// The violated requirement.
     pub requirement: RequirementId,
-    /// Its severity.
+    /// The severity of the finding.
     pub severity: Severity,
 }
 
 /// Collects the entries of an index.
 #[derive(Debug)]
 pub struct Entries {
-    /// The number of frames that still have room.
+    /// Remaining number of frames.
     left: usize,
-    /// The frame that is being read.
+    /// Number of the current frame.
     at: u64,
-    /// The place of its row in `entries`.
+    /// Index of the row of the current frame in `entries`.
     row: usize,
     entries: Vec<Entry>,
 }
@@ -75,8 +76,8 @@ impl Entries {
         Entries { left: most, at: 0, row: 0, entries: Vec::new() }
     }
 
-    /// Takes the entries so far. Call it between two frames: later entries refer to earlier ones
-    /// only by frame number.
+    /// Removes and returns the entries so far. Call this method only between two frames. Later
+    /// entries refer to earlier entries only by frame number.
     pub fn take(&mut self) -> impl Iterator<Item = Entry> {
         self.entries.drain(..)
     }
@@ -115,14 +116,14 @@ impl Sink for Entries {
     }
 }
 
-/// All rows so far.
+/// The rows of all frames so far.
 #[derive(Debug, Default)]
 pub struct PackedIndex {
     pages: Pages,
     units: u64,
     findings: u64,
     listed: Vec<ListedFinding>,
-    /// Rows with findings, in order.
+    /// Indices of the rows with findings, in order.
     marked: Vec<usize>,
     streams: HashSet<StreamId>,
 }
@@ -166,13 +167,13 @@ impl PackedIndex {
         self.pages.len()
     }
 
-    /// Is there no row?
+    /// Returns whether the index has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row at an index; rows are in the order of the capture.
+    /// The row at index `place`. Rows are in capture order.
     #[must_use]
     pub fn row(&self, place: usize) -> Option<OwnedRow> {
         self.pages.get(place)
@@ -184,7 +185,7 @@ impl PackedIndex {
         self.pages.last().unwrap_or(0)
     }
 
-    /// The findings, in the order in which they were found; at most [`MOST_FINDINGS`].
+    /// The findings in the order of their delivery, at most [`MOST_FINDINGS`].
     #[must_use]
     pub fn findings(&self) -> &[ListedFinding] {
         &self.listed
@@ -202,21 +203,23 @@ impl PackedIndex {
         self.marked.len()
     }
 
-    /// The next row with a finding after `place`, or the first such row.
+    /// Index of the next row with a finding after `place`. After the last such row, the index of
+    /// the first.
     #[must_use]
     pub fn next_marked(&self, place: usize) -> Option<usize> {
         let after = self.marked.partition_point(|marked| *marked <= place);
         self.marked.get(after).or(self.marked.first()).copied()
     }
 
-    /// The previous row with a finding before `place`, or the last such row.
+    /// Index of the previous row with a finding before `place`. Before the first such row, the
+    /// index of the last.
     #[must_use]
     pub fn previous_marked(&self, place: usize) -> Option<usize> {
         let before = self.marked.partition_point(|marked| *marked < place);
         before.checked_sub(1).and_then(|at| self.marked.get(at)).or(self.marked.last()).copied()
     }
 
-    /// The numbers of units, connections with units, and findings.
+    /// Number of units, number of connections with units, and number of findings.
     #[must_use]
     pub fn counts(&self) -> (u64, usize, u64) {
         (self.units, self.streams.len(), self.findings)

@@ -1,8 +1,9 @@
-//! The rows of an index in pages. Pages in use are unpacked, the others packed (the octets of
-//! `codec`, then zstd).
+//! The rows of an index in pages. Pages in use are unpacked, and other pages are packed (encoded by
+//! `codec`, and then compressed by zstd).
 //!
-//! A row takes about 250 bytes, mostly text, and about a tenth of that if it is packed. Unpacking a
-//! page takes less than a millisecond. So an index needs little memory, and no file on a disk.
+//! A row takes about 250 bytes, mostly text. A packed row takes about a tenth of that. Unpacking a
+//! page takes less than a millisecond. An index therefore needs little memory, and no file on a
+//! disk.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,16 +11,17 @@ use std::collections::VecDeque;
 use super::codec;
 use super::row::OwnedRow;
 
-/// Rows in a page.
+/// Number of rows in a page.
 const PAGE: usize = 1024;
-/// The maximum number of open pages: the newest, those that late units change, those on the screen.
+/// Maximum number of open (unpacked) pages: the newest page, pages that late units change, and
+/// pages on the screen.
 const OPEN: usize = 12;
-/// The level of zstd. Its size is close to that of higher levels here, and it is faster.
+/// The compression level of zstd. Higher levels are slower and hardly reduce the size.
 const LEVEL: i32 = 1;
-/// The maximum length of an unpacked page in bytes: rows are bounded.
+/// Maximum length of an encoded page in bytes. The length of a row is limited.
 const MAX_PAGE: usize = PAGE * 4096;
 
-/// All rows.
+/// All rows of an index.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     len: usize,
@@ -54,7 +56,7 @@ impl Pages {
         self.last
     }
 
-    /// Appends a row; frames come in the order of their numbers.
+    /// Appends a row. Frames must be added in the order of their numbers.
     pub(super) fn push(&mut self, row: OwnedRow) {
         let at = self.len / PAGE;
         self.last = Some(row.number);
@@ -70,7 +72,7 @@ impl Pages {
         self.len += 1;
     }
 
-    /// The row at an index.
+    /// The row at index `place`.
     pub(super) fn get(&self, place: usize) -> Option<OwnedRow> {
         if place >= self.len {
             return None;
@@ -78,7 +80,7 @@ impl Pages {
         self.inner.borrow_mut().page(place / PAGE)?.rows.get(place % PAGE).cloned()
     }
 
-    /// Changes the row at an index.
+    /// Changes the row at index `place`.
     pub(super) fn change(&mut self, place: usize, change: impl FnOnce(&mut OwnedRow)) {
         if let Some(page) = self.inner.get_mut().page(place / PAGE)
             && let Some(row) = page.rows.get_mut(place % PAGE)
@@ -105,7 +107,7 @@ impl Pages {
 }
 
 impl Inner {
-    /// Opens a page.
+    /// Returns page `at`, and unpacks it if necessary.
     fn page(&mut self, at: usize) -> Option<&mut Page> {
         match self.open.iter().position(|page| page.at == at) {
             Some(0) => {}

@@ -1,5 +1,5 @@
-//! Passes over a capture: a reader gets its frames in order, while it needs more and while the
-//! caller wants.
+//! Passes over a capture. A reader receives the frames in order, until it needs no further frames,
+//! or until the caller cancels the pass.
 
 use crate::output::follow::{Follow, Piece};
 use crate::output::story::Story;
@@ -11,32 +11,33 @@ use super::index::Index;
 
 /// A reader of all frames of a capture.
 pub trait Reader {
-    /// Reads the next frame. `false`: the reader needs neither this frame nor later ones.
+    /// Reads the next frame. Returns `false` if the reader needs neither this frame nor later
+    /// frames.
     fn frame(&mut self, frame: &Frame<'_>) -> bool;
 
-    /// Bytes of memory, approximately.
+    /// Approximate memory in bytes.
     fn memory(&self) -> usize;
 }
 
-/// A sink that keeps a part of the dissector's results, in a [`Pass`].
+/// A sink that collects results of the dissector in a [`Pass`].
 pub trait Collector: Sink {
-    /// Registers a frame before it is dissected. `false`: the collector needs neither this frame
-    /// nor later ones.
+    /// Registers a frame before the frame is dissected. Returns `false` if the collector needs
+    /// neither this frame nor later frames.
     fn begin(&mut self, frame: &Frame<'_>) -> bool {
         let _ = frame;
         true
     }
 
-    /// The capture ends; the results of [`Dissector::finish`] follow.
+    /// The capture ends. The results of [`Dissector::finish`] follow.
     fn end(&mut self) {}
 
-    /// Bytes of memory, approximately; 0 if it is always small.
+    /// Approximate memory in bytes; 0 for a collector whose memory is always small.
     fn memory(&self) -> usize {
         0
     }
 }
 
-/// A dissector with the collector of its results.
+/// A dissector with a collector of its results.
 pub struct Pass<C> {
     dissector: Dissector,
     collector: C,
@@ -44,7 +45,7 @@ pub struct Pass<C> {
 }
 
 impl<C: Collector> Pass<C> {
-    /// A pass that has read nothing.
+    /// A pass that has read no frames.
     pub fn new(collector: C) -> Self {
         Pass { dissector: Dissector::default(), collector, has_enough: false }
     }
@@ -54,27 +55,27 @@ impl<C: Collector> Pass<C> {
         &self.collector
     }
 
-    /// The results so far, for a caller that takes them out.
+    /// The results so far. The caller may remove results.
     pub fn collector_mut(&mut self) -> &mut C {
         &mut self.collector
     }
 
-    /// Did the collector need no more frames, although there were some?
+    /// Returns whether the collector has refused a frame because it needs no further frames.
     pub fn has_enough(&self) -> bool {
         self.has_enough
     }
 
-    /// Reports on connections that were joined or dropped, and on frames that were not read.
+    /// Remarks about joined connections, dropped state and unread frames.
     pub fn remarks(&self) -> Vec<String> {
         self.dissector.remarks()
     }
 
-    /// Bytes of memory, approximately.
+    /// Approximate memory in bytes.
     pub fn memory(&self) -> usize {
         self.dissector.memory() + self.collector.memory()
     }
 
-    /// The capture ends: collects the results that are certain only now.
+    /// Ends the capture, and collects the remaining results.
     pub fn finish(&mut self) {
         self.collector.end();
         self.dissector.finish(&mut self.collector);
@@ -100,20 +101,20 @@ impl<C: Collector> Reader for Pass<C> {
     }
 }
 
-/// Why [`read`] stopped.
+/// The reason why [`read`] stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The capture has no more frames: it ends, or it is damaged ([`Capture::note`]).
+    /// The capture has no further frames, because it ends or is damaged (see [`Capture::note`]).
     AtEnd,
-    /// The reader needs no more frames.
+    /// The reader needs no further frames.
     HasEnough,
     /// The caller cancelled the pass.
     Cancelled,
 }
 
-/// Hands the frames of `capture` to `reader`. Their numbers follow `before`, the number of frames in
-/// earlier files of the same capture. Calls `goes_on` with the number of each frame that was read;
-/// `false` cancels the pass.
+/// Passes the frames of `capture` to `reader`. `before` is the number of frames in earlier files of
+/// the same capture. It is added to the frame numbers. After each frame, calls `goes_on` with the
+/// frame number. If `goes_on` returns `false`, the pass is cancelled.
 pub fn read<R: Reader>(
     capture: &mut Capture,
     before: u64,

@@ -1,4 +1,4 @@
-//! The row of a frame: the columns that each index has.
+//! [`Row`]: the columns of a frame in an index.
 
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut, Range};
@@ -9,35 +9,36 @@ use crate::source::Frame;
 use crate::stream_id::StreamId;
 use crate::{Packet, TransportKind};
 
-/// Characters of the joined summaries of a row's units.
+/// Maximum number of characters of the joined summaries of a row's units.
 pub(super) const MOST_WORDS: usize = 240;
 /// [`Row::known_at`] of rows that are complete only at the end of the capture.
 pub const AT_END: u64 = u64::MAX;
 
-/// A frame.
+/// A frame in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its number in the capture, from 1.
+    /// Number of the frame in the capture, from 1.
     pub number: u64,
-    /// Nanoseconds since 1970.
+    /// Capture time in nanoseconds since 1970.
     pub time: u64,
-    /// Octets in the file.
+    /// Captured length in octets.
     pub captured: u32,
-    /// Octets on the wire.
+    /// Length on the wire in octets.
     pub wire_len: u32,
-    /// Its transport header.
+    /// The TCP or UDP header.
     pub transport: Option<TransportKind>,
-    /// Payload octets of the transport.
+    /// Length of the TCP or UDP payload on the wire in octets.
     pub payload_len: u32,
-    /// Number of units that end in it.
+    /// Number of units that end in the frame.
     pub units: u32,
-    /// Number of findings that it shows.
+    /// Number of findings that the frame shows.
     pub findings: u32,
-    /// Their highest severity.
+    /// Highest severity of these findings.
     pub worst: Option<Severity>,
-    /// The frame after which the row is complete: this one or a later one, or [`AT_END`].
+    /// The frame after which the row is complete: the frame of the row, a later frame, or
+    /// [`AT_END`].
     pub known_at: u64,
-    /// Addresses and text, in an [`Index`](super::Index).
+    /// Indices of addresses and text in an [`Index`](super::Index).
     pub(super) pair: Option<u32>,
     pub(super) words: Range<usize>,
 }
@@ -67,7 +68,7 @@ impl Row {
         }
     }
 
-    /// Number of its TCP connection.
+    /// Number of the TCP connection; `None` for other frames.
     #[must_use]
     pub fn stream(&self) -> Option<StreamId> {
         match self.transport {
@@ -76,7 +77,7 @@ impl Row {
         }
     }
 
-    /// The names of the TCP flags that are set.
+    /// Names of the set TCP flags.
     #[must_use]
     pub fn tcp_flags(&self) -> String {
         let Some(TransportKind::Tcp { syn, fin, rst, ack, .. }) = self.transport else { return String::new() };
@@ -103,13 +104,13 @@ impl Row {
         (self.transport, self.payload_len) = (Some(packet.transport), packet.payload_len);
     }
 
-    /// Counts a unit that is known since frame `at`.
+    /// Counts a unit that was delivered after frame `at`.
     pub(super) fn add_unit(&mut self, at: u64) {
         self.units = self.units.saturating_add(1);
         self.known_at = self.known_at.max(at);
     }
 
-    /// Counts a finding that is known since frame `at`.
+    /// Counts a finding that was delivered after frame `at`.
     pub(super) fn add_finding(&mut self, at: u64, severity: Severity) {
         self.findings = self.findings.saturating_add(1);
         self.worst = self.worst.max(Some(severity));
@@ -117,7 +118,8 @@ impl Row {
     }
 }
 
-/// Appends the summary of a unit to a row's text at the end of `text`, which has `len` characters.
+/// Appends the summary of a unit to the text of a row. The text of the row is the end of `text`,
+/// with `len` characters.
 pub(super) fn append_summary(text: &mut String, len: usize, summary: &str) {
     if len >= MOST_WORDS {
         return;
@@ -128,7 +130,7 @@ pub(super) fn append_summary(text: &mut String, len: usize, summary: &str) {
     text.extend(summary.chars().take(MOST_WORDS - len));
 }
 
-/// A row with its addresses and its text.
+/// A row with addresses and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedRow {
     /// The other columns.
@@ -146,7 +148,8 @@ impl OwnedRow {
         Row::of(frame).into()
     }
 
-    /// The text of the frame: its units, otherwise its transport.
+    /// The text of the frame: the summaries of its units, or for a frame without units the summary
+    /// of its transport header.
     #[must_use]
     pub fn words(&self) -> String {
         if self.units > 0 { self.summary.clone() } else { self.transport_summary() }

@@ -1,4 +1,4 @@
-//! The numbers of the frames that pass a display filter.
+//! [`Sieve`]: finds the frames that pass a display filter.
 
 use super::pass::Reader;
 use crate::filter::{Filter, FilterError, Wanted};
@@ -6,14 +6,15 @@ use crate::output::frames::{Frames, Keep};
 use crate::source::Frame;
 use crate::{Dissector, Finding, Packet, Sink, unit::Unit};
 
-/// A running filter: feed it a capture, frame by frame.
+/// Applies a display filter to the frames of a capture.
 pub struct Sieve {
     filter: Filter,
     dissector: Dissector,
     gather: Gather,
-    /// Frames that a [`read`](super::read) may still read.
+    /// Number of frames that [`read`](super::read) may still read.
     left: usize,
-    /// Frames that passed and were not taken yet. Frames that were found late follow later frames.
+    /// Numbers of frames that passed and that the caller has not removed yet. A frame whose unit or
+    /// finding arrives late follows later frames.
     passed: Vec<u64>,
 }
 
@@ -21,7 +22,7 @@ impl Sieve {
     /// Parses the filter.
     ///
     /// # Errors
-    /// What is wrong with `text`, and in which column.
+    /// `text` is no valid filter. The error has a description and a column.
     pub fn new(text: &str) -> Result<Self, FilterError> {
         let mut wanted = Wanted::default();
         let filter = Filter::parse(text, &mut wanted)?;
@@ -30,7 +31,7 @@ impl Sieve {
         Ok(Sieve { filter, dissector, gather, left: usize::MAX, passed: Vec::new() })
     }
 
-    /// [`read`](super::read) stops after `most` frames.
+    /// Limits [`read`](super::read) to `most` frames.
     #[must_use]
     pub fn with_limit(self, most: usize) -> Self {
         Sieve { left: most, ..self }
@@ -44,19 +45,20 @@ impl Sieve {
         self.drain();
     }
 
-    /// Bytes of memory, approximately.
+    /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.dissector.memory() + self.passed.len() * 2 * size_of::<u64>()
     }
 
-    /// Frames that passed so far, for callers that do not wait for the end. A frame that was taken
-    /// out does not come again, unless something is found late in it.
+    /// Frames that passed so far. The caller may remove frames from the list. A removed frame
+    /// appears again only if a further unit or finding of the frame arrives late.
     pub fn passed(&mut self) -> &mut Vec<u64> {
         &mut self.passed
     }
 
-    /// The capture ends: returns all frames that passed and were not taken, in order, each once.
+    /// Ends the capture. Returns all frames that passed and that the caller has not removed, in
+    /// order and without duplicates.
     #[must_use]
     pub fn finish(mut self) -> Vec<u64> {
         self.dissector.finish(&mut self.gather);
@@ -141,7 +143,7 @@ mod tests {
             sieve.frame(&frame);
             taken.append(sieve.passed());
         }
-        // The frames of the test above, up to the fortieth.
+        // The frames of the test above up to frame 40.
         assert_eq!((taken, sieve.finish()), (vec![16, 26, 36], vec![]));
     }
 

@@ -1,4 +1,4 @@
-//! The content of a capture, from one pass.
+//! [`Survey`]: the index, statistics and operations of a capture, collected in one pass.
 
 use super::index::Index;
 use super::operations::Operations;
@@ -18,13 +18,13 @@ use crate::{Finding, Packet, Sink};
 pub struct Survey {
     /// Rows and findings.
     pub index: Index,
-    /// Numbers of each connection.
+    /// Statistics of each connection.
     pub stats: Stats,
     /// Reads and atomic operations.
     pub operations: Operations,
-    /// Why the capture was not read to its end.
+    /// The reason why the capture was not read to its end.
     pub note: Option<String>,
-    /// Reports on connections that were joined or dropped, and on frames that were not read.
+    /// Remarks about joined connections, dropped state and unread frames.
     pub remarks: Vec<String>,
 }
 
@@ -42,8 +42,8 @@ impl Survey {
         }
     }
 
-    /// The survey that `pass` made, after the last frame; `note`: why that is not the end of the
-    /// capture.
+    /// Finishes `pass` after the last frame, and returns its survey. `note` is the reason why the
+    /// last frame is not the end of the capture.
     #[must_use]
     pub fn of(mut pass: Pass<Survey>, note: Option<String>) -> Self {
         pass.finish();
@@ -56,7 +56,7 @@ impl Survey {
         survey
     }
 
-    /// Bytes of memory, approximately.
+    /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.index.memory() + self.stats.memory() + self.operations.memory()

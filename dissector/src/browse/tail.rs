@@ -1,22 +1,25 @@
-//! A file that its owner lets a reader read step by step, for example because the file still grows.
+//! [`Tail`]: a reader of a file whose readable length the owner controls, for example because the
+//! file still grows.
 
 use std::io::{self, Read};
 
-/// The owner of a file. It may wait in each of these functions, and so blocks the reader.
+/// The owner of a file. It may wait in each of these functions to block the reader.
 pub trait Control {
-    /// The number of bytes that may be read at offset `at`. 0: the reader sees the end of the file.
+    /// The number of bytes that may be read at offset `at`. For 0, the reader reports the end of
+    /// the file.
     ///
     /// # Errors
-    /// Why the file must not be read.
+    /// The reason why the file must not be read.
     fn readable(&mut self, at: u64) -> io::Result<u64>;
 
-    /// The file has no bytes at offset `at`. Is that its end? Otherwise the reader tries again.
+    /// Called if the file has no bytes at offset `at`. Returns whether this is the end of the file.
+    /// If not, the reader tries again.
     fn is_end(&mut self, at: u64) -> bool {
         let _ = at;
         true
     }
 
-    /// The reader got `count` bytes.
+    /// Called after the reader has read `count` bytes.
     fn advance(&mut self, count: u64) {
         let _ = count;
     }
@@ -61,7 +64,7 @@ impl<R: Read, C: Control> Read for Tail<R, C> {
 mod tests {
     use super::*;
 
-    /// Three steps of at most two bytes, and two attempts at the end.
+    /// An owner that allows three steps of at most two bytes, and two attempts at the end.
     struct Steps {
         attempts: u32,
         got: u64,

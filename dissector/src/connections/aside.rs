@@ -1,4 +1,4 @@
-//! Finishes connections, puts them aside, and resumes them.
+//! Frees the slots of connections, and resumes such connections. [`super`] explains when.
 
 use super::Connections;
 use super::connection::Connection;
@@ -10,13 +10,13 @@ use crate::sink::Sink;
 use crate::tcp::Past;
 
 impl Connections {
-    /// Can a connection that was put aside be read as if it never had been? A segment that does not
-    /// fit is then only its rival.
+    /// Returns whether a connection that was put aside can resume without a loss of state. Then a
+    /// segment that does not fit only starts a rival.
     pub(super) fn may_resume(&self, past: &Past, network: u16, segment: &Segment<'_>) -> bool {
         past.aside && (!past.has_octets() || self.table.has_record(segment, network))
     }
 
-    /// A connection that is over continues.
+    /// Gives a slot to a connection that continues. Returns the slot.
     pub(super) fn go_on(&mut self, past: &Past, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
         let other = if past.first == segment.src { segment.dst } else { segment.src };
         let (slot, record) = self.open(past.number, (past.first, other), (network, segment.path), sink);
@@ -36,7 +36,8 @@ impl Connections {
         slot
     }
 
-    /// Delivers the remaining units of a connection; it may still continue if it is put `aside`.
+    /// Delivers the remaining units of the connection in `slot` and frees the slot. If `aside` is
+    /// set, the connection was open and may continue.
     pub(super) fn retire(&mut self, slot: usize, aside: bool, sink: &mut dyn Sink) {
         let Some(mut connection) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.free.push(slot);
@@ -64,15 +65,16 @@ impl Connections {
     pub(super) fn retire_closed(&mut self, sink: &mut dyn Sink) {
         while self.closed.len() > LINGERING {
             let Some((slot, number)) = self.closed.pop_front() else { return };
-            // Its slot may have been given to another in the meantime.
+            // Another connection may have the slot now.
             if matches!(self.slots.get(slot), Some(Some(connection)) if connection.number == number) {
                 self.retire(slot, false, sink);
             }
         }
     }
 
-    /// Puts connections aside for which `may` is true, until it is `enough`: those without MPA
-    /// first, and those idle for longest.
+    /// Puts aside connections for which `may` returns true, until `enough` returns true.
+    /// Connections without MPA and SDP and closed connections come first, the longest idle
+    /// connections before others.
     pub(super) fn put_aside(
         &mut self,
         may: impl Fn(&Connection) -> bool,

@@ -1,4 +1,4 @@
-//! One connection: its two directions, what is read of them, and its monitor.
+//! One open connection: the octets and the reader of each direction, and the monitor.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,11 +15,12 @@ use crate::tcp::{Arrived, FAR_AFTER_CLOSE, Half, Prints, is_far};
 use crate::unit;
 use crate::watch::Watch;
 
-/// Sequence numbers repeat after four times as many octets.
+/// Number of octets in a direction up to which a sequence number identifies one position: a quarter
+/// of the 2^32 sequence numbers.
 const SEQUENCE_NUMBERS_LAST: u64 = 1 << 30;
 
-/// A suspended SDP connection: the end that connects again, and the address that it connects to
-/// (section 13.1.1 of the draft).
+/// A suspended SDP connection: the endpoint that will connect again (`peer`), and the address to
+/// which it will connect (`at`). See section 13.1.1 of the draft.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Suspended {
     pub(super) peer: IpAddr,
@@ -32,10 +33,11 @@ pub(super) struct DirectionState {
     pub(super) half: Half,
     pub(super) reader: Reader,
     pub(super) fin: bool,
-    /// The first acknowledgement number that the other end sent for it, and the latest.
+    /// First acknowledgement number that the peer sent for this direction. `latest_ack` is the
+    /// latest.
     pub(super) acked: Option<u32>,
     pub(super) latest_ack: Option<u32>,
-    /// The first octets of its segments.
+    /// Fingerprints of segments, to detect copies.
     pub(super) prints: Prints,
 }
 
@@ -52,21 +54,22 @@ impl DirectionState {
         }
     }
 
-    /// Is the sequence number near to those that are known of the direction? `None` if none is.
+    /// Returns whether `seq` is at most [`NEAR`] from a known sequence number of the direction;
+    /// `None` if no sequence number is known.
     pub(super) fn is_near(&self, seq: u32) -> Option<bool> {
         let known = self.half.end_seq().or(self.acked)?;
         Some(!is_far(known, seq, NEAR))
     }
 
-    /// May a RST have this sequence number? Outside the receiver's window it changes nothing (RFC
-    /// 9293 section 3.10.7.4).
+    /// Returns whether a RST with sequence number `seq` may be inside the receiver's window. The
+    /// receiver ignores a RST outside its window (RFC 9293 section 3.10.7.4).
     fn accepts_reset(&self, seq: u32) -> bool {
         let known = [self.half.end_seq(), self.latest_ack];
         known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
     }
 
-    /// Is it the FIN of an earlier connection with these ports? Its number is before the SYN, and
-    /// its receiver drops it.
+    /// Returns whether the segment is the FIN of an earlier connection with the same ports. The
+    /// sequence number of such a FIN is before the SYN, so the receiver drops the FIN.
     fn drops_fin(&self, segment: &Segment<'_>) -> bool {
         let end = segment.seq.wrapping_add(segment.wire_len);
         let is_before = |isn: u32| end.wrapping_sub(isn.wrapping_add(1)).cast_signed() < 0;
@@ -74,14 +77,15 @@ impl DirectionState {
         segment.fin && !segment.syn && is_unique && self.half.isn().is_some_and(is_before)
     }
 
-    /// Does a segment carry the known octets at its sequence number? `None`: they are not known.
+    /// Returns whether the octets of a segment equal the known octets at its sequence number;
+    /// `None` if these octets are not known.
     pub(super) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
         let is_unique = self.half.end() < ORIGIN + SEQUENCE_NUMBERS_LAST;
         self.prints.compare(segment).filter(|_| is_unique)
     }
 
-    /// Is a SYN with this number before all that is known of the direction, although it was
-    /// captured later?
+    /// Returns whether a SYN with sequence number `syn` may start this direction although it was
+    /// captured late: `syn` is shortly before the first known sequence number.
     pub(super) fn begins_with(&self, syn: u32) -> bool {
         let first = self.half.first_seq().or(self.acked).or(self.half.fin());
         !self.half.has_begun() && first.is_some_and(|first| first.wrapping_sub(syn.wrapping_add(1)) < FAR_AFTER_CLOSE)
@@ -98,39 +102,40 @@ impl DirectionState {
     }
 }
 
-/// A connection that begins while another one has its ports.
+/// A connection that starts while another connection with the same ports is open.
 pub(super) struct Rival {
-    /// Its direction 0 is that of its first segment.
+    /// The connection. Direction 0 is the direction of its first segment.
     pub(super) connection: Box<Connection>,
-    /// The sequence number after its first segment.
+    /// Sequence number after the first segment of the rival.
     pub(super) next: u32,
 }
 
-/// A connection. Direction 0 is that of its first frame.
+/// A connection. Direction 0 is the direction of its first frame.
 pub(super) struct Connection {
     pub(super) number: StreamId,
-    /// Its network, if connections in several networks have its ports.
+    /// Number of the network, to distinguish connections with the same ports; otherwise 0.
     pub(super) network: u16,
     pub(super) directions: [DirectionState; 2],
-    /// Its monitor, if it has one.
+    /// The monitor, if the dissector has monitors.
     pub(super) watch: Option<Watch>,
-    /// Its latest frame.
+    /// Number of the latest frame.
     pub(super) latest_frame: u64,
-    /// Octets of memory that its directions keep, as last counted.
+    /// Memory in bytes, as last counted.
     pub(super) memory: usize,
-    /// Does each direction know both start-up frames? Then neither waits for the other any more.
+    /// Whether the readers of both directions know both start-up frames, so that no reader waits
+    /// for the other.
     pub(super) introduced: bool,
-    /// Does it hold octets back, as last counted?
+    /// Whether the connection had octets that are in no delivered unit, as last checked.
     pub(super) holds_back: bool,
     pub(super) closed: bool,
-    /// Was it over, and has it continued? Its beginning was read then.
+    /// Whether the connection had lost its slot and then continued. Its start was read before that.
     pub(super) goes_on: bool,
-    /// Units that were incomplete, and holes.
+    /// Number of delivered units that were incomplete or gaps.
     pub(super) broken: u64,
-    /// Another connection that may take its place.
+    /// Another connection that may replace this connection.
     pub(super) rival: Option<Rival>,
-    /// The cost of putting it aside, until new octets of it come. Until then it has nothing to
-    /// deliver.
+    /// Set after the connection was put aside and resumed, until a segment with new octets arrives:
+    /// the cost to count then. Before that, the connection has nothing to deliver.
     pub(super) interrupted: Option<Dropped>,
 }
 
@@ -159,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// Only these SYNs were captured before.
+    /// Sets the sequence numbers of the SYNs. Nothing else of the connection was captured before.
     pub(super) fn begin(&mut self, syns: [Option<u32>; 2]) {
         for (direction, isn) in self.directions.iter_mut().zip(syns) {
             direction.half = isn.map_or_else(Half::default, Half::opened);
@@ -208,8 +213,8 @@ impl Connection {
         closes
     }
 
-    /// Continues to read in direction `index`, then in the other one, as long as either finds what
-    /// the other waits for.
+    /// Reads direction `index`. If that reveals a start-up frame for which the other direction
+    /// waits, reads the other direction, and so on.
     fn poll(&mut self, mut index: Direction, sink: &mut dyn Sink) {
         loop {
             self.poll_direction(index, sink);
@@ -228,8 +233,8 @@ impl Connection {
         }
     }
 
-    /// Is there a start-up frame after a rejection that both directions know? Both are then read as
-    /// from their beginning.
+    /// If a start-up frame follows a rejection that both directions know, restarts both readers as
+    /// at the start of a connection. Returns whether it did.
     fn starts_again(&mut self) -> bool {
         let [forth, back] = &self.directions;
         let any = forth.reader.begins_again() || back.reader.begins_again();
@@ -251,7 +256,7 @@ impl Connection {
         });
     }
 
-    /// Lets the reader of direction `index` read; its units go to the monitor and `sink`.
+    /// Calls `read` with the reader of direction `index`. Units go to the monitor and to `sink`.
     fn read(
         &mut self,
         index: Direction,
@@ -286,8 +291,8 @@ impl Connection {
         for direction in &mut self.directions {
             direction.half.finish();
         }
-        // In the first round each direction learns whether it has a start-up frame. The second
-        // round resumes a direction that waited for the other.
+        // The first round determines for each direction whether it has a start-up frame. The second
+        // round continues a direction that waited for the other direction.
         for index in [Direction::BOTH; 2].into_iter().flatten() {
             self.poll(index, sink);
         }
@@ -299,12 +304,12 @@ impl Connection {
         }
     }
 
-    /// Was MPA or SDP found on it?
+    /// Returns whether the connection has MPA or SDP.
     pub(super) fn is_mpa(&self) -> bool {
         self.directions.iter().any(|direction| direction.reader.is_mpa())
     }
 
-    /// Where it continues, if both ends have agreed to suspend it.
+    /// How the connection will resume, if both endpoints have agreed to suspend it.
     pub(super) fn suspended(&self) -> Option<Suspended> {
         let (local, port) = self.watch.as_ref()?.suspended()?;
         let address = |direction: Direction| self.directions[direction].ends.src.ip();
@@ -325,7 +330,7 @@ impl Connection {
     }
 }
 
-/// The unit for sinks, without the monitor's knowledge.
+/// The unit for sinks, without the state of a monitor.
 fn without_context<'a>(parsed: &'a Unit<'a>) -> unit::Unit<'a> {
     unit::Unit { parsed, context: None }
 }
@@ -337,8 +342,9 @@ fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// Is it an SDP message of a connection whose Hello is not in the capture? Its monitor does not
-/// know the negotiated settings, so a state that began here would be wrong.
+/// Returns whether `unit` is an SDP message of a connection whose Hello was not captured. The
+/// monitor must not process it, because the negotiated settings are unknown. The caller has already
+/// checked that the connection is read as SDP by assumption.
 fn is_assumed(unit: &Unit<'_>) -> bool {
     matches!(unit.kind, Kind::Sdp(Carrier::Send, ..))
 }

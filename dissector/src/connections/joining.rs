@@ -1,5 +1,5 @@
-//! Equal ports in several networks: decides whether a segment of another VLAN, tunnel or interface
-//! belongs to a known connection.
+//! Equal ports in several networks: decides whether a segment from another VLAN, tunnel or
+//! interface belongs to a known connection.
 
 use super::Connections;
 use super::limits::NEAR;
@@ -10,7 +10,7 @@ use crate::stream_id::StreamId;
 use crate::tcp::{Located, Place};
 
 impl Connections {
-    /// The connection of a segment, by its ports and its network.
+    /// The connection that owns a segment, by the ports and the network of the segment.
     pub(super) fn owner(&mut self, segment: &Segment<'_>) -> Owner {
         let (network, place) = match self.table.find(segment) {
             Located::Known { network, place, is_certain: true } => return Owner::Known(network, place),
@@ -25,7 +25,7 @@ impl Connections {
                     return Owner::New(own, self.syns(place, segment));
                 }
             }
-            // A connection that is over, or nearly so, releases its ports.
+            // A closed connection releases its ports, so the segment may start a new connection.
             Some(false) | None => {}
         }
         Owner::Known(network, place)
@@ -36,7 +36,8 @@ impl Connections {
         self.slots.get(slot).and_then(Option::as_ref).is_some_and(|connection| !connection.closed)
     }
 
-    /// The same for the first segment of a path whose ports are known.
+    /// The connection that owns a segment with known ports, if the segment is the first segment
+    /// from its network.
     fn owner_elsewhere(&mut self, segment: &Segment<'_>) -> Owner {
         for (network, place) in self.table.networks(segment) {
             let is_copy = self.recognises(&place, segment);
@@ -61,8 +62,8 @@ impl Connections {
         }
     }
 
-    /// Like `Connection::recognises`; a connection that is over is recognised by its sequence
-    /// numbers alone.
+    /// Like `Connection::recognises`, also for connections without a slot. For such a connection
+    /// only the sequence numbers are compared.
     fn recognises(&self, place: &Place, segment: &Segment<'_>) -> Option<bool> {
         match place {
             Place::Open(slot) => {
@@ -84,7 +85,7 @@ impl Connections {
         let connection = self.slots.get(slot).and_then(Option::as_ref);
         connection.map_or([None; 2], |it| {
             let [forth, back] = it.syns(segment);
-            // Direction 0 of the new one is that of the segment.
+            // Direction 0 of the new connection is the direction of the segment.
             if it.direction_of(segment) == Direction::Forward { [forth, back] } else { [back, forth] }
         })
     }

@@ -1,16 +1,17 @@
-//! Limits of the connections.
+//! Limits on connections and their memory.
 
-/// Closed connections that are kept for octets which were captured late.
+/// Number of closed connections that keep their slot, for octets that were captured late.
 pub(super) const LINGERING: usize = 1024;
-/// Connections that are read at the same time.
+/// Maximum number of open connections.
 pub(super) const MOST_OPEN: usize = 8_192;
-/// Bytes of a connection that is being read, without the octets and state that [`MOST_OCTETS`]
+/// Fixed memory of an open connection in bytes. It does not include the memory that [`MOST_OCTETS`]
 /// limits.
 pub(super) const CONNECTION: usize = 8 << 10;
-/// Octets that they may keep together.
+/// Maximum memory of all open connections together for octets and state, in bytes.
 pub(super) const MOST_OCTETS: usize = 64 << 20;
-/// Sequence numbers with a greater distance in two networks belong to two connections. Random ones
-/// are nearer once in 2,048 times, and both directions have to be near.
+/// If sequence numbers in two networks differ by more than this distance, they belong to two
+/// connections. Random sequence numbers are nearer once in 2,048 times. weft requires that both
+/// directions are near.
 pub(super) const NEAR: u32 = 1 << 20;
-/// Suspended SDP connections that may be resumed by another connection.
+/// Maximum number of remembered suspended SDP connections.
 pub(super) const MOST_SUSPENDED: usize = 64;

@@ -1,4 +1,4 @@
-//! Does a segment of another network belong to a connection?
+//! Decides whether a segment from another network belongs to a connection.
 
 use super::connection::Connection;
 use super::limits::NEAR;
@@ -8,15 +8,17 @@ use crate::tcp::Place;
 
 /// The connection that a segment belongs to.
 pub(super) enum Owner {
-    /// A known connection in its network.
+    /// The network number, and the known connection there, if one exists.
     Known(u16, Option<Place>),
-    /// A new connection, whose SYNs may be known.
+    /// A new connection in this network, and the known sequence numbers of its SYNs.
     New(u16, [Option<u32>; 2]),
 }
 
 impl Connection {
-    /// Is a segment of another network a copy of one of this connection's segments (`Some(true)`)?
-    /// `Some(false)`: it is of another connection. `None`: its numbers fit this connection.
+    /// Compares a segment from another network with this connection. Returns `Some(true)` if it is
+    /// a copy of a segment of this connection, and `Some(false)` if it belongs to another
+    /// connection. Returns `None` if its sequence numbers fit this connection, but no copy is
+    /// known.
     pub(super) fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
         let mine = self.direction_of(segment);
         let (own, other) = (&self.directions[mine], &self.directions[mine.peer()]);
@@ -37,8 +39,8 @@ impl Connection {
         if fits { None } else { Some(false) }
     }
 
-    /// The SYNs that were captured before a segment of another network turned out to belong to
-    /// another connection.
+    /// The SYNs of another connection that were first assigned to this connection. `segment` showed
+    /// that the other connection exists.
     pub(super) fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);
         let near = |direction: Direction, number: u32| {

@@ -1,15 +1,15 @@
-//! The record of a connection that was set aside, and how it continues.
+//! The record of a connection that was put aside. The connection resumes from it.
 
 use super::connection::{Connection, DirectionState};
 use crate::direction::Direction;
 use crate::framing::{Reader, ReaderRecord};
 use crate::tcp::{Half, HalfRecord, Past};
 
-/// The record of each direction of a connection with MPA or SDP that was put aside.
+/// The records of both directions of a connection with MPA or SDP that was put aside.
 pub(super) type Record = [(HalfRecord, ReaderRecord); 2];
 
 impl Connection {
-    /// It continues from its record, or else from what is known of its past.
+    /// Continues the connection from its record, or without a record from its summary `past`.
     pub(super) fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
         let Some(record) = record else {
             self.begin(Direction::BOTH.map(|direction| past.syn_alone(direction)));
@@ -26,7 +26,7 @@ impl Connection {
         }
     }
 
-    /// The facts that are kept of it; `aside`: it is open.
+    /// The summary of the connection. `aside` is set if the connection is still open.
     pub(super) fn past(&self, aside: bool) -> Past {
         let [forth, back] = &self.directions;
         Past {

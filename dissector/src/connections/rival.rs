@@ -1,12 +1,13 @@
-//! Another connection that may replace a connection with the same ports.
+//! A rival: a second connection that may replace an open connection with the same ports.
 //!
-//! A segment may not fit a connection: a SYN with another sequence number, or numbers that are far
-//! away. It begins another connection, or it is a stray that its receiver drops. The receiver
-//! answers a stray SYN with a challenge ACK (RFC 9293 section 3.10.7.4). Only later segments
-//! decide. Until then both are kept: the connection, and a rival that begins with that segment.
+//! A segment does not fit a connection if it is a SYN with another sequence number, or if its
+//! sequence numbers are far away. Such a segment starts another connection, or it is a stray
+//! segment that its receiver drops. The receiver answers a stray SYN with a challenge ACK (RFC 9293
+//! section 3.10.7.4). Only later segments show which case applies. Until then weft keeps both the
+//! connection and a rival that starts with the segment.
 //!
-//! The rival replaces the connection when its SYN is answered, or when octets continue where its
-//! first segment ended.
+//! The rival replaces the connection if a SYN-ACK answers its SYN, or if octets continue at the end
+//! of its first segment.
 
 use super::Connections;
 use super::connection::{Connection, DirectionState, Rival};
@@ -16,18 +17,18 @@ use crate::ip::Segment;
 use crate::sink::Sink;
 use crate::tcp::{FAR, FAR_AFTER_CLOSE, is_far};
 
-/// The relation of a segment to a connection with its ports.
+/// The relation of a segment to a connection with the same ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// It belongs to the connection.
+    /// The segment belongs to the connection.
     Own,
-    /// It is the first segment of another connection; the existing one is over.
+    /// The segment is the first of another connection. The existing connection is closed.
     Replaces,
-    /// It is the first segment of a rival.
+    /// The segment is the first of a rival.
     Challenges,
-    /// It is a segment of the rival that proves nothing.
+    /// The segment belongs to the rival, but does not prove that the rival is real.
     OfRival,
-    /// It is a segment of the rival that proves it.
+    /// The segment belongs to the rival, and proves that the rival is real.
     Proves,
 }
 
@@ -37,14 +38,14 @@ impl Rival {
         Rival { connection, next }
     }
 
-    /// Is it the SYN with which the rival began?
+    /// Returns whether `segment` is the SYN that started the rival, or a copy of that SYN.
     fn begins_with(&self, segment: &Segment<'_>) -> bool {
         segment.syn
             && self.connection.direction_of(segment) == Direction::Forward
             && self.connection.directions[0].half.isn() == Some(segment.seq)
     }
 
-    /// Do the SYNs of both ends belong together?
+    /// Returns whether `syn` is the answer to the SYN that started the rival.
     fn is_answered_by(&self, syn: &Segment<'_>) -> bool {
         let [first, other] = &self.connection.directions;
         let acknowledged = first.half.isn().map(|isn| isn.wrapping_add(1));
@@ -52,7 +53,8 @@ impl Rival {
         self.connection.direction_of(syn) == Direction::Reverse && (answers || other.begins_with(syn.seq))
     }
 
-    /// The relation of a segment to the rival of `holder`; `None`: none.
+    /// The relation of a segment to this rival of `holder`; `None` if the segment does not belong
+    /// to the rival.
     fn claim(&self, segment: &Segment<'_>, holder: &Connection) -> Option<Claim> {
         if segment.syn {
             let proves = self.is_answered_by(segment) || self.begins_with(segment) && holder.closed;
@@ -63,7 +65,7 @@ impl Rival {
         let index = Direction::sent_by(self.connection.directions[0].ends.src, holder.directions[0].ends.src);
         let held = &holder.directions[index];
         let is_mine = match held.half.end_seq().or(held.acked) {
-            // A segment that repeats or continues octets of the holder belongs to it.
+            // A segment that repeats or continues octets of the holder belongs to the holder.
             Some(end) => end.wrapping_sub(number) >= NEAR && distance(number, self.next) < distance(number, end),
             None => distance(number, self.next) < NEAR,
         };
@@ -79,7 +81,7 @@ fn distance(a: u32, b: u32) -> u32 {
 }
 
 impl Connection {
-    /// The relation of a segment with its ports to it.
+    /// The relation of a segment with the same ports to this connection.
     pub(super) fn claim(&self, segment: &Segment<'_>) -> Claim {
         if let Some(claim) = self.rival.as_ref().and_then(|rival| rival.claim(segment, self)) {
             return claim;
@@ -91,7 +93,8 @@ impl Connection {
         }
     }
 
-    /// Is it a SYN with another sequence number, or are its numbers far away?
+    /// Returns whether `segment` is a SYN with another sequence number, or has sequence numbers
+    /// that are far away.
     fn is_foreign(&self, segment: &Segment<'_>) -> bool {
         let mine = self.direction_of(segment);
         if !segment.syn {
@@ -103,7 +106,8 @@ impl Connection {
         match own.isn() {
             Some(isn) => isn != segment.seq,
             None if !self.goes_on && self.directions[mine].begins_with(segment.seq) => false,
-            // A FIN without octets belongs to an earlier connection with these ports.
+            // A direction with a FIN but without octets belongs to an earlier connection with the
+            // same ports.
             None => {
                 let [own, other] = [own, other].map(|half| half.has_octets() || half.has_fin());
                 own || (other && !segment.ack_flag)
@@ -111,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// It, or its rival.
+    /// This connection, or its rival if `rival` is set.
     pub(super) fn or_rival(&mut self, rival: bool) -> &mut Connection {
         if !rival {
             return self;
@@ -122,15 +126,15 @@ impl Connection {
         }
     }
 
-    /// Did its rival begin with this SYN?
+    /// Returns whether `segment` is the SYN that started the rival of this connection.
     pub(super) fn is_challenged_by(&self, segment: &Segment<'_>) -> bool {
         self.rival.as_ref().is_some_and(|rival| rival.begins_with(segment))
     }
 }
 
 impl Connections {
-    /// The slot that a segment with the ports of the connection in `slot` is read in, and whether
-    /// it is of the rival there.
+    /// Assigns a segment with the ports of the connection in `slot`. Returns the slot of the owner,
+    /// and whether the owner is the rival in that slot.
     pub(super) fn take(
         &mut self,
         slot: usize,
@@ -157,7 +161,7 @@ impl Connections {
         self.slots.get(slot).and_then(Option::as_ref).map_or(Claim::Own, |connection| connection.claim(segment))
     }
 
-    /// The segment begins a rival of the connection in `slot`.
+    /// Starts a rival of the connection in `slot` with `segment`. Finishes an earlier rival.
     fn challenge(&mut self, slot: usize, segment: &Segment<'_>, sink: &mut dyn Sink) {
         let number = self.next_number();
         let Some(network) = self.slots.get(slot).and_then(Option::as_ref).map(|connection| connection.network) else {
@@ -170,7 +174,7 @@ impl Connections {
         }
     }
 
-    /// The connection in `slot` is over, and its rival replaces it.
+    /// Replaces the connection in `slot` with its rival. Returns the new slot.
     fn give_place(&mut self, slot: usize, network: u16, segment: &Segment<'_>, sink: &mut dyn Sink) -> usize {
         let connection = self.slots.get_mut(slot).and_then(Option::as_mut);
         let rival = connection.and_then(|connection| connection.rival.take());
@@ -188,7 +192,7 @@ mod tests {
     use crate::unit::{Kind, Unit};
     use crate::{Dissector, Sink};
 
-    /// The streams of the FPDUs.
+    /// The connection number of each FPDU.
     #[derive(Default)]
     struct Fpdus(Vec<u32>);
 
@@ -204,7 +208,8 @@ mod tests {
         (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(msn, 30))));
     }
 
-    /// The streams of all FPDUs if `happens` runs between two FPDUs each way.
+    /// The connection number of each FPDU. Each direction has an FPDU before and an FPDU after the
+    /// segments that `happens` sends.
     fn streams(happens: impl FnOnce(&mut Wire)) -> Vec<u32> {
         let mut wire = Wire::started();
         both(&mut wire, 1);
@@ -232,7 +237,7 @@ mod tests {
         let reset = |wire: &mut Wire| {
             wire.rst_at(0, 0x4000_0000);
             wire.rst_at(1, 0x9000_0000);
-            // With a reset that counts, such octets would be of another connection.
+            // If the RST had closed the connection, these octets would start another connection.
             wire.send_at(0, 0x2000_0000, b"stray");
         };
         assert_eq!(streams(reset), [0; 4]);
@@ -256,7 +261,7 @@ mod tests {
             both(wire, 1);
         };
         assert_eq!(streams(again), [0, 0, 1, 1, 1, 1]);
-        // The host of one end was restarted: its RST answers the challenge ACK.
+        // The host of one endpoint was restarted. Its RST answers the challenge ACK.
         let restarted = |wire: &mut Wire| {
             wire.syn_at(0, 0x1234_5678);
             wire.send(1, &[]);

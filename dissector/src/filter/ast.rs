@@ -1,4 +1,4 @@
-//! The syntax tree of a filter, before its names are looked up.
+//! Parses the text of a filter to a syntax tree. Field names are not looked up yet.
 //!
 //! ```text
 //! any   = all {("||" | "or") all}
@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::error::FilterError;
 use super::lex::{Token, TokenKind, lex};
 
-/// How deep parentheses and negations may be nested.
+/// Maximum nesting depth of parentheses and negations.
 const DEEPEST: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) enum What<'t> {
     NotIn(Vec<Item<'t>>),
 }
 
-/// One member of a set, or a range with both ends.
+/// An item of a set: one value, or a range that includes both limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item<'t> {
     One(Literal<'t>),
@@ -60,16 +60,17 @@ pub(super) enum LiteralKind<'t> {
     Str(Vec<u8>),
 }
 
-/// How two values are compared, and which of a field's occurrences must match.
+/// A comparison operator. It also determines which values of a field must match if the field occurs
+/// several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// One occurrence is equal.
+    /// At least one occurrence is equal.
     Equal,
-    /// There are occurrences, and each is equal.
+    /// The field occurs, and all occurrences are equal.
     AllEqual,
-    /// There are occurrences, and none is equal: `!=` as tshark 4 reads it.
+    /// The field occurs, and no occurrence is equal. This is `!=` in tshark 4.
     NotEqual,
-    /// One occurrence is not equal.
+    /// At least one occurrence is not equal.
     AnyNotEqual,
     Greater,
     Less,
@@ -94,7 +95,7 @@ impl Relation {
     }
 }
 
-/// Reads `text`.
+/// Parses the filter `text`.
 pub(super) fn parse(text: &str) -> Result<Expr<'_>, FilterError> {
     let tokens = lex(text)?;
     if tokens.is_empty() {
@@ -140,7 +141,7 @@ impl<'t> Parser<'t> {
         token
     }
 
-    /// An error about the next token, or about the end.
+    /// An error about the next token, or about the end of the filter.
     fn fault(&self, message: &str) -> FilterError {
         let span = self.tokens.get(self.at).map_or(self.text.len()..self.text.len(), |token| token.span.clone());
         FilterError::new(self.text, &span, message)
@@ -248,7 +249,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A word that contains `..` is a range.
+/// Splits a word that contains `..` into a range.
 fn range<'t>(text: &str, literal: Literal<'t>) -> Result<Item<'t>, FilterError> {
     let LiteralKind::Word(word) = literal.kind else { return Ok(Item::One(literal)) };
     let Some((low, high)) = word.split_once("..") else { return Ok(Item::One(literal)) };

@@ -1,5 +1,5 @@
-//! Collects the wanted fields of units, frames and findings: a grammar visitor that skips all other
-//! fields.
+//! Collects the requested fields of units, frames and findings. For units, a grammar visitor skips
+//! all other fields.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -15,23 +15,24 @@ use crate::unit::{CrcStatus, Kind, Unit};
 use super::known::{Condition, Fact, GroupOf, Known, Source};
 use super::values::{Held, Slot, Values};
 
-/// The wanted fields: those of a filter, and the columns of an output.
+/// The requested fields: the fields of a filter, and the columns of an output.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     slots: Vec<&'static Known>,
     fields: Vec<(&'static Field, Slot, Option<Condition>)>,
-    /// The fields that the grammar must report for them.
+    /// The fields that the grammar must report.
     set: FieldSet,
     groups: Vec<(GroupOf, Slot)>,
     unit_facts: Vec<(Fact, Slot)>,
     frame_facts: Vec<(Fact, Slot)>,
     packet_facts: Vec<(Fact, Slot)>,
-    /// Does something depend on packets, a fact or a group?
+    /// Whether a requested fact or group depends on packets.
     packets: bool,
     finding_facts: Vec<(Fact, Slot)>,
-    /// Do the wanted fields require parsing a unit?
+    /// Whether the requested fields require to parse units.
     walks: bool,
-    /// And parsing it completely, because more than `fields` is wanted?
+    /// Whether the requested fields require to parse units completely, because they include more
+    /// than `fields`.
     walks_all: bool,
     comments: Comments,
 }
@@ -39,20 +40,20 @@ pub struct Wanted {
 /// Facts about a frame itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FrameFacts {
-    /// Its number.
+    /// Number of the frame.
     pub number: u64,
-    /// When it was captured, in nanoseconds since 1970.
+    /// Capture time in nanoseconds since 1970.
     pub time: u64,
-    /// When the first frame of the capture was.
+    /// Capture time of the first frame of the capture, in nanoseconds since 1970.
     pub origin: u64,
-    /// Its length on the wire, and the captured length, in octets.
+    /// Length on the wire and captured length, in octets; `None` if unknown.
     pub len: Option<(u32, u32)>,
-    /// Its packet.
+    /// The TCP or UDP packet in the frame.
     pub packet: Option<Packet>,
 }
 
 impl Wanted {
-    /// Adds a field.
+    /// Requests a field. Returns its index.
     pub fn add(&mut self, known: &'static Known) -> Slot {
         if let Some(at) = self.slots.iter().position(|slot| slot.name == known.name) {
             return Slot(at as u16);
@@ -90,24 +91,25 @@ impl Wanted {
         slot
     }
 
-    /// From now on, the comments of frames are those of this capture.
+    /// Sets the comments of the frames.
     pub fn set_comments(&mut self, comments: Comments) {
         self.comments = comments;
     }
 
-    /// Does anything depend on findings?
+    /// Returns whether a requested field depends on findings.
     #[must_use]
     pub fn findings(&self) -> bool {
         !self.finding_facts.is_empty() || self.groups.iter().any(|(group, _)| *group == GroupOf::Finding)
     }
 
-    /// Does anything depend on the monitor: on findings, or on its knowledge of connections?
+    /// Returns whether a requested field depends on the monitor: on findings, or on its state of a
+    /// connection.
     #[must_use]
     pub fn monitor(&self) -> bool {
         self.findings() || grammar::fields_of_context().any(|field| self.set.has(field))
     }
 
-    /// Adds a unit's own values.
+    /// Adds the values of the fields of a unit.
     pub fn unit(&self, unit: &Unit<'_>, values: &mut Values) {
         for (group, slot) in &self.groups {
             if is_kind(*group, &unit.kind) {
@@ -147,7 +149,7 @@ impl Wanted {
         }
     }
 
-    /// Adds the values of a unit's frame, if only the unit is known.
+    /// Adds the values of the frame of a unit, for a unit whose frame is no longer known.
     pub fn frame_of(&self, unit: &Unit<'_>, origin: u64, values: &mut Values) {
         self.frame_itself(&FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None }, values);
         self.ends(unit.ends.src, unit.ends.dst, unit.stream, values);
@@ -270,7 +272,8 @@ impl Wanted {
         }
     }
 
-    /// Adds the values of the frame and the connection of a finding that has no record.
+    /// Adds the values of the frame and the connection of a finding, for a finding whose frame is
+    /// no longer known.
     pub fn frame_of_finding(&self, finding: &Finding, values: &mut Values) {
         for (fact, slot) in self.frame_facts.iter().chain(&self.packet_facts) {
             match (fact, finding.stream) {
@@ -289,7 +292,7 @@ impl Wanted {
     }
 }
 
-/// Is it known only after parsing the unit?
+/// Returns whether the group is known only after parsing the unit.
 fn walks_for(group: GroupOf) -> bool {
     matches!(group, GroupOf::Ddp | GroupOf::Tagged | GroupOf::Untagged | GroupOf::ReadRequest | GroupOf::Terminate)
 }
@@ -338,7 +341,7 @@ fn is_kind(group: GroupOf, kind: &Kind<'_>) -> bool {
 struct Collector<'w> {
     wanted: &'w Wanted,
     values: &'w mut Values,
-    /// Wanted fields without a value so far.
+    /// Requested fields without a value so far.
     left: FieldSet,
     checked: bool,
     request: bool,
@@ -373,7 +376,7 @@ impl Visitor for Collector<'_> {
         !self.wanted.walks_all && self.left.is_empty()
     }
 
-    #[inline(always)] // nearly every field is one that nobody wants
+    #[inline(always)] // because most fields are not requested
     fn field(&mut self, field: &'static Field, value: Value<'_>, _: Range<usize>) {
         if self.wanted.set.has(field) {
             self.take(field, value);
@@ -382,7 +385,7 @@ impl Visitor for Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// Takes the value of a field under each wanted name.
+    /// Adds the value of a field for each requested name of the field.
     fn take(&mut self, field: &'static Field, value: Value<'_>) {
         self.left.remove(field);
         for (wanted, slot, condition) in &self.wanted.fields {

@@ -1,14 +1,15 @@
 //! Errors in a filter, with their position.
 
-/// A filter that cannot be used.
+/// The error about an invalid filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("filter, column {column}: {message}")]
 pub struct FilterError {
-    /// The first wrong character, counted from 1; one past the end if something is missing there.
+    /// Column of the first wrong character, from 1. If a part is missing at the end, the column
+    /// after the last character.
     pub column: usize,
-    /// How many characters are wrong; at least 1.
+    /// Number of wrong characters, at least 1.
     pub width: usize,
-    /// What is wrong, and what is expected.
+    /// Description of the error and of the expected text.
     pub message: String,
 }
 
@@ -23,7 +24,7 @@ impl FilterError {
         }
     }
 
-    /// Two lines for a terminal: the filter, and carets below the error.
+    /// Two lines for a terminal: the filter, and carets below the wrong characters.
     #[must_use]
     pub fn pointed(&self, text: &str) -> String {
         // Control characters would move the carets.

@@ -1,4 +1,4 @@
-//! A compiled filter: names are looked up and values are read, ready to test units and frames.
+//! Compiles a filter (looks up names and reads values), and evaluates it for units and frames.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -13,10 +13,10 @@ use super::known::{self, Kind, Known};
 use super::literal;
 use super::values::{Held, Slot, Values};
 
-/// Regular expressions in one filter. `a|b` joins two of them into one.
+/// Maximum number of regular expressions in a filter. Users can join expressions with `|`.
 const MOST_REGEXES: usize = 16;
-/// Largest program of a regular expression, and largest cache of its states, in bytes each.
-/// Together with [`MOST_REGEXES`] it limits the memory and the compile time of one filter.
+/// Maximum size in bytes of the program of a regular expression, and of its state cache. Together
+/// with [`MOST_REGEXES`], this limits the memory and the compile time of a filter.
 const LARGEST_REGEX: usize = 256 << 10;
 
 #[derive(Debug, Clone)]
@@ -30,11 +30,11 @@ pub(super) enum Node {
 #[derive(Debug, Clone)]
 pub(super) enum Check {
     Present,
-    /// One occurrence matches.
+    /// At least one occurrence matches.
     Any(Predicate),
-    /// There are occurrences, and each matches.
+    /// The field occurs, and all occurrences match.
     Every(Predicate),
-    /// A relation to one occurrence of another field.
+    /// A comparison with the occurrences of another field.
     ToField(Relation, Slot),
 }
 
@@ -45,7 +45,8 @@ pub(super) enum Predicate {
     Time(Relation, u64),
     Octets(Relation, Vec<u8>),
     Network(IpAddr, u8),
-    /// In one of these: numbers, nanoseconds, addresses.
+    /// The number is in one of the ranges. The next variants are the same for times in nanoseconds,
+    /// addresses and octets.
     Numbers(Vec<RangeInclusive<u64>>),
     Times(Vec<RangeInclusive<u64>>),
     Addresses(Vec<RangeInclusive<IpAddr>>),
@@ -139,7 +140,7 @@ fn fields_relate(relation: Relation, values: &Values, slot: Slot, other: Slot) -
 pub(super) struct Compiler<'t, 'w> {
     pub text: &'t str,
     pub wanted: &'w mut Wanted,
-    /// Regular expressions so far.
+    /// Number of regular expressions so far.
     pub regexes: usize,
 }
 
@@ -200,7 +201,8 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// A bare word may name another field, unless the values of this one have that name.
+    /// The other field that a word without quotation marks names. Returns `None` if the word is the
+    /// name of a value of `known`.
     fn field_named(&self, literal: &Literal<'_>, known: &Known) -> Option<&'static Known> {
         let LiteralKind::Word(word) = literal.kind else { return None };
         let other = known::known(word).filter(|other| other.kind != Kind::Presence)?;
@@ -262,7 +264,7 @@ impl Compiler<'_, '_> {
                 let (network, prefix) = literal::network(self.text, literal, known.kind)?;
                 Predicate::Network(network, prefix)
             }
-            // Presence tests have no value; they were rejected before.
+            // Comparisons with a presence-only field were rejected before.
             Kind::Presence => return Ok(Check::Present),
         };
         Ok(match relation {
@@ -325,7 +327,7 @@ impl Compiler<'_, '_> {
             let message = format!("a filter has at most {MOST_REGEXES} regular expressions; join them with |");
             return Err(FilterError::new(self.text, &literal.span, message));
         }
-        // Wireshark's expressions ignore the case of letters, too.
+        // As in Wireshark, regular expressions ignore upper and lower case.
         let pattern = String::from_utf8_lossy(pattern);
         RegexBuilder::new(&pattern)
             .case_insensitive(true)

@@ -1,4 +1,5 @@
-//! The fields and protocols that filters and `-e` accept, and how Wireshark writes their values.
+//! The fields and protocols that filters and `-e` accept, with the format of their values in
+//! Wireshark.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,24 +11,24 @@ use crate::grammar::{self, Base, Field};
 /// A field or protocol.
 #[derive(Debug)]
 pub struct Known {
-    /// Its name.
+    /// Name of the field or protocol.
     pub name: &'static str,
-    /// Its label for display.
+    /// Label for display.
     pub label: &'static str,
-    /// Where it is specified; empty for fields of frames.
+    /// Section of the specification; empty for fields of frames.
     pub section: &'static str,
-    /// How its values are compared.
+    /// Type of the values, which determines how they are compared.
     pub kind: Kind,
-    /// How its values are written.
+    /// Output format of the values.
     pub show: Show,
-    /// Names of its values.
+    /// Function that returns the name of a value, for fields with named values.
     pub names: Option<fn(u64) -> Option<&'static str>>,
-    /// All text values that it can have, if there are only a few.
+    /// All possible text values, for a field with a fixed set of text values.
     pub words: &'static [&'static str],
     pub(super) source: Source,
 }
 
-/// How values are compared.
+/// The type of values, which determines how they are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers.
@@ -40,24 +41,24 @@ pub enum Kind {
     Ipv4,
     /// IPv6 addresses.
     Ipv6,
-    /// Addresses of both.
+    /// IPv4 or IPv6 addresses.
     Address,
     /// Seconds with a fraction.
     Time,
-    /// Only its presence is tested.
+    /// No values: only the presence can be tested.
     Presence,
 }
 
-/// How values are written: in tshark's format, if tshark has the field.
+/// The output format of values. If tshark knows the field, this is the format of tshark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     /// Decimal.
     Dec,
-    /// `0x` and this many digits.
+    /// `0x` and this number of hexadecimal digits.
     Hex(u8),
-    /// This many octets in hexadecimal, of a number.
+    /// A number as this number of octets in hexadecimal, without `0x`.
     HexOctets(u8),
-    /// The value's name.
+    /// The name of the value.
     Name,
     /// The plain value: octets in hexadecimal, text, addresses, seconds.
     Plain,
@@ -66,24 +67,24 @@ pub enum Show {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Source {
     Grammar(&'static Field),
-    /// The grammar's field, if an earlier field of the unit meets the condition.
+    /// A field of the grammar, if an earlier field of the unit meets the condition.
     When(&'static Field, Condition),
     Group(GroupOf),
     Fact(Fact),
 }
 
-/// The condition for one of Wireshark's narrower names of a field.
+/// The condition for a Wireshark field that covers only some occurrences of a field of weft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     Request,
     Reply,
-    /// Fields of a CRC that was compared.
+    /// The CRC of the FPDU was checked.
     Checked,
-    /// Fields of a Terminate with this layer, and this error type if it matters.
+    /// The Terminate has this layer and, if set, this error type.
     Terminated(u64, Option<u64>),
 }
 
-/// The unit or header that a presence test means.
+/// The unit or header whose presence a filter tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupOf {
     Mpa,
@@ -219,7 +220,8 @@ static GROUPS: &[(&str, &str, GroupOf)] = &[
     ("finding", "A finding", GroupOf::Finding),
 ];
 
-/// Wireshark's narrower names of weft's fields.
+/// Wireshark fields that cover only some occurrences of a field of weft: name in Wireshark, name in
+/// weft, condition.
 static NARROWER: &[(&str, &str, Condition)] = &[
     ("iwarp_mpa.key.req", "iwarp_mpa.key", Condition::Request),
     ("iwarp_mpa.key.rep", "iwarp_mpa.key", Condition::Reply),
@@ -233,7 +235,7 @@ static NARROWER: &[(&str, &str, Condition)] = &[
     ("iwarp_rdma.term_errcode_llp", "iwarp_rdma.term_errcode", Condition::Terminated(2, None)),
 ];
 
-/// Fields that Wireshark writes in another format than the display format.
+/// Fields whose format in Wireshark differs from their display format.
 static WRITTEN: &[(&str, Show)] = &[
     ("iwarp_ddp.rsvd", Show::Hex(2)),
     ("iwarp_rdma.rsv", Show::Hex(2)),
@@ -305,11 +307,11 @@ fn of_field(name: &'static str, field: &'static Field, source: Source) -> Known 
     }
 }
 
-/// The values of `kind`.
+/// The text values of the field `kind`.
 static KINDS: &[&str] =
     &["mpa_request", "mpa_reply", "fpdu", "sdp", "sdp_pm", "streaming", "gap", "unparsed", "finding"];
 
-/// The text values of a field that has only a few.
+/// The text values of a field with a fixed set of text values; empty for other fields.
 fn words(field: &str) -> &'static [&'static str] {
     match field {
         "crc_status" => &["good", "bad", "unchecked", "truncated", "absent"],
@@ -323,13 +325,13 @@ fn severity_name(severity: u64) -> Option<&'static str> {
     ["note", "warning", "error"].get(usize::try_from(severity).ok()?).copied()
 }
 
-/// The field or protocol of that name.
+/// The field or protocol with the name `name`.
 #[must_use]
 pub fn known(name: &str) -> Option<&'static Known> {
     ALL.get(name)
 }
 
-/// All of them, by name.
+/// All fields and protocols, ordered by name.
 #[must_use]
 pub fn all() -> Vec<&'static Known> {
     let mut all: Vec<_> = ALL.values().collect();
@@ -337,12 +339,12 @@ pub fn all() -> Vec<&'static Known> {
     all
 }
 
-/// The name that was most likely meant; `None` if no name is near.
+/// The known name that is most similar to `name`; `None` if no name is similar.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let likely = |known: &str| {
-        // A field named without its protocol counts as a small typing error.
+        // A field name without its protocol counts as one wrong letter.
         if known.rsplit_once('.').is_some_and(|(_, last)| last == name) { 1 } else { distance(&name, known) }
     };
     let (slips, _, best) = ALL.keys().map(|known| (likely(known), known.len(), *known)).min()?;

@@ -1,11 +1,11 @@
-//! Splits a filter into words, strings and signs. Words are not classified here: the meaning of
-//! `10.0.0.1`, `aa:bb:cc` or `in` depends on the context.
+//! Splits a filter into tokens: words, strings and operators. Words such as `10.0.0.1`, `aa:bb:cc`
+//! or `in` are not classified, because their meaning depends on the context.
 
 use std::ops::Range;
 
 use super::error::FilterError;
 
-/// A token and its octets in the text.
+/// A token and the range of its octets in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token<'t> {
     pub kind: TokenKind<'t>,
@@ -14,19 +14,19 @@ pub(super) struct Token<'t> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TokenKind<'t> {
-    /// A name, a number, an address, octets, a keyword.
+    /// A name, a number, an address, octets or a keyword.
     Word(&'t str),
     /// The text between quotation marks, with escapes resolved.
     Str(Vec<u8>),
-    /// `== != && ...`
+    /// An operator or other punctuation, for example `==`, `!=` or `&&`.
     Sign(&'static str),
 }
 
-/// Longest first, so that `==` is not read as two signs.
+/// All operators. Longer operators come first, so that `===` is not read as `==` and `=`.
 const SIGNS: [&str; 19] =
     ["===", "!==", "==", "!=", "~=", ">=", "<=", "&&", "||", ">", "<", "!", "~", "(", ")", "{", "}", ",", "&"];
 
-/// All tokens of `text`.
+/// Splits `text` into tokens.
 pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, FilterError> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -67,8 +67,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '/' | '-')
 }
 
-/// A string whose opening mark ends before `from`. Returns it and its length from `start`, without
-/// a raw string's `r`.
+/// Reads a string whose content starts at `from`, after the opening quotation mark. Returns the
+/// string, and its length in the text from `start` on.
 fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind<'_>, usize), FilterError> {
     let octets = text.as_bytes();
     let (mut value, mut at) = (Vec::new(), from);
@@ -82,7 +82,8 @@ fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind
                 let (octet, used) = escape(text, at)?;
                 match octet {
                     Some(octet) => value.push(octet),
-                    // Not an escape of this language: it may belong to a regular expression.
+                    // An unknown escape stays as it is, because it may belong to a regular
+                    // expression.
                     None => value.extend_from_slice(&octets[at..(at + used).min(octets.len())]),
                 }
                 at += used;
@@ -95,8 +96,8 @@ fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind
     }
 }
 
-/// The octet that the escape at `at` means, and the number of octets that the escape takes in the
-/// text.
+/// Reads the escape at offset `at`. Returns its octet (`None` for an unknown escape), and the
+/// length of the escape in the text.
 fn escape(text: &str, at: usize) -> Result<(Option<u8>, usize), FilterError> {
     let octets = text.as_bytes();
     let octet = match octets.get(at + 1) {

@@ -1,4 +1,4 @@
-//! Values in filters, read in the format of the field that they are compared with.
+//! Reads values in filters. The field in the comparison determines the format of the value.
 
 use std::net::IpAddr;
 
@@ -8,16 +8,16 @@ use weft_core::spelling::distance;
 
 use super::known::{Kind, Known};
 
-/// Values whose names are searched.
+/// The range of values that are searched for a name.
 const NAMED: std::ops::RangeInclusive<u64> = 0..=255;
 
-/// The values of `known` with this name; the case of letters is ignored.
+/// The values of the field `known` with the name `word`, ignoring upper and lower case.
 pub(super) fn named(word: &str, known: &Known) -> Vec<u64> {
     let Some(names) = known.names else { return Vec::new() };
     NAMED.filter(|value| names(*value).is_some_and(|name| name.eq_ignore_ascii_case(word))).collect()
 }
 
-/// The numbers that a literal means: one, unless several values have that name.
+/// The number of a literal. Returns several numbers if several values have the same name.
 pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Result<Vec<u64>, FilterError> {
     let word = match &literal.kind {
         LiteralKind::Word(word) => {
@@ -46,7 +46,8 @@ pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Resul
     };
     if let Some(names) = known.names {
         let word = word.to_lowercase();
-        // An incomplete name is farther from itself than from a short name.
+        // Prefer names that start with the word. By distance alone, an incomplete long name would
+        // be nearer to another short name.
         let near = NAMED.filter_map(names).map(|name| (name, name.to_lowercase()));
         let near = near.min_by_key(|(_, name)| (!name.starts_with(&word), distance(&word, name)));
         if let Some((near, _)) = near {
@@ -63,7 +64,7 @@ fn number(word: &str) -> Option<u64> {
     word.bytes().all(|b| b.is_ascii_digit()).then(|| word.parse().ok())?
 }
 
-/// Seconds with up to nine decimals, in nanoseconds.
+/// Reads seconds with up to nine decimals. Returns nanoseconds.
 pub(super) fn time(text: &str, literal: &Literal<'_>) -> Result<u64, FilterError> {
     let fault = || FilterError::new(text, &literal.span, "expected seconds here, such as 1.5");
     let LiteralKind::Word(word) = literal.kind else { return Err(fault()) };
@@ -76,7 +77,8 @@ pub(super) fn time(text: &str, literal: &Literal<'_>) -> Result<u64, FilterError
     seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(fraction)).ok_or_else(fault)
 }
 
-/// Octets: a string, or for fields of octets `aa:bb:cc`, `aa-bb-cc`, `aabbcc` or `0xaabbcc`.
+/// Reads octets: a string, or for fields of octets also `aa:bb:cc`, `aa-bb-cc`, `aabbcc` or
+/// `0xaabbcc`.
 pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &Known) -> Result<Vec<u8>, FilterError> {
     let word = match &literal.kind {
         LiteralKind::Str(octets) => return Ok(octets.clone()),
@@ -97,7 +99,7 @@ pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &Known) -> Result
     })
 }
 
-/// Rejects a word that the field can never be.
+/// Returns an error if a field has a fixed set of text values, and the literal is not one of them.
 pub(super) fn among_words(text: &str, literal: &Literal<'_>, known: &Known, octets: &[u8]) -> Result<(), FilterError> {
     if known.words.is_empty() || known.words.iter().any(|word| word.as_bytes() == octets) {
         return Ok(());
@@ -116,7 +118,7 @@ fn octet(digits: &str) -> Option<u8> {
     (digits_only && matches!(digits.len(), 1 | 2)).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// An address, or a network with the length of its prefix.
+/// Reads an address, or a network with its prefix length.
 pub(super) fn network(text: &str, literal: &Literal<'_>, kind: Kind) -> Result<(IpAddr, u8), FilterError> {
     let fault = |what: &str| FilterError::new(text, &literal.span, format!("expected {what} here"));
     let what = match kind {
@@ -141,7 +143,7 @@ pub(super) fn network(text: &str, literal: &Literal<'_>, kind: Kind) -> Result<(
     Ok((address, prefix))
 }
 
-/// Does `address` belong to the network?
+/// Returns whether `address` belongs to the network.
 pub(super) fn within(address: &IpAddr, network: &IpAddr, prefix: u8) -> bool {
     match (address, network) {
         (IpAddr::V4(address), IpAddr::V4(network)) => {

@@ -7,21 +7,21 @@
 //! iwarp_mpa.privatedata contains 72:65:76 or payload matches "^GET "
 //! ```
 //!
-//! A field that occurs several times matches if one of its values matches. `!=` and `not in`
-//! require all values to match, as in tshark 4. A test of an absent field fails. Names of values
-//! are accepted for numbers.
+//! A field that occurs several times matches if at least one of its values matches. `!=` and `not
+//! in` require that all values match, as in tshark 4. A test of an absent field fails. A filter may
+//! use the name of a value instead of its number.
 //!
-//! | file | what it is |
+//! | file | purpose |
 //! | --- | --- |
-//! | `lex`, `ast` | the text's structure |
-//! | [`mod@known`] | what names mean |
-//! | `literal` | values |
-//! | `eval` | the compiled filter |
-//! | `collect` | the wanted fields of a unit, a frame, a finding, as [`Values`] |
+//! | `lex`, `ast` | parse the text |
+//! | [`mod@known`] | defines the fields |
+//! | `literal` | reads values in the text |
+//! | `eval` | compiles and evaluates the filter |
+//! | `collect` | collects the requested fields of a unit, frame or finding as [`Values`] |
 //!
-//! A filter and the columns of an output share one [`Wanted`]: a unit is walked once, and only
-//! wanted fields are kept. Slices of fields, arithmetic, bit masks and functions of Wireshark's
-//! language are not supported.
+//! A filter and the columns of an output share one [`Wanted`]. The grammar therefore reads a unit
+//! only once, and only requested fields are stored. Slices of fields, arithmetic, bit masks and
+//! functions of Wireshark's language are not supported.
 
 mod ast;
 mod collect;
@@ -39,7 +39,7 @@ pub use error::FilterError;
 pub use known::{Known, known};
 pub use values::{Slot, Values};
 
-/// Longest filter that is read, in octets.
+/// Maximum length of a filter in octets.
 const LONGEST: usize = 64 << 10;
 
 /// A compiled filter.
@@ -49,10 +49,10 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Parses `text` and adds the fields that it needs to `wanted`.
+    /// Parses `text`, and adds the fields of the filter to `wanted`.
     ///
     /// # Errors
-    /// What is wrong, and in which column.
+    /// The filter is invalid. The error has a description and a column.
     pub fn parse(text: &str, wanted: &mut Wanted) -> Result<Self, FilterError> {
         if text.len() > LONGEST {
             return Err(FilterError::new(text, &(0..0), format!("longer than {LONGEST} bytes")));
@@ -62,7 +62,7 @@ impl Filter {
         Ok(Filter { root })
     }
 
-    /// Do the collected values pass?
+    /// Returns whether the collected values pass the filter.
     #[must_use]
     pub fn matches(&self, values: &Values) -> bool {
         self.root.holds(values)

@@ -1,5 +1,5 @@
-//! Tests the language with explicit values, its errors with their columns, and that no text makes
-//! the parser panic.
+//! Tests of the filter language with explicit values, of errors and their columns, and that no text
+//! causes a panic.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,7 +9,7 @@ use super::known::Source;
 use super::values::Held;
 use super::*;
 
-/// Does `text` pass if the fields have these values?
+/// Returns whether a unit with the values `fields` passes the filter `text`.
 fn passes(text: &str, fields: &[(&str, Held)]) -> bool {
     let mut wanted = Wanted::default();
     let filter = match Filter::parse(text, &mut wanted) {

@@ -1,4 +1,5 @@
-//! The values of the wanted fields of one unit or one frame. Memory is reused for the next one.
+//! [`Values`]: the values of requested fields for one unit or frame. Its memory is reused for the
+//! next unit or frame.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -9,23 +10,23 @@ use crate::grammar::Value;
 
 use super::known::{Known, Show};
 
-/// The index of a wanted field.
+/// The index of a requested field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot(pub(super) u16);
 
-/// One value; octets and variable text are in the arena.
+/// One value. Octets and variable text are ranges of `arena` in [`Values`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Held {
     Number(u64),
     Octets(Range<usize>),
     Word(&'static str),
     Address(IpAddr),
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     Time(u64),
     Present,
 }
 
-/// Values in the order in which they were found.
+/// Values of requested fields, in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
     entries: Vec<(Slot, Held)>,
@@ -40,7 +41,7 @@ impl Values {
         self.arena.clear();
     }
 
-    /// Octets of memory that they hold, approximately.
+    /// Approximate memory of the values in bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         self.entries.len() * size_of::<(Slot, Held)>() + self.arena.len()
@@ -57,8 +58,8 @@ impl Values {
         self.entries.push((slot, Held::Octets(start..start + octets.len())));
     }
 
-    /// Adds a value from the grammar. Empty octet strings do not count, as in tshark; each marker
-    /// counts.
+    /// Adds a value from the grammar. As in tshark, empty octets are no value. Each marker is a
+    /// separate value.
     #[inline]
     pub(super) fn add_value(&mut self, slot: Slot, value: Value<'_>) {
         match value {
@@ -75,7 +76,7 @@ impl Values {
         }
     }
 
-    /// Appends all values of `other` to these.
+    /// Appends all values of `other`.
     pub fn append(&mut self, other: &Values) {
         let base = self.arena.len();
         self.arena.extend_from_slice(&other.arena);
@@ -97,8 +98,8 @@ impl Values {
         self.arena.get(range.clone()).unwrap_or(&[])
     }
 
-    /// Appends each value of a slot in tshark's format; `between` appends the separator. Returns
-    /// the number of values.
+    /// Appends each value of the field `slot` to `out`, in the format of tshark. `between` appends
+    /// the separator between two values. Returns the number of values.
     #[inline]
     pub fn write(&self, slot: Slot, known: &Known, out: &mut Vec<u8>, mut between: impl FnMut(&mut Vec<u8>)) -> usize {
         let mut count = 0;
@@ -112,7 +113,8 @@ impl Values {
         count
     }
 
-    /// Appends the first or the last value of a slot; returns whether there is one.
+    /// Appends the first or the last value of the field `slot` to `out`. Returns whether the field
+    /// has a value.
     pub fn write_end(&self, slot: Slot, known: &Known, last: bool, out: &mut Vec<u8>) -> bool {
         let held = if last { self.of(slot).last() } else { self.of(slot).next() };
         if let Some(held) = held {
@@ -154,7 +156,7 @@ impl Values {
     }
 }
 
-/// Appends a number in tshark's format.
+/// Appends a number in the format of tshark.
 #[inline]
 pub(crate) fn write_number(value: u64, known: &Known, out: &mut Vec<u8>) {
     match known.show {

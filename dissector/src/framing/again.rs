@@ -1,5 +1,5 @@
-//! Another start-up after a rejected one: the TCP connection stays open. The ULP may use it for
-//! anything (RFC 5044 section 7.1.2), so also for another start-up.
+//! Detects a new start-up frame after a rejection. The TCP connection stays open after a rejection,
+//! and the ULP may use it for any purpose (RFC 5044 section 7.1.2), also for another MPA start-up.
 
 use weft_core::wire::mpa::startup::{KEY_LEN, MAX_PD_LENGTH, MAX_REVISION, REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::mpa::{RawStartup, StartupKind};
@@ -9,7 +9,7 @@ use super::reader::{Reader, State};
 use crate::tcp::{Half, Later};
 
 impl Reader {
-    /// Skips octets after a rejection, up to a segment that begins with a start-up frame.
+    /// Skips octets after a rejection, up to a TCP segment that starts with a start-up frame.
     pub(super) fn outside(&mut self, half: &mut Half) -> Result<(), Later> {
         let mut at = half.consumed();
         loop {
@@ -28,17 +28,17 @@ impl Reader {
         }
     }
 
-    /// Was the connection rejected, and is there a start-up frame after that?
+    /// Returns whether the connection was rejected and this direction has a new start-up frame.
     pub(crate) fn begins_again(&self) -> bool {
         self.state == State::Again
     }
 
-    /// Was the connection rejected?
+    /// Returns whether the connection was rejected.
     pub(crate) fn is_rejected(&self) -> bool {
         matches!(self.state, State::Outside | State::Again)
     }
 
-    /// Continues as if the connection began with the unread octets.
+    /// Restarts the reader, as if the direction started with the unread octets.
     pub(crate) fn restart(&mut self, half: &Half) {
         let (zero, passed, scratch) =
             (half.consumed(), std::mem::take(&mut self.passed), std::mem::take(&mut self.scratch));
@@ -46,7 +46,8 @@ impl Reader {
     }
 }
 
-/// Do the octets, as far as they have arrived, begin like a start-up frame?
+/// Returns whether `octets` start with a valid start-up frame. If `octets` are too short and more
+/// may arrive (`is_finished` is false), returns whether they are the start of a key.
 pub(super) fn may_begin(octets: &[u8], is_finished: bool) -> bool {
     match RawStartup::ref_from_prefix(octets) {
         Ok((raw, _)) => {
@@ -69,7 +70,7 @@ mod tests {
     use crate::unit::{Kind, Unit};
     use crate::{Dissector, Sink};
 
-    /// Start-up frames and FPDUs.
+    /// Collects start-up frames and FPDUs.
     #[derive(Default)]
     struct Count(usize, usize);
 
@@ -80,7 +81,8 @@ mod tests {
         }
     }
 
-    /// Runs `happens` after a rejection, then sends one FPDU each way.
+    /// A rejected connection. `happens` sends further segments, and then each endpoint sends an
+    /// FPDU.
     fn after_rejection(happens: impl FnOnce(&mut Wire)) -> (usize, usize) {
         let mut wire = Wire::started_as(&request(), &reply_frame(0x60, 1, &[]));
         happens(&mut wire);
@@ -122,7 +124,7 @@ mod tests {
         assert_eq!(after_rejection(swapped), (4, 2));
     }
 
-    /// Two Requests without a Reply between them: the capture may or may not lack a rejection.
+    /// Two Requests without a Reply between them. The capture may lack a rejection.
     #[test]
     fn the_rejection_may_be_missing() {
         let rejected = |captured: bool| {

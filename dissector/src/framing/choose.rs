@@ -1,12 +1,13 @@
-//! Chooses the layout of the FPDU that begins here: that of RFC 5044, or a known departure of a
-//! real sender.
+//! Determines the layout of the next FPDU: the layout of RFC 5044, or a layout with a known error
+//! of a real sender.
 //!
-//! Known departures:
+//! Known errors:
 //!
-//! - misplaced markers: a sender does not count its CRC fields, or a constant shift;
-//! - FPDUPTR in little-endian order, or counted from the marker before it;
-//! - negotiated markers left out, or markers that were not requested;
-//! - the CRC field left out.
+//! - markers at wrong positions, because the sender does not count its CRC fields, or with a
+//!   constant shift
+//! - FPDUPTR in little-endian order, or counted from the previous marker
+//! - no markers although they were negotiated, or markers that were not negotiated
+//! - no CRC field
 
 use weft_core::crc;
 use weft_core::marker::INTERVAL;
@@ -18,12 +19,12 @@ use weft_core::wire::rdmap::Control as RdmapControl;
 use super::reader::Reader;
 use crate::tcp::{Half, Later};
 
-/// Octets of `ULPDU_Length`, the DDP header and the longest RDMAP header (Atomic Request, RFC 7306
-/// section 5.2.1).
+/// Length in octets of `ULPDU_Length`, the DDP header and the longest RDMAP header (Atomic Request,
+/// RFC 7306 section 5.2.1).
 const LONGEST_HEADERS: u8 = 2 + 18 + 52;
 
-/// Do these octets look like `ULPDU_Length` and the two control octets of a DDP segment that
-/// carries RDMAP?
+/// Returns whether the four octets in `head` look like the start of an FPDU: `ULPDU_Length` and the
+/// two control octets of a DDP segment that carries RDMAP.
 pub(super) fn plausible(head: &[u8]) -> bool {
     let &[high, low, ddp, rdmap, ..] = head else { return false };
     let (ulpdu_length, ddp, rdmap) = (u16::from_be_bytes([high, low]), DdpControl(ddp), RdmapControl(rdmap));
@@ -35,19 +36,19 @@ pub(super) fn plausible(head: &[u8]) -> bool {
         && ulpdu_length >= if ddp.tagged() { 14 } else { 18 }
 }
 
-/// Is the CRC of the FPDU in these octets good?
+/// Returns whether the last four octets are the correct CRC of the octets before them.
 pub(super) fn crc_good(octets: &[u8]) -> bool {
     octets
         .split_last_chunk::<{ crc::CRC_LEN }>()
         .is_some_and(|(covered, field)| crc::crc32c(covered) == crc::from_octets(*field))
 }
 
-/// How an FPDU is laid out.
+/// The chosen layout of an FPDU.
 pub(super) struct Chosen<'h> {
     pub(super) layout: Layout,
-    /// All its octets, if they were captured.
+    /// All octets of the FPDU, if they were captured.
     pub(super) captured: Option<&'h [u8]>,
-    /// Whether its CRC is good, if that was checked.
+    /// Whether the CRC is correct; `None` if the CRC was not checked.
     pub(super) crc_good: Option<bool>,
 }
 
@@ -60,9 +61,9 @@ impl<'h> Chosen<'h> {
 
 /// The result of checking the markers of a layout.
 pub(super) struct Markers {
-    /// Is each captured marker exactly right?
+    /// Whether all captured markers are correct.
     pub(super) right: bool,
-    /// The number of captured markers.
+    /// Number of captured markers, up to the first wrong marker.
     pub(super) seen: usize,
 }
 
@@ -84,8 +85,8 @@ pub(super) fn check_markers(half: &Half, layout: &Layout) -> Result<Markers, Lat
     Ok(found)
 }
 
-/// Are there markers, all captured, and right or wrong only in known ways of real senders (byte
-/// order, origin)?
+/// Returns whether the FPDU has markers, all of them captured, and each correct or wrong only by a
+/// known error of real senders (byte order or origin of FPDUPTR).
 fn markers_recognised(half: &Half, layout: &Layout) -> Result<bool, Later> {
     let mut any = false;
     for piece in layout.pieces() {
@@ -102,7 +103,8 @@ fn markers_recognised(half: &Half, layout: &Layout) -> Result<bool, Later> {
     Ok(any)
 }
 
-/// Value of `ULPDU_Length` and the first four octets of an FPDU.
+/// `ULPDU_Length` of an FPDU, and whether its first four octets are plausible. A field is `None` if
+/// its octets were not captured.
 pub(super) struct Header {
     pub(super) ulpdu_length: Option<u16>,
     pub(super) plausible: Option<bool>,
@@ -120,13 +122,13 @@ fn length_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<u16>,
     Ok(half.octets(at, at + 2)?.map(|octets| u16::from_be_bytes([octets[0], octets[1]])))
 }
 
-/// Are the first four octets of an FPDU that starts at `start` plausible?
+/// Returns whether the first four octets of an FPDU that starts at `start` are plausible.
 fn plausible_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
     let at = header_position(start, phase);
     Ok(half.octets(at, at + 4)?.map(plausible))
 }
 
-/// Does a plausible header begin at `position`?
+/// Returns whether a plausible header starts at `position`, with or without a marker before it.
 fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
     let Some(head) = half.octets(position, position + 4)? else { return Ok(None) };
     let after_marker = |half: &Half| {
@@ -136,8 +138,8 @@ fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Opti
     Ok(Some(plausible(head) || header_position(position, phase) != position && after_marker(half)?))
 }
 
-/// Is it certain that an FPDU ends at `position`: before a plausible header, or a FIN? The end of
-/// the capture and octets that are not in it prove nothing.
+/// Returns whether an FPDU certainly ends at `position`, because a plausible header or a FIN
+/// follows. The end of the capture and missing octets prove nothing.
 fn ends_for_certain(half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
     if half.is_end(position)? {
         return Ok(position == half.end() && half.ends_with_fin());
@@ -146,7 +148,7 @@ fn ends_for_certain(half: &Half, position: u64, phase: Option<u16>) -> Result<bo
 }
 
 impl Reader {
-    /// The layout of the FPDU at `start`; `None` if framing is lost there.
+    /// The layout of the FPDU at `start`; `None` if no FPDU is recognised there.
     pub(super) fn choose<'h>(&mut self, half: &'h Half, start: u64) -> Result<Option<Chosen<'h>>, Later> {
         let Some(ulpdu_length) = length_at(half, start, self.phase)? else { return Ok(None) };
         let rfc = self.layout(start, ulpdu_length, self.phase, self.crc_field);
@@ -166,8 +168,8 @@ impl Reader {
         let within = rfc.end <= half.end();
         match captured {
             Some(_) if crc_on => {}
-            // It ends where a TCP segment ends. That proves as much as the next header, which may
-            // come after its answer.
+            // The FPDU ends at the end of a TCP segment. That is as good a proof as the next
+            // header, which may arrive much later.
             Some(_)
                 if check_markers(half, &rfc)?.right
                     && (plausible == Some(true) && half.segment_ends_at(rfc.end)
@@ -186,8 +188,7 @@ impl Reader {
             let octets = half.octets(marked.start, marked.end)?;
             return Ok(Chosen::new(marked, octets, crc_on.then_some(true)));
         }
-        // Nothing can follow the end of the data, so an FPDU that is cut off there is not
-        // confirmed.
+        // Later octets cannot confirm an FPDU that extends past the end of the data.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
         if within
             && !confirmed
@@ -204,21 +205,21 @@ impl Reader {
         let plausible = plausible == Some(true);
         let is_accepted = if within { confirmed || (!crc_on && plausible) } else { plausible };
         if self.doubts_end && captured.is_some() && crc_on {
-            // The FPDU may begin elsewhere.
+            // The FPDU may start at another position.
             return Ok(None);
         }
-        // All its octets are there and CRC is on: its CRC was therefore bad.
+        // If all octets were captured and CRC is in use, the CRC is bad at this point.
         Ok(if is_accepted { Chosen::new(rfc, captured, (crc_on && captured.is_some()).then_some(false)) } else { None })
     }
 
-    /// Is it a guess that there are no markers, or where they are?
+    /// Returns whether the absence of markers, or their phase, is only a guess.
     pub(super) fn guesses_markers(&self) -> bool {
         self.guesses_phase || self.guesses_no_markers && self.phase.is_none()
     }
 
-    /// May the headers of the FPDU at `start` contain a marker where none is expected? If neither a
-    /// start-up frame nor a CRC shows where there are markers, four octets that are right as a
-    /// marker (RFC 5044 section 4.3) may be one.
+    /// Returns whether the headers of the FPDU at `start` may contain an unexpected marker. That is
+    /// possible only if neither a start-up frame nor a CRC has shown the positions of markers. Then
+    /// any four octets with the value of a correct marker (RFC 5044 section 4.3) may be a marker.
     pub(super) fn may_contain_marker(&self, half: &Half, start: u64) -> bool {
         let is_marker = |offset: u8| {
             let at = start + u64::from(offset);
@@ -234,9 +235,9 @@ impl Reader {
         if crc_field { layout } else { layout.without_crc_field() }
     }
 
-    /// The FPDU at `start` with markers although the receiver wants none. All markers must be
-    /// right, and the CRC or the following octets, too. Without CRC, an FPDU without a marker may
-    /// also precede one that begins with a marker.
+    /// The layout of the FPDU at `start` with markers, although markers were not negotiated. All
+    /// markers must be recognised. With CRC, the CRC must be correct. Without CRC, an FPDU may end
+    /// only where the next one may follow, and a marker must be in the FPDU or directly after it.
     fn with_unrequested_markers(&self, half: &Half, start: u64) -> Result<Option<Layout>, Later> {
         if self.phase.is_some() || self.settings.markers != Some(false) {
             return Ok(None);
@@ -260,7 +261,7 @@ impl Reader {
         Ok(proven.then(|| self.layout(start, ulpdu_length, phase, self.crc_field)))
     }
 
-    /// The CRC is good, so the length is right. Checks where the markers are.
+    /// Determines the marker phase of an FPDU with a correct CRC, and so a correct length.
     fn place_markers(&self, half: &Half, rfc: Layout) -> Result<Layout, Later> {
         if rfc.phase().is_none() || check_markers(half, &rfc)?.right || markers_recognised(half, &rfc)? {
             return Ok(rfc);
@@ -277,8 +278,8 @@ impl Reader {
         Ok(rfc)
     }
 
-    /// Other phases than the due one, beginning with that of a sender that does not count its CRC
-    /// fields.
+    /// Marker phases other than the negotiated phase. The first is the phase of a sender that does
+    /// not count its CRC fields.
     fn other_phases(&self) -> impl Iterator<Item = u16> + use<> {
         let due = u64::from(self.phase.unwrap_or(0));
         let drifted = 4 * self.fpdus % INTERVAL;
@@ -289,10 +290,10 @@ impl Reader {
         shifts.filter(move |_| has_markers).map(move |shift| ((due + shift) % INTERVAL) as u16)
     }
 
-    /// Does `ULPDU_Length` count the CRC field of the FPDU at `start`? The FPDU's own octets look
-    /// as if there were no such field. But if the sender adds one to the next FPDU, it adds one
-    /// here, too. Four octets less may also mean a misplaced marker, so with markers this is not
-    /// decided.
+    /// Returns whether the sender of the FPDU at `start` counts the CRC field in `ULPDU_Length`.
+    /// Such an FPDU looks like an FPDU without a CRC field. If the next FPDU has a CRC field, this
+    /// FPDU has a CRC field, too. With markers the result is always false, because a misplaced
+    /// marker has the same effect.
     fn length_counts_field(&self, half: &Half, start: u64, ulpdu_length: u16) -> Result<bool, Later> {
         let is_possible = self.phase.is_none() && self.crc_field && !self.peer_without_crc;
         let Some(real) = ulpdu_length.checked_sub(4).filter(|_| is_possible) else { return Ok(false) };
@@ -304,8 +305,9 @@ impl Reader {
         Ok(self.may_end_at(half, with_field, None)? && !self.may_end_at(half, without_field, None)?)
     }
 
-    /// Known errors of real senders. `markers_only`: the length is confirmed, so only markers may
-    /// be misplaced.
+    /// The layout of the FPDU at `start` with a known error of real senders; `None` if no such
+    /// layout is proven. If `markers_only` is set, the length is confirmed, so that only markers
+    /// may be misplaced.
     fn departure(&mut self, half: &Half, start: u64, markers_only: bool) -> Result<Option<Layout>, Later> {
         let crc_on = self.settings.crc == Some(true);
         let without_field = self.crc_field && !crc_on && !markers_only;
@@ -319,11 +321,10 @@ impl Reader {
                 if phase.is_some() && !markers_recognised(half, &layout)? {
                     continue;
                 }
-                // If it has no markers of its own, the next header is checked with those that are
-                // due.
+                // For a layout without markers, check the next header with the negotiated phase.
                 let follows = phase.or(self.phase);
-                // If one end leaves a field out, the other end does so, too. Then the end of the
-                // data need not be proven.
+                // If the peer omits the CRC field, this sender probably omits it, too. Then a
+                // weaker proof of the end is sufficient.
                 let as_peer = !crc_field && self.peer_without_crc;
                 let proven = if crc_on {
                     crc_good(octets)
@@ -340,8 +341,8 @@ impl Reader {
         Ok(None)
     }
 
-    /// May an FPDU end at `position`? It may at the end of the data, before missing octets, a
-    /// plausible header, or a good FPDU.
+    /// Returns whether an FPDU may end at `position`. It may end at the end of the data, before
+    /// missing octets, before a plausible header, or before an FPDU with a correct CRC.
     pub(super) fn may_end_at(&self, half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
         if half.is_end(position)? {
             return Ok(position == half.end());
@@ -377,7 +378,7 @@ mod tests {
         }
     }
 
-    /// The header of the next FPDU, or the end of a TCP segment, confirms an FPDU.
+    /// The header of the next FPDU or the end of a TCP segment confirms an FPDU.
     #[test]
     fn without_crc_an_fpdu_that_ends_with_its_segment_does_not_wait() {
         let mut wire = Wire::started_as(&startup_frame(0, 1, &[]), &reply_frame(0, 1, &[]));
@@ -396,9 +397,9 @@ mod tests {
         assert_eq!(fpdus.0, [5, 6, 8, 10, 9, 11]);
     }
 
-    /// A sender that does not count its CRC fields has one marker more or less than is due in some
-    /// FPDUs. Without CRC such an FPDU looks as if its length counted the CRC field, or as if there
-    /// were no such field.
+    /// If a sender does not count its CRC fields for marker positions, some FPDUs have one marker
+    /// too many or too few. Without CRC such an FPDU looks as if its length counted the CRC field,
+    /// or as if it had no CRC field.
     #[test]
     fn without_crc_drifting_markers_do_not_hide_fpdus() {
         for len in [38, 102, 230, 358, 486] {

@@ -1,24 +1,27 @@
 //! Limits the cost of a search for FPDUs.
 //!
-//! If nothing shows where FPDUs begin, each plausible header is a candidate, and the CRC of its
-//! FPDU decides. One in 1,400 positions of random octets is plausible. A crafted payload, or one
-//! that consists only of the letter A, is full of plausible headers, each for up to 64 KB. The
-//! octets that CRCs are computed over are therefore counted: [`AT_ONCE`], and [`PER_OCTET`] for
-//! each octet of the stream that the search has passed. When that budget is used up, only headers
-//! at the beginning of a TCP segment are candidates, since senders put them there (RFC 5044 section
-//! 5). The search returns to all headers when enough octets have passed.
+//! If the position of FPDUs is unknown, each plausible header is a candidate, and the CRC of its
+//! FPDU decides. In random octets, one of 1,400 positions is plausible. A payload that consists of
+//! the letter A, or that an attacker has crafted, contains many plausible headers, each with an
+//! FPDU of up to 64 KB.
+//!
+//! Therefore a budget limits the number of octets over which CRCs are computed. The budget starts
+//! with [`AT_ONCE`] octets, and grows by [`PER_OCTET`] for each octet of the stream that the search
+//! has passed. When the budget is used up, only headers at the start of a TCP segment are
+//! candidates, because senders align FPDUs with segments (RFC 5044 section 5). When the budget has
+//! grown again, all plausible headers are candidates.
 
-/// Octets of CRC that a search may use regardless of earlier octets: 16 KB of FPDU in which every
-/// octet begins a candidate of 16 KB.
+/// Initial and maximum budget in octets. It is enough for 16 KB in which every octet starts a
+/// candidate of 16 KB.
 const AT_ONCE: u64 = 256 << 20;
-/// Octets of CRC for each octet of the stream. Random octets need about 50.
+/// Growth of the budget in octets per octet of the stream. Random octets need about 50.
 const PER_OCTET: u64 = 256;
 
 /// The remaining budget of one direction.
 #[derive(Debug)]
 pub(super) struct Effort {
     left: u64,
-    /// The highest position that counted.
+    /// The highest position so far. It has already increased the budget.
     position: u64,
 }
 
@@ -29,8 +32,8 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// May a CRC be computed over `octets` octets for a candidate at `position`? If so, they are
-    /// counted.
+    /// Returns whether the budget allows a CRC over `octets` octets for a candidate at `position`.
+    /// If it does, subtracts `octets` from the budget.
     pub(super) fn allows(&mut self, position: u64, octets: u64) -> bool {
         let passed = position.saturating_sub(self.position);
         self.position = self.position.max(position);
@@ -56,7 +59,7 @@ mod tests {
         assert!(!effort.allows(1_000, 1));
         assert!(effort.allows(1_010, 10 * PER_OCTET));
         assert!(!effort.allows(1_010, 1));
-        // A position that was passed before adds nothing to the budget.
+        // An earlier position does not increase the budget.
         assert!(!effort.allows(900, 1) && !effort.allows(1_010, 1));
     }
 

@@ -1,5 +1,5 @@
-//! Delivers units: collects the octets of a unit without its markers, and borrows them if they are
-//! in one piece.
+//! Delivers units. The octets of a unit without markers are borrowed if they are contiguous, and
+//! copied otherwise.
 
 use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::fpdu::Piece;
@@ -81,7 +81,8 @@ impl Reader {
             crc_status,
         };
         let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), Arrived::frame);
-        // The receiver got other octets than these damaged ones; the capture lacks them.
+        // The receiver received correct octets instead of these damaged octets, but the correct
+        // octets are missing in the capture.
         let is_damaged = crc_status == CrcStatus::Bad && half.is_damaged(layout.start, stop);
         out.unit(half, layout.start, frame, captured.is_none() || is_damaged, Kind::Fpdu(fpdu));
         if self.sdp.is_some() || self.as_sdp {
@@ -90,7 +91,7 @@ impl Reader {
         }
     }
 
-    /// Delivers the SDP Hello at the start of the direction as a unit of its own.
+    /// Delivers the SDP Hello at the start of the direction as a separate unit.
     pub(super) fn emit_hello(&mut self, half: &mut Half, hello: Hello, out: &mut Target<'_>) {
         let (start, end) = (half.consumed(), half.consumed() + HELLO_LEN);
         let part = self.scratch.part(half, std::iter::once(start..end));

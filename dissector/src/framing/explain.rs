@@ -1,7 +1,7 @@
-//! Framing was lost where an FPDU was due: looks for a simple mistake of a sender that explains it.
+//! Looks for a simple error of the sender if no FPDU was found at the expected position.
 //!
-//! This does not change how octets become units. The explanation ([`Misread`]) is reported with
-//! octets that belong to no unit.
+//! The result ([`Misread`]) does not change how octets are split into units. It is delivered with
+//! the octets that belong to no FPDU.
 
 use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::Layout;
@@ -13,16 +13,17 @@ use super::reader::Reader;
 use crate::parse::Misread;
 use crate::tcp::{Half, Later};
 
-/// Octets that `ULPDU_Length` may wrongly include: itself, CRC, both, PAD, markers.
+/// Numbers of octets that a sender may wrongly count in `ULPDU_Length`: the field itself, CRC, both
+/// of them, PAD, markers.
 const COUNTED: [u8; 9] = [2, 4, 6, 1, 3, 8, 12, 16, 20];
 
 impl Reader {
-    /// The explanation why no FPDU was found at `start`; `None` if octets there, or before them,
-    /// were not captured.
+    /// The probable error of the sender at `start`. Returns `None` if missing octets may be the
+    /// reason that no FPDU was found.
     pub(super) fn explain(&self, half: &Half, start: u64) -> Option<Misread> {
         if self.fpdus == 0 && self.peer_startup_follows_hole && may_begin(half.contiguous(start), true) {
-            // The peer's Reply may answer this frame, and the capture may lack the Reply that
-            // rejected the first.
+            // This may be a second start-up frame, which the captured Reply answers. The capture
+            // may lack the Reply that rejected the first start-up frame.
             return None;
         }
         if self.guesses_phase || self.doubts_end || self.may_contain_marker(half, start) {
@@ -67,8 +68,8 @@ impl Reader {
         Some(if left_out { Misread::NoCrcField } else { Misread::Unexplained })
     }
 
-    /// Do the octets show that the CRC field of the FPDU at `start` is at `crc`? With CRC they
-    /// prove it; without CRC, the header after the field does.
+    /// Returns whether the CRC field of the FPDU at `start` is at position `crc`. If CRC is in use,
+    /// the CRC must be correct. Otherwise a plausible header must follow the field.
     fn crc_field_proves(&self, half: &Half, start: u64, crc: u64) -> Result<bool, Later> {
         let end = crc + CRC_LEN as u64;
         Ok(if self.settings.crc == Some(true) {
@@ -78,8 +79,9 @@ impl Reader {
         })
     }
 
-    /// The number of PAD octets of the FPDU at `start` if it does not lead to a multiple of four.
-    /// With markers this is not known.
+    /// The number of PAD octets of the FPDU at `start`, if it is wrong: it does not lead to a
+    /// multiple of four. Returns `None` if the number is correct or unknown. With markers it is
+    /// unknown.
     pub(super) fn wrong_pad(&self, half: &Half, start: u64) -> Result<Option<u8>, Later> {
         let Some(&[high, low]) = half.octets(start, start + 2)? else { return Ok(None) };
         if self.phase.is_some() {

@@ -1,5 +1,5 @@
-//! The start of the FPDUs is known, but the peer's start-up frame is not in the capture: the first
-//! FPDU decides.
+//! Starts to read FPDUs at a known position. If the start-up frame of the peer is not in the
+//! capture, the first FPDU determines markers and CRC.
 
 use super::choose::plausible;
 use super::reader::{Reader, State, WAIT};
@@ -25,7 +25,8 @@ impl Reader {
             (Some(markers), Some(_)) => self.phase = markers.then_some((self.origin % 512) as u16),
             _ if self.guess(half)? => {}
             _ => {
-                // Nothing at the start: the settings stay as known, and the rest must prove itself.
+                // No FPDU was recognised at the start. Search later octets for FPDUs with a correct
+                // CRC.
                 let lock = self.lock(half, half.consumed(), half.settled());
                 if lock.to <= half.consumed() && !lock.found {
                     return Err(lock.later.unwrap_or(Later::NEXT));
@@ -45,8 +46,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Counts FPDUs in a row with good CRC and right markers, without and with markers. Otherwise
-    /// accepts a plausible header.
+    /// Determines markers and CRC from the first FPDUs. Tries the variants with and without
+    /// markers, and takes the variant with more consecutive FPDUs that have correct CRCs and
+    /// markers. If there is no such FPDU, accepts a plausible header without CRC. Returns whether a
+    /// variant was found.
     fn guess(&mut self, half: &Half) -> Result<bool, Later> {
         if !self.passed.is_empty() {
             return Ok(false);

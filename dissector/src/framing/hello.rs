@@ -8,20 +8,20 @@ use zerocopy::FromBytes;
 use crate::parse::Carrier;
 use crate::tcp::Half;
 
-/// Octets of an SDP Hello in streaming mode.
+/// Length of an SDP Hello in octets.
 pub(super) const HELLO_LEN: u64 = 32;
 
-/// The SDP Hello that makes a connection one of SDP.
+/// An SDP Hello. It shows that a connection uses SDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// What carried it.
+    /// The carrier of the Hello.
     pub(crate) carrier: Carrier,
-    /// The order of its fields, and of those in every later message.
+    /// The order of the fields in the Hello and in all later messages.
     pub(crate) order: FieldOrder,
 }
 
-/// Do `octets` begin with an SDP Hello: MID 0, Len 32, MSeq 0, MSeqAck 0? Returns the order of its
-/// fields.
+/// If `octets` start with an SDP Hello (MID 0, Len 32, MSeq 0, MSeqAck 0), returns the order of its
+/// fields. One of these fields or Flags may be wrong.
 pub(super) fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
     let octets = octets.get(..HELLO_LEN as usize)?;
     if octets[4..16] != [0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0] {
@@ -34,7 +34,7 @@ pub(super) fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
         .or_else(|| [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().find(|order| is_odd_hello(octets, *order)))
 }
 
-/// Is it a Hello except for one fixed field of its BSDH?
+/// Returns whether `octets` are a Hello in which exactly one fixed field of the BSDH is wrong.
 fn is_odd_hello(octets: &[u8], order: FieldOrder) -> bool {
     let Some((bsdh, rest)) = RawBsdh::read(octets, order) else { return false };
     let fixed = [
@@ -52,13 +52,13 @@ fn is_odd_hello(octets: &[u8], order: FieldOrder) -> bool {
         && SdpHello::parse(rest, order).is_ok()
 }
 
-/// The SDP Hello at the beginning of the unread octets.
+/// The SDP Hello at the start of the unread octets.
 pub(super) fn streaming_hello(half: &Half) -> Option<Hello> {
     let order = hello_order(half.contiguous(half.consumed()));
     order.map(|order| Hello { carrier: Carrier::Streaming, order })
 }
 
-/// The SDP Hello in the private data of a Request at the beginning of the unread octets.
+/// The SDP Hello in the private data of a Request at the start of the unread octets.
 pub(super) fn private_hello(half: &Half) -> Option<Hello> {
     let octets = half.contiguous(half.consumed());
     let (header, private) = RawStartup::ref_from_prefix(octets).ok()?;
@@ -69,7 +69,7 @@ pub(super) fn private_hello(half: &Half) -> Option<Hello> {
     order.map(|order| Hello { carrier: Carrier::PrivateData, order })
 }
 
-/// Octets of the private data that RFC 6581 uses.
+/// Offset of the ULP's private data in octets: the length of the RFC 6581 words, or 0.
 pub(super) fn private_at(header: &RawStartup) -> usize {
     if header.revision >= 2 && header.flags & FLAG_S != 0 { ENHANCED_LEN } else { 0 }
 }

@@ -1,4 +1,6 @@
-//! Finds the first FPDU without a start-up frame: where CRC32c proves two FPDUs in a row.
+//! Finds the first FPDU of a direction without a start-up frame. A correct CRC of two consecutive
+//! FPDUs proves the position. In this module, a "row" is a sequence of consecutive FPDUs with
+//! correct CRCs and markers.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::marker::INTERVAL;
@@ -9,36 +11,37 @@ use super::choose::{check_markers, crc_good, header_at, plausible};
 use super::reader::Reader;
 use crate::tcp::{Half, Later};
 
-/// FPDUs of a row that are checked to distinguish settings.
+/// Maximum number of FPDUs in a row that are checked to distinguish settings.
 const LONGEST_ROW: u32 = 64;
 
-/// Octets of `ULPDU_Length` and the longest DDP header.
+/// Length in octets of `ULPDU_Length` and the longest DDP header.
 const LONGEST_HEADER: u64 = 2 + 18;
 
-/// FPDUs in a row that prove themselves.
+/// A row of FPDUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     /// Number of FPDUs.
     pub(super) count: u32,
-    /// The marker phases that are still possible; `None` without markers.
+    /// The possible marker phases (remainders of marker positions modulo 512); `None` if there are
+    /// no markers.
     pub(super) phases: Option<Vec<u16>>,
-    /// The row stopped only because octets have not arrived yet.
+    /// Set if the row may continue when further octets have arrived.
     pub(super) more: Option<Later>,
 }
 
-/// The result of a search for a lock.
+/// The result of a search for the first FPDU.
 pub(super) struct Lock {
-    /// Was one found, at `to`?
+    /// Whether the first FPDU was found, at position `to`.
     pub(super) found: bool,
-    /// There is none before this position.
+    /// No FPDU starts before this position.
     pub(super) to: u64,
-    /// What is missing to decide at `to`.
+    /// The octets that the search needs to decide about `to`.
     pub(super) later: Option<Later>,
 }
 
 impl Reader {
-    /// The first position in `from..to` from which two FPDUs in a row are proven; else the position
-    /// up to which there is none.
+    /// Searches positions `from..to` for the first position that starts a row of at least two
+    /// FPDUs.
     pub(super) fn lock(&mut self, half: &Half, from: u64, to: u64) -> Lock {
         if self.settings.crc == Some(false) {
             return Lock { found: false, to, later: None };
@@ -59,7 +62,7 @@ impl Reader {
                 match self.try_lock(half, from, header) {
                     Ok(Some(start)) => return Lock { found: true, to: start, later: None },
                     Ok(None) => {}
-                    // A marker may precede the header.
+                    // A marker of four octets may precede the header.
                     Err(later) => {
                         let to = header.saturating_sub(4).max(from);
                         return Lock { found: false, to, later: Some(later) };
@@ -108,11 +111,12 @@ impl Reader {
         Ok(Some(*at))
     }
 
-    /// May an FPDU with a good CRC begin with the header at `header`: one without markers, one with
-    /// markers after the header?
+    /// Returns two flags for the position `header`: whether an FPDU without markers and a correct
+    /// CRC may start there, and whether an FPDU with markers and a correct CRC may start there.
     ///
-    /// Wherever the markers are, there are two possible numbers of them. Three CRCs therefore
-    /// decide, and each continues where the one before stopped.
+    /// An FPDU with markers has two possible numbers of markers, which depend on the phase. So
+    /// there are three possible ends. The function computes three CRCs, and each computation
+    /// continues the previous one.
     fn may_begin(&self, half: &Half, header: u64) -> Result<(bool, bool), Later> {
         let Some(head) = half.octets(header, header + 2)? else { return Ok((false, false)) };
         let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
@@ -123,7 +127,7 @@ impl Reader {
         let ends = [Layout::new(header, ulpdu_length, None).crc, marked(INTERVAL - 4), marked(4)];
         for (index, (end, good)) in ends.into_iter().zip(&mut good).enumerate() {
             if self.settings.markers == Some(index == 0) {
-                // Does not match the settings of this direction.
+                // This variant does not match the settings of the direction.
                 continue;
             }
             let Some(octets) = half.octets(at, end + CRC_LEN as u64)? else { break };
@@ -135,7 +139,7 @@ impl Reader {
         Ok((good[0], good[1] || good[2]))
     }
 
-    /// FPDUs in a row from `start` with good CRCs and right markers, under any of `phases`.
+    /// The row of FPDUs that starts at `start`, with markers in one of `phases`.
     pub(super) fn chain(&self, half: &Half, start: u64, phases: Option<Vec<u16>>) -> Row {
         self.chain_up_to(half, start, phases, LONGEST_ROW)
     }
@@ -165,8 +169,8 @@ impl Reader {
         row
     }
 
-    /// The end of the good FPDU at `at` and the phases that it leaves possible; `None` if it is not
-    /// good.
+    /// Checks the FPDU at `at`. Returns its end and the phases that are still possible, or `None`
+    /// if CRC or markers are wrong in all `phases`.
     #[allow(clippy::type_complexity)]
     fn next_in_row(
         &self,
@@ -205,7 +209,8 @@ impl Reader {
                 found = Some(layout.end);
             }
         }
-        // A header field may look like a marker: an MSN of 12 is at octet 12.
+        // A header field may look like a marker, for example the MSN 12 at offset 12. So a phase
+        // with a marker in the header counts only if there is no other phase.
         if kept.is_empty() {
             kept = in_header;
         }
@@ -223,25 +228,26 @@ impl Reader {
 mod tests {
     use crate::testing::{Marked, Wire, send_of};
 
-    /// The marker is in the payload of the FPDU whose MSN is 12. The MSN is at octet 12 and so
-    /// looks like a marker there.
+    /// An FPDU with MSN 12 has its marker in the payload. The MSN is at offset 12 and therefore
+    /// looks like a marker, too.
     #[test]
     fn an_msn_that_looks_like_a_marker_is_none() {
         let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());
         (1..=16).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 35))));
         assert_eq!(marked.markers, 2);
-        // Without SYNs, start-up frames and the first FPDU with its marker.
+        // The capture lacks the SYNs, the start-up frames and the first FPDU with its marker.
         let from_the_middle = wire.changed(|mut frames| frames.split_off(5));
         assert_eq!(from_the_middle.errors(), []);
     }
 
-    /// The start-up frames are missing, and no complete FPDU has a marker. A marker is in the DDP
-    /// header of an FPDU whose CRC field was not captured.
+    /// The start-up frames are missing, and no complete FPDU has a marker. The only marker is in
+    /// the DDP header of an FPDU whose CRC field was not captured.
     #[test]
     fn a_marker_in_a_cut_header_is_not_a_field() {
         let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());
         (1..=18).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 22))));
-        // The first FPDU has 4 + 28 octets, each later one 28: the next header begins at 508.
+        // The first FPDU has 4 + 28 octets, and each later FPDU 28. So the next header starts at
+        // 508.
         assert_eq!((marked.at, marked.markers), (508, 1));
         wire.send(0, &marked.fpdu(&send_of(19, 100)));
         (20..=30).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 22))));
@@ -249,8 +255,8 @@ mod tests {
         assert_eq!(from_the_middle.errors(), []);
     }
 
-    /// The Request wants markers, the Reply is missing, and the FPDUs before the first cut frame
-    /// are too short to show where the markers are.
+    /// The Request asks for markers and the Reply is missing. All FPDUs before the first truncated
+    /// frame are too short to show the positions of the markers.
     #[test]
     fn unknown_places_of_markers_accuse_nobody() {
         for first in 0..20 {
@@ -260,7 +266,7 @@ mod tests {
             (first + 1..=first + 3).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 22))));
             (first + 4..=first + 9).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 700))));
             (first + 10..=first + 13).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 22))));
-            // Of the responder, only the frames after its start-up and the first FPDUs are captured.
+            // The capture lacks the start-up frame and the first FPDUs of the responder.
             let without_begin = wire.changed(|mut frames| {
                 frames.drain(3..lost);
                 frames

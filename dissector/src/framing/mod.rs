@@ -1,25 +1,27 @@
-//! From the octets of one direction to MPA's units: start-up frames, FPDUs, and other octets.
+//! Splits the octets of one direction into units: start-up frames, FPDUs, and other octets.
 //!
-//! | file | question |
+//! | file | purpose |
 //! | --- | --- |
-//! | [`startup`] | where is the direction's own start-up frame? |
-//! | [`settings`] | are there markers and CRCs, by both frames? |
-//! | [`guess`] | the same if the peer's frame is not in the capture |
-//! | [`lock`] | where do FPDUs begin without a start-up frame? |
-//! | [`effort`] | how much may that search cost? |
-//! | [`straight`] | which FPDUs need no further checks? |
-//! | [`choose`] | what is the layout of the FPDU that begins here? |
-//! | [`explain`] | what would explain that framing was lost? |
-//! | [`resync`] | where do FPDUs continue after framing was lost? |
-//! | [`again`] | does a rejected connection start again? |
-//! | [`emit`] | how are units delivered? |
-//! | [`record`] | what is kept when reading is interrupted? |
+//! | [`startup`] | finds the start-up frame of the direction |
+//! | [`settings`] | determines markers and CRC from the start-up frames of both directions |
+//! | [`guess`] | determines markers and CRC without the start-up frame of the peer |
+//! | [`lock`] | finds the first FPDU if the direction has no start-up frame |
+//! | [`effort`] | limits the cost of that search |
+//! | [`straight`] | reads FPDUs that need no further checks |
+//! | [`choose`] | determines the layout of an FPDU |
+//! | [`explain`] | explains octets in which no FPDU was found |
+//! | [`resync`] | finds the next FPDU after such octets |
+//! | [`again`] | detects a new start-up frame after a rejected connection |
+//! | [`emit`] | delivers units |
+//! | [`record`] | stores the settings when reading is interrupted |
 //!
-//! Octets come in the order of the capture, so a question may have to wait:
-//! [`Later`](crate::tcp::Later) is returned through `?`, and nothing is changed. The same question
-//! is repeated when the awaited octets have arrived. A direction whose own start-up frame was not
-//! captured uses what is known of the peer's frame when it locks; a frame that was captured later
-//! changes nothing. This module checks no rules; see [`crate::rules`].
+//! Octets arrive in capture order. A step that needs octets that have not arrived returns
+//! [`Later`](crate::tcp::Later) and changes nothing. The step is repeated when the octets have
+//! arrived.
+//!
+//! If the start-up frame of a direction was not captured, the direction uses the frame of the peer,
+//! as known when the first FPDU is found. A frame of the peer that is captured later has no effect.
+//! This module checks no rules (see [`crate::rules`]).
 
 mod again;
 mod choose;

@@ -1,4 +1,4 @@
-//! Reads one direction: its state, and the steps from one state to the next.
+//! [`Reader`]: the state machine that reads one direction of a connection.
 
 use super::effort::Effort;
 use super::hello::{Hello, private_hello, streaming_hello};
@@ -8,24 +8,27 @@ use super::stretch::Passed;
 use super::target::{Scratch, Target};
 use crate::tcp::{Half, Later};
 
-/// Octets that a direction keeps while it waits for the peer's start-up frame, or for a lower first
-/// octet of a capture that began in mid-stream.
+/// Maximum number of octets that a direction stores while it waits for the start-up frame of the
+/// peer. If the capture starts in mid-stream, also the maximum while it waits for octets before the
+/// first captured octet.
 pub(super) const WAIT: usize = 256 << 10;
 
 /// The state of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// No own start-up frame yet, and no FPDU that proves itself.
+    /// No start-up frame of this direction was found so far, and no FPDU with a proven position.
     Searching,
-    /// The start of the FPDUs is known; markers and CRC depend on the peer's frame.
+    /// The position of the first FPDU is known. Markers and CRC depend on the start-up frame of the
+    /// peer.
     Starting,
-    /// FPDU after FPDU.
+    /// Reading consecutive FPDUs.
     InStep,
-    /// Framing is lost: searching for the next FPDU.
+    /// No FPDU was found at the expected position. Searching for the next FPDU.
     Lost,
-    /// The rest is not MPA (a rejected connection), unless a start-up frame comes.
+    /// The connection was rejected. Octets are not MPA until a new start-up frame arrives.
     Outside,
-    /// A start-up frame has come; the other direction is not there yet.
+    /// A new start-up frame has arrived after the rejection. The other direction has no new
+    /// start-up frame yet.
     Again,
 }
 
@@ -36,42 +39,45 @@ pub(crate) struct Reader {
     pub(super) startup: Option<OwnStartup>,
     /// The SDP Hello of this direction.
     pub(super) hello: Option<Hello>,
-    /// The SDP Hello of either direction.
+    /// The SDP Hello of this direction, or else of the other direction.
     pub(super) sdp: Option<Hello>,
-    /// The user requested SDP, although its Hello may not be in the capture.
+    /// Whether the user requested to read the connection as SDP, even without a Hello.
     pub(crate) as_sdp: bool,
     pub(super) settings: Settings,
-    /// Is it only a guess that there are no markers? No start-up frame and no long FPDU shows it.
+    /// Whether the absence of markers is a guess, which no start-up frame and no long FPDU has
+    /// confirmed.
     pub(super) guesses_no_markers: bool,
-    /// Residue modulo 512 of marker positions.
+    /// Remainder of marker positions modulo 512; `None` if there are no markers.
     pub(super) phase: Option<u16>,
-    /// Is `phase` only one of several that the FPDUs so far allow?
+    /// Whether `phase` is only one of several possible phases.
     pub(super) guesses_phase: bool,
-    /// Is the end of the last FPDU a guess? It was not captured completely, and may have markers.
+    /// Whether the end of the last FPDU is a guess: the FPDU was not captured completely, and may
+    /// have markers.
     pub(super) doubts_end: bool,
-    /// Position from which FPDUs are at multiples of four.
+    /// Position of the first FPDU. The distance of later FPDUs from it is a multiple of four.
     pub(super) origin: u64,
     /// Lowest position of the direction.
     pub(super) zero: u64,
     pub(super) crc_field: bool,
-    /// Is it proven that the other direction has no CRC fields?
+    /// Whether the other direction is proven to have no CRC fields.
     pub(crate) peer_without_crc: bool,
-    /// May octets before its own start-up frame be missing, with another start-up frame among them?
+    /// Whether octets before the start-up frame of this direction may be missing. They may contain
+    /// another start-up frame.
     pub(super) startup_follows_hole: bool,
-    /// The same of the other direction.
+    /// The value of `startup_follows_hole` of the other direction.
     pub(crate) peer_startup_follows_hole: bool,
     pub(super) fpdus: u64,
-    /// Position after the last chosen FPDU, or after its captured part if its end was not captured.
+    /// Position after the last FPDU.
     pub(super) next: u64,
     /// The remaining budget of the search for FPDUs.
     pub(super) effort: Effort,
-    /// Octets before this were searched for a start-up key.
+    /// Position up to which octets were searched for a start-up key.
     pub(super) searched: u64,
-    /// All octets have arrived, and there is no start-up key among them.
+    /// Whether all octets have arrived without a start-up key.
     pub(super) keyless: bool,
-    /// The event that the last question waits for; the question is not repeated before.
+    /// The event that the last step waits for. The step is repeated after this event.
     pub(super) blocked: Option<Later>,
-    /// The last reported state of the peer.
+    /// The last reported state of the other direction.
     pub(super) peer: PeerView,
     /// Octets that belong to no unit yet.
     pub(super) passed: Passed,
@@ -113,17 +119,18 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Did an FPDU of this direction prove that it has no CRC field?
+    /// Returns whether an FPDU has proven that this direction has no CRC fields.
     pub(crate) fn is_without_crc_fields(&self) -> bool {
         !self.crc_field
     }
 
-    /// May the capture lack another start-up frame before its own?
+    /// Returns whether the capture may lack another start-up frame before the start-up frame of
+    /// this direction.
     pub(crate) fn startup_follows_hole(&self) -> bool {
         self.startup_follows_hole
     }
 
-    /// Is `peer` the state that was last reported?
+    /// Returns whether `peer` equals the last reported state of the other direction.
     #[must_use]
     pub(crate) fn knows(&self, peer: &PeerView) -> bool {
         self.peer == *peer
@@ -137,7 +144,7 @@ impl Reader {
         }
     }
 
-    /// Reads as far as the octets that have arrived allow.
+    /// Reads as many of the arrived octets as possible.
     pub(crate) fn poll(&mut self, half: &mut Half, out: &mut Target<'_>) {
         let is_blocked = self.blocked.is_some_and(|later| half.still_awaits(&later));
         if is_blocked && self.state != State::Searching {
@@ -159,8 +166,8 @@ impl Reader {
         }
     }
 
-    /// The end of the capture: delivers everything that was held back. Call [`Half::finish`] and a
-    /// last [`Reader::poll`] before.
+    /// Delivers all remaining octets at the end of the capture. Call [`Half::finish`] and then
+    /// [`Reader::poll`] before.
     pub(crate) fn finish(&mut self, half: &Half, out: &mut Target<'_>) {
         if self.state == State::Searching || self.is_rejected() {
             self.passed.streaming(half, out);
@@ -184,31 +191,32 @@ impl Reader {
         }
     }
 
-    /// Octets of memory that are kept from unit to unit, approximately.
+    /// Approximate memory in bytes that is kept between units.
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
         self.passed.memory() + self.scratch.memory() + self.collector.memory()
     }
 
-    /// Are there octets whose unit is not delivered?
+    /// Returns whether there are read octets whose unit is not delivered yet.
     #[must_use]
     pub(crate) fn has_passed(&self) -> bool {
         !self.passed.is_empty()
     }
 
-    /// Does it read SDP messages without having read a Hello?
+    /// Returns whether this direction is read as SDP on request of the user, without a Hello.
     #[must_use]
     pub(crate) fn assumes_sdp(&self) -> bool {
         self.as_sdp && self.sdp.is_none()
     }
 
-    /// Its own start-up frame, if one was found.
+    /// The start-up frame of this direction, if found.
     #[must_use]
     pub(crate) fn startup(&self) -> Option<&OwnStartup> {
         self.startup.as_ref()
     }
 
-    /// The SDP Hello of this direction, also if a lower octet may still come before it.
+    /// The SDP Hello of this direction, even while octets before the first captured octet may still
+    /// arrive.
     #[must_use]
     pub(crate) fn hello(&self, half: &Half) -> Option<Hello> {
         if half.has_octets() && !half.has_begun() {

@@ -1,4 +1,4 @@
-//! The record of a direction whose reading is interrupted: its settings, without octets.
+//! The record of a direction whose reading was interrupted. It has the settings, but no octets.
 
 use super::effort::Effort;
 use super::hello::Hello;
@@ -6,7 +6,7 @@ use super::reader::{Reader, State};
 use super::settings::{OwnStartup, Settings};
 use crate::tcp::Half;
 
-/// Enough for [`Reader::resumed`] to continue.
+/// The state that [`Reader::resumed`] needs to continue.
 #[derive(Debug)]
 pub(crate) struct ReaderRecord {
     state: State,
@@ -26,19 +26,20 @@ pub(crate) struct ReaderRecord {
 }
 
 impl ReaderRecord {
-    /// Position from which the direction continues: after an FPDU that was delivered incomplete.
+    /// Position from which the direction continues. If the last FPDU was delivered incomplete, the
+    /// position after that FPDU.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 }
 
 impl Reader {
-    /// Was a start-up frame, an FPDU or an SDP Hello found?
+    /// Returns whether a start-up frame, an FPDU or an SDP Hello was found.
     pub(crate) fn is_mpa(&self) -> bool {
         self.state != State::Searching || self.hello.is_some()
     }
 
-    /// The record for [`Reader::resumed`]; call it after [`Reader::finish`].
+    /// The record for [`Reader::resumed`]. Call this method after [`Reader::finish`].
     pub(crate) fn record(self, half: &Half) -> ReaderRecord {
         let Reader { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, doubts_end, .. } = self;
         let Reader { origin, zero, crc_field, fpdus, effort, .. } = self;

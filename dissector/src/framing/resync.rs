@@ -1,16 +1,16 @@
-//! Finds where FPDUs continue after framing was lost: at the first one that proves itself by its
-//! CRC, its markers, or the segment that it fills.
+//! Finds the next FPDU after octets in which no FPDU was found. A correct CRC, correct markers, or
+//! the boundaries of a TCP segment prove its position.
 
 use super::choose::{check_markers, crc_good, header_at};
 use super::reader::Reader;
 use crate::tcp::{Half, Later};
 
 impl Reader {
-    /// The position of the first proven FPDU after the octets that are read; `None` if there is
-    /// none in the settled octets.
+    /// The position of the first proven FPDU in the unread octets. Returns `None` at the end of the
+    /// capture if there is no such FPDU.
     pub(super) fn resync(&mut self, half: &mut Half) -> Result<Option<u64>, Later> {
-        // Framing was lost at the first octet, so FPDUs cannot continue there. Octets skipped since
-        // then were all checked.
+        // No FPDU was found at the first unread octet, so start after it. If octets were already
+        // skipped, the first unread octet is not checked yet.
         let from = half.consumed() + u64::from(self.passed.is_empty());
         let captured: Vec<_> = half.stretches(from, half.settled()).filter(|stretch| stretch.captured).collect();
         for stretch in captured {
@@ -21,7 +21,7 @@ impl Reader {
                     Ok(false) => {}
                     Err(_) if half.is_finished() => {}
                     Err(later) => {
-                        // Earlier octets are excluded; the rest waits for more.
+                        // No FPDU starts before `at`. Later octets wait for further octets.
                         if at > half.consumed() {
                             self.passed.absorb(half, half.consumed(), at);
                             half.consume(at);

@@ -1,4 +1,4 @@
-//! SDP messages in Sends: assembles them from their segments, in stream order.
+//! Assembles SDP messages from the DDP segments of Sends.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
@@ -9,41 +9,43 @@ use crate::parse::{Carrier, Fpdu, Kind, StreamOrigin};
 use crate::part::Part;
 use crate::tcp::Half;
 
-/// Octets of one message that are kept. An SDP message is not longer than a Private Buffer; longer
-/// messages than this are dropped.
+/// Maximum length of a stored message in octets. Longer messages are dropped. An SDP message must
+/// fit in a Private Buffer.
 const LONGEST_MESSAGE: usize = 16 << 20;
 
-/// Where the payload of an untagged segment begins in the body of its FPDU.
+/// Offset of the payload of an untagged segment in the body of its FPDU, in octets.
 const PAYLOAD_AT: u64 = 2 + 18;
 
-/// The message whose segments are arriving.
+/// The message of one direction whose segments are arriving.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     open: bool,
     msn: u32,
     octets: Vec<u8>,
     known: Vec<u8>,
-    /// The largest frame that supplied octets, and when it was captured.
+    /// Number and capture time of the latest frame that supplied octets.
     frame: (u64, u64),
     start: u64,
-    /// The order that an earlier message of the direction showed, if there was no Hello.
+    /// The field order of an earlier message of this direction, for a connection without a Hello.
     shown: Option<FieldOrder>,
-    /// Locations of its first octets: those of the segments with the first [`LOCATED`] octets.
+    /// Locations of the first octets of the message: all octets of the segments that contain the
+    /// first [`LOCATED`] octets.
     placed: Vec<Placed>,
 }
 
-/// Octets of a message that are located: any header, and more.
+/// Minimum number of octets of a message whose locations are stored. All headers are shorter.
 const LOCATED: usize = 64;
 
 impl Collector {
-    /// Octets of memory in use.
+    /// Used memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.octets.capacity() + self.known.capacity() + self.placed.capacity() * size_of::<Placed>()
     }
 
-    /// Processes the Send segment that `fpdu` carries; delivers the message with its last segment.
-    /// Without a Hello, `order` is not known. The messages then show it, and messages that do not
-    /// show it are not delivered.
+    /// Processes the Send segment in `fpdu`. The last segment of a message delivers the message.
+    ///
+    /// `order` is the field order of the Hello. Without a Hello it is `None`, and is derived from
+    /// the messages. A message is not delivered as long as no message has shown the order.
     pub(super) fn segment(
         &mut self,
         half: &Half,
@@ -61,7 +63,7 @@ impl Collector {
         if !header.ulp_control.opcode().is_send() {
             return;
         }
-        // If its header is incomplete, its message is lost.
+        // If octets of the DDP header are missing, the message is lost.
         let header = ulpdu.get(0..18).map(|_| (header.msn.get(), header.mo.get()));
         let goes_on = header.is_some_and(|(msn, mo)| self.open && (msn, mo as usize) == (self.msn, self.octets.len()));
         match header {
@@ -105,16 +107,16 @@ impl Collector {
     }
 }
 
-/// The order of a message's fields, if one order is plausible: its MID is assigned, its Len is its
-/// length, its headers fit, and reserved flags are clear. If both orders are plausible, the one
-/// with fewer Private Buffers is more likely.
+/// Derives the field order from a message. In a plausible order, the MID is assigned and is not
+/// Hello, Len is the length of the message, the headers fit, and reserved flags are clear. If both
+/// orders are plausible, returns the order with the smaller Bufs, which is more likely.
 fn order_of(part: Part<'_>) -> Option<FieldOrder> {
     let octets = part.get(0..RawBsdh::LEN)?;
     let orders = [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().filter_map(|order| {
         let (bsdh, _) = RawBsdh::read(octets, order)?;
         let (mid, len) = (bsdh.mid(), part.len());
         let headers = RawBsdh::LEN + mid.extension_len()?;
-        // A Hello is sent in streaming mode or in private data.
+        // No Send carries a Hello: it is sent in streaming mode or in private data.
         let fits = mid != Mid::HELLO
             && bsdh.flags & RESERVED_FLAGS == 0
             && usize::try_from(bsdh.len.get()).is_ok_and(|announced| announced == len)
@@ -132,16 +134,16 @@ mod tests {
     use super::*;
     use crate::testing::hex;
 
-    /// Octets as figures 2 and 7 of the draft have them, and turned around.
+    /// Octets in the order of the draft's figures 2 and 7, and in mirrored order.
     #[test]
     fn a_message_shows_its_order() {
         let order = |octets: &str| order_of(Part::complete(&hex(octets)));
         assert_eq!(order("0006 00 ff 00000014 00000001 00000002 01020304"), Some(FieldOrder::Figure));
         assert_eq!(order("ff 00 0006 00000014 00000001 00000002 01020304"), Some(FieldOrder::Mirrored));
-        // 20 octets would be an RdmaRdCompl in the figures' order, with 65280 Private Buffers.
+        // These 20 octets would also be an RdmaRdCompl in figure order, with 65280 Private Buffers.
         assert_eq!(order("0006 00 06 00000014 00000001 00000002 00001000"), Some(FieldOrder::Figure));
-        // Len is not the length; a MID that is not assigned; a reserved flag; no payload may
-        // follow.
+        // Len differs from the length, the MID is unassigned, a reserved flag is set, or the MID
+        // allows no payload.
         for octets in [
             "0006 00 ff 00000015 00000001 00000002 01020304",
             "0006 00 40 00000014 00000001 00000002 01020304",

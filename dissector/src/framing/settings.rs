@@ -1,67 +1,69 @@
-//! Markers and CRC of a direction, from the start-up frames of both (RFC 5044 sections 4.3, 4.4,
-//! 7.1; Appendix C).
+//! Determines markers and CRC of a direction from the start-up frames of both directions (RFC 5044
+//! sections 4.3, 4.4, 7.1; Appendix C).
 
 use weft_core::wire::mpa::startup::{FLAG_C, FLAG_M, FLAG_R};
 use weft_core::wire::mpa::{RawStartup, StartupKind};
 
 use super::hello::Hello;
 
-/// A start-up frame that was found.
+/// The start-up frame of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OwnStartup {
     /// Request or Reply.
     pub kind: StartupKind,
-    /// Its 20 octets.
+    /// The fixed part of the frame (20 octets).
     pub header: RawStartup,
 }
 
 impl OwnStartup {
-    /// M.
+    /// M: the sender wants to receive markers.
     #[must_use]
     pub(crate) fn wants_markers(&self) -> bool {
         self.header.flags & FLAG_M != 0
     }
 
-    /// C.
+    /// C: the sender wants CRCs in both directions.
     #[must_use]
     pub(crate) fn wants_crc(&self) -> bool {
         self.header.flags & FLAG_C != 0
     }
 
-    /// R.
+    /// R: the sender rejects the connection.
     #[must_use]
     pub(crate) fn rejects(&self) -> bool {
         self.header.flags & FLAG_R != 0
     }
 }
 
-/// The known settings for markers and CRC in one direction; `None`: not known.
+/// The settings for markers and CRC in one direction. An unknown setting is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Does it have markers?
+    /// Whether the direction has markers.
     pub markers: Option<bool>,
-    /// Are CRCs in use?
+    /// Whether CRCs are in use.
     pub crc: Option<bool>,
-    /// Was the connection rejected?
+    /// Whether the connection was rejected.
     pub rejected: bool,
 }
 
-/// What one direction knows of the other.
+/// The state of the other direction, as far as a reader needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PeerView {
-    /// The other direction's start-up frame.
+    /// The start-up frame of the other direction.
     pub startup: Option<OwnStartup>,
-    /// May the other direction's start-up frame still come?
+    /// Whether a start-up frame of the other direction may still be found.
     pub undecided: bool,
-    /// Does the other direction wait for lower octets before it is read at all?
+    /// Whether the other direction is not read yet, because octets before its first captured octet
+    /// may still arrive.
     pub held_back: bool,
-    /// Does the other direction certainly begin with octets that are not a start-up frame?
+    /// Whether the other direction certainly does not start with a start-up frame.
     pub begins_otherwise: bool,
     /// The SDP Hello of the other direction.
     pub hello: Option<Hello>,
 }
 
-/// Markers and CRC in the direction that sent `own`, by both frames. Unknown settings stay `None`.
+/// Determines the settings of a direction from its start-up frame `own` and the start-up frame
+/// `peer` of the other direction. Unknown settings stay `None`.
 pub(super) fn negotiate(own: Option<&OwnStartup>, peer: Option<&OwnStartup>) -> Settings {
     let frames = [own, peer];
     let reply = frames.into_iter().flatten().find(|frame| frame.kind == StartupKind::Reply);

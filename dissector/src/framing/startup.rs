@@ -1,4 +1,4 @@
-//! Finds a direction's own start-up frame, at its first octet or after streaming data.
+//! Finds the start-up frame of a direction, at its first octet or after streaming data.
 
 use memchr::memmem;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION};
@@ -15,7 +15,7 @@ use crate::tcp::{Half, Later};
 /// The common start of both keys: "MPA ID Re".
 const KEY_START: &[u8] = b"MPA ID Re";
 impl Reader {
-    /// There is no own start-up frame yet: looks for one, then for FPDUs that prove themselves.
+    /// Searches for the start-up frame of this direction, and then for FPDUs with correct CRCs.
     pub(super) fn search(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
         if !half.has_begun() {
             if !half.starts_with_syn() && half.weight() < WAIT && !half.is_finished() {
@@ -40,7 +40,7 @@ impl Reader {
         let unread = half.end().saturating_sub(half.consumed());
         let wait = if half.is_finished() { peer.undecided } else { peer.held_back && unread < WAIT as u64 };
         if wait || self.blocked.is_some_and(|later| half.still_awaits(&later)) {
-            // The peer's frame shows the possible settings of a lock.
+            // Wait, because the start-up frame of the peer may show the settings for the search.
             return Err(Later::NEXT);
         }
         self.settings = negotiate(None, peer.startup.as_ref());
@@ -54,11 +54,11 @@ impl Reader {
             return Ok(());
         }
         if half.consumed() == self.zero && half.settled() < self.zero + HELLO_LEN && !half.is_finished() {
-            // The first segment may have only a part of a Hello.
+            // The first segment may contain only a part of a Hello.
             return Err(Later::NEXT);
         }
-        // Octets that cannot begin a lock any more are skipped; an incomplete key at the end must
-        // stay.
+        // Skip octets that cannot start an FPDU. Keep the last octets, which may be an incomplete
+        // key.
         let keep = half.settled().saturating_sub(if half.is_finished() { 0 } else { KEY_LEN as u64 + 4 });
         let to = lock.to.min(keep);
         if to <= half.consumed() {
@@ -68,7 +68,7 @@ impl Reader {
             && half.consumed() == self.zero
         {
             if !half.is_finished() || to < self.zero + HELLO_LEN {
-                // The Hello's octets stay until it is known what follows.
+                // Keep the octets of the Hello until it is known what follows the Hello.
                 return Err(Later::NEXT);
             }
             self.emit_hello(half, hello, out);
@@ -78,7 +78,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The first key from `searched` on, with its 20 octets there.
+    /// The position and kind of the first start-up frame from `searched` on. The 20 octets of its
+    /// fixed part have arrived.
     fn find_key(&mut self, half: &Half) -> Result<Option<(u64, StartupKind)>, Later> {
         let from = self.searched.max(half.consumed());
         let captured: Vec<(u64, u64)> = half
@@ -159,7 +160,8 @@ impl Reader {
         Ok(())
     }
 
-    /// SDP without start-up frames: a Hello in one direction, and neither has a key.
+    /// Starts to read FPDUs of an SDP connection without start-up frames: one direction has a
+    /// Hello, and no direction has a key.
     fn begin_bare(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
         let streaming = |hello: Option<Hello>| hello.is_some_and(|hello| hello.carrier == Carrier::Streaming);
         if peer.startup.is_some() || !(streaming(self.hello) || streaming(peer.hello)) || half.consumed() != self.zero {
@@ -180,8 +182,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Does this direction certainly begin with something else than a start-up frame (after a
-    /// Hello, if it has one)?
+    /// Returns whether this direction certainly does not start with a start-up frame (or with a
+    /// Hello and a start-up frame).
     #[must_use]
     pub(crate) fn begins_otherwise(&self, half: &Half) -> bool {
         let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };
@@ -191,7 +193,7 @@ impl Reader {
         }
     }
 
-    /// May a start-up frame of this direction still be found?
+    /// Returns whether a start-up frame of this direction may still be found.
     #[must_use]
     pub(crate) fn is_undecided(&self, half: &Half) -> bool {
         self.state == State::Searching && !(half.is_finished() && (self.keyless || !half.has_octets()))

@@ -1,8 +1,8 @@
-//! Reads FPDUs directly from their segment, without keeping its octets: nearly all FPDUs of a
-//! connection that is in step.
+//! Reads FPDUs directly from their TCP segment, without storing the octets. This fast path reads
+//! most FPDUs.
 //!
-//! All other FPDUs (with markers, without CRC or with a bad one, in several segments) are kept.
-//! [`choose`](super::choose) then finds their layout.
+//! The octets of other FPDUs are stored: FPDUs with markers, without CRC, with a bad CRC, or in
+//! several segments. [`choose`](super::choose) then determines their layout.
 
 use weft_core::wire::mpa::Layout;
 
@@ -12,8 +12,7 @@ use super::target::Target;
 use crate::tcp::{Arrived, Half};
 
 impl Reader {
-    /// Reads FPDUs of `arrived` while the next octets begin one that is complete there, with a good
-    /// CRC.
+    /// Reads the next FPDUs as long as they are complete in `arrived` and have a correct CRC.
     pub(crate) fn read_straight(&mut self, half: &mut Half, arrived: &Arrived<'_>, out: &mut Target<'_>) {
         if self.state != State::InStep || self.settings.crc != Some(true) || self.phase.is_some() {
             return;
@@ -28,7 +27,7 @@ impl Reader {
     }
 }
 
-/// The FPDU at `start`.
+/// The FPDU at `start`; `None` if it is incomplete in `arrived` or its CRC is wrong.
 fn complete_fpdu<'a>(arrived: &Arrived<'a>, start: u64) -> Option<Chosen<'a>> {
     let octets = arrived.from(start);
     let layout = Layout::new(start, u16::from_be_bytes(*octets.first_chunk()?), None);
@@ -42,7 +41,7 @@ mod tests {
     use crate::unit::{CrcStatus, Kind, Located, Unit};
     use crate::{Dissector, Sink};
 
-    /// Frame, CRC, body, stream octets and body location of an FPDU.
+    /// Frame, CRC status, body, stream octets and body location of an FPDU.
     type FpduSummary = (u64, CrcStatus, Vec<u8>, Option<Vec<u8>>, Vec<Located>);
 
     #[derive(Default)]
@@ -57,8 +56,8 @@ mod tests {
         }
     }
 
-    /// Twenty FPDUs of 36 octets in segments of `cut` octets. The first FPDU and each `bad`th one
-    /// after it has a bad CRC.
+    /// Twenty FPDUs of 36 octets in segments of `cut` octets. The first FPDU and each `bad`th FPDU
+    /// after it have a bad CRC.
     fn in_segments_of(cut: usize, bad: usize) -> (Vec<Vec<u8>>, Vec<FpduSummary>, Vec<bool>) {
         let mut fpdus: Vec<Vec<u8>> = (1..=20).map(|msn| fpdu(&send_of(msn, 30))).collect();
         fpdus.iter_mut().step_by(bad).for_each(|octets| octets[30] ^= 1);
@@ -77,7 +76,7 @@ mod tests {
             for (n, ((frame, crc, body, stream_octets, located), octets)) in
                 received.into_iter().zip(&fpdus).enumerate()
             {
-                // SYN, SYN-ACK, Request and Reply come before.
+                // The first four frames are SYN, SYN-ACK, Request and Reply.
                 assert_eq!(frame, 5 + ((n * 36 + 35) / cut) as u64);
                 let (first, last) = (n * 36, n * 36 + 31);
                 assert_eq!(crc, if n % 5 == 0 { CrcStatus::Bad } else { CrcStatus::Good });
@@ -95,7 +94,7 @@ mod tests {
 
     #[test]
     fn keeps_octets_of_incomplete_fpdus() {
-        // 18 of 90 bytes are half an FPDU.
+        // The last 18 of the 90 octets are half an FPDU.
         assert_eq!(in_segments_of(90, 20).2[4..8], [true, false, true, false]);
         assert_eq!(in_segments_of(72, 20).2[4..], [false; 10]);
     }

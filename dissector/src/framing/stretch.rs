@@ -1,24 +1,24 @@
-//! Bytes that are not part of a start-up frame or FPDU, kept until their unit is delivered.
+//! [`Passed`]: octets outside start-up frames and FPDUs, until their unit is delivered.
 
 use super::target::Target;
 use crate::located::Placed;
 use crate::parse::{Kind, Misread, STREAMING_HEAD};
 use crate::tcp::Half;
 
-/// A captured or missing piece.
+/// A range of octets. Either all octets in the range were captured, or none of them.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     start: u64,
     end: u64,
     captured: bool,
-    /// The latest frame of its octets, and when it was captured.
+    /// Number and capture time of the latest frame with octets of the range.
     latest: (u64, u64),
-    /// The frame of its first octet.
+    /// Number and capture time of the frame with the first octet.
     first: (u64, u64),
 }
 
-/// Pieces that are kept apart; later ones are added to the last one of their kind. A limit for
-/// captures full of holes.
+/// Maximum number of pieces, for captures with very many gaps. Further octets extend the last
+/// piece.
 const MOST_PIECES: usize = 4096;
 
 /// The octets that were skipped since the last unit.
@@ -29,12 +29,12 @@ pub(super) struct Passed {
     head: Vec<u8>,
     /// Locations of the octets of `head`, counted from the first skipped octet.
     placed: Vec<Placed>,
-    /// The explanation why the first of them are in no unit.
+    /// The probable error of the sender at the first octets.
     misread: Option<Misread>,
 }
 
 impl Passed {
-    /// Adds `start..end`, whose octets `half` still holds.
+    /// Adds the octets at positions `start..end`, before `half` drops them.
     pub(super) fn absorb(&mut self, half: &Half, start: u64, end: u64) {
         for stretch in half.stretches(start, end) {
             let latest = half.frame_of(stretch.start, stretch.end);
@@ -66,18 +66,18 @@ impl Passed {
         }
     }
 
-    /// Sets the explanation why the next octets are in no FPDU.
+    /// Sets the probable error of the sender at the next octets.
     pub(super) fn explain(&mut self, misread: Option<Misread>) {
         self.misread = misread;
     }
 
-    /// Octets of memory in use.
+    /// Used memory in bytes.
     pub(super) fn memory(&self) -> usize {
         let placed = self.placed.capacity() * size_of::<Placed>();
         self.pieces.capacity() * size_of::<Piece>() + self.head.capacity() + placed
     }
 
-    /// Are octets among them that were not captured?
+    /// Returns whether some of the octets were not captured.
     pub(super) fn has_hole(&self) -> bool {
         self.pieces.iter().any(|piece| !piece.captured)
     }
@@ -86,7 +86,8 @@ impl Passed {
         self.pieces.is_empty()
     }
 
-    /// Delivers everything as one streaming unit.
+    /// Delivers all octets as one streaming unit. Missing octets directly before a FIN become a
+    /// gap.
     pub(super) fn streaming(&mut self, half: &Half, out: &mut Target<'_>) {
         let gap = self.pieces.pop_if(|last| !last.captured && half.is_hole_before_fin(last.end));
         if let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) {
@@ -102,7 +103,7 @@ impl Passed {
         self.clear();
     }
 
-    /// Delivers everything as unreadable octets, and gaps.
+    /// Delivers captured octets as [`Kind::Unparsed`] and missing octets as [`Kind::Gap`].
     pub(super) fn unread(&mut self, half: &Half, out: &mut Target<'_>) {
         let mut misread = self.misread.take();
         for (index, piece) in self.pieces.iter().enumerate() {

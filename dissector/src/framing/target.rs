@@ -1,4 +1,5 @@
-//! The receiver of units, and the buffer for octets that are not in one piece.
+//! [`Target`] delivers units to the monitor and the sink. [`Scratch`] collects octets that are not
+//! contiguous in the stream.
 
 use std::ops::Range;
 
@@ -8,21 +9,25 @@ use crate::part::Part;
 use crate::stream_id::StreamId;
 use crate::tcp::{Arrived, Half};
 
-/// The receiver of the units of a direction.
+/// Delivers the units of one direction. Its fields are common to all units of a call.
 pub(crate) struct Target<'t> {
     /// Number of the connection.
     pub stream: StreamId,
-    /// 0 or 1.
+    /// Number of the direction, 0 or 1.
     pub direction: u8,
     /// Sender and receiver.
     pub ends: &'t Ends,
-    /// The segment that holds the octets of the units, unless the stream itself does.
+    /// The TCP segment that contains the octets of the units; `None` if the stream (`half`) has
+    /// stored them.
     pub arrived: Option<&'t Arrived<'t>>,
-    /// Called with each unit.
+    /// Receives each unit.
     pub sink: &'t mut dyn FnMut(&Unit<'_>),
 }
 
 impl Target<'_> {
+    /// Delivers a unit that starts at stream position `start`. `frame` and `time` belong to the
+    /// frame that completes the unit. `incomplete` is set if octets of the unit are missing in the
+    /// capture.
     #[inline]
     pub(super) fn unit(
         &mut self,
@@ -35,8 +40,8 @@ impl Target<'_> {
         self.kept(half, (start, &[]), (frame, time), incomplete, kind, None);
     }
 
-    /// The same for octets that the stream may no longer keep; takes the location of the first
-    /// ones.
+    /// Delivers a unit like [`Target::unit`], for octets that the stream may have dropped. `kept`
+    /// has the locations of the first octets. `misread` is the probable error of the sender.
     #[inline]
     pub(super) fn kept(
         &mut self,
@@ -61,7 +66,7 @@ impl Target<'_> {
     }
 }
 
-/// A buffer for octets that are not in one piece; kept from unit to unit.
+/// A buffer for octets of a unit that are not contiguous. It is reused for the next unit.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     octets: Vec<u8>,
@@ -69,12 +74,13 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Octets of memory in use.
+    /// Used memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.octets.capacity() + self.known.capacity()
     }
 
-    /// The octets of `ranges` as one part.
+    /// Collects the octets at the stream positions in `ranges`, in this order. Octets that were not
+    /// captured are marked as missing. A single captured range is borrowed, and not copied.
     pub(super) fn part<'a>(&'a mut self, half: &'a Half, mut ranges: impl Iterator<Item = Range<u64>>) -> Part<'a> {
         let first = ranges.next().unwrap_or(0..0);
         let second = ranges.next();

@@ -35,7 +35,8 @@ fn queue_name(queue: u64) -> Option<&'static str> {
     }
 }
 
-/// A complete ULPDU. Returns its ULP payload, unless missing octets leave open where that begins.
+/// Reads a ULPDU. Returns its ULP payload, or `None` if missing octets hide the start of the
+/// payload.
 pub(super) fn segment<'a, V: Visitor>(reader: &mut Reader<'a, '_, V>) -> Option<Part<'a>> {
     let first = reader.rest().get(0..1)?[0];
     let tagged = first & 0x80 != 0;

@@ -1,17 +1,17 @@
-//! A field's definition: its name in JSON and filters, its label for people, how its value is
-//! shown, and where it is specified.
+//! Definitions of fields: name in JSON and filters, label, display format, and section of the
+//! specification.
 
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// How a value is shown to people. JSON always has plain numbers and hex strings.
+/// The display format of a value. JSON always has plain numbers and hexadecimal strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// Decimal.
     Dec,
     /// Hexadecimal with this number of digits.
     Hex(u8),
-    /// 0 or 1.
+    /// A flag, 0 or 1.
     Flag,
     /// Octets, in hexadecimal.
     Octets,
@@ -19,22 +19,23 @@ pub enum Base {
     Text,
 }
 
-/// One field of one header.
+/// A field of a header.
 #[derive(Debug)]
 pub struct Field {
-    /// Its name in JSON and filters.
+    /// Name in JSON and filters.
     pub name: &'static str,
-    /// Its name in its specification.
+    /// Name in the specification.
     pub label: &'static str,
-    /// How its value is shown.
+    /// Display format of the value.
     pub base: Base,
-    /// The bits of the octets in its range that belong to it; 0 means all of them.
+    /// Mask of the field's bits in its octets, for a field that shares octets with other fields. 0
+    /// means all bits.
     pub mask: u64,
-    /// Where it is specified.
+    /// Section of the specification.
     pub section: &'static str,
-    /// Names of its values.
+    /// Function that returns the name of a value, for fields with named values.
     pub names: Option<fn(u64) -> Option<&'static str>>,
-    /// The number of its protocol, and its bit among that protocol's fields.
+    /// Number of the protocol, and bit of the field in the [`FieldSet`] of that protocol.
     pub(crate) place: (usize, u64),
 }
 
@@ -42,7 +43,7 @@ pub struct Field {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet([u64; PROTOCOLS]);
 
-/// Protocols that declare fields.
+/// Number of protocols that declare fields.
 const PROTOCOLS: usize = 7;
 
 impl FieldSet {
@@ -56,13 +57,13 @@ impl FieldSet {
         self.0[field.place.0] &= !field.place.1;
     }
 
-    /// Does the set contain this field?
+    /// Returns whether the set contains the field.
     #[inline(always)] // for a field known at compile time, only a bit test is left
     pub(crate) fn has(&self, field: &Field) -> bool {
         self.0[field.place.0] & field.place.1 != 0
     }
 
-    /// Is the set empty?
+    /// Returns whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|bits| *bits == 0)
     }
@@ -71,11 +72,11 @@ impl FieldSet {
 /// A header or frame: a group of fields.
 #[derive(Debug)]
 pub struct Group {
-    /// Its name in filters.
+    /// Name in filters.
     pub name: &'static str,
-    /// Its name for people.
+    /// Label for display.
     pub label: &'static str,
-    /// Where it is specified.
+    /// Section of the specification.
     pub section: &'static str,
 }
 
@@ -90,31 +91,33 @@ pub enum Value<'a> {
     Text(&'static str),
     /// An address.
     Address(IpAddr),
-    /// FPDUPTR of each marker; `None` where it was not captured.
+    /// The four octets of each marker; `None` for a marker that was not captured.
     Pointers(&'a [Option<[u8; 4]>]),
 }
 
 /// Receives the fields that a grammar finds, in the order of the octets.
 pub trait Visitor {
-    /// A header begins; `at` is the range of its octets.
+    /// A header starts. `at` is the range of its octets in the unit.
     fn enter(&mut self, group: &'static Group, at: Range<usize>) {
         let _ = (group, at);
     }
 
-    /// The header that began last ends.
+    /// The innermost open header ends.
     fn leave(&mut self) {}
 
-    /// Does the visitor know all that it needs about this unit? Then the grammar may skip the rest.
+    /// Returns whether the visitor needs no further fields of this unit. The grammar may then skip
+    /// the rest of the unit.
     fn is_satisfied(&self) -> bool {
         false
     }
 
-    /// A field. `at` is empty for a derived value, which has no octets of its own.
+    /// A field. `at` is the range of its octets in the unit; empty for a derived value without
+    /// octets.
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>);
 }
 
-/// Declares the fields of a protocol as statics, and a list of all of them. Each protocol has its
-/// own number.
+/// Declares the fields of a protocol as statics, and a list of all these fields. Each protocol has
+/// a different number.
 macro_rules! fields {
     ($protocol:literal: $($(#[$doc:meta])* $id:ident: $name:literal, $label:literal, $base:expr, $section:literal $(, mask $mask:literal)? $(, names $names:expr)?;)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]

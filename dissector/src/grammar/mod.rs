@@ -1,16 +1,17 @@
-//! Splits units into fields: name, value, octets.
+//! Splits units into fields with name, value and octets.
 //!
-//! Each protocol has one file with its fields and the nom grammar that reads them. Fields that
-//! Wireshark has keep Wireshark's names. A grammar walks over the octets and passes each field to a
-//! [`Visitor`]. JSON, text, the field tree and the display filter are visitors, so each field is
-//! defined once. A field whose octets were not captured is not passed on.
+//! Each protocol has one file with its fields and the nom grammar that reads them. A field that
+//! Wireshark knows has Wireshark's name. A grammar reads the octets and passes each field to a
+//! [`Visitor`]. JSON, text, the field tree and the display filter are visitors, so that each field
+//! is defined once. A field whose octets were not captured is not passed to the visitor.
 //!
-//! **Unit coordinates.** Ranges count octets of the unit. A start-up frame is counted from its key,
-//! an FPDU from `ULPDU_Length`. In an FPDU, markers are left out; the CRC field follows PAD, and
-//! the markers follow the CRC field, in stream order. [`Unit::locate`](crate::parse::Unit::locate)
-//! turns ranges into frames of the capture.
+//! **Offsets in a unit.** The range of a field counts octets from the start of its unit. A start-up
+//! frame starts at its key, and an FPDU at `ULPDU_Length`. In an FPDU, offsets count first
+//! `ULPDU_Length`, ULPDU and PAD without markers, then the CRC field, and then the markers in
+//! stream order. [`Unit::locate`](crate::parse::Unit::locate) converts a range to locations in the
+//! capture.
 //!
-//! This module does not judge values.
+//! This module does not check values.
 
 pub mod ddp;
 pub mod field;
@@ -41,13 +42,13 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .copied()
 }
 
-/// The fields whose values come from the monitor's state, not from the octets of the unit.
+/// The fields whose values come from the state of the monitor, not from octets of the unit.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
     [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
 }
 
-/// The label of the payload that [`walk`] returns. The octets after a Terminate header are not
-/// payload of the ULP.
+/// The label of the payload that [`walk`] returns. For a Terminate, the payload consists of the
+/// octets after the Terminate header, which do not belong to the ULP.
 #[must_use]
 pub fn payload_label(unit: &Unit<'_>) -> &'static str {
     use weft_core::wire::{ddp::Segment, rdmap::Opcode};
@@ -62,8 +63,8 @@ pub fn payload_label(unit: &Unit<'_>) -> &'static str {
     }
 }
 
-/// Passes all fields of `unit` to `visitor`. Returns the payload of an FPDU or SDP message if its
-/// first octet is known.
+/// Passes all fields of `unit` to `visitor`. Returns the payload of an FPDU or SDP message, or
+/// `None` if the start of the payload is unknown.
 pub fn walk<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> {
     let payload = visit_octets(unit, visitor);
     if let Some(context) = unit.context {
@@ -89,7 +90,7 @@ fn visit_octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part
     }
 }
 
-/// Visits the fields that the monitor knows from earlier units.
+/// Visits the fields that the monitor derives from earlier units.
 fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, visitor: &mut V) {
     match (&unit.kind, context) {
         (Kind::Fpdu(_), context) => ulp::visit(context, unit.octets_len(), visitor),

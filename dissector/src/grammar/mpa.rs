@@ -10,9 +10,9 @@ use crate::unit::Fpdu;
 use super::ddp;
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
-/// A start-up frame.
+/// An MPA Request frame.
 pub static REQUEST: Group = Group { name: "iwarp_mpa.req", label: "MPA Request Frame", section: "RFC 5044 7.1.1" };
-/// A start-up frame.
+/// An MPA Reply frame.
 pub static REPLY: Group = Group { name: "iwarp_mpa.rep", label: "MPA Reply Frame", section: "RFC 5044 7.1.1" };
 /// An FPDU.
 pub static FPDU: Group = Group { name: "iwarp_mpa", label: "MPA FPDU", section: "RFC 5044 4.1" };
@@ -50,7 +50,7 @@ fn revision_name(revision: u64) -> Option<&'static str> {
     }
 }
 
-/// A Request or Reply frame; the reader is at the key.
+/// Reads a Request or Reply frame. The reader must be at the key.
 pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_, V>) {
     let all = reader.left();
     let octets = reader.rest();
@@ -62,7 +62,7 @@ pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_,
     reader.u8(&REV);
     let length = usize::try_from(reader.u16(&PDLENGTH).unwrap_or(0)).unwrap_or(0);
     if revision >= 2 && flags & u64::from(FLAG_S) != 0 && length >= ENHANCED_LEN {
-        // One of the two words is of little use: report both or none.
+        // A single word is not useful, so report the words only if both were captured.
         if octets.get(HEADER_LEN..HEADER_LEN + ENHANCED_LEN).is_some() {
             let at = reader.position();
             let mut words = Reader::new(octets.from(HEADER_LEN), at, reader.visitor());
@@ -74,7 +74,7 @@ pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_,
     reader.leave();
 }
 
-/// An FPDU. Returns the ULP payload of its DDP segment.
+/// Reads an FPDU. Returns the ULP payload of its DDP segment.
 pub(super) fn fpdu<'a, V: Visitor>(fpdu: &Fpdu<'a>, visitor: &mut V) -> Option<Part<'a>> {
     let ulpdu_length = usize::from(fpdu.layout.ulpdu_length);
     let body = fpdu.body.len();

@@ -1,5 +1,5 @@
-//! The port mapper's message (draft-pinkerton-iwarp-sdp-01, section 7.3): 48 octets in a UDP
-//! datagram.
+//! Port mapper messages (draft-pinkerton-iwarp-sdp-01, section 7.3). A message has 48 octets in a
+//! UDP datagram.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,13 +12,13 @@ use super::field::{Base, Field, Group, Value, Visitor, fields};
 
 pub use weft_core::wire::portmap::UDP_PORT as PORT;
 
-/// Octets of the message.
+/// Length of a message in octets.
 pub const MESSAGE_LEN: usize = 48;
 
 /// A port mapper message.
 pub static MESSAGE: Group = Group { name: "iwarp_pm", label: "SDP Port Mapper", section: "SDP 7.3" };
 
-/// The state of an exchange of such messages.
+/// The state of an exchange of port mapper messages.
 pub static EXCHANGE_SO_FAR: Group =
     Group { name: "iwarp_pm.followed", label: "SDP Port Mapper, exchange", section: "SDP 7.5" };
 
@@ -46,7 +46,7 @@ fn type_name(message_type: u64) -> Option<&'static str> {
     ["PMReq", "PMAccept", "PMAck", "PMDeny"].get(usize::try_from(message_type).ok()?).copied()
 }
 
-/// The two times of a PMAccept that are not a number of milliseconds.
+/// The names of the two PmTime values that do not express a time.
 fn pm_time_name(pm_time: u64) -> Option<&'static str> {
     match pm_time {
         0 => Some("for one connection"),
@@ -55,7 +55,7 @@ fn pm_time_name(pm_time: u64) -> Option<&'static str> {
     }
 }
 
-/// Visits the exchange that a datagram belongs to, after the datagram itself.
+/// Visits the state of the exchange after a datagram.
 pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
     visitor.enter(&EXCHANGE_SO_FAR, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
@@ -66,7 +66,8 @@ pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor
     visitor.leave();
 }
 
-/// Visits the exchange that a connection resulted from, after a start-up frame or Hello.
+/// Visits the exchange that prepared a connection, after a start-up frame or Hello of the
+/// connection.
 pub(super) fn visit_followed<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
     visitor.enter(&EXCHANGE_SO_FAR, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
@@ -77,7 +78,7 @@ pub(super) fn visit_followed<V: Visitor>(exchange: &Exchange, at: usize, visitor
     visitor.leave();
 }
 
-/// One datagram.
+/// Reads a datagram.
 pub(super) fn message<V: Visitor>(reader: &mut Reader<'_, '_, V>) {
     let all = reader.left();
     reader.enter(&MESSAGE, MESSAGE_LEN);

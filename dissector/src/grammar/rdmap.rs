@@ -1,4 +1,5 @@
-//! RDMAP: the control octet inside the DDP header, and the headers after it (RFC 5040, RFC 7306).
+//! RDMAP (RFC 5040, RFC 7306): the control octet inside the DDP header, and the RDMAP headers after
+//! the DDP header.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -79,14 +80,14 @@ fn atomic_name(code: u64) -> Option<&'static str> {
     }
 }
 
-/// Every error that a specification names, in readable form.
+/// Every error that a specification assigns, with its name for display.
 static ERRORS: LazyLock<BTreeMap<TerminateError, String>> = LazyLock::new(|| {
     let named =
         |error: &TerminateError| (*error, format!("{} / {} / {}", error.layer, error.type_name(), error.name()));
     TerminateError::ALL.iter().map(named).collect()
 });
 
-/// The names of a Terminate's layer, type and code; "reserved" if no specification names them.
+/// The name of a Terminate error: layer, type and code; "reserved" if the error is unassigned.
 #[must_use]
 pub fn error_name(error: TerminateError) -> &'static str {
     // For a Local Catastrophic Error, any code is acceptable (RFC 5040 Figure 9).
@@ -106,8 +107,8 @@ pub struct TerminateNames {
 }
 
 impl TerminateNames {
-    /// Notes the value of a field. Returns the name of a value whose meaning depends on the fields
-    /// before it.
+    /// Records the value of a field. For EType and Error Code, returns the name of the value, which
+    /// depends on the fields before.
     pub fn name(&mut self, field: &'static Field, value: Value<'_>) -> Option<&'static str> {
         let Value::Uint(value) = value else { return None };
         let value = u8::try_from(value).ok()?;
@@ -123,13 +124,13 @@ impl TerminateNames {
     }
 }
 
-/// The control octet. Returns the opcode.
+/// Reads the control octet. Returns the opcode.
 pub(super) fn control<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> Option<u8> {
     let octet = reader.bits(1, &[&VERSION, &RSV, &OPCODE])?;
     Some((octet & 0xf) as u8)
 }
 
-/// The four octets that DDP reserves for its ULP in untagged headers.
+/// Reads the four octets after the control octet that an untagged DDP header reserves for its ULP.
 pub(super) fn ulp_word<V: Visitor>(opcode: u8, reader: &mut Reader<'_, '_, V>) {
     if Opcode(opcode).invalidates() {
         reader.u32(&INVAL_STAG);
@@ -138,8 +139,8 @@ pub(super) fn ulp_word<V: Visitor>(opcode: u8, reader: &mut Reader<'_, '_, V>) {
     }
 }
 
-/// What follows an untagged DDP header. Returns `false` if missing octets leave open where the
-/// payload begins.
+/// Reads the RDMAP header after an untagged DDP header. Returns `false` if missing octets hide the
+/// start of the payload.
 pub(super) fn message<V: Visitor>(opcode: Opcode, reader: &mut Reader<'_, '_, V>) -> bool {
     match opcode {
         Opcode::READ_REQUEST => {
@@ -167,7 +168,7 @@ pub(super) fn message<V: Visitor>(opcode: Opcode, reader: &mut Reader<'_, '_, V>
     true
 }
 
-/// RFC 5040 4.8: HdrCt announces which parts follow the control word.
+/// Reads a Terminate header. HdrCt announces the parts that follow the control word (RFC 5040 4.8).
 fn terminate<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> bool {
     let all = reader.left();
     reader.enter(&TERMINATE, all);

@@ -1,5 +1,4 @@
-//! Reads the octets of a unit for a grammar: parses a field with nom, passes it to the visitor,
-//! moves on.
+//! [`Reader`]: parses fields of a unit with nom, and passes them to a visitor.
 
 use std::ops::Range;
 
@@ -14,14 +13,14 @@ use super::field::{Field, Group, Value, Visitor};
 /// A position in the octets of a unit.
 pub struct Reader<'a, 'v, V> {
     part: Part<'a>,
-    /// Unit coordinate of the part's first octet.
+    /// Offset in the unit of the first octet of the part.
     base: usize,
     at: usize,
     visitor: &'v mut V,
 }
 
 impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
-    /// A reader at the first octet of `part`, which begins at unit coordinate `base`.
+    /// A reader at the first octet of `part`. `base` is the offset of this octet in the unit.
     pub fn new(part: Part<'a>, base: usize, visitor: &'v mut V) -> Self {
         Reader { part, base, at: 0, visitor }
     }
@@ -37,29 +36,30 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         self.visitor
     }
 
-    /// How many octets are not read yet.
+    /// Number of octets that are not read yet.
     pub fn left(&self) -> usize {
         self.part.len() - self.at.min(self.part.len())
     }
 
-    /// Unit coordinate of the next octet.
+    /// Offset of the next octet in the unit.
     #[inline]
     pub fn position(&self) -> usize {
         self.base + self.at
     }
 
-    /// A header of `len` octets begins here.
+    /// Reports that a header of `len` octets starts at the next octet.
     pub fn enter(&mut self, group: &'static Group, len: usize) {
         let at = self.position();
         self.visitor.enter(group, at..at + len.min(self.left()));
     }
 
-    /// The header ends.
+    /// Reports that the header ends.
     pub fn leave(&mut self) {
         self.visitor.leave();
     }
 
-    /// Applies a parser to the octets here; moves on by `len` even if they were not captured.
+    /// Applies a parser to the next `len` octets, and moves past them. Returns the value and the
+    /// range of the octets in the unit. The value is `None` if octets were not captured.
     #[inline]
     fn parse<O>(
         &mut self,
@@ -80,35 +80,36 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         value
     }
 
-    /// An octet that is a field.
+    /// Reads a field of one octet. Like the next methods, returns `None` if octets were not
+    /// captured.
     #[inline]
     pub fn u8(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(1, be_u8);
         self.report(field, (value.map(u64::from), at))
     }
 
-    /// Two octets that are a field.
+    /// Reads a field of two octets.
     #[inline]
     pub fn u16(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(2, be_u16);
         self.report(field, (value.map(u64::from), at))
     }
 
-    /// Four octets that are a field.
+    /// Reads a field of four octets.
     #[inline]
     pub fn u32(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(4, be_u32);
         self.report(field, (value.map(u64::from), at))
     }
 
-    /// Eight octets that are a field.
+    /// Reads a field of eight octets.
     #[inline]
     pub fn u64(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(8, be_u64);
         self.report(field, (value, at))
     }
 
-    /// `len` octets that are one field.
+    /// Reads a field of `len` octets.
     pub fn octets(&mut self, field: &'static Field, len: usize) -> Option<&'a [u8]> {
         let (value, at) = self.parse(len, take(len));
         if let Some(octets) = value {
@@ -117,7 +118,8 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         value
     }
 
-    /// `len` (1, 2 or 4) octets that contain several fields, each in the bits of its mask.
+    /// Reads several fields that share `len` (1, 2 or 4) octets. Each field has the bits of its
+    /// mask.
     #[inline(always)] // a visitor with a fixed set of fields then pays nothing for the others
     pub fn bits(&mut self, len: usize, fields: &[&'static Field]) -> Option<u64> {
         let (value, at) = match len {
@@ -139,8 +141,8 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         self.visitor.field(field, value, at..at + len);
     }
 
-    /// Reports the number in the octets `range`, counted from the next one; at most eight. Does not
-    /// move on.
+    /// Reports a number of at most eight octets. `range` counts from the next octet. The reader
+    /// does not move.
     pub fn uint_at(&mut self, field: &'static Field, range: Range<usize>) -> Option<u64> {
         let octets = self.rest().get(range.clone())?;
         let value = octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));
@@ -148,7 +150,8 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         Some(value)
     }
 
-    /// Reports a field of the octets `range`, counted from the next one.
+    /// Reports a field with the octets `range`, counted from the next octet. The reader does not
+    /// move.
     pub fn report_at(&mut self, field: &'static Field, value: Value<'_>, range: Range<usize>) {
         let at = self.position();
         self.visitor.field(field, value, at + range.start..at + range.end);

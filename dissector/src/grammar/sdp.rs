@@ -1,7 +1,7 @@
 //! SDP messages (draft-pinkerton-iwarp-sdp-01, section 6), in both field orders.
 //!
-//! The tables have the positions from the figures; [`FieldOrder::place`] converts them for the
-//! order in use.
+//! The tables have the offsets from the figures of the draft. [`FieldOrder::place`] converts them
+//! to the field order of the connection.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -61,7 +61,7 @@ fn mid_name(mid: u64) -> Option<&'static str> {
     u8::try_from(mid).ok().map(|mid| Mid(mid).name())
 }
 
-/// Names of the flags of Figure 4 that are set. A reserved bit is visible only in the number.
+/// Names of the set flags of Figure 4. Reserved bits have no names.
 pub(crate) fn flags_name(flags: u64) -> Option<&'static str> {
     match flags & 7 {
         0 => None,
@@ -75,7 +75,7 @@ pub(crate) fn flags_name(flags: u64) -> Option<&'static str> {
     }
 }
 
-/// The half-connection that S is about.
+/// The half-connection to which a ModeChange with this S bit applies.
 pub(crate) fn half_name(s: u64) -> Option<&'static str> {
     Some(if s == 0 { "receiver's receive half" } else { "receiver's send half" })
 }
@@ -89,7 +89,7 @@ pub(crate) fn mode_name(mode: u64) -> Option<&'static str> {
     }
 }
 
-/// A field and its octets in the figures: first octet and length, from the start of the message.
+/// A field, its offset in the figures from the start of the message, and its length, in octets.
 type Row = (&'static Field, usize, usize);
 
 static BSDH: &[Row] = &[(&BUFS, 0, 2), (&FLAGS, 2, 1), (&MID, 3, 1), (&LEN, 4, 4), (&MSEQ, 8, 4), (&MSEQACK, 12, 4)];
@@ -114,8 +114,8 @@ static CH_RCV_BUF: &[Row] = &[(&CRBH_DESSZ, 16, 4)];
 static CH_RCV_BUF_ACK: &[Row] = &[(&CRBAH_ACTSZ, 16, 4)];
 static SUSP_COMM: &[Row] = &[(&SUSPCH_CONSTANT1, 16, 4), (&SUSPCH_PORT, 20, 2), (&SUSPCH_CONSTANT2, 22, 2)];
 
-/// The extended header of a message. The version octet and the parts of a mode word are reported
-/// separately.
+/// The fields of the extended header of a message. MajV, MinV and the parts of the Mode word are
+/// reported separately.
 fn extension(mid: Mid) -> &'static [Row] {
     match mid {
         Mid::HELLO => HELLO,
@@ -132,7 +132,8 @@ fn extension(mid: Mid) -> &'static [Row] {
     }
 }
 
-/// One message; the reader is at its first octet. Returns its payload, unless its MID is missing.
+/// Reads a message. The reader must be at its first octet. Returns the payload, or `None` if the
+/// MID was not captured.
 pub(super) fn message<'a, V: Visitor>(
     carrier: Carrier,
     order: FieldOrder,

@@ -1,14 +1,14 @@
-//! The state of an SDP connection after a message: fields without octets of their own.
+//! Fields for the state of an SDP connection after a message. These fields have no octets.
 //!
-//! All of them describe the sender of the message, after it sent the message. Values that are not
-//! certain are left out. The values of `iwarp_sdp.state` are `hello`, `open`, `half_closed`,
-//! `closed`, `aborted`, `suspending` and `suspended`.
+//! All fields describe the state of the sender directly after the message. Uncertain values are
+//! omitted. The values of `iwarp_sdp.state` are `hello`, `open`, `half_closed`, `closed`,
+//! `aborted`, `suspending` and `suspended`.
 
 use crate::follow::sdp::SdpState;
 
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
-/// The state.
+/// The group of these fields.
 pub static STATE_SO_FAR: Group =
     Group { name: "iwarp_sdp.followed", label: "SDP, as followed so far", section: "SDP 8" };
 
@@ -29,7 +29,7 @@ fields! { 5:
     OOB_PENDING: "iwarp_sdp.oob_pending", "Out-Of-Band bytes announced", Base::Dec, "SDP 9.5.3";
 }
 
-/// Visits the state of the sender of the last message.
+/// Visits the state of the sender of the latest message.
 pub(super) fn visit<V: Visitor>(connection: &SdpState, at: usize, visitor: &mut V) {
     let latest = &connection.latest;
     let (own, peer) = (latest.direction, latest.direction.peer());

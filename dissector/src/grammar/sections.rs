@@ -1,4 +1,4 @@
-//! Tests that the sections that fields cite exist in their specifications.
+//! Tests that the cited section of each field exists in the specification.
 
 use crate::filter::known;
 

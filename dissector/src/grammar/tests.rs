@@ -1,4 +1,4 @@
-//! Field by field: names, values and octets, from the tables of the specifications.
+//! Tests of names, values and octets of fields, from the tables of the specifications.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::sdp::FieldOrder;
@@ -7,7 +7,7 @@ use super::*;
 use crate::testing::hex;
 use crate::unit::Carrier;
 
-/// Each field as `name = value @ range`.
+/// Collects each field as `name = value @ range`.
 #[derive(Default)]
 struct ReportedFields(Vec<String>);
 
@@ -44,8 +44,8 @@ fn assert_has(fields: &[String], expected: &str) {
     assert_eq!(found, expected, "{fields:#?}");
 }
 
-/// RFC 6581 section 9: S, then A, B and IRD, C, D and ORD at the beginning of the private data,
-/// which they belong to.
+/// RFC 6581 section 9: S, and the two words (A, B, IRD; C, D, ORD) at the start of the private
+/// data.
 #[test]
 fn reads_a_request_of_revision_2() {
     let octets = [b"MPA ID Req Frame".as_slice(), &hex("50 02 0006 8001 c002 aabb")].concat();
@@ -68,7 +68,8 @@ fn reads_a_request_of_revision_2() {
     );
 }
 
-/// RFC 5044 section 7.1.1: the bit of S is Res in revision 1, and there are no words.
+/// RFC 5044 section 7.1.1: in revision 1 the S bit belongs to Res, and the frame has no IRD and
+/// ORD.
 #[test]
 fn reads_a_reply_of_revision_1() {
     let octets = [b"MPA ID Rep Frame".as_slice(), &hex("b0 01 0004 8001c002")].concat();
@@ -174,7 +175,7 @@ fn atomic_requests_differ_by_their_opcode() {
     );
 }
 
-/// A field that was not captured is not reported; the fields after it are.
+/// A field that was not captured is not reported, but the fields after it are reported.
 #[test]
 fn missing_octets_are_no_fields() {
     let octets = hex("4143 00000000 00000000 00000001 00000000 0102");
@@ -188,12 +189,12 @@ fn missing_octets_are_no_fields() {
     let fields = fields_with(&known);
     assert_has(&fields, "iwarp_ddp.qn = 0x0 @ 6..10\niwarp_ddp.mo = 0x0 @ 14..18");
     assert!(!fields.iter().any(|field| field.contains("msn")), "{fields:#?}");
-    // If the opcode is missing, the rest of the header has no known layout.
+    // If the opcode is missing, the layout of the rest of the header is unknown.
     known[1] = 0;
     assert_eq!(fields_with(&known).len(), 4);
 }
 
-/// The draft's section 6.1 as drawn, and with the fields of each word the other way round.
+/// Section 6.1 of the draft in figure order and in mirrored order.
 #[test]
 fn reads_sdp_in_both_orders() {
     let figure = hex("0008 00 ff 00000011 00000003 00000002 2a");

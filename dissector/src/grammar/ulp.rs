@@ -1,10 +1,10 @@
-//! What is known about the protocol above RDMAP: fields without octets of their own, after an FPDU.
+//! Fields for the protocol above RDMAP, after an FPDU. These fields have no octets.
 
 use crate::context::Context;
 
 use super::field::{Base, Field, Group, Value, Visitor, fields};
 
-/// The protocol above.
+/// The group of these fields.
 pub static ULP: Group = Group { name: "weft.ulp.followed", label: "Protocol of the payload", section: "" };
 
 fields! { 6:
@@ -12,7 +12,7 @@ fields! { 6:
     MESSAGE: "weft.ulp.message", "Its message", Base::Text, "";
 }
 
-/// Visits the name of the connection's protocol, and the message that the segment ends.
+/// Visits the name of the protocol, and the name of the message that the segment completes.
 pub(super) fn visit<V: Visitor>(context: &Context, at: usize, visitor: &mut V) {
     let Some(ulp) = context.ulp else { return };
     visitor.enter(&ULP, at..at);

@@ -1,22 +1,23 @@
-//! IP fragments that wait for the rest of their packet.
+//! Reassembles IP packets from fragments.
 //!
-//! A sender may use an identification again, so an incomplete packet is dropped after
-//! [`MOST_TIME`]. If fragments contradict each other, two packets share the identification, and
-//! nothing shows which fragments belong together. All of them are dropped, as Linux does.
+//! A sender may reuse an identification, so an incomplete packet is dropped after [`MOST_TIME`]. If
+//! fragments contradict each other, two packets have the same identification, and it is unknown
+//! which fragments belong together. All fragments with this identification are then dropped, as in
+//! Linux.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Packets that may wait at once; the oldest is dropped first. 256 packets of 65,535 octets, twice
-/// (octets and their state): 32 MiB.
+/// Maximum number of incomplete packets. The oldest packet is dropped first. 256 packets of 65,535
+/// octets, with one octet of state for each octet, take 32 MiB.
 const MOST_WAITING: usize = 256;
 const LONGEST: usize = 65535;
-/// Nanoseconds of capture time between the first fragment of a packet and its last. Linux waits
-/// this long (`net.ipv4.ipfrag_time`), and it is within the limit for hosts (RFC 8200 section 4.5,
-/// RFC 1122 section 3.3.2: 60 seconds).
+/// Maximum capture time from the first to the last fragment of a packet, in nanoseconds. Linux
+/// waits for the same time (`net.ipv4.ipfrag_time`). The limit for hosts is 60 seconds (RFC 8200
+/// section 4.5, RFC 1122 section 3.3.2).
 const MOST_TIME: u64 = 30_000_000_000;
 
-/// The key that the fragments of one packet share (RFC 791, RFC 8200 section 4.5).
+/// The fields that are equal in all fragments of a packet (RFC 791, RFC 8200 section 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) src: IpAddr,
@@ -28,23 +29,23 @@ pub(super) struct Key {
 #[derive(Clone, Copy, PartialEq)]
 enum Octet {
     Absent,
-    /// On the wire, but cut off by the snap length.
+    /// The octet was on the wire, but the snap length cut it off.
     Cut,
     Captured,
 }
 
 #[derive(Default)]
 struct Packet {
-    /// When its first fragment was captured.
+    /// Capture time of the first fragment, in nanoseconds since 1970.
     begun: u64,
     octets: Vec<u8>,
     state: Vec<Octet>,
-    /// Octets that are not absent.
+    /// Number of octets that are not absent.
     there: usize,
     total: Option<usize>,
-    /// Frames that carried a part of it.
+    /// Number of frames with fragments of the packet.
     frames: u64,
-    /// Do its fragments belong to several packets?
+    /// Whether the fragments belong to several packets.
     is_mixed: bool,
 }
 
@@ -53,7 +54,8 @@ impl Packet {
         Packet { begun, ..Packet::default() }
     }
 
-    /// Has the packet other octets where the fragment has these, or another end?
+    /// Returns whether the fragment has other octets than the packet at the same offset, or another
+    /// end of the packet.
     fn contradicts(&self, offset: usize, octets: &[u8], wire_len: usize, more: bool) -> bool {
         let end = offset + wire_len;
         let is_other_end = self.total.is_some_and(|total| end > total || !more && end != total);
@@ -85,10 +87,10 @@ impl Packet {
         }
     }
 
-    /// Length of the packet once no octet of it is absent.
+    /// Length of the packet in octets; `None` while octets are absent.
     fn complete(&self) -> Option<usize> {
         let total = self.total.filter(|total| *total <= self.state.len())?;
-        // Octets after the end that the last fragment shows do not count.
+        // Octets after the end of the last fragment do not count.
         let complete = self.there >= total && !self.state[..total].contains(&Octet::Absent);
         complete.then_some(total)
     }
@@ -98,20 +100,21 @@ impl Packet {
 pub(super) struct Fragments {
     waiting: HashMap<Key, Packet>,
     order: VecDeque<Key>,
-    /// Frames of packets that were dropped.
+    /// Number of frames with fragments of dropped packets.
     lost: u64,
 }
 
 /// The reassembled payload of a packet.
 pub(super) struct Reassembled {
     pub(super) octets: Vec<u8>,
-    /// The number of octets, from the first on, that were captured without a gap.
+    /// Number of octets at the start that were captured without a gap.
     pub(super) captured: usize,
     pub(super) wire_len: usize,
 }
 
 impl Fragments {
-    /// Adds a fragment, captured at `time`; returns the payload when it was the last one missing.
+    /// Adds a fragment that was captured at `time`. Returns the payload of the packet if the packet
+    /// is then complete.
     pub(super) fn add(
         &mut self,
         time: u64,
@@ -150,7 +153,7 @@ impl Fragments {
         Some(Reassembled { octets: packet.octets, captured, wire_len: total })
     }
 
-    /// Frames that carried a part of a packet that was dropped, or that waits now.
+    /// Number of frames with fragments of packets that were dropped or are incomplete.
     pub(super) fn lost(&self) -> u64 {
         self.lost + self.waiting.values().map(|packet| packet.frames).sum::<u64>()
     }
@@ -169,7 +172,7 @@ mod tests {
     fn an_identification_is_used_again_after_30_seconds() {
         let payload = |wait: u64| {
             let mut fragments = Fragments::default();
-            // Its second fragment is lost; the next packet has the same identification.
+            // The second fragment is lost, and the next packet has the same identification.
             fragments.add(5, key(), 0, &[1; 8], 8, true);
             fragments.add(5 + wait, key(), 0, &[2; 8], 8, true);
             fragments.add(5 + wait, key(), 8, &[2; 8], 8, false).map(|packet| packet.octets)
@@ -193,7 +196,7 @@ mod tests {
         assert_eq!(packet(&[(0, first, true), (0, first, true), (16, last, false)]), (vec![complete.clone()], 0));
         assert_eq!(packet(&[(0, first, true), (8, &first[8..], true), (16, last, false)]), (vec![complete], 0));
         assert_eq!(packet(&[(0, first, true), (0, other, true), (16, last, false), (0, first, true)]), (vec![], 4));
-        // Another end, in either order.
+        // Fragments with different ends of the packet, in both orders.
         assert_eq!(packet(&[(16, last, false), (32, last, false), (0, first, true)]), (vec![], 3));
         assert_eq!(packet(&[(24, last, true), (16, last, false), (0, first, true)]), (vec![], 3));
     }

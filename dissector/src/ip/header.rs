@@ -1,4 +1,4 @@
-//! IPv4 and IPv6 headers up to the transport header, extension headers included.
+//! IPv4 and IPv6 headers, including extension headers.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION_OPTIONS: u8 = 60;
-/// Bytes of the fixed IPv6 header.
+/// Length of the fixed IPv6 header in bytes.
 const IPV6_LEN: usize = 40;
 
 /// The fields of the headers.
@@ -20,26 +20,26 @@ pub(super) struct Header {
     pub(super) dst: IpAddr,
     /// The protocol of the payload.
     pub(super) protocol: u8,
-    /// Bytes before the payload.
+    /// Number of bytes before the payload.
     pub(super) head: usize,
-    /// The payload's bytes on the wire.
+    /// Length of the payload on the wire in bytes.
     pub(super) payload_len: usize,
-    /// The part of a packet in the payload, if it is not the complete packet.
+    /// Position of the payload in its packet, if the payload is a fragment.
     pub(super) fragment: Option<Piece>,
-    /// IPv4 with Don't Fragment clear.
+    /// Whether the packet may be fragmented in transit: IPv4 with Don't Fragment clear.
     pub(super) may_fragment: bool,
 }
 
-/// A fragment's place in its packet.
+/// The position of a fragment in its packet.
 pub(super) struct Piece {
     pub(super) identification: u32,
-    /// Bytes before it.
+    /// Number of bytes of the packet's payload before the fragment.
     pub(super) offset: usize,
     pub(super) more: bool,
 }
 
-/// Reads the headers of the packet that begins `octets` and has `wire_len` bytes on the wire,
-/// padding of the link included.
+/// Reads the headers of the packet at the start of `octets`. `wire_len` is its length on the wire
+/// in bytes, including padding of the link layer.
 pub(super) fn read(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     match octets.first().ok_or(Unread::Truncated)? >> 4 {
         4 => ipv4(octets, wire_len),
@@ -48,7 +48,7 @@ pub(super) fn read(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     }
 }
 
-/// The header's own errors: cut, or with invalid values.
+/// The reason why a header of at least `least` bytes cannot be read: truncated, or malformed.
 fn why(octets: &[u8], least: usize) -> Unread {
     if octets.len() < least { Unread::Truncated } else { Unread::Malformed }
 }
@@ -57,7 +57,7 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     let least = usize::from(octets[0] & 0xf).max(5) * 4;
     let header = Ipv4HeaderSlice::from_slice(octets).map_err(|_| why(octets, least))?;
     let mut head = header.slice().len();
-    // A total length of 0 is a result of segmentation offload.
+    // Segmentation offload leaves a total length of 0.
     let total = match usize::from(header.total_len()) {
         0 => wire_len,
         total => total.min(wire_len),
@@ -68,7 +68,8 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
         offset: usize::from(header.fragments_offset().value()) * 8,
         more: header.more_fragments(),
     });
-    // A later fragment has no header to read; the first one is read when the packet is complete.
+    // A later fragment has no authentication header. For fragments, the reader of the complete
+    // packet handles the header.
     if protocol == AUTHENTICATION && fragment.is_none() {
         (protocol, head) = authentication(octets, head)?;
     }
@@ -85,7 +86,7 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
 
 fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     let header = Ipv6HeaderSlice::from_slice(octets).map_err(|_| why(octets, IPV6_LEN))?;
-    // A payload length of 0 is a jumbogram or a result of segmentation offload.
+    // A jumbogram has a payload length of 0, and segmentation offload leaves a payload length of 0.
     let end = match usize::from(header.payload_length()) {
         0 => wire_len,
         length => (IPV6_LEN + length).min(wire_len),
@@ -129,7 +130,8 @@ fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
     })
 }
 
-/// The protocol after an authentication header at `at`, and where it begins (RFC 4302).
+/// The protocol after an authentication header at offset `at`, and the offset of its header (RFC
+/// 4302).
 fn authentication(octets: &[u8], at: usize) -> Result<(u8, usize), Unread> {
     match octets.get(at..at + 8) {
         Some(&[next, words, ..]) => Ok((next, at + (usize::from(words) + 2) * 4)),

@@ -1,8 +1,8 @@
-//! From a frame to its TCP segment or UDP datagram: link headers, tunnels, IPv4 and IPv6 with
-//! reassembly of fragments.
+//! Finds the TCP segment or UDP datagram in a frame: reads link headers, tunnels, IPv4 and IPv6,
+//! and reassembles IP fragments.
 //!
-//! A tunnel's packet is read as if it were alone: the innermost addresses and ports count.
-//! Checksums are not checked here. The length of octets that the snap length cut off stays known.
+//! For a packet in a tunnel, only the innermost addresses and ports count. This module does not
+//! verify checksums. If the snap length cuts off octets, their number stays known.
 
 mod fragments;
 mod header;
@@ -16,10 +16,11 @@ use crate::path::Path;
 use crate::source::Frame;
 use fragments::{Fragments, Key};
 
-/// With segmentation offload a captured packet can be longer than any packet on the wire. An even
-/// longer one has a damaged length.
+/// Maximum length of a packet in octets. Segmentation offload can make a captured packet longer
+/// than any packet on the wire. A packet above this limit has a damaged length.
 const LONGEST_PACKET: usize = 1 << 20;
-/// Headers up to the transport header; real frames have less than twelve.
+/// Maximum number of headers before the transport header. Real frames have less than twelve
+/// headers.
 const MOST_HEADERS: usize = 32;
 
 /// IP protocol numbers.
@@ -33,7 +34,7 @@ const ETHER_IP: u8 = 97;
 const MPLS: u8 = 137;
 
 const UDP_LEN: usize = 8;
-/// ESP in UDP (RFC 3948); four zero bytes are key exchange.
+/// UDP port of ESP in UDP (RFC 3948). A payload that starts with four zero bytes is key exchange.
 const ESP_PORT: u16 = 4500;
 
 /// The transport header and payload of a frame.
@@ -48,15 +49,15 @@ pub(crate) enum Transport<'a> {
 /// A TCP segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment<'a> {
-    /// The frame that completed it.
+    /// The frame that completed the segment.
     pub frame: u64,
-    /// When, in nanoseconds since 1970.
+    /// Capture time of the frame in nanoseconds since 1970.
     pub time: u64,
     /// The sender.
     pub src: SocketAddr,
     /// The receiver.
     pub dst: SocketAddr,
-    /// The network that it was captured in.
+    /// The network in which the segment was captured.
     pub path: Path,
     /// Sequence number.
     pub seq: u32,
@@ -68,23 +69,23 @@ pub(crate) struct Segment<'a> {
     pub rst: bool,
     /// ACK.
     pub ack_flag: bool,
-    /// Acknowledgement number; valid only with ACK.
+    /// Acknowledgement number, only valid with ACK.
     pub ack: u32,
-    /// The window field, not scaled.
+    /// The window field without scaling.
     pub window: u16,
-    /// The TCP options, as far as they were captured.
+    /// The captured part of the TCP options.
     pub options: &'a [u8],
-    /// Did the snap length cut the options?
+    /// Whether the snap length cut the options.
     pub options_cut: bool,
-    /// May the IP packet be fragmented in transit (IPv4 with Don't Fragment clear)?
+    /// Whether the IP packet may be fragmented in transit (IPv4 with Don't Fragment clear).
     pub may_fragment: bool,
-    /// The payload octets that were captured.
+    /// The captured payload octets.
     pub octets: &'a [u8],
     /// The captured octets of TCP header and payload.
     pub packet: &'a [u8],
-    /// Payload octets on the wire; at least `octets.len()`.
+    /// Length of the payload on the wire in octets, at least `octets.len()`.
     pub wire_len: u32,
-    /// Offset of the payload in the frame's octets; `None` if the packet was reassembled from
+    /// Offset of the payload in the octets of the frame; `None` if the packet was reassembled from
     /// fragments.
     pub offset: Option<u32>,
 }
@@ -92,36 +93,36 @@ pub(crate) struct Segment<'a> {
 /// A UDP datagram.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Datagram<'a> {
-    /// The frame that completed it.
+    /// The frame that completed the datagram.
     pub frame: u64,
-    /// When, in nanoseconds since 1970.
+    /// Capture time of the frame in nanoseconds since 1970.
     pub time: u64,
     /// The sender.
     pub src: SocketAddr,
     /// The receiver.
     pub dst: SocketAddr,
-    /// The payload octets that were captured.
+    /// The captured payload octets.
     pub octets: &'a [u8],
-    /// Payload octets on the wire.
+    /// Length of the payload on the wire in octets.
     pub wire_len: u32,
-    /// Offset of the payload in the frame's octets; `None` if the packet was reassembled from
+    /// Offset of the payload in the octets of the frame; `None` if the packet was reassembled from
     /// fragments.
     pub offset: Option<u32>,
 }
 
-/// Bytes that are not read yet: of the frame, or of the packet that its last fragment completed.
+/// The unread bytes of the frame, or of the packet that was reassembled from fragments.
 #[derive(Clone, Copy)]
 struct Rest {
     reassembled: bool,
-    /// Captured bytes.
+    /// Offset of the first unread byte. `end` is the offset after the last captured byte.
     at: usize,
     end: usize,
-    /// Bytes on the wire, from `at` on.
+    /// Number of bytes on the wire from `at` on.
     wire_len: usize,
 }
 
 impl Rest {
-    /// The part that begins after `offset` more bytes and is `wire_len` bytes long on the wire.
+    /// The part from `offset` on, with `wire_len` bytes on the wire.
     fn part(self, offset: usize, wire_len: usize) -> Result<Self, Unread> {
         let at = self.at + offset;
         if at > self.end {
@@ -130,7 +131,7 @@ impl Rest {
         Ok(Rest { at, end: self.end.min(at.saturating_add(wire_len)), wire_len, ..self })
     }
 
-    /// Everything after a header of `length` bytes.
+    /// The bytes after a header of `length` bytes.
     fn after(self, length: usize) -> Result<Self, Unread> {
         let wire_len = self.wire_len.checked_sub(length).ok_or(Unread::Malformed)?;
         self.part(length, wire_len)
@@ -141,7 +142,7 @@ impl Rest {
     }
 }
 
-/// A transport header, as the IP header describes it.
+/// The payload of an IP packet, which starts with the transport header.
 #[derive(Clone, Copy)]
 struct Packet {
     src: IpAddr,
@@ -151,34 +152,35 @@ struct Packet {
 }
 
 impl Packet {
-    /// Offset in the frame of the position `head` bytes after the start of the transport header.
+    /// Offset in the frame of the byte that is `head` bytes after the start of the transport
+    /// header; `None` for a reassembled packet.
     fn offset(&self, head: usize) -> Option<u32> {
         u32::try_from(self.rest.at + head).ok().filter(|_| !self.rest.reassembled)
     }
 }
 
-/// Reads IP packets out of frames; keeps the fragments that wait for others.
+/// Finds the TCP segments and UDP datagrams of frames. Stores fragments of incomplete packets.
 #[derive(Default)]
 pub(crate) struct IpReader {
     fragments: Fragments,
-    /// The packet that the last fragment completed.
+    /// Payload of the packet that the latest fragment completed.
     reassembled: Vec<u8>,
 }
 
 impl IpReader {
-    /// The TCP segment or UDP datagram that `frame` carries or completes; `None` for a fragment
-    /// that waits for others.
+    /// Returns the TCP segment or UDP datagram that `frame` contains or completes; `None` for a
+    /// fragment of an incomplete packet.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why the frame has no readable segment or datagram.
     pub(crate) fn read<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Option<Transport<'a>>, Unread> {
         let captured = frame.octets.len();
         let wire_len = (frame.wire_len as usize).max(captured).min(LONGEST_PACKET.max(captured));
         let mut rest = Rest { reassembled: false, at: 0, end: captured, wire_len };
         let mut header = Header::Link(frame.link_type);
         let mut path = Path::on(frame.interface);
-        // The result is built after the loop: it borrows `rest`, which the next iteration would
-        // change.
+        // The result is built after the loop, because it borrows `self.reassembled`, which the loop
+        // may change.
         let mut found = None;
         for _ in 0..MOST_HEADERS {
             let octets = rest.of(frame.octets, &self.reassembled);
@@ -235,15 +237,14 @@ impl IpReader {
         transport.map(Some)
     }
 
-    /// Frames that carried fragments of packets whose other fragments never came. Fragments that
-    /// wait now count, too.
+    /// Number of frames with fragments of packets that were dropped or are incomplete.
     pub(crate) fn lost_fragments(&self) -> u64 {
         self.fragments.lost()
     }
 }
 
-/// The header after a UDP header that leads to another packet. A datagram that has only the port of
-/// a tunnel counts as a datagram.
+/// The tunnel header after a UDP header; `None` if the datagram is no tunnel. A datagram with the
+/// port of a tunnel but without a valid tunnel header is no tunnel.
 fn udp_tunnel(octets: &[u8]) -> Result<Option<Header>, Unread> {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk::<4>() else { return Ok(None) };
     let (from, to) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
@@ -263,8 +264,7 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8])
     let header = if let Some(header) = octets.get(..head) {
         header
     } else {
-        // The snap length cut the options off. The fixed part alone, read as a header without
-        // options, still has all fields.
+        // The snap length cut the options. Read the fixed part as a header without options.
         without_options = *fixed;
         without_options[12] = 5 << 4 | fixed[12] & 0xf;
         &without_options[..]

@@ -1,16 +1,16 @@
-//! Headers that a capture program puts before the frame: per-packet information (PPI), Apple's
-//! pktap, Linux' netfilter log, Endace's ERF.
+//! Headers that a capture program inserts before the frame: Per-Packet Information (PPI), pktap of
+//! Apple, netfilter log of Linux, and ERF of Endace.
 
 use super::header::{Header, Step, u8_at};
 use super::unread::Unread;
 
-/// Length of its header, and the link type after it; both little-endian.
+/// PPI: length of the header, and link type of the frame. Both are little-endian.
 pub(super) fn ppi(bytes: &[u8]) -> Step {
     let length = u16::from_le_bytes([u8_at(bytes, 2)?, u8_at(bytes, 3)?]);
     after(u32_le(bytes, 4)?, usize::from(length), 8)
 }
 
-/// Length of its header, record type (1: a packet), link type; little-endian.
+/// pktap: length of the header, record type (1 for a packet), and link type. All are little-endian.
 pub(super) fn pktap(bytes: &[u8]) -> Step {
     if u32_le(bytes, 4)? != 1 {
         return Err(Unread::TunnelControl);
@@ -19,9 +19,10 @@ pub(super) fn pktap(bytes: &[u8]) -> Step {
     after(u32_le(bytes, 8)?, length, 12)
 }
 
-/// A frame of link type `link_type` begins at `length`; the header has at least `least` bytes.
+/// The step to a frame of link type `link_type` at offset `length`. The header must have at least
+/// `least` bytes.
 fn after(link_type: u32, length: usize, least: usize) -> Step {
-    // A header within a header of the same kind is not a real capture, and would loop.
+    // No real capture has such a header inside another such header, and nested headers would loop.
     match u16::try_from(link_type) {
         Ok(link_type) if length >= least && link_type != super::types::PPI && link_type != super::types::PKTAP => {
             Ok((Header::Link(link_type), length))
@@ -30,11 +31,12 @@ fn after(link_type: u32, length: usize, least: usize) -> Step {
     }
 }
 
-/// Address family, version, resource; then attributes, of which one is the packet.
+/// Netfilter log: address family, version and resource, and then attributes. One attribute contains
+/// the packet.
 pub(super) fn nflog(bytes: &[u8]) -> Step {
     const PAYLOAD: u16 = 9;
-    // Attributes are in the byte order of the capturing host. A length in the wrong order exceeds
-    // the frame.
+    // Attributes have the byte order of the capturing host, which is unknown. In the wrong byte
+    // order, a length exceeds the frame.
     for read in [u16::from_le_bytes, u16::from_be_bytes] {
         let mut at = 4_usize;
         while let Some(&[a, b, c, d]) = bytes.get(at..at + 4) {
@@ -51,7 +53,7 @@ pub(super) fn nflog(bytes: &[u8]) -> Step {
     Err(Unread::Malformed)
 }
 
-/// A record of ERF, as in a file of that format.
+/// An ERF record, as in an ERF file.
 pub(super) fn erf(bytes: &[u8]) -> Step {
     match crate::source::erf::packet(bytes) {
         Some((link_type, at)) => Ok((Header::Link(link_type), at)),

@@ -3,7 +3,7 @@
 use super::ether_type;
 use super::header::{Step, u16_at};
 
-/// Protocol numbers below the EtherTypes: Ethernet frames of raw 802.3, and 802.2.
+/// Protocol number of IEEE 802.2, below all EtherTypes.
 const LLC: u16 = 4;
 
 pub(super) fn read(bytes: &[u8]) -> Step {

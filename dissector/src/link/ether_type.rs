@@ -1,4 +1,4 @@
-//! EtherTypes, and how a frame shows them.
+//! EtherTypes, and the headers that they announce.
 
 use super::header::{Header, Step, u16_at};
 
@@ -6,9 +6,9 @@ pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
 const VLAN: u16 = 0x8100;
 const PROVIDER_BRIDGING: u16 = 0x88a8;
-/// Tags of double tagging before 802.1ad.
+/// EtherTypes of double tagging before 802.1ad.
 const QINQ: [u16; 2] = [0x9100, 0x9200];
-/// 802.1ah: a service tag of four bytes, then a complete Ethernet frame.
+/// 802.1ah: a service tag of four bytes, and then a complete Ethernet frame.
 pub(super) const BACKBONE: u16 = 0x88e7;
 pub(super) const TRANSPARENT_BRIDGING: u16 = 0x6558;
 pub(super) const MPLS_UNICAST: u16 = 0x8847;
@@ -17,15 +17,15 @@ pub(super) const PPPOE_SESSION: u16 = 0x8864;
 pub(super) const PPP: u16 = 0x880b;
 pub(super) const MACSEC: u16 = 0x88e5;
 pub(super) const NSH: u16 = 0x894f;
-/// A smaller value is a length (IEEE 802.3, 3.2.6).
+/// The smallest EtherType. A smaller value in the same field is a length (IEEE 802.3, 3.2.6).
 const SMALLEST_ETHER_TYPE: u16 = 0x0600;
 
-/// Does the EtherType announce a VLAN tag?
+/// Returns whether the EtherType announces a VLAN tag.
 pub(super) fn is_vlan(ether_type: u16) -> bool {
     matches!(ether_type, VLAN | PROVIDER_BRIDGING) || QINQ.contains(&ether_type)
 }
 
-/// What an EtherType or length names; it begins at `at`.
+/// The step to the header that an EtherType or length field announces, at offset `at`.
 pub(super) fn named(ether_type: u16, at: usize) -> Step {
     match ether_type {
         IPV4 | IPV6 => Ok((Header::Ip, at)),
@@ -34,8 +34,8 @@ pub(super) fn named(ether_type: u16, at: usize) -> Step {
     }
 }
 
-/// Is this an Ethernet frame with an IP packet, as far as its EtherTypes show? For positions where
-/// no field names the type.
+/// Returns whether `bytes` look like an Ethernet frame with an IP packet. This is for headers that
+/// do not announce the type of the next header.
 pub(super) fn is_plausible(bytes: &[u8]) -> bool {
     let (mut kind, mut at) = (12, 14);
     for _ in 0..4 {

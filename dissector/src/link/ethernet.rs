@@ -1,5 +1,5 @@
-//! Ethernet II, IEEE 802.3 with 802.2 and SNAP; VLAN tags (802.1Q, 802.1ad) and backbone tags
-//! (802.1ah); the header that an EtherType names.
+//! Ethernet II, IEEE 802.3 with 802.2 and SNAP, VLAN tags (802.1Q, 802.1ad), backbone tags
+//! (802.1ah), and the headers that an EtherType announces.
 
 use super::ether_type::{
     BACKBONE, IPV4, IPV6, MACSEC, MPLS_MULTICAST, MPLS_UNICAST, NSH, PPP, PPPOE_SESSION, TRANSPARENT_BRIDGING, is_vlan,
@@ -9,12 +9,12 @@ use super::header::{Header, Step, u16_at};
 use super::unread::Unread;
 use super::{macsec, nsh, ppp};
 
-/// Destination, source, EtherType.
+/// Reads an Ethernet header: destination, source, EtherType.
 pub(super) fn read(bytes: &[u8]) -> Step {
     named(u16_at(bytes, 12)?, 14)
 }
 
-/// The header that an EtherType names, other than IP.
+/// Reads the header that an EtherType announces.
 pub(super) fn payload(ether_type: u16, bytes: &[u8]) -> Step {
     match ether_type {
         IPV4 | IPV6 => Ok((Header::Ip, 0)),
@@ -30,10 +30,10 @@ pub(super) fn payload(ether_type: u16, bytes: &[u8]) -> Step {
     }
 }
 
-/// IEEE 802.2: SNAP, and IP under its own number.
+/// Reads an IEEE 802.2 header, with SNAP or with the number of IP.
 pub(super) fn llc(bytes: &[u8]) -> Step {
     match bytes {
-        // Organisations 0 and 0xf8 (802.1H) number protocols by EtherType.
+        // The organisations 0 and 0xf8 (802.1H) use EtherTypes as protocol numbers.
         [0xaa, 0xaa, 0x03, 0, 0, 0 | 0xf8, ..] => named(u16_at(bytes, 6)?, 8),
         [0x06, 0x06, 0x03, ..] => Ok((Header::Ip, 3)),
         [_, _, _, ..] => Err(Unread::Llc),

@@ -4,11 +4,11 @@ use super::ether_type;
 use super::header::{Step, u8_at, u16_at};
 use super::unread::Unread;
 
-/// Its UDP port.
+/// UDP port of GENEVE.
 pub(crate) const PORT: u16 = 6081;
 
 const FIXED_LEN: usize = 8;
-/// A packet for the tunnel's ends (O bit).
+/// The O bit: a control packet for the endpoints of the tunnel.
 const CONTROL: u8 = 0x80;
 
 pub(super) fn read(bytes: &[u8]) -> Step {

@@ -9,7 +9,7 @@ const CHECKSUM: u16 = 0x8000;
 const ROUTING: u16 = 0x4000;
 const KEY: u16 = 0x2000;
 const SEQUENCE: u16 = 0x1000;
-/// Version 1 alone.
+/// Flag in version 1 only.
 const ACKNOWLEDGEMENT: u16 = 0x0080;
 const VERSION: u16 = 0x0007;
 
@@ -28,7 +28,7 @@ pub(super) fn read(bytes: &[u8]) -> Step {
         + usize::from(version == 1 && flags & ACKNOWLEDGEMENT != 0);
     let at = 4 + words * 4;
     match u16_at(bytes, 2)? {
-        // ERSPAN I has no header of its own, and its GRE has no sequence number.
+        // ERSPAN I has no ERSPAN header, and no sequence number in the GRE header.
         ERSPAN if flags & SEQUENCE == 0 => Ok((Header::Ethernet, at)),
         ERSPAN => Ok((Header::Ethernet, at + ERSPAN_2_LEN)),
         ERSPAN_3 => erspan_3(bytes, at),
@@ -37,20 +37,21 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     }
 }
 
-/// Where NVGRE's number of the network is (RFC 7637 section 3.2: the upper 24 bits of the key).
+/// Offset of the network number of NVGRE: the upper 24 bits of the key (RFC 7637 section 3.2).
+/// Returns `None` for other GRE.
 pub(super) fn vsid(bytes: &[u8]) -> Option<usize> {
     let flags = u16_at(bytes, 0).ok()?;
     let is_nvgre = flags & (KEY | VERSION) == KEY && u16_at(bytes, 2).ok()? == ether_type::TRANSPARENT_BRIDGING;
     is_nvgre.then_some(if flags & CHECKSUM == 0 { 4 } else { 8 })
 }
 
-/// The last bits of the header show whether the frame is Ethernet or IP, and whether eight more
-/// bytes follow.
+/// Reads an ERSPAN III header. Its last bits show whether the frame is Ethernet or IP, and whether
+/// eight further bytes follow.
 fn erspan_3(bytes: &[u8], at: usize) -> Step {
     let last = u16_at(bytes, at + 10)?;
     let frame_type = last >> 10 & 0x1f;
     let more = if last & 1 == 0 { 0 } else { 8 };
-    // The bytes have to be there, even if nothing of them is used.
+    // The further bytes must exist, although they are not used.
     u8_at(bytes, at + ERSPAN_3_LEN + more)?;
     let at = at + ERSPAN_3_LEN + more;
     match frame_type {

@@ -3,17 +3,17 @@
 use super::header::{Header, Step, u8_at};
 use super::unread::Unread;
 
-/// Its UDP port.
+/// UDP port of GTP-U.
 pub(crate) const PORT: u16 = 2152;
 
 const FIXED_LEN: usize = 8;
-/// Sequence number, N-PDU number, type of the next extension header: all three if one of their
-/// flags is set.
+/// Length in bytes of the optional part: sequence number, N-PDU number and type of the next
+/// extension header. If one of their flags is set, all three fields are present.
 const OPTIONAL_LEN: usize = 4;
 const OPTIONAL: u8 = 0x07;
 const EXTENDED: u8 = 0x04;
 const USER_DATA: u8 = 255;
-/// Extension headers that one packet has at most.
+/// Maximum number of extension headers.
 const MOST_EXTENSIONS: usize = 16;
 
 pub(super) fn read(bytes: &[u8]) -> Step {

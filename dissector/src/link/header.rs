@@ -5,17 +5,17 @@ use super::unread::Unread;
 /// The kind of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// The first header of a frame of this link type.
+    /// The first header of a frame with this link type.
     Link(u16),
     /// Ethernet II or IEEE 802.3.
     Ethernet,
-    /// The header that an EtherType names.
+    /// The header that this EtherType announces.
     EtherType(u16),
     /// IEEE 802.2.
     Llc,
     /// PPP, with or without address and control fields.
     Ppp,
-    /// IEEE 802.11, and whether its header is padded to a multiple of four bytes.
+    /// IEEE 802.11. `padded` is set if its header is padded to a multiple of four bytes.
     Wifi { padded: bool },
     /// MPLS labels.
     Mpls,
@@ -23,7 +23,7 @@ pub(crate) enum Header {
     Gre,
     /// VXLAN.
     Vxlan,
-    /// VXLAN with a next protocol (VXLAN-GPE).
+    /// VXLAN with a next-protocol field (VXLAN-GPE).
     VxlanGpe,
     /// GENEVE.
     Geneve,
@@ -35,17 +35,17 @@ pub(crate) enum Header {
     Ip,
 }
 
-/// The next header and its offset from the start of the current one, or the reason why nothing
-/// after it is read.
+/// The next header and its offset in bytes from the start of the current header, or the reason why
+/// the rest is not read.
 pub(crate) type Step = Result<(Header, usize), Unread>;
 
-/// Two bytes at `at`, big-endian.
+/// The two bytes at offset `at` as a big-endian number.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Unread> {
     let field = bytes.get(at..at + 2).ok_or(Unread::Truncated)?;
     Ok(u16::from_be_bytes([field[0], field[1]]))
 }
 
-/// The byte at `at`.
+/// The byte at offset `at`.
 pub(super) fn u8_at(bytes: &[u8], at: usize) -> Result<u8, Unread> {
     bytes.get(at).copied().ok_or(Unread::Truncated)
 }

@@ -1,8 +1,8 @@
 //! IP over InfiniBand (RFC 4391, section 6): an EtherType and two reserved bytes.
 //!
-//! Capture programs put different headers before it: nothing, the destination's address (20 bytes),
-//! or a global route header (40 bytes). The file does not name the variant, so the first position
-//! at which an IP packet begins is used.
+//! Capture programs insert different headers before the EtherType: no header, the address of the
+//! destination (20 bytes), or a global route header (40 bytes). The file does not name the variant.
+//! weft takes the first variant in which an IP packet follows.
 
 use super::ethernet;
 use super::header::{Header, Step, u16_at};
@@ -22,7 +22,7 @@ pub(super) fn read(bytes: &[u8]) -> Step {
             _ => {}
         }
     }
-    // ARP and others; without a packet to compare with, the number is a guess.
+    // No IP packet follows, for example for ARP. The EtherType is then a guess.
     match u16_at(bytes, BEFORE[2]) {
         Ok(ether_type) => ethernet::payload(ether_type, &[]).and(Err(Unread::Malformed)),
         Err(_) => Err(Unread::Truncated),

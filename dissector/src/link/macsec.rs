@@ -1,14 +1,16 @@
-//! MACsec (IEEE 802.1AE): frames that are authenticated only are read, encrypted ones are counted.
+//! MACsec (IEEE 802.1AE). Frames that are only authenticated are read. Encrypted frames are
+//! counted.
 
 use super::ether_type;
 use super::header::{Step, u8_at, u16_at};
 use super::unread::Unread;
 
-/// TAG control information: an explicit identifier of the channel (SCI), encryption, changed text.
+/// Bits of the TAG control information: explicit channel identifier (SCI), encryption, changed
+/// text.
 const HAS_CHANNEL: u8 = 0x20;
 const ENCRYPTED: u8 = 0x08;
 const CHANGED: u8 = 0x04;
-/// After the EtherType: control, short length, packet number.
+/// Length in bytes of control, short length and packet number after the EtherType.
 const TAG_LEN: usize = 6;
 const CHANNEL_LEN: usize = 8;
 

@@ -1,11 +1,12 @@
-//! The headers of a frame up to its IP packets: link types, tags and tunnels. One file for each
-//! format.
+//! Reads the headers of a frame before its IP packet: link layer, tags and tunnels. Each format has
+//! one file.
 //!
-//! A header is read by a function that gets the bytes from the header on. It returns the kind of
-//! the next header and where that begins, or the reason why nothing after it is read. [`crate::ip`]
-//! follows these steps, since a tunnel is inside an IP packet and an IP packet is inside a tunnel.
+//! A function reads one header, from the bytes that start with this header. It returns the kind and
+//! the offset of the next header, or the reason why the rest is not read. [`crate::ip`] calls these
+//! functions repeatedly, because a tunnel header may follow an IP header, and an IP header follows
+//! a tunnel header.
 //!
-//! Link addresses and checksums are not checked: nothing above depends on them.
+//! Link addresses and checksums are not checked, because no other module needs them.
 
 mod capture_headers;
 mod cooked;
@@ -31,16 +32,16 @@ pub(crate) use network::tag;
 pub use unread::Unread;
 pub(crate) use unread::UnreadCounts;
 
-/// MPLS in UDP (RFC 7510).
+/// UDP port of MPLS in UDP (RFC 7510).
 const MPLS_PORT: u16 = 6635;
 
-/// Can frames of this link type be read?
+/// Returns whether frames of this link type can be read.
 #[must_use]
 pub fn reads_link_type(link_type: u16) -> bool {
     link_type == types::ETHERNET || !matches!(first(link_type, &[]), Err(Unread::LinkType(_)))
 }
 
-/// Reads the header at the beginning of `bytes`. [`Header::Ip`] is the caller's to read.
+/// Reads the header at the start of `bytes`. The caller must read [`Header::Ip`].
 pub(crate) fn step(header: Header, bytes: &[u8]) -> Step {
     match header {
         Header::Link(types::ETHERNET) | Header::Ethernet => ethernet::read(bytes),
@@ -60,7 +61,8 @@ pub(crate) fn step(header: Header, bytes: &[u8]) -> Step {
     }
 }
 
-/// The header after a UDP header to this port, if the port is a tunnel's.
+/// The tunnel header after a UDP header with destination port `port`; `None` if the port belongs to
+/// no tunnel.
 pub(crate) fn udp_tunnel(port: u16) -> Option<Header> {
     match port {
         gtp::PORT => Some(Header::Gtp),
@@ -72,7 +74,7 @@ pub(crate) fn udp_tunnel(port: u16) -> Option<Header> {
     }
 }
 
-/// The first header of a frame that is not Ethernet.
+/// Reads the first header of a frame that is not Ethernet.
 fn first(link_type: u16, bytes: &[u8]) -> Step {
     match link_type {
         types::NULL | types::LOOP => Ok((Header::Ip, 4)),

@@ -5,12 +5,13 @@ use super::header::{Header, Step, u8_at};
 use super::unread::Unread;
 
 const LABEL_LEN: usize = 4;
-/// Labels that one packet has at most; real stacks have less than ten.
+/// Maximum number of labels. Real label stacks have less than ten labels.
 const MOST_LABELS: usize = 32;
 
-/// No field names what the last label carries. The first four bits do, as routers guess it (RFC
-/// 4928): 4 and 6 are IP, 0 is a pseudowire's control word. Ethernet without a control word begins
-/// with any address, so its EtherType has to match.
+/// Reads a label stack. No field announces the header after the last label. Like routers (RFC
+/// 4928), weft guesses from the first four bits: 4 and 6 are IP, and 0 is the control word of a
+/// pseudowire. Ethernet without a control word starts with an arbitrary address, so its EtherType
+/// must match.
 pub(super) fn read(bytes: &[u8]) -> Step {
     let mut at = 0;
     for _ in 0..MOST_LABELS {

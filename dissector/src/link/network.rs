@@ -1,15 +1,16 @@
-//! The number of a network that a header has.
+//! The network number in a header, for example the VLAN number.
 
 use super::header::{Header, u16_at};
 use crate::path::Tag;
 
 use super::{ether_type, gre, types};
 
-/// The network that the header at the beginning of `bytes` names.
+/// The network number in the header at the start of `bytes`; `None` if the header has no network
+/// number.
 pub(crate) fn tag(header: Header, bytes: &[u8]) -> Option<Tag> {
     match header {
         Header::EtherType(ether_type) if ether_type::is_vlan(ether_type) => {
-            // 0 is a priority without a VLAN (IEEE 802.1Q, 9.6).
+            // The number 0 means a priority without a VLAN (IEEE 802.1Q, 9.6).
             let number = u16_at(bytes, 0).ok()? & 0x0fff;
             (number > 0).then_some(Tag::Vlan(number))
         }
@@ -46,7 +47,7 @@ mod tests {
             (Header::Vxlan, "08000000 00006400", Some(Tag::Virtual(100))),
             (Header::Geneve, "0000 6558 00006400", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 6558 00006401", Some(Tag::Virtual(100))),
-            // With a checksum before the key; a key of GRE itself may differ by direction.
+            // NVGRE with a checksum before the key. A key of plain GRE may differ by direction.
             (Header::Gre, "a000 6558 12340000 00006401", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 0800 00006401", None),
             (Header::Gre, "0000 6558 00006401", None),

@@ -12,7 +12,8 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     next(u8_at(bytes, 3)?, at)
 }
 
-/// The header that a next-protocol number of NSH or VXLAN-GPE names; it begins at `at`.
+/// The step to the header that a next-protocol number of NSH or VXLAN-GPE announces, at offset
+/// `at`.
 pub(super) fn next(protocol: u8, at: usize) -> Step {
     match protocol {
         1 | 2 => Ok((Header::Ip, at)),

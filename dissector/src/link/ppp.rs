@@ -8,12 +8,12 @@ const IPV4: u16 = 0x0021;
 const IPV6: u16 = 0x0057;
 const MPLS: u16 = 0x0281;
 
-/// Address and control are optional; so is the first byte of a protocol number below 256 (RFC 1661,
-/// 6.5 and 6.6).
+/// Reads a PPP header. Address and control are optional, and so is the first byte of a protocol
+/// number below 256 (RFC 1661, 6.5 and 6.6).
 pub(super) fn read(bytes: &[u8]) -> Step {
     let at = if bytes.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
     let first = u8_at(bytes, at)?;
-    // The last byte of a protocol number is odd, the first one even.
+    // The last byte of a protocol number is odd. The first byte of two is even.
     let (protocol, at) = if first & 1 == 1 { (u16::from(first), at + 1) } else { (u16_at(bytes, at)?, at + 2) };
     match protocol {
         IPV4 | IPV6 => Ok((Header::Ip, at)),
@@ -22,14 +22,14 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     }
 }
 
-/// A byte for the direction, which takes the place of the address or precedes it.
+/// Reads a PPP header with a direction byte, which replaces the address byte or precedes it.
 pub(super) fn read_with_direction(bytes: &[u8]) -> Step {
     let address_replaced = u8_at(bytes, 1)? == 0x03;
     Ok((Header::Ppp, if address_replaced { 2 } else { 1 }))
 }
 
-/// A session packet of PPPoE: version and type, code, session, length, then PPP without address and
-/// control.
+/// Reads the header of a PPPoE session packet: version and type, code, session, length. PPP without
+/// address and control follows.
 pub(super) fn session(bytes: &[u8]) -> Step {
     if u8_at(bytes, 0)? != 0x11 || u8_at(bytes, 1)? != 0 {
         return Err(Unread::Malformed);
@@ -37,7 +37,7 @@ pub(super) fn session(bytes: &[u8]) -> Step {
     Ok((Header::Ppp, 6))
 }
 
-/// Cisco HDLC: address, control, EtherType.
+/// Reads a Cisco HDLC header: address, control, EtherType.
 pub(super) fn read_cisco(bytes: &[u8]) -> Step {
     match u16_at(bytes, 2)? {
         small if small < 0x0600 => Err(Unread::EtherType(small)),

@@ -1,4 +1,4 @@
-//! Link types as <https://www.tcpdump.org/linktypes.html> numbers them.
+//! Link types of <https://www.tcpdump.org/linktypes.html>.
 
 pub(super) const NULL: u16 = 0;
 pub(super) const ETHERNET: u16 = 1;

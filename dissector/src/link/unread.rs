@@ -5,48 +5,49 @@ use std::fmt;
 
 use crate::source::Media;
 
-/// Reasons that are counted apart: a hostile capture could name any number.
+/// Maximum number of reasons with separate counts. The limit bounds memory for a hostile capture
+/// with very many reasons.
 const MOST_REASONS: usize = 256;
 
 /// Why a frame was not read up to a TCP segment or UDP datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Unread {
-    /// The capture ends within a header, or the snap length cut it.
+    /// The capture ends within a header, or the snap length cut the header.
     Truncated,
-    /// A header has values that its specification does not have.
+    /// A header has values that its specification does not define.
     Malformed,
-    /// More headers than any real packet has.
+    /// The frame has more headers than any real packet.
     TooDeep,
-    /// A link type that is not read.
+    /// An unsupported link type.
     LinkType(u16),
-    /// An EtherType that is not read, such as ARP.
+    /// An unsupported EtherType, such as ARP.
     EtherType(u16),
     /// IEEE 802.2 traffic other than IP, such as spanning tree.
     Llc,
     /// A PPP protocol other than IP, such as LCP.
     PppProtocol(u16),
-    /// An IP protocol that is not read, such as ICMP.
+    /// An unsupported IP protocol, such as ICMP.
     IpProtocol(u8),
-    /// IPsec ESP: encrypted.
+    /// IPsec ESP, which is encrypted.
     Esp,
     /// MACsec with encryption.
     MacsecEncrypted,
     /// IEEE 802.11 with encryption.
     WifiEncrypted,
-    /// IEEE 802.11 management, control, or no data.
+    /// IEEE 802.11 management frame, control frame, or data frame without data.
     WifiOther,
     /// IEEE 802.11 fragments and aggregates, which are not reassembled.
     WifiFragment,
-    /// A tunnel's own message, such as a GTP-U echo.
+    /// A control message of a tunnel, such as a GTP-U echo.
     TunnelControl,
-    /// A fragment of an IP packet whose other fragments were not captured by then.
+    /// A fragment of an IP packet whose other fragments have not been captured.
     Fragment,
 }
 
 impl Unread {
-    /// Could a connection be in these frames? In address resolution, routing and control messages
-    /// it could not.
+    /// Returns whether these frames may contain connections. Frames of address resolution, routing
+    /// and control cannot.
     #[must_use]
     pub fn may_hide_connections(self) -> bool {
         !matches!(
@@ -61,7 +62,7 @@ impl Unread {
     }
 }
 
-/// How many frames were not read, by the reason.
+/// Number of unread frames by reason.
 #[derive(Debug, Default)]
 pub(crate) struct UnreadCounts {
     counts: BTreeMap<Unread, u64>,
@@ -73,7 +74,7 @@ impl UnreadCounts {
         *self.counts.entry(if kept { why } else { Unread::Malformed }).or_default() += 1;
     }
 
-    /// All counts, and `count` for `why`.
+    /// All counts, and additionally `count` for the reason `why`.
     pub(crate) fn with(&self, why: Unread, count: u64) -> Vec<(Unread, u64)> {
         let counts = self.counts.iter().map(|(why, count)| (*why, *count));
         counts.chain((count > 0).then_some((why, count))).collect()

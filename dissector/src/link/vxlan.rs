@@ -4,7 +4,7 @@ use super::header::{Header, Step, u8_at};
 use super::nsh;
 use super::unread::Unread;
 
-/// UDP ports: IANA's, and Linux' before there was one.
+/// UDP ports of VXLAN: the port of IANA, and the older port of Linux.
 pub(crate) const PORTS: [u16; 2] = [4789, 8472];
 /// The UDP port of VXLAN-GPE.
 pub(crate) const GPE_PORT: u16 = 4790;

@@ -1,16 +1,16 @@
-//! IEEE 802.11 data frames, and the headers that capture programs put before them (radiotap, Prism,
-//! AVS).
+//! IEEE 802.11 data frames, and the headers that capture programs insert before them (radiotap,
+//! Prism, AVS).
 
 use super::header::{Header, Step, u8_at};
 use super::unread::Unread;
 
 const PRISM_LEN: usize = 144;
-/// Prism's message code; an AVS header may be in its place.
+/// Message codes of a Prism header. Without such a code, the header is an AVS header.
 const PRISM_CODES: [u32; 2] = [0x41, 0x44];
 
-/// The kind of frame: data.
+/// Frame type: data.
 const DATA: u8 = 2;
-/// Subtype bits of data frames: without data, with quality of service.
+/// Subtype bit of data frames: no data. `QOS` is the bit for quality of service.
 const NO_DATA: u8 = 0x4;
 const QOS: u8 = 0x8;
 
@@ -19,14 +19,14 @@ const FROM_DS: u8 = 0x02;
 const MORE_FRAGMENTS: u8 = 0x04;
 const PROTECTED: u8 = 0x40;
 const ORDER: u8 = 0x80;
-/// In the QoS field: several packets in this frame.
+/// Bit in the QoS field: the frame contains several packets.
 const AGGREGATE: u8 = 0x80;
 
-/// Fields of radiotap's first presence word: time stamp (8 bytes), flags (1 byte).
+/// Bits in the first presence word of radiotap: time stamp (8 bytes), flags (1 byte).
 const HAS_TIME: u32 = 1;
 const HAS_FLAGS: u32 = 1 << 1;
 const MORE_PRESENCE: u32 = 1 << 31;
-/// Radiotap's flags: the 802.11 header is padded to a multiple of four bytes.
+/// Bit in the flags of radiotap: the 802.11 header is padded to a multiple of four bytes.
 const PADDED: u8 = 0x20;
 
 pub(super) fn radiotap(bytes: &[u8]) -> Step {
@@ -52,7 +52,7 @@ pub(super) fn prism(bytes: &[u8]) -> Step {
     if PRISM_CODES.contains(&code) { Ok((Header::Wifi { padded: false }, PRISM_LEN)) } else { avs(bytes) }
 }
 
-/// Version and length, big-endian.
+/// Reads an AVS header: version and length, big-endian.
 pub(super) fn avs(bytes: &[u8]) -> Step {
     let length = bytes.get(4..8).ok_or(Unread::Truncated)?;
     match u32::from_be_bytes([length[0], length[1], length[2], length[3]]) {
@@ -74,7 +74,7 @@ pub(super) fn read(bytes: &[u8], padded: bool) -> Step {
     if flags & MORE_FRAGMENTS != 0 || fragment != 0 {
         return Err(Unread::WifiFragment);
     }
-    // A fourth address between access points.
+    // A frame between access points has a fourth address.
     let mut at = if flags & (TO_DS | FROM_DS) == TO_DS | FROM_DS { 30 } else { 24 };
     if subtype & QOS != 0 {
         if u8_at(bytes, at)? & AGGREGATE != 0 {

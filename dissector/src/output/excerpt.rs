@@ -1,8 +1,8 @@
-//! Copies chosen packets of a pcapng capture, block by block, with everything that describes them:
-//! sections, interfaces, name resolution, statistics such as drop counts, and the packets' own
-//! options. Findings are added as comments.
+//! Copies selected packets of a pcapng capture, and adds findings to them as comments.
 //!
-//! Blocks of other kinds are left out: decryption secrets, for example, belong to no packet.
+//! The copy has the blocks that describe packets: section headers, interfaces, name resolution, and
+//! interface statistics such as drop counts. Packets keep their options. Blocks of other types are
+//! omitted, for example decryption secrets.
 
 use std::io::{self, Read, Write};
 
@@ -13,46 +13,49 @@ const SIMPLE_PACKET: u32 = 3;
 const NAME_RESOLUTION: u32 = 4;
 const INTERFACE_STATISTICS: u32 = 5;
 
-/// Type and total length before the body of a block, total length after it.
+/// Octets of a block around its body: type and total length before the body, total length after it.
 const AROUND_BODY: usize = 12;
-/// The longest block that is accepted, as in [`crate::source`].
+/// Maximum total length of a block in octets, as in [`crate::source`].
 const LONGEST_BLOCK: usize = 64 << 20;
-/// Octets of a section header's body before its options.
+/// Length in octets of the body of a section header before its options.
 const SECTION_FIXED: usize = 16;
-/// Octets of an enhanced (or obsolete) packet's body before its data; the captured length is at
-/// [`CAPTURED_LEN_AT`].
+/// Length in octets of the body of an enhanced (or obsolete) packet block before the packet data.
+/// The captured length is at offset [`CAPTURED_LEN_AT`].
 const PACKET_FIXED: usize = 20;
 const CAPTURED_LEN_AT: usize = 12;
 
-/// Reads a capture, and writes a part of it.
+/// Reads a capture, and writes the selected packets.
 pub struct Excerpt<R, W> {
     from: R,
     out: W,
     comment: String,
     big_endian: bool,
     kind: u32,
-    /// The body of the last block read.
+    /// Body of the block that was read last.
     body: Vec<u8>,
-    /// Number of packets so far.
+    /// Number of packets read so far.
     packets: u64,
-    /// Is the last block read the last valid one?
+    /// Whether no valid block follows the block that was read last.
     is_over: bool,
 }
 
 impl<R: Read, W: Write> Excerpt<R, W> {
-    /// Copies from `from`, which is not compressed; each section gets `comment`.
+    /// Copies from the uncompressed capture `from` to `out`. The section header of each section
+    /// gets the comment `comment`.
     pub fn new(from: R, out: W, comment: &str) -> Self {
         let (comment, body) = (comment.to_owned(), Vec::new());
         Excerpt { from, out, comment, big_endian: false, kind: 0, body, packets: 0, is_over: false }
     }
 
-    /// Copies packet `number` and the blocks that describe it. Packets are numbered as in
-    /// [`crate::source::Frame`], in increasing order. `comments` are added to it, unless it has
-    /// them already. A simple packet block cannot have comments: returns `false` if they are
-    /// missing.
+    /// Copies packet `number` and the blocks before it that describe packets. Adds those of
+    /// `comments` that the packet does not have yet. Call this method with increasing numbers.
+    /// Numbers count as in [`crate::source::Frame`].
+    ///
+    /// Returns whether the packet has all comments. The result is `false` for a simple packet
+    /// block, which cannot have comments, and if the capture has no packet `number`.
     ///
     /// # Errors
-    /// Errors of `from` or `out`; the same for [`Excerpt::finish`].
+    /// An error of `from` or `out`. The same applies to [`Excerpt::finish`].
     pub fn packet(&mut self, number: u64, comments: &[String]) -> io::Result<bool> {
         while self.packets < number && self.read()? {
             if !self.is_packet() {
@@ -69,7 +72,8 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Ok(false)
     }
 
-    /// Copies the blocks that describe packets, up to the end of the capture.
+    /// Copies the remaining blocks that describe packets, up to the end of the capture. Returns the
+    /// output.
     ///
     /// # Errors
     /// As [`Excerpt::packet`].
@@ -82,7 +86,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         self.into_output()
     }
 
-    /// Ends the excerpt at the current position.
+    /// Ends the copy at the current position. Returns the output.
     ///
     /// # Errors
     /// As [`Excerpt::packet`].
@@ -95,8 +99,9 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         matches!(self.kind, ENHANCED_PACKET | SIMPLE_PACKET | OBSOLETE_PACKET)
     }
 
-    /// Reads the next block; `false` at the end, and from an invalid block on. If the end of the
-    /// file cuts a packet, its captured part is returned.
+    /// Reads the next block. Returns `false` at the end of the file, and from the first invalid
+    /// block on. If the end of the file cuts an enhanced packet, reads the existing part of the
+    /// packet.
     fn read(&mut self) -> io::Result<bool> {
         if self.is_over {
             return Ok(false);
@@ -119,7 +124,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         let total = total.next_multiple_of(4);
         self.body.clear();
         self.body.extend([b0, b1, b2, b3]);
-        // The body's other octets, and the second total length.
+        // The other octets of the body, and the second total length.
         let rest = total - AROUND_BODY;
         (&mut self.from).take(rest as u64).read_to_end(&mut self.body)?;
         if self.body.len() < 4 + rest {
@@ -130,7 +135,8 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Ok(true)
     }
 
-    /// Completes the body of a truncated packet, if its fixed part is there.
+    /// Adjusts the length field and the padding of a truncated packet. Returns whether its fixed
+    /// part is complete.
     fn complete_packet(&mut self) -> bool {
         let Some(there) = self.body.len().checked_sub(PACKET_FIXED) else { return false };
         let Some(captured) = self.captured_len() else { return false };
@@ -143,7 +149,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         true
     }
 
-    /// Octets of data by the length field of an enhanced or obsolete packet.
+    /// The captured length in octets, from the length field of an enhanced or obsolete packet.
     fn captured_len(&self) -> Option<usize> {
         let field = self.body.get(CAPTURED_LEN_AT..)?.first_chunk::<4>()?;
         Some(self.number(*field) as usize)
@@ -157,7 +163,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
     fn describe(&mut self) -> io::Result<()> {
         match self.kind {
             SECTION_HEADER if self.body.len() >= SECTION_FIXED => {
-                // Its length has changed; -1 means that the length is not given.
+                // The length of the section changes. The value -1 means that the length is unknown.
                 self.body[SECTION_FIXED - 8..SECTION_FIXED].fill(0xff);
                 let comment = [std::mem::take(&mut self.comment)];
                 self.add_comments(SECTION_FIXED, &comment);
@@ -169,7 +175,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         }
     }
 
-    /// Adds comments to a packet; returns whether the packet has them.
+    /// Adds comments to a packet. Returns whether the packet then has all comments.
     fn add_to_packet(&mut self, comments: &[String]) -> bool {
         let data_len = self.captured_len().filter(|len| *len <= LONGEST_BLOCK);
         match data_len.map(|len| PACKET_FIXED + len.next_multiple_of(4)) {
@@ -181,7 +187,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         }
     }
 
-    /// Adds comments to the options that begin at `fixed`.
+    /// Adds comments to the options that start at offset `fixed` of the body.
     fn add_comments(&mut self, fixed: usize, comments: &[String]) {
         let mut missing: Vec<&String> = comments.iter().collect();
         let mut end = fixed;
@@ -202,7 +208,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         for comment in missing {
             append_option(&mut self.body, OPT_COMMENT, comment.as_bytes(), self.big_endian);
         }
-        // The end of the options.
+        // The option that ends the options.
         self.body.extend([0; 4]);
     }
 
@@ -254,11 +260,11 @@ mod tests {
         }
     }
 
-    /// A section with a named interface, name resolution, secrets, three packets (one of them
-    /// simple), and drop counts.
+    /// A section with a named interface, name resolution, secrets, three packets (one of them a
+    /// simple packet), and drop counts.
     fn made(big_endian: bool) -> Vec<u8> {
         let mut made = Made { big_endian, octets: Vec::new() };
-        // The block states its length.
+        // The section header contains the length of the section.
         let mut section = made.words(&[0x1a2b_3c4d]);
         section.extend(if big_endian { [0, 1, 0, 0] } else { [1, 0, 0, 0] });
         section.extend([0; 8]);
@@ -269,7 +275,7 @@ mod tests {
         append_option(&mut interface, 2, b"eth7", big_endian);
         made.block(INTERFACE, &interface);
         let mut names = Vec::new();
-        // nrb_record_ipv4: an address and a name; then the end of the records.
+        // nrb_record_ipv4 (an address and a name), and then the end of the records.
         append_option(&mut names, 1, b"\x0a\0\0\x01a name\0", big_endian);
         names.extend([0; 4]);
         made.block(NAME_RESOLUTION, &names);
@@ -323,7 +329,7 @@ mod tests {
             ] {
                 assert_eq!(count(&written, text), times, "{text}, big-endian {big_endian}");
             }
-            // The second time nothing is added, because it is there already.
+            // The second copy adds nothing, because the packet already has the comment.
             let mut again = Excerpt::new(&written[..], Vec::new(), "an excerpt");
             assert!(again.packet(1, &comments).unwrap());
             assert_eq!(again.finish().unwrap(), written);
@@ -340,8 +346,8 @@ mod tests {
         assert_eq!((packets(&written), count(&written, "drops...")), (vec![1, 2], 0));
     }
 
-    /// If the end of the file cuts a packet, the part that [`Capture`] returns is kept. Nothing
-    /// panics for any cut.
+    /// If the end of the file cuts a packet, the copy has the part that [`Capture`] returns. No cut
+    /// causes a panic.
     #[test]
     fn a_capture_may_end_anywhere() {
         for big_endian in [false, true] {

@@ -1,32 +1,32 @@
-//! Columns of field values, as tshark's `-T fields` writes them.
+//! Writes columns of field values, in the format of tshark's `-T fields`.
 
 use std::io::{self, Write};
 
 use crate::filter::{Known, Slot, Values};
 
-/// Which of a field's values a column shows.
+/// Which values a column shows if a field has several values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occurrence {
-    /// The first.
+    /// The first value.
     First,
-    /// The last.
+    /// The last value.
     Last,
-    /// All, joined.
+    /// All values, joined.
     All,
 }
 
-/// How columns are written; the default is tshark's.
+/// The format of columns. The default is the default of tshark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
-    /// A first line with the names of the fields.
+    /// Whether the first line has the names of the fields.
     pub header: bool,
-    /// Between columns.
+    /// Character between columns.
     pub separator: char,
-    /// Between values of one column.
+    /// Character between the values of one column.
     pub aggregator: char,
     /// The values to print.
     pub occurrence: Occurrence,
-    /// Around each column that is not empty.
+    /// Character before and after each column that is not empty.
     pub quote: Option<char>,
 }
 
@@ -38,10 +38,10 @@ impl Default for Columns {
 
 impl Columns {
     /// Applies one setting in tshark's spelling: `header=y`, `separator=/s`, `occurrence=f`,
-    /// Applies one setting in tshark's spelling: `header=y`, `separator=/s`, `occurrence=f`,
     /// `aggregator=;`, `quote=d`.
+    ///
     /// # Errors
-    /// What is wrong with it.
+    /// The setting is unknown, or its value is invalid. The text describes the error.
     pub fn set(&mut self, setting: &str) -> Result<(), String> {
         let Some((name, value)) = setting.split_once('=') else {
             return Err(format!("{setting:?} is not a setting; write name=value, such as header=y"));
@@ -79,7 +79,7 @@ impl Columns {
     }
 }
 
-/// Writes a line a frame.
+/// Writes one line for each frame.
 pub struct FieldsWriter {
     fields: Vec<(Slot, &'static Known)>,
     columns: Columns,
@@ -87,16 +87,16 @@ pub struct FieldsWriter {
 }
 
 impl FieldsWriter {
-    /// A writer of these fields.
+    /// A writer of the columns `fields`.
     #[must_use]
     pub fn new(fields: Vec<(Slot, &'static Known)>, columns: Columns) -> Self {
         FieldsWriter { fields, columns, line: Vec::new() }
     }
 
-    /// Writes the header, when one is wanted.
+    /// Writes the header line, if [`Columns::header`] is set.
     ///
     /// # Errors
-    /// What `out` gives.
+    /// An error of `out`.
     pub fn header(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if !self.columns.header {
             return Ok(());
@@ -108,7 +108,7 @@ impl FieldsWriter {
     /// Writes the line of a frame.
     ///
     /// # Errors
-    /// What `out` gives.
+    /// An error of `out`.
     pub fn record(&mut self, values: &Values, out: &mut dyn Write) -> io::Result<()> {
         let FieldsWriter { fields, columns, line } = self;
         line.clear();
@@ -127,7 +127,7 @@ impl FieldsWriter {
             };
             match columns.quote {
                 Some(quote) if any => push(quote, line),
-                // tshark leaves empty columns without quotes.
+                // tshark writes empty columns without quotes.
                 _ if !any => line.truncate(before),
                 _ => {}
             }

@@ -1,8 +1,8 @@
-//! The traffic of one connection, piece by piece in the order of the capture: its messages, their
-//! payload, or the octets of its FPDUs.
+//! Selects the traffic of one connection, in capture order: messages, their payload, or the octets
+//! of FPDUs.
 //!
-//! The caller decides how pieces are shown: `weft follow` prints them, the terminal screen makes
-//! lines of them.
+//! A [`Piece`] is one message, payload or FPDU. The caller displays the pieces: `weft follow`
+//! prints them, and the terminal user interface converts them to lines.
 
 use crate::exchange::Exchange;
 use crate::packet::{Packet, TransportKind};
@@ -13,33 +13,36 @@ use crate::unit::{Kind, Unit};
 use super::messages::{Message, Messages};
 use super::text::{exchange_line, summary};
 
-/// The kind of pieces.
+/// The kind of selected traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// Reassembled RDMAP messages, SDP messages, start-up frames.
+    /// Reassembled RDMAP messages, SDP messages and start-up frames.
     Messages,
-    /// Payload of Sends, Writes and Read Responses, and the shown part of octets outside MPA.
+    /// Payload of Sends, Writes, Read Responses and Immediate Data, and the first octets of
+    /// streaming data.
     Payload,
-    /// The octets of start-up frames and FPDUs, without markers and CRC fields.
+    /// The octets of start-up frames and FPDUs, without markers and CRC fields, and the first
+    /// octets of streaming data.
     Octets,
 }
 
-/// A piece.
+/// One message, payload or FPDU of the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// The frame in which it ended; `None` if it concerns several connections.
+    /// The frame that completed the piece; `None` for an exchange with a port mapper.
     pub frame: Option<u64>,
-    /// Its sender: 0 the end that sent the first frame, 1 the other.
+    /// Number of the direction: 0 if the sender of the piece sent the first frame of the
+    /// connection, otherwise 1.
     pub direction: u8,
-    /// A line about it, for [`Subject::Messages`].
+    /// A line that describes the piece; only for [`Subject::Messages`].
     pub head: Option<String>,
-    /// Its octets.
+    /// The first octets of the piece, or all of them.
     pub octets: &'a [u8],
-    /// Number of further octets that are not shown.
+    /// Number of octets of the piece that are not in `octets`.
     pub more: u64,
 }
 
-/// Calls `each` with the pieces of one connection.
+/// A sink that calls `each` with every piece of one connection.
 pub struct Follow<F> {
     stream: StreamId,
     direction: Option<u8>,
@@ -50,12 +53,12 @@ pub struct Follow<F> {
 }
 
 impl<F: FnMut(&Piece<'_>)> Follow<F> {
-    /// Follows connection `stream`; `direction`: only the traffic that this end sends.
+    /// Selects the traffic of connection `stream`. If `direction` is set, only in this direction.
     pub fn new(stream: StreamId, direction: Option<u8>, what: Subject, each: F) -> Self {
         Follow { stream, direction, what, each, messages: Messages::default(), seen: false }
     }
 
-    /// Does the capture have the connection?
+    /// Returns whether the capture contains the connection.
     pub fn is_seen(&self) -> bool {
         self.seen
     }
@@ -113,7 +116,7 @@ fn head(unit: &Unit<'_>, frame: u64, what: &str) -> String {
     format!("frame {frame}  {} → {}  {what}", unit.ends.src_text, unit.ends.dst_text)
 }
 
-/// Does a message carry octets of the ULP, and not of RDMAP itself?
+/// Returns whether the octets of a message are payload of the ULP.
 fn carries(message: &Message) -> bool {
     // RFC 5040: Write 0, Read Response 2, Sends 3 to 6; RFC 7306: Immediate Data 8 and 9.
     matches!(message.opcode.0, 0 | 2..=6 | 8 | 9)

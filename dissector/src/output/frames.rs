@@ -1,10 +1,10 @@
-//! Collects units, findings and wanted fields by frame for tshark's output formats: one record for
-//! each frame, in the order of frames.
+//! Collects units, findings and requested fields by frame for tshark's output formats. The result
+//! is one record for each frame, in the order of frames.
 //!
-//! A unit may be certain only after later frames. Records therefore wait while the dissector holds
-//! octets back or findings may come: in a window of [`WINDOW`] frames or [`MOST_HELD`] octets,
-//! whichever is full first. Later units and findings get a record of their own, after those of
-//! later frames.
+//! Later frames may complete a unit of an earlier frame. Therefore a record waits while the
+//! dissector has undelivered octets, or while findings about its frame are possible. At most
+//! [`WINDOW`] records and [`MOST_HELD`] octets wait. A unit or finding that arrives after its
+//! record was released gets a second record, which follows records of later frames.
 
 use std::collections::VecDeque;
 
@@ -21,34 +21,34 @@ use super::text;
 
 /// Maximum number of frames that wait.
 pub const WINDOW: usize = 4096;
-/// Maximum number of octets that waiting frames hold.
+/// Maximum memory of waiting records in octets.
 pub const MOST_HELD: usize = 32 << 20;
 
-/// The parts that records keep of each frame and unit, in addition to the requested fields.
+/// The parts that a record contains in addition to the requested fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// The frame's octets.
+    /// The octets of the frame.
     pub octets: bool,
-    /// Each unit's summary.
+    /// The summary of each unit.
     pub summaries: bool,
-    /// Each unit's fields, as lines.
+    /// The fields of each unit as text lines.
     pub trees: bool,
-    /// Each unit's layers.
+    /// The layers of each unit.
     pub layers: bool,
     /// Findings.
     pub findings: bool,
 }
 
-/// The records that wait.
-// Boxes, because records are long and pass through several hands.
+/// Collects records, and releases them in order.
+// Boxes, because records are large and are moved several times.
 #[allow(clippy::vec_box)]
 pub struct Frames {
     wanted: Wanted,
     keep: Keep,
     origin: Option<u64>,
-    /// The frame that began last.
+    /// The record of the current frame.
     newest: Option<Box<Record>>,
-    /// Those before it.
+    /// The waiting records of earlier frames.
     waiting: VecDeque<Box<Record>>,
     late: Vec<Box<Record>>,
     used: Vec<Box<Record>>,
@@ -57,14 +57,14 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Collects the wanted fields and `keep`.
+    /// Collects the requested fields and the parts in `keep`.
     #[must_use]
     pub fn new(wanted: Wanted, keep: Keep) -> Self {
         let (waiting, late, used) = (VecDeque::new(), Vec::new(), Vec::new());
         Frames { wanted, keep, origin: None, newest: None, waiting, late, used, held: 0, complete: false }
     }
 
-    /// A frame begins; its packet and units follow.
+    /// Starts a frame. Call this method before the dissector reads the frame.
     pub fn begin(&mut self, frame: &Frame<'_>) {
         self.complete = false;
         let origin = *self.origin.get_or_insert(frame.time);
@@ -81,7 +81,7 @@ impl Frames {
         }
     }
 
-    /// The packet of the frame that began last.
+    /// Records the packet of the current frame.
     pub fn packet(&mut self, packet: &Packet) {
         if let Some(record) = &mut self.newest {
             record.facts.packet = Some(*packet);
@@ -91,15 +91,15 @@ impl Frames {
         }
     }
 
-    /// The frame that began last carried a fragment of an IP packet that is not complete yet.
+    /// Records that the current frame contains a fragment of an incomplete IP packet.
     pub fn fragment(&mut self) {
         if let Some(record) = &mut self.newest {
             record.fragment = true;
         }
     }
 
-    /// The frame that began last is read. `complete`: no more units come for any frame so far
-    /// ([`Dissector::holds_back`](crate::Dissector::holds_back)).
+    /// Ends the current frame. `complete` means that no further units will arrive for the frames so
+    /// far (see [`Dissector::holds_back`](crate::Dissector::holds_back)).
     pub fn end(&mut self, complete: bool) {
         if let Some(record) = &mut self.newest {
             self.wanted.frame(&record.facts, &mut record.values);
@@ -108,7 +108,7 @@ impl Frames {
         self.complete = complete && !self.keep.findings && !self.wanted.findings();
     }
 
-    /// A unit.
+    /// Adds a unit to the record of its frame.
     pub fn unit(&mut self, unit: &Unit<'_>) {
         let keep = self.keep;
         let kept = (keep.summaries || keep.trees || keep.layers).then(|| UnitKept {
@@ -125,7 +125,7 @@ impl Frames {
                 self.wanted.unit(unit, &mut record.values);
                 record.units.extend(kept);
             }
-            // Octets missing at the end of data belong to no frame.
+            // Missing octets at the end of the data belong to no frame.
             None if unit.frame == 0 => {}
             None => {
                 let origin = self.origin.unwrap_or(unit.time);
@@ -140,7 +140,7 @@ impl Frames {
         }
     }
 
-    /// A finding.
+    /// Adds a finding to the record of its frame.
     pub fn finding(&mut self, finding: &Finding) {
         let kept = self.keep.findings.then(|| finding.clone());
         if let Some(record) = find(&mut self.newest, &mut self.waiting, finding.frame) {
@@ -157,18 +157,20 @@ impl Frames {
         }
     }
 
-    /// The capture ended: releases all records.
+    /// Ends the capture: [`Frames::ready`] then releases all records.
     pub fn finish(&mut self) {
         self.complete = true;
     }
 
-    /// The next record that has waited long enough. Return it to [`Frames::recycle`].
+    /// Returns the next record that need not wait any longer, or `None`. After use, pass the record
+    /// to [`Frames::recycle`].
     pub fn ready(&mut self) -> Option<Box<Record>> {
         if let Some(late) = self.late.pop() {
             return Some(late);
         }
         let record = if self.waiting.is_empty() {
-            // The frame that was read last stays, regardless of its size: its units may still come.
+            // The record of the current frame waits regardless of its size, because units of the
+            // frame may still arrive.
             self.newest.take_if(|_| self.complete)?
         } else {
             let full = self.waiting.len() >= WINDOW || self.held > MOST_HELD;
@@ -185,7 +187,7 @@ impl Frames {
         Some(record)
     }
 
-    /// An empty record of a frame.
+    /// An empty record for a frame.
     #[inline]
     fn fresh(&mut self, facts: FrameFacts) -> Box<Record> {
         let mut record = self.used.pop().unwrap_or_default();
@@ -200,7 +202,7 @@ impl Frames {
         record
     }
 
-    /// Reuses a record's memory.
+    /// Takes back a record to reuse its memory.
     pub fn recycle(&mut self, record: Box<Record>) {
         if self.used.len() < 64 {
             self.used.push(record);
@@ -218,7 +220,7 @@ fn find<'r>(
         return Some(newest);
     }
     let last = waiting.back()?.facts.number;
-    // Numbers have no gaps except for frames of unknown interfaces.
+    // Frame numbers are consecutive, except that frames of unknown interfaces are omitted.
     let back = usize::try_from(last.checked_sub(frame)?).ok()?;
     let index = waiting.len().checked_sub(back + 1).filter(|index| waiting[*index].facts.number == frame);
     let index = match index {
@@ -257,7 +259,7 @@ mod tests {
         Dissector::default().frame(&frame, &mut Units(frames));
     }
 
-    /// Numbers and message types of the records that are ready.
+    /// Frame numbers and message types of the released records.
     fn ready(frames: &mut Frames, slots: [crate::filter::Slot; 2]) -> Vec<(u64, usize)> {
         let mut found = Vec::new();
         while let Some(record) = frames.ready() {

@@ -1,11 +1,11 @@
-//! Octets as lines of sixteen: offset, hexadecimal, ASCII.
+//! Hex dump: lines of sixteen octets with offset, hexadecimal digits and ASCII.
 
 use std::fmt::Write as _;
 
 const WIDTH: usize = 16;
 
-/// The dump of `octets`; the first octet has offset `base`, and each line begins with `indent`
-/// blanks.
+/// Returns the hex dump of `octets`. The first octet has offset `base`, and each line starts with
+/// `indent` blanks.
 #[must_use]
 pub fn hexdump(octets: &[u8], base: usize, indent: usize) -> String {
     let mut out = String::with_capacity(octets.len() * 5);

@@ -1,15 +1,24 @@
-//! JSON Lines: one object a unit.
+//! Writes JSON Lines: one object for each unit, finding and exchange with a port mapper.
 //!
-//! Keys of every unit: `stream`, `direction` (0: sent by the end that sent the connection's first
-//! frame; 1: by the other), `src`, `dst`, `frame`, `time` (when that frame was captured, in
-//! nanoseconds since 1970), `kind`. `incomplete` is 1 if octets are missing. A finding has
-//! `stream`, `direction`, `frame` and `time` too; its `time` is null if its frame was read more
-//! than [`REMEMBERED`] frames before. It has `src` and `dst` unless they are no longer known
-//! ([`Senders`]). Numbers are JSON integers up to 2^64-1, flags 0 or 1, octet strings lower-case
-//! hex. An exchange of the port mapper has an object when the capture ends, or when the exchange is
-//! dropped. Units of one direction come in stream order; the order between directions has no
-//! meaning. Field names are Wireshark's if Wireshark has the field. Later versions may add keys;
-//! the meaning of a key never changes.
+//! Every unit has these keys:
+//!
+//! - `stream`: number of the connection, or null for a datagram
+//! - `direction`: 0 if the sender of the unit sent the first frame of the connection, otherwise 1
+//! - `src` and `dst`: addresses and ports of sender and receiver
+//! - `frame`: number of the frame that completed the unit
+//! - `time`: capture time of this frame in nanoseconds since 1970
+//! - `kind`: type of the unit
+//!
+//! `incomplete` is 1 if octets of the unit are missing. Units of one direction are in stream order.
+//! The order of units of different directions has no meaning.
+//!
+//! A finding also has `stream`, `direction`, `frame` and `time`. Its `time` is null if more than
+//! [`REMEMBERED`] later frames were read before. It has `src` and `dst` if [`Senders`] still has
+//! the addresses. An exchange is written when the dissector drops it, or at the end of the capture.
+//!
+//! Numbers are JSON integers up to 2^64-1, flags are 0 or 1, and octets are lower-case hexadecimal
+//! strings. A field that Wireshark knows has Wireshark's name. Later versions may add keys, but the
+//! meaning of a key never changes.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -23,20 +32,20 @@ use crate::unit::{Kind, Unit};
 
 use super::senders::Senders;
 
-/// Frames whose times are kept for findings.
+/// Number of latest frames whose times are stored for findings.
 pub const REMEMBERED: usize = 1 << 16;
 
-/// Writes units; reuses its buffer.
+/// Writes units, findings and exchanges.
 #[derive(Default)]
 pub struct JsonWriter {
     line: Vec<u8>,
-    /// Number and time of the latest frames, each at its number modulo [`REMEMBERED`].
+    /// Number and capture time of the latest frames. The index is the number modulo [`REMEMBERED`].
     times: Vec<(u64, u64)>,
     senders: Senders,
 }
 
 impl JsonWriter {
-    /// Records when a frame was captured, for its findings.
+    /// Records the capture time of a frame, for findings about the frame.
     pub fn frame(&mut self, number: u64, time: u64) {
         let at = (number % REMEMBERED as u64) as usize;
         if self.times.len() <= at {
@@ -45,7 +54,7 @@ impl JsonWriter {
         self.times[at] = (number, time);
     }
 
-    /// Records the sender of a packet, for its findings.
+    /// Records the addresses of a packet, for findings about the connection or datagram.
     pub fn packet(&mut self, packet: &Packet) {
         self.senders.packet(packet);
     }
@@ -58,7 +67,7 @@ impl JsonWriter {
     /// Writes the object of `unit` and a line feed.
     ///
     /// # Errors
-    /// What `out` gives.
+    /// An error of `out`.
     pub fn write(&mut self, unit: &Unit<'_>, out: &mut dyn Write) -> io::Result<()> {
         self.line.clear();
         self.unit(unit);
@@ -120,7 +129,7 @@ impl JsonWriter {
     }
 }
 
-/// The name of a unit's kind in JSON.
+/// The value of the key `kind` for a unit.
 #[must_use]
 pub fn kind_name(kind: &Kind<'_>) -> &'static str {
     kind.name()
@@ -164,11 +173,11 @@ impl Visitor for JsonWriter {
 }
 
 impl JsonWriter {
-    /// Writes the object of an exchange of the port mapper (kind `sdp_pm_exchange`) and a line
+    /// Writes the object of an exchange with a port mapper (kind `sdp_pm_exchange`) and a line
     /// feed.
     ///
     /// # Errors
-    /// What `out` gives.
+    /// An error of `out`.
     pub fn exchange(&mut self, exchange: &Exchange, out: &mut dyn Write) -> io::Result<()> {
         let mut object =
             serde_json::json!({"stream": null, "kind": "sdp_pm_exchange", "state": exchange.state().name()});
@@ -183,16 +192,17 @@ impl JsonWriter {
     /// Writes the object of a finding (kind `finding`) and a line feed.
     ///
     /// # Errors
-    /// What `out` gives.
+    /// An error of `out`.
     pub fn finding(&mut self, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
         self.finding_of(None, None, finding, out)
     }
 
-    /// The same with the name of the capture (`file`) if there are several, and the frame's number
-    /// there (`frame_in_file`) if they are read as one.
+    /// Writes a finding like [`JsonWriter::finding`], with up to two further keys. If there are
+    /// several captures, `file` is the name of the capture. If these captures are read as one,
+    /// `frame_in_file` is the frame number in that capture.
     ///
     /// # Errors
-    /// What `out` gives.
+    /// An error of `out`.
     pub fn finding_of(
         &mut self,
         file: Option<&str>,

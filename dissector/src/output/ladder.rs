@@ -1,5 +1,6 @@
-//! Sequence diagrams: two lifelines, an arrow for each thing sent, time running down. Unicode for
-//! terminals, SVG for pages.
+//! Draws sequence diagrams (ladder diagrams): two endpoints as vertical lines, and an arrow for
+//! each message. Time increases from top to bottom. The output is Unicode text for terminals, or
+//! SVG for HTML pages.
 //!
 //! ```text
 //!              10.1.0.2:35696                     10.1.0.1:7174
@@ -9,78 +10,78 @@
 //!    31.772          │ ▌error MPA-4.1-3: ...            │
 //! ```
 //!
-//! The model does not depend on captures, so any sequence between two ends can be drawn. Colours of
-//! the SVG are CSS variables of the page that holds it: `--weft-wrong`, `--weft-stimulus`,
-//! `--weft-good`, `--weft-faint`. Their defaults are readable on light and dark backgrounds. Text
-//! and lines use the page's text colour. Colours are in presentation attributes, so a page whose
-//! security policy forbids inline styles may hold the diagram too.
+//! The diagram does not depend on a capture, so callers can draw any sequence of messages between
+//! two endpoints. The colours of the SVG are CSS variables of the page: `--weft-wrong`,
+//! `--weft-stimulus`, `--weft-good`, `--weft-faint`. Their defaults are readable on light and dark
+//! backgrounds. Text and lines use the text colour of the page. Colours are in presentation
+//! attributes, so that the SVG also works in a page whose security policy forbids inline styles.
 
 use std::fmt::Write as _;
 
 use super::pdml::escaped;
 
-/// A diagram.
+/// A sequence diagram.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ladder {
-    /// A text description, for readers who cannot see the diagram.
+    /// Text description of the diagram for screen readers.
     pub title: String,
-    /// The two ends.
+    /// Names of the two endpoints, left and right.
     pub participants: [String; 2],
-    /// From top to bottom.
+    /// The rows from top to bottom.
     pub rows: Vec<Row>,
-    /// Number of rows that were left out at the end.
+    /// Number of omitted rows at the end.
     pub more: u64,
 }
 
-/// One row.
+/// One row of the diagram: an arrow or a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Nanoseconds since the beginning.
+    /// Time in nanoseconds since the start of the diagram.
     pub time: u64,
-    /// The frame of the capture, if there is one.
+    /// Number of the frame in the capture, if the row belongs to a frame.
     pub frame: Option<u64>,
-    /// The kind of drawing.
+    /// Arrow or note.
     pub what: What,
-    /// Its text.
+    /// Text of the row.
     pub label: String,
-    /// Its tone.
+    /// Emphasis of the row.
     pub tone: Tone,
 }
 
 /// The drawing of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// An arrow from the participant of that index, 0 or 1, to the other.
+    /// An arrow from one endpoint to the other.
     Arrow {
-        /// The sender.
+        /// Index of the sender in [`Ladder::participants`], 0 or 1.
         from: u8,
-        /// Is it a transport event without octets, such as opening or closing?
+        /// Whether the line is dashed, for a transport event without octets (SYN, FIN, RST).
         dashed: bool,
     },
-    /// A remark between the lifelines.
+    /// A note between the two vertical lines.
     Note,
 }
 
 /// The emphasis of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// The default.
+    /// No emphasis.
     #[default]
     Plain,
     /// Less important.
     Faint,
-    /// Correct.
+    /// Correct behaviour.
     Good,
-    /// Notable: a warning, a stimulus.
+    /// Notable, for example a warning or a test stimulus.
     Notable,
-    /// Wrong.
+    /// An error.
     Wrong,
 }
 
 const MOST_LABEL: usize = 76;
 
 impl Ladder {
-    /// Lines for a terminal with this many columns; at least 60 are used.
+    /// The diagram as text lines for a terminal with `columns` columns. The minimum is 60 columns.
     #[must_use]
     pub fn text(&self, columns: usize) -> String {
         let inner = columns.max(60) - 22;
@@ -117,7 +118,7 @@ impl Ladder {
         out
     }
 
-    /// One `<svg>` element.
+    /// The diagram as an `<svg>` element.
     #[must_use]
     pub fn svg(&self) -> String {
         let rows = u32::try_from(self.rows.len()).unwrap_or(u32::MAX / ROW - 4);
@@ -151,8 +152,8 @@ const TOP: u32 = 40;
 const ROW: u32 = 30;
 
 impl Row {
-    /// Everything except its position is relative to its own middle: rows with the same content
-    /// have the same text, which compresses well.
+    /// Appends the row as a `<g>` element at height `y`. Coordinates in the element are relative to
+    /// `y`, so that rows with equal content have equal text. Equal text compresses well.
     fn svg(&self, y: u32, svg: &mut String) {
         let (fill, faint) = (fill(self.tone), fill(Tone::Faint));
         let _ = write!(svg, "<g transform=\"translate(0,{y})\">");
@@ -216,7 +217,8 @@ fn text(svg: &mut String, (x, y): (u32, u32), anchor: &str, attributes: &str, la
     let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" {attributes}>{label}</text>");
 }
 
-/// The beginning of a label, without characters that would break a row.
+/// Returns the first `most` characters of a label. Control characters become blanks, and an
+/// ellipsis marks a cut.
 fn cut(label: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     if label.chars().count() <= most {

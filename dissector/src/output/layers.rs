@@ -1,5 +1,5 @@
-//! A unit as layers of fields with tshark's value format, their octets and positions in the frame:
-//! the content of `-T json` and `-T pdml`.
+//! Converts a unit to layers of fields for `-T json` and `-T pdml`. Values have the format of
+//! tshark, and each field has its octets and its position in the frame.
 
 use std::ops::Range;
 
@@ -11,40 +11,41 @@ use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::tree::shown;
 use crate::unit::Unit;
 
-/// A header or message.
+/// A header or a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// Its name in filters.
+    /// Name in display filters.
     pub name: &'static str,
-    /// Its label for display.
+    /// Label for display.
     pub label: &'static str,
-    /// Its position in the frame, if it begins there.
+    /// Offset in octets in the frame of the unit; `None` if the layer starts in another frame.
     pub position: Option<u32>,
-    /// Its octets in the frame.
+    /// Length in octets.
     pub size: u64,
-    /// Its fields.
+    /// The fields of the layer.
     pub fields: Vec<Shown>,
 }
 
-/// A field and its values; markers have several, all others one.
+/// A field and its values. A marker field may have several values, and every other field has at
+/// most one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// Its name.
+    /// Name in display filters.
     pub name: &'static str,
     /// Label and value for display.
     pub line: String,
     /// Values in tshark's format.
     pub values: Vec<String>,
-    /// Its octets in hexadecimal, if it consists of complete octets.
+    /// The octets in hexadecimal; empty if the field does not consist of complete octets.
     pub octets: String,
-    /// Its position in the frame.
+    /// Offset in octets in the frame of the unit; `None` if the field is in another frame.
     pub position: Option<u32>,
-    /// Its octets.
+    /// Length in octets.
     pub size: u64,
 }
 
-/// The layers of `unit`. Positions count octets of the unit's frame; octets in other frames have no
-/// position.
+/// The layers of `unit`. Positions are offsets in the frame that completed the unit. Fields in
+/// other frames have no position.
 #[must_use]
 pub fn layers(unit: &Unit<'_>) -> Vec<Layer> {
     let mut builder = Builder { unit, layers: Vec::new(), names: TerminateNames::default() };
@@ -78,7 +79,7 @@ struct Builder<'u, 'a> {
     names: TerminateNames,
 }
 
-/// Where octets of the unit begin in its frame, and how many octets they are.
+/// Offset in the frame of the unit, and length, of the octets `at` of the unit.
 fn place(unit: &Unit<'_>, at: &Range<usize>) -> (Option<u32>, u64) {
     if at.is_empty() {
         return (None, 0);
@@ -112,7 +113,7 @@ impl Visitor for Builder<'_, '_> {
                         .map_or_else(|| value.to_string(), |known| text(|out| write_number(value, known, out))),
                 ]
             }
-            // As in tshark, a field without octets has no value.
+            // In tshark, a field without octets has no value.
             Value::Octets([]) => Vec::new(),
             Value::Octets(value) => {
                 octets = text(|out| hex(value, out));

@@ -1,7 +1,7 @@
-//! DDP messages, reassembled from the FPDUs of one connection for display.
+//! Reassembles DDP messages from the FPDUs of one connection, for display.
 //!
-//! Segments are joined in stream order; losses between them are not detected here. Only the first
-//! [`MOST_KEPT`] octets of a message are kept.
+//! Segments are joined in stream order. Missing segments are not detected. Only the first
+//! [`MOST_KEPT`] octets of a message are stored.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -9,19 +9,19 @@ use weft_core::wire::rdmap::Opcode;
 use crate::unit::{Kind, Unit};
 use crate::upper::UlpMessage;
 
-/// Octets of a message that are kept.
+/// Maximum number of stored octets of a message.
 pub const MOST_KEPT: usize = 1 << 20;
-/// Messages of a direction that may be open at a time; a real sender has a few.
+/// Maximum number of incomplete messages. A real sender has a few incomplete messages at a time.
 const MOST_OPEN: usize = 64;
 
 /// The destination of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// A buffer of the peer, from this offset on.
+    /// A tagged buffer of the peer.
     Tagged {
         /// Steering tag.
         stag: u32,
-        /// Offset of its first octet.
+        /// Tagged Offset of the first octet of the message.
         offset: u64,
     },
     /// A queue of the peer.
@@ -36,39 +36,40 @@ pub enum Place {
 /// A complete message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// 0 or 1.
+    /// Number of the direction, 0 or 1.
     pub direction: u8,
-    /// Opcode of its last segment.
+    /// RDMAP opcode in the last segment.
     pub opcode: Opcode,
-    /// Its destination.
+    /// Destination of the message.
     pub place: Place,
-    /// Its first octets, after the DDP headers.
+    /// The first octets of the message, without DDP headers.
     pub octets: Vec<u8>,
-    /// Its total length.
+    /// Length of the message in octets, without DDP headers.
     pub len: u64,
-    /// Frames of its first and its last segment.
+    /// Frame numbers of the first and the last segment.
     pub frames: (u64, u64),
-    /// When the last one was captured, in nanoseconds since 1970.
+    /// Capture time of the last segment in nanoseconds since 1970.
     pub time: u64,
-    /// Segments with a bad CRC, or with octets that were not captured.
+    /// Number of segments with a bad CRC, or with octets that were not captured.
     pub doubtful: u32,
-    /// Its content in the protocol above RDMAP, if that is certain.
+    /// Content of the message in the protocol above RDMAP, if this protocol was recognised.
     pub ulp_message: Option<UlpMessage>,
 }
 
-/// Reassembles messages.
+/// Reassembles the messages of one connection.
 #[derive(Debug, Default)]
 pub struct Messages {
     open: Vec<Message>,
 }
 
 impl Messages {
-    /// Processes a unit; returns the message that it completes.
+    /// Processes a unit. Returns the message that the unit completes; `None` if it completes no
+    /// message.
     pub fn unit(&mut self, unit: &Unit<'_>) -> Option<Message> {
         let Kind::Fpdu(fpdu) = &unit.kind else { return None };
         let ulpdu = fpdu.ulpdu();
         let segment = Segment::parse(ulpdu.raw().0).ok()?;
-        // Without its complete header, the segment belongs to no known message.
+        // If octets of the header are missing, the message of the segment is unknown.
         ulpdu.get(0..ulpdu.len() - segment.payload().len())?;
         let (opcode, place, last, payload) = match segment {
             Segment::Tagged(header, payload) => {

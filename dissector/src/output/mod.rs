@@ -1,16 +1,19 @@
 //! Output of units and findings: one file for each format.
 //!
-//! | file | what it writes |
+//! | file | purpose |
 //! | --- | --- |
-//! | [`json`] | JSON Lines, an object a unit |
-//! | [`text`], [`hexdump`] | lines for people |
-//! | [`frames`] | collects units and findings by frame, for the next three |
-//! | [`fields`], [`packets`], [`pdml`] | tshark's `-T fields`, `json` and `pdml` |
-//! | [`messages`] | reassembled DDP messages |
-//! | [`ladder`], [`story`] | sequence diagrams, and the one of a connection |
-//! | [`senders`] | senders and receivers of the traffic in findings |
-//! | [`pcapng`] | captures with comments |
-//! | [`excerpt`] | chosen packets of a pcapng capture, with all that describes them |
+//! | [`json`] | writes JSON Lines, one object for each unit |
+//! | [`text`], [`hexdump`] | write text lines for people |
+//! | [`frames`] | collects units and findings by frame, for `fields`, `packets` and `pdml` |
+//! | [`fields`], [`packets`], [`pdml`] | write tshark's `-T fields`, `json` and `pdml` |
+//! | [`layers`] | converts a unit to layers of fields, for `packets` and `pdml` |
+//! | [`messages`] | reassembles DDP messages |
+//! | [`follow`] | selects the traffic of one connection |
+//! | [`ladder`] | draws sequence diagrams |
+//! | [`story`] | collects the sequence diagram of a connection |
+//! | [`senders`] | finds the sender and receiver of the traffic in a finding |
+//! | [`pcapng`] | writes captures with comments |
+//! | [`excerpt`] | copies selected packets of a pcapng capture |
 
 pub mod excerpt;
 pub mod fields;

@@ -1,7 +1,8 @@
-//! Frames as a JSON array in the shape of tshark's `-T json`: `_source.layers`, values as strings.
+//! Writes frames as a JSON array with the structure of tshark's `-T json`: each frame has
+//! `_source.layers`, and values are strings.
 //!
-//! Unlike tshark's, no object has a key twice: several units of a frame make an array of their
-//! layers, several values of a field an array of strings. Findings are a layer `finding`.
+//! tshark repeats a key if a frame has several layers or values with the same name. weft writes an
+//! array of layers, or an array of strings, instead. Findings are a layer `finding`.
 
 use std::io::{self, Write};
 
@@ -15,13 +16,14 @@ use super::record::Record;
 
 /// Writes the array, one element for each frame.
 pub struct PacketsWriter {
-    /// Only these fields, each an array of its values, as tshark does with `-e`; empty: all layers.
+    /// If not empty, writes only these fields, each as an array of its values, like tshark with
+    /// `-e`. If empty, writes all layers.
     fields: Vec<(Slot, &'static Known)>,
     any: bool,
 }
 
 impl PacketsWriter {
-    /// A writer of these fields, or of all layers if there are none.
+    /// A writer of these fields, or of all layers if `fields` is empty.
     #[must_use]
     pub fn new(fields: Vec<(Slot, &'static Known)>) -> Self {
         PacketsWriter { fields, any: false }
@@ -30,7 +32,7 @@ impl PacketsWriter {
     /// Writes a frame.
     ///
     /// # Errors
-    /// What `out` gives.
+    /// An error of `out`.
     pub fn record(&mut self, record: &Record, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(if self.any { b",\n" } else { b"[\n" })?;
         self.any = true;
@@ -42,7 +44,7 @@ impl PacketsWriter {
     /// Ends the array.
     ///
     /// # Errors
-    /// What `out` gives.
+    /// An error of `out`.
     pub fn finish(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(if self.any { b"\n]\n" } else { b"[]\n" })
     }
@@ -62,7 +64,7 @@ impl PacketsWriter {
     }
 }
 
-/// Adds a value under a key; a second one makes an array of both.
+/// Adds a value for a key. If the key already has a value, makes an array of all values.
 fn add(object: &mut Map<String, Value>, key: &str, value: Value) {
     match object.get_mut(key) {
         None => {

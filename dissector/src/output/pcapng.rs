@@ -1,5 +1,5 @@
-//! Writes pcapng captures (draft-ietf-opsawg-pcapng): one section, any interfaces, nanoseconds,
-//! comments at packets.
+//! Writes pcapng captures (draft-ietf-opsawg-pcapng). A capture has one section, any number of
+//! interfaces, times in nanoseconds, and comments on packets.
 
 use std::io::{self, Write};
 
@@ -16,49 +16,49 @@ const IF_DESCRIPTION: u16 = 3;
 const IF_TSRESOL: u16 = 9;
 const EPB_FLAGS: u16 = 2;
 
-/// Longest option value that is written, in octets; the format could hold 65,535.
+/// Maximum length of a written option value in octets. The limit of the format is 65,535.
 const MAX_OPTION: usize = 32 * 1024;
 
-/// An interface.
+/// A capture interface.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Interface<'a> {
     /// Link type as in <https://www.tcpdump.org/linktypes.html>.
     pub link_type: u16,
-    /// Octets kept of each frame; 0: all.
+    /// Maximum number of captured octets of each frame; 0 for no limit.
     pub snap_len: u32,
-    /// Its name, if it has one.
+    /// Name of the interface.
     pub name: Option<&'a str>,
-    /// Its description.
+    /// Description of the interface.
     pub description: Option<&'a str>,
 }
 
-/// The direction of a packet, seen from the interface.
+/// The direction of a packet at the capture interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Received.
+    /// The interface received the packet.
     Inbound,
-    /// Sent.
+    /// The interface sent the packet.
     Outbound,
 }
 
-/// A packet.
+/// A packet to write.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketBlock<'a> {
-    /// The number that [`Writer::interface`] returned.
+    /// Interface number from [`Writer::interface`].
     pub interface: u32,
-    /// Nanoseconds since 1970.
+    /// Capture time in nanoseconds since 1970.
     pub time: u64,
-    /// Its captured octets.
+    /// Captured octets.
     pub octets: &'a [u8],
-    /// Its octets on the wire.
+    /// Length on the wire in octets.
     pub wire_len: u32,
-    /// Its direction, if known.
+    /// Direction, if known.
     pub way: Option<Way>,
-    /// Comments, in this order.
+    /// Comments in the order in which they are written.
     pub comments: &'a [String],
 }
 
-/// Writes one section.
+/// Writes a capture with one section.
 pub struct Writer<W> {
     out: W,
     body: Vec<u8>,
@@ -66,18 +66,18 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins the section with a comment, the name of the operating system and that of this
-    /// program.
+    /// Writes the section header with a comment, the name of the operating system, and the name and
+    /// version of this program.
     ///
     /// # Errors
-    /// What `out` gives; so do the other methods.
+    /// An error of `out`. The same applies to the other methods.
     pub fn new(out: W, comment: Option<&str>) -> io::Result<Self> {
         let mut writer = Writer { out, body: Vec::new(), interfaces: 0 };
         writer.body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         writer.body.extend(1u16.to_le_bytes());
         writer.body.extend(0u16.to_le_bytes());
-        // The length of the section is not given; readers continue to the next section header or
-        // the end.
+        // The length of the section is unknown. Readers continue to the next section header or to
+        // the end of the file.
         writer.body.extend(u64::MAX.to_le_bytes());
         if let Some(comment) = comment {
             writer.option(OPT_COMMENT, comment.as_bytes());
@@ -88,7 +88,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Describes an interface; returns its number.
+    /// Writes the description of an interface. Returns the number of the interface.
     ///
     /// # Errors
     /// As [`Writer::new`].
@@ -136,12 +136,13 @@ impl<W: Write> Writer<W> {
         &self.out
     }
 
-    /// The output, for flushing: between packets it is complete.
+    /// The output. Between calls of other methods it contains only complete blocks, so that a
+    /// caller may flush it.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Flushes, and returns the output.
+    /// Flushes the output and returns it.
     ///
     /// # Errors
     /// As [`Writer::new`].
@@ -150,9 +151,9 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    /// Writes the current body as a block: type, total length, body, total length.
+    /// Writes `body` as a block of type `kind`: type, total length, body, total length.
     fn block(&mut self, kind: u32) -> io::Result<()> {
-        // The end of the options.
+        // The option that ends the options.
         self.body.extend([0; 4]);
         let total = u32::try_from(self.body.len() + 12).unwrap_or(u32::MAX).to_le_bytes();
         self.out.write_all(&kind.to_le_bytes())?;
@@ -175,7 +176,7 @@ impl<W: Write> Writer<W> {
 /// Appends an option to the body of a block.
 pub(super) fn append_option(body: &mut Vec<u8>, code: u16, value: &[u8], big_endian: bool) {
     let mut end = value.len().min(MAX_OPTION);
-    // Do not cut a character.
+    // Do not cut inside a UTF-8 character.
     while end < value.len() && value[end] & 0xc0 == 0x80 {
         end -= 1;
     }

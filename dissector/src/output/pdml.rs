@@ -1,4 +1,4 @@
-//! Frames as PDML, the XML that Wireshark calls Packet Details Markup Language.
+//! Writes frames as PDML (Packet Details Markup Language), the XML format of Wireshark.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -8,20 +8,20 @@ use crate::packet::TransportKind;
 use super::layers::{Layer, Shown};
 use super::record::Record;
 
-/// Writes the head of the document.
+/// Writes the start of the document. `capture` is the file name of the capture.
 ///
 /// # Errors
-/// What `out` gives.
+/// An error of `out`.
 pub fn head(capture: &str, out: &mut dyn Write) -> io::Result<()> {
     let capture = escaped(capture);
     writeln!(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>")?;
     writeln!(out, "<pdml version=\"0\" creator=\"weft/{}\" capture_file=\"{capture}\">", env!("CARGO_PKG_VERSION"))
 }
 
-/// Writes its end.
+/// Writes the end of the document.
 ///
 /// # Errors
-/// What `out` gives.
+/// An error of `out`.
 pub fn tail(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</pdml>")
 }
@@ -29,7 +29,7 @@ pub fn tail(out: &mut dyn Write) -> io::Result<()> {
 /// Writes a frame.
 ///
 /// # Errors
-/// What `out` gives.
+/// An error of `out`.
 pub fn record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
     let facts = &record.facts;
     let (wire, captured) = facts.len.unwrap_or_default();
@@ -152,7 +152,7 @@ fn position(position: Option<u32>, text: &mut String) {
     }
 }
 
-/// Text in a form that an attribute of XML 1.0 allows.
+/// Escapes text for an attribute of XML 1.0.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -161,7 +161,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // XML does not allow these, not even escaped.
+            // XML 1.0 does not allow these characters, even if they are escaped.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
             c => escaped.push(c),
         }

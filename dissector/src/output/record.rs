@@ -1,4 +1,4 @@
-//! A frame for tshark's output formats: its wanted fields, units and findings.
+//! [`Record`]: a frame with its requested fields, units and findings, for tshark's output formats.
 
 use crate::filter::{FrameFacts, Values};
 use crate::finding::Finding;
@@ -6,36 +6,36 @@ use crate::stream_id::StreamId;
 
 use super::layers::Layer;
 
-/// A frame with all its units and findings.
+/// A frame with its requested fields, units and findings.
 #[derive(Debug, Default)]
 pub struct Record {
     /// Facts about the frame.
     pub facts: FrameFacts,
-    /// Its link type.
+    /// Link type of the frame.
     pub link_type: u16,
     /// Number of the interface in the capture.
     pub interface: u32,
-    /// The TCP connection of its packet; if no packet is known, that of a unit or finding.
+    /// The TCP connection of the packet, or if no packet is known, of a unit or finding.
     pub stream: Option<StreamId>,
-    /// It carries a fragment of an IP packet that was not complete yet.
+    /// Whether the frame contains a fragment of an IP packet that was still incomplete.
     pub fragment: bool,
-    /// The wanted fields.
+    /// Values of the requested fields.
     pub values: Values,
-    /// Its octets, when they are kept.
+    /// Octets of the frame, if requested.
     pub octets: Vec<u8>,
-    /// Its units, as far as they are kept.
+    /// Requested parts of the units that the frame completed.
     pub units: Vec<UnitKept>,
-    /// Findings at it.
+    /// Findings that the frame shows, if requested.
     pub findings: Vec<Finding>,
 }
 
-/// The kept parts of a unit.
+/// The requested parts of a unit. Other parts are empty.
 #[derive(Debug, Default)]
 pub struct UnitKept {
     /// A short summary.
     pub summary: String,
-    /// Its fields, as lines.
+    /// The fields as lines of text.
     pub tree: String,
-    /// Its layers.
+    /// The layers of fields.
     pub layers: Vec<Layer>,
 }

@@ -1,5 +1,5 @@
-//! The sender and receiver of the traffic in a finding: addresses and ports of a connection's ends,
-//! for outputs that do not have the unit.
+//! Finds the addresses and ports of the sender and receiver of the traffic in a finding, for
+//! outputs that do not have the unit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -10,20 +10,22 @@ use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 use crate::stream_id::StreamId;
 
-/// Connections whose ends are kept; those with the smallest numbers are dropped first.
+/// Maximum number of connections with stored addresses. Connections with the smallest numbers are
+/// dropped first.
 pub const REMEMBERED: usize = 1 << 16;
 
-/// Datagrams whose ends are kept.
+/// Maximum number of datagrams with stored addresses.
 const DATAGRAMS: usize = 1024;
 
-/// The ends of connections.
+/// The addresses and ports of connections, and of datagrams of port mappers.
 #[derive(Debug, Default)]
 pub struct Senders {
     /// The sender and the receiver of each connection's first frame.
     ends: BTreeMap<StreamId, (SocketAddr, SocketAddr)>,
-    /// Connections with smaller numbers were already recorded.
+    /// Connections with smaller numbers are already recorded.
     next: StreamId,
-    /// The latest datagrams from and to port mappers: findings about them may come seconds later.
+    /// The latest datagrams from and to port mappers, because a finding about a datagram may arrive
+    /// seconds later.
     datagrams: VecDeque<Packet>,
 }
 
@@ -31,7 +33,7 @@ impl Senders {
     /// Records a packet.
     pub fn packet(&mut self, packet: &Packet) {
         match packet.transport {
-            // Connections are numbered as they begin.
+            // Connection numbers increase in the order of the first frames.
             TransportKind::Tcp { stream, .. } if stream < self.next => {}
             TransportKind::Tcp { stream, .. } => {
                 if self.ends.len() == REMEMBERED {
@@ -50,7 +52,7 @@ impl Senders {
     }
 
     /// The sender and the receiver of the traffic in the finding; `None` if they are no longer
-    /// known.
+    /// stored.
     #[must_use]
     pub fn of(&self, finding: &Finding) -> Option<(SocketAddr, SocketAddr)> {
         let Some(stream) = finding.stream else {
@@ -108,7 +110,7 @@ mod tests {
         let mut senders = Senders::default();
         let udp = |frame, src, dst| Packet { frame, transport: TransportKind::Udp, ..tcp(0, src, dst) };
         senders.packet(&udp(7, 5, 3935));
-        // Findings concern the port mapper alone, and may come later.
+        // Only datagrams of port mappers have findings. Such a finding may arrive later.
         senders.packet(&udp(8, 5, 6));
         senders.packet(&udp(9, 3935, 5));
         assert_eq!(senders.of(&finding(None, 0, 7)), Some((end(5), end(3935))));

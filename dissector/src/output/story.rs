@@ -1,5 +1,6 @@
-//! The ladder of a connection: opening and closing, start-up frames, messages, and their findings.
-//! Or the ladder of an exchange of the port mapper with each of its datagrams.
+//! Collects the sequence diagram ([`Ladder`]) of a connection: opening and closing, start-up
+//! frames, messages and findings. Alternatively it collects the diagram of an exchange with a port
+//! mapper.
 
 use std::collections::VecDeque;
 
@@ -15,16 +16,16 @@ use super::ladder::{Ladder, Row, Tone, What};
 use super::messages::Messages;
 use super::text::{exchange_line, summary};
 
-/// The subject of a ladder.
+/// The subject of a diagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A connection, by its number.
     Stream(StreamId),
-    /// An exchange of the port mapper, by its number.
+    /// An exchange with a port mapper, by its number.
     Exchange(u64),
 }
 
-/// Collects the rows of one connection or exchange.
+/// A sink that collects the rows of the diagram of one connection or exchange.
 #[derive(Debug)]
 pub struct Story {
     subject: Subject,
@@ -37,14 +38,14 @@ pub struct Story {
     rows: Vec<Row>,
     left_out: u64,
     seen: [Option<u32>; 2],
-    /// Numbers and times of the connection's latest frames.
+    /// Numbers and capture times of the latest frames of the connection.
     times: VecDeque<(u64, u64)>,
 }
 
-/// Frames whose times are kept for findings.
+/// Maximum number of latest frames whose times are stored for findings.
 const REMEMBERED: usize = 1 << 16;
 
-/// Does a row show how an end closes? Other contents of the same frame were sent before.
+/// Returns whether a row shows a FIN or RST. Such a row follows the other rows of its frame.
 fn is_closing(row: &Row) -> bool {
     matches!(row.what, What::Arrow { dashed: true, .. }) && (row.label == FIN || row.label == RST)
 }
@@ -53,7 +54,7 @@ const FIN: &str = "FIN";
 const RST: &str = "RST";
 
 impl Story {
-    /// The ladder of this subject, with at most `most` rows.
+    /// Collects the diagram of `subject` with at most `most` rows.
     #[must_use]
     pub fn new(subject: Subject, most: usize) -> Self {
         Story {
@@ -71,19 +72,20 @@ impl Story {
         }
     }
 
-    /// The diagram; `None` if the capture does not have the subject.
+    /// Returns the diagram; `None` if the capture does not contain the subject.
     #[must_use]
     pub fn ladder(mut self) -> Option<Ladder> {
         let participants = self.ends?;
         self.rows.sort_by_key(|row| (row.time, row.frame, is_closing(row)));
-        // Port mapper messages before the connection may come first.
+        // The diagram may start with messages of a port mapper before the connection.
         let origin = self.rows.first().map_or(self.origin, |row| row.time.min(self.origin));
         self.rows.iter_mut().for_each(|row| row.time = row.time.saturating_sub(origin));
         let title = format!("What {} and {} sent, in order", participants[0], participants[1]);
         Some(Ladder { title, participants, rows: self.rows, more: self.left_out })
     }
 
-    /// Sets the time of the current frame; call it before the frame is dissected.
+    /// Sets the capture time of the current frame, in nanoseconds since 1970. Call this method
+    /// before the dissector reads the frame.
     pub fn at(&mut self, time: u64) {
         self.now = time;
     }
@@ -92,7 +94,7 @@ impl Story {
         stream.is_some_and(|stream| self.subject == Subject::Stream(stream))
     }
 
-    /// A datagram of the exchange.
+    /// Adds a datagram of the exchange.
     fn datagram(&mut self, unit: &Unit<'_>) {
         if self.ends.is_none() {
             self.ends = Some([unit.ends.src_text.clone(), unit.ends.dst_text.clone()]);
@@ -161,7 +163,7 @@ impl Sink for Story {
                 if let Some(message) = self.messages.unit(unit) {
                     let tone = if message.doubtful > 0 { Tone::Wrong } else { Tone::Plain };
                     let tone = if message.opcode.name() == "Terminate" { Tone::Notable } else { tone };
-                    // A message with one bad segment was just drawn.
+                    // If the message has one segment with a bad CRC, its row was just added.
                     if message.frames.0 != message.frames.1 || fpdu.crc_status != CrcStatus::Bad {
                         self.row(message.time, message.frames.1, arrow, message.to_string(), tone);
                     }
@@ -173,7 +175,7 @@ impl Sink for Story {
                 self.row(time, unit.frame, What::Note, note, Tone::Notable);
             }
             Kind::Sdp(carrier, ..) => {
-                // The message has more details than the Send that carried it.
+                // The row of the SDP message replaces the row of its Send, which has fewer details.
                 let sent = self.rows.last().is_some_and(|row| row.what == arrow && row.frame == Some(unit.frame));
                 if *carrier == Carrier::Send && sent {
                     self.rows.pop();
@@ -218,7 +220,7 @@ impl Sink for Story {
         let label = format!("{} {}: {}", finding.severity, finding.requirement, finding.found);
         let known = self.times.binary_search_by_key(&finding.frame, |(frame, _)| *frame).ok();
         let of_packet = known.and_then(|at| self.times.get(at)).map(|(_, time)| *time);
-        // Datagrams of the port mapper are not packets of a connection.
+        // `times` has only frames of TCP connections, so a datagram takes the time of its row.
         let of_row = || self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time);
         let time = of_packet.or_else(of_row).unwrap_or(self.now);
         self.row(time, finding.frame, What::Note, label, tone);

@@ -1,4 +1,4 @@
-//! Text lines: one for each unit, one for each finding, and the tree of a unit's fields.
+//! Formats units, findings, frames and exchanges as text lines, and the fields of a unit as a tree.
 
 mod sdp;
 
@@ -76,14 +76,14 @@ pub fn summary(unit: &Unit<'_>) -> String {
     line
 }
 
-/// The message of the protocol above RDMAP that an FPDU ends.
+/// The message of the protocol above RDMAP that an FPDU completes.
 pub(super) fn ulp_message<'a>(unit: &Unit<'a>) -> Option<&'a UlpMessage> {
     let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
     context.ulp_message.as_ref()
 }
 
-/// The fields of an enhanced start-up frame (RFC 6581) before the private data, each flag next to
-/// the number it belongs to.
+/// Formats the RFC 6581 words of an enhanced start-up frame. Each flag follows the number in whose
+/// word it is: A and B follow IRD, C and D follow ORD.
 fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     let length = usize::from(raw.pd_length.get());
     if raw.revision < 2 || raw.flags & FLAG_S == 0 || length < ENHANCED_LEN {
@@ -109,10 +109,11 @@ fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     format!("  IRD {ird}  ORD {ord}{private}")
 }
 
-/// Maximum number of wrong octets in a key that is still recognised.
+/// Maximum number of wrong octets in a key that is still recognised as a key.
 const MOST_WRONG: usize = 6;
 
-/// Reports that a direction begins with something similar to a start-up frame's key.
+/// Returns a remark if a direction starts with octets that are similar to the key of a start-up
+/// frame.
 fn near_key(unit: &Unit<'_>) -> String {
     let Kind::Streaming { head, .. } = &unit.kind else { return String::new() };
     let Some(key) = head.get(..KEY_LEN) else { return String::new() };
@@ -135,7 +136,7 @@ fn near_key(unit: &Unit<'_>) -> String {
     }
 }
 
-/// A header field, or `?` if octets of it were not captured.
+/// A header field for display, or `?` if octets of the field were not captured.
 struct Field<T>(Option<T>);
 
 impl<T: fmt::Display> fmt::Display for Field<T> {
@@ -200,7 +201,7 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
     line
 }
 
-/// A Terminate with its error, and with its queue if that is the wrong one.
+/// Formats a Terminate with its error. If the queue number is wrong, adds it.
 pub(super) fn terminate(queue: u32, payload: &[u8]) -> String {
     let mut line = String::from("Terminate");
     if let Some(&[kind, code]) = payload.get(..2) {
@@ -212,15 +213,15 @@ pub(super) fn terminate(queue: u32, payload: &[u8]) -> String {
     line
 }
 
-/// A unit as one line: frame, time since `origin` (nanoseconds since 1970), stream, addresses,
-/// summary.
+/// Formats a unit as one line: frame, time since `origin` (in nanoseconds since 1970), stream,
+/// addresses and summary.
 #[must_use]
 pub fn unit_line(unit: &Unit<'_>, origin: u64) -> String {
     let ends = (&unit.ends.src_text, &unit.ends.dst_text);
     line((unit.frame, unit.time.saturating_sub(origin)), unit.stream, ends, &summary(unit))
 }
 
-/// A transport event of a connection, as a line in the format of [`unit_line`].
+/// Formats a transport event, for example a SYN, as a line in the format of [`unit_line`].
 #[must_use]
 pub fn event_line(packet: &Packet, time: u64, origin: u64, what: &str) -> String {
     let stream = match packet.transport {
@@ -244,8 +245,8 @@ fn line<E: std::fmt::Display>(
     )
 }
 
-/// A frame as one line: number, time since the first frame, addresses, and its units' summaries or
-/// its TCP or UDP header.
+/// Formats a frame as one line: number, time since the first frame, addresses, and the summaries of
+/// its units. For a frame without units, the line has the TCP or UDP header.
 #[must_use]
 pub fn frame_line(record: &Record) -> String {
     let facts = &record.facts;
@@ -277,9 +278,8 @@ fn packet_summary(packet: &Packet) -> String {
     format!("TCP {}  {octets} bytes", flags.join(" "))
 }
 
-/// A finding as the lines below its unit: frame, stream, sender and receiver, in the format of
-/// [`unit_line`]; the requirement; the expected value. The addresses are missing if `senders` does
-/// not know them.
+/// Formats a finding as two lines: frame, stream, addresses and requirement, and then the expected
+/// and the found value. The addresses are omitted if `senders` does not have them.
 #[must_use]
 pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
     let row = finding.requirement.row();
@@ -291,7 +291,7 @@ pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
     )
 }
 
-/// An exchange of the port mapper as one line.
+/// Formats an exchange with a port mapper as one line.
 #[must_use]
 pub fn exchange_line(exchange: &Exchange) -> String {
     let address = |address: Option<std::net::SocketAddr>| address.map_or("unknown".to_owned(), |it| it.to_string());
@@ -318,7 +318,7 @@ pub fn exchange_line(exchange: &Exchange) -> String {
     line
 }
 
-/// The fields of a tree, one for each line, indented.
+/// Formats a field tree as indented lines, one field per line.
 #[must_use]
 pub fn tree_lines(nodes: &[Node]) -> String {
     fn add(nodes: &[Node], depth: usize, out: &mut String) {
@@ -370,7 +370,8 @@ mod tests {
             (0, "c140 0000002a 0000000012345678 2a2b2c2d"),
             (1, "4147 00000000 00000002 00000001 00000000 11000000"),
         ] {
-            // The FPDU in front moves the header beyond the end of a start-up frame.
+            // The first FPDU moves the header of the second FPDU past the length of a start-up
+            // frame.
             let first = testing::fpdu(&testing::hex("c140 0000002a 0000000012345678 2a2b2c2d"));
             wire.send(direction, &[first, testing::fpdu(&testing::hex(ulpdu))].concat());
         }

@@ -1,7 +1,8 @@
-//! The protocol units, which cover each direction of a connection without gaps.
+//! Protocol units, for example start-up frames and FPDUs. Every octet of a direction of a
+//! connection belongs to a unit.
 //!
-//! Units borrow their octets from the stream that is being read, and live only as long as the call
-//! that delivers them. [`crate::unit`] adds what the monitor knows about their connection.
+//! A unit borrows its octets from the stream, so it is valid only during the call that delivers it.
+//! [`crate::unit`] adds the monitor's state of the connection.
 
 mod segment;
 mod unit;

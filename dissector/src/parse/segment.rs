@@ -1,4 +1,4 @@
-//! A DDP segment that rules may trust.
+//! [`SegmentView`]: a DDP segment whose octets are the sent octets, so that rules may check them.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -6,29 +6,28 @@ use weft_core::wire::rdmap::Opcode;
 use super::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 use crate::part::Part;
 
-/// Where the ULPDU begins in unit coordinates: after `ULPDU_Length`.
+/// Offset of the ULPDU within the unit in octets: the length of `ULPDU_Length`.
 pub(crate) const ULPDU_AT: usize = 2;
 
-/// A DDP segment whose header was captured, in an FPDU whose octets are those that were sent, in
-/// their place.
+/// A DDP segment with a completely captured header, in a trusted FPDU (see [`is_trusted`]).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentView<'a> {
-    /// Its header by T bit. The payload in it may lack octets; [`SegmentView::payload`] knows
-    /// which.
+    /// The raw segment, tagged or untagged by its T bit. Octets of its payload may not have been
+    /// captured. [`SegmentView::payload`] marks the missing octets.
     pub(crate) segment: Segment<'a>,
-    /// The octets after the DDP header, as far as they were captured.
+    /// The octets after the DDP header, with marks for octets that were not captured.
     pub(crate) payload: Part<'a>,
-    /// How many octets follow the DDP header, captured or not.
+    /// Number of octets after the DDP header, captured or not.
     pub(crate) payload_len: u32,
-    /// Octets of the DDP header: 14 or 18.
+    /// Length of the DDP header in octets: 14 (tagged) or 18 (untagged).
     pub(crate) header_len: usize,
     /// The octets of the DDP header.
     pub(crate) header: &'a [u8],
 }
 
 impl<'a> SegmentView<'a> {
-    /// The segment of an FPDU. `None` for other units, and if the octets may differ from those that
-    /// were sent.
+    /// The segment of an FPDU. Returns `None` for other units, and if [`SegmentView::new`] returns
+    /// `None`.
     pub(crate) fn of(unit: &Unit<'a>) -> Option<Self> {
         match &unit.kind {
             Kind::Fpdu(fpdu) => Self::new(fpdu),
@@ -36,8 +35,8 @@ impl<'a> SegmentView<'a> {
         }
     }
 
-    /// `None` if the CRC is bad, octets of the header are missing, or the ULPDU is shorter than its
-    /// header. Wrong markers remove the trust unless the CRC is good.
+    /// The segment of `fpdu`. Returns `None` if the FPDU is not trusted, if octets of the DDP
+    /// header were not captured, or if the ULPDU is shorter than the DDP header.
     pub(crate) fn new(fpdu: &Fpdu<'a>) -> Option<Self> {
         if !is_trusted(fpdu) {
             return None;
@@ -55,15 +54,16 @@ impl<'a> SegmentView<'a> {
         self.segment.ulp_control().opcode()
     }
 
-    /// Is it the last segment of its message?
+    /// Returns whether the segment is the last of its message.
     pub(crate) fn last(&self) -> bool {
         self.segment.control().last()
     }
 
-    /// Is the header as in nearly every segment? Then no rule about its fixed fields concerns it.
+    /// Returns whether the fixed fields of the header have the usual values. Then the rules about
+    /// these fields need not check the segment.
     ///
-    /// Versions are 1, reserved bits are zero, and T and QN are as the opcode requires. The STag is
-    /// zero in an untagged message that invalidates none.
+    /// Usual values are version 1 of DDP and RDMAP, zero in reserved bits, and T and QN that match
+    /// the opcode. In an untagged message that invalidates no STag, the STag field is zero.
     pub(crate) fn is_ordinary(&self) -> bool {
         let opcode = self.opcode();
         if self.header[0] & 0x3f != 1 || self.header[1] & 0xf0 != 0x40 {
@@ -78,7 +78,8 @@ impl<'a> SegmentView<'a> {
     }
 }
 
-/// Are the octets of `fpdu` those that were sent, as far as the capture shows?
+/// Returns whether the octets of `fpdu` are probably the sent octets. A good CRC proves that. A bad
+/// CRC disproves it. Without a checked CRC, the markers must be correct or absent.
 pub(crate) fn is_trusted(fpdu: &Fpdu<'_>) -> bool {
     match fpdu.crc_status {
         CrcStatus::Good => true,
@@ -89,8 +90,8 @@ pub(crate) fn is_trusted(fpdu: &Fpdu<'_>) -> bool {
     }
 }
 
-/// The queue of an untagged message (RFC 5040 section 4.1, Figure 4; RFC 7306 section 4.1, Figure
-/// 2).
+/// The queue number of an untagged message with opcode `opcode` (RFC 5040 section 4.1, Figure 4;
+/// RFC 7306 section 4.1, Figure 2). Returns `None` for tagged messages and unassigned opcodes.
 pub(crate) fn queue_of(opcode: Opcode) -> Option<u32> {
     match opcode {
         Opcode::SEND

@@ -1,4 +1,4 @@
-//! One unit: its kind, its octets, and their location.
+//! [`Unit`]: one protocol unit of a capture, with its kind, its octets and their location.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::part::Part;
 use crate::stream_id::StreamId;
 use crate::tcp::{Arrived, Half};
 
-/// The two ends of a direction, ready to print.
+/// Sender and receiver of a direction, as addresses and as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ends {
     /// The sender.
@@ -21,53 +21,54 @@ pub struct Ends {
     pub dst: SocketAddr,
     /// `src` as `10.0.0.1:4210` or `[fd00::1]:4210`.
     pub src_text: String,
-    /// `dst`, the same way.
+    /// `dst` in the same format.
     pub dst_text: String,
 }
 
 impl Ends {
-    /// The ends of the direction from `src` to `dst`.
+    /// The direction from `src` to `dst`.
     #[must_use]
     pub fn new(src: SocketAddr, dst: SocketAddr) -> Self {
         Ends { src, dst, src_text: src.to_string(), dst_text: dst.to_string() }
     }
 }
 
-/// One unit of a direction.
+/// One protocol unit: a part of a direction of a TCP connection, or a UDP datagram.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'a> {
     /// Number of the TCP connection, from 0; `None` for a UDP datagram.
     pub stream: Option<StreamId>,
-    /// 0: sent by the end that sent the connection's first frame; 1: by the other.
+    /// 0 if the sender of the unit sent the first frame of the connection, otherwise 1.
     pub direction: u8,
     /// Sender and receiver.
     pub ends: &'a Ends,
-    /// The largest number of the frames that first supplied its octets.
+    /// Number of the frame that completed the unit: the last frame that supplied new octets.
     pub frame: u64,
-    /// When that frame was captured, in nanoseconds since 1970.
+    /// Capture time of `frame` in nanoseconds since 1970.
     pub time: u64,
-    /// Are octets of it missing in the capture?
+    /// Whether octets of the unit are missing in the capture.
     pub incomplete: bool,
-    /// What it is.
+    /// The type of the unit, with its parts.
     pub kind: Kind<'a>,
-    /// Location of its octets.
+    /// Location of the octets of the unit.
     pub origin: Origin<'a>,
-    /// Explanation for octets in which no FPDU was found.
+    /// For octets in which no FPDU was found: the probable error of the sender.
     pub misread: Option<Misread>,
 }
 
-/// The explanation why no FPDU with the layout of RFC 5044 was found where one was due.
+/// The probable error of a sender, if an FPDU was expected but the octets do not have the layout of
+/// RFC 5044.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Misread {
-    /// A marker precedes `ULPDU_Length`, but this direction has none.
+    /// A marker precedes `ULPDU_Length`, but no markers were negotiated for this direction.
     UnrequestedMarker,
     /// `ULPDU_Length` is little-endian.
     LengthSwapped,
-    /// `ULPDU_Length` counts this many octets more than the ULPDU has.
+    /// `ULPDU_Length` is larger than the length of the ULPDU, by this number of octets.
     LengthCounts(u8),
-    /// This many PAD octets instead of those that lead to a multiple of four.
+    /// The FPDU has this number of PAD octets, which does not lead to a multiple of four.
     Pad(u8),
-    /// CRC is in use, and the CRC field is left out.
+    /// CRC is in use, but the sender omits the CRC field.
     NoCrcField,
     /// No simple explanation.
     Unexplained,
@@ -76,26 +77,25 @@ pub enum Misread {
 /// The type of a unit.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind<'a> {
-    /// An MPA Request or Reply frame; the part begins at the key.
+    /// An MPA Request or Reply frame. The part starts at the key.
     Startup(StartupKind, Part<'a>),
     /// An FPDU.
     Fpdu(Fpdu<'a>),
-    /// An SDP message, after the unit that completed it (a Hello in streaming mode has no such
-    /// unit).
+    /// An SDP message. It is delivered after the FPDU or start-up frame that completed it. A Hello
+    /// in streaming mode has no such FPDU or frame.
     Sdp(Carrier, FieldOrder, Part<'a>),
     /// A datagram from or to a port mapper.
     PortMapper(Part<'a>),
-    /// TCP octets outside MPA: the CRC-32 (of zlib) of all of them unless some are missing, and the
-    /// first few of them.
+    /// TCP octets outside MPA.
     Streaming {
         /// Number of octets.
         len: u64,
-        /// CRC-32 of them all; `None` when octets are missing.
+        /// CRC-32 (of zlib) of all octets; `None` if octets are missing.
         crc32: Option<u32>,
-        /// The first octets, at most [`STREAMING_HEAD`].
+        /// The first octets, at most [`STREAMING_HEAD`] of them.
         head: &'a [u8],
     },
-    /// Octets that no unit holds and that are not in the capture.
+    /// Octets that are missing in the capture and belong to no other unit.
     Gap {
         /// Number of octets.
         len: u64,
@@ -124,7 +124,7 @@ impl Kind<'_> {
     }
 }
 
-/// What carried an SDP message.
+/// The carrier of an SDP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {
     /// TCP octets before MPA.
@@ -147,23 +147,23 @@ impl Carrier {
     }
 }
 
-/// Octets of a streaming stretch that its unit shows.
+/// Maximum number of octets in the `head` of [`Kind::Streaming`].
 pub const STREAMING_HEAD: usize = 64;
 
 /// An FPDU and its location in the stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Fpdu<'a> {
-    /// Positions of its parts.
+    /// Stream positions of the parts of the FPDU.
     pub layout: Layout,
     /// `ULPDU_Length`, ULPDU and PAD, without markers.
     pub body: Part<'a>,
-    /// The octets of its markers, in stream order; `None` for markers that were not captured.
+    /// The octets of the markers, in stream order; `None` for markers that were not captured.
     pub markers: &'a [Option<[u8; 4]>],
-    /// Are the markers right?
+    /// Result of checking the markers.
     pub marker_status: MarkerStatus,
     /// The octets of the CRC field; `None` if there is none, or if it was not captured completely.
     pub crc: Option<[u8; 4]>,
-    /// Is the CRC right?
+    /// Result of checking the CRC.
     pub crc_status: CrcStatus,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Fpdu<'a> {
         self.body.from(2).up_to(usize::from(self.layout.ulpdu_length))
     }
 
-    /// The PAD octets; fewer than there should be at the end of a capture.
+    /// The PAD octets. At the end of a capture, PAD may be incomplete.
     #[must_use]
     #[inline]
     pub fn pad(&self) -> Part<'a> {
@@ -186,13 +186,13 @@ impl<'a> Fpdu<'a> {
 /// Result of checking the markers of an FPDU (RFC 5044 section 4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MarkerStatus {
-    /// There are no markers in this direction.
+    /// This direction has no markers.
     None,
-    /// Every captured marker is right.
+    /// Every captured marker is correct.
     Good,
-    /// They are in the right places, but one has a wrong RESERVED or FPDUPTR.
+    /// The markers are at the correct positions, but a marker has a wrong RESERVED or FPDUPTR.
     BadValue,
-    /// They are in wrong places.
+    /// The markers are at wrong positions.
     Misplaced,
 }
 
@@ -212,15 +212,15 @@ impl MarkerStatus {
 /// Result of checking the CRC of an FPDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrcStatus {
-    /// Right.
+    /// The CRC is correct.
     Good,
-    /// Wrong.
+    /// The CRC is wrong.
     Bad,
-    /// CRC was not negotiated; the field has no meaning.
+    /// CRC was not negotiated, so the CRC field has no meaning.
     Unchecked,
-    /// CRC was negotiated, but octets are missing.
+    /// CRC was negotiated, but octets of the FPDU are missing.
     Truncated,
-    /// The sender leaves the CRC field out.
+    /// The sender omits the CRC field.
     Absent,
 }
 
@@ -245,26 +245,27 @@ pub enum Origin<'a> {
     Stream(StreamOrigin<'a>),
     /// In one frame.
     Frame {
-        /// Its number.
+        /// Number of the frame.
         frame: u64,
-        /// Offset of the unit in its octets; `None` if it was reassembled from fragments.
+        /// Offset of the unit in the octets of the frame; `None` if the unit was reassembled from
+        /// IP fragments.
         offset: Option<u32>,
-        /// Octets of the unit that were captured.
+        /// Number of octets of the unit that were captured.
         len: u64,
     },
 }
 
-/// The octets of a unit in a direction.
+/// Location of a unit in the octets of a direction.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamOrigin<'a> {
-    /// The stream.
+    /// The reassembled octets of the direction.
     pub(crate) half: &'a Half,
-    /// The segment that holds them, unless the stream itself does.
+    /// The TCP segment that contains the octets of the unit; `None` if `half` contains them.
     pub(crate) arrived: Option<&'a Arrived<'a>>,
     /// Stream position of the unit's first octet.
     pub(crate) start: u64,
-    /// Location of the first octets of the unit, if the stream does not keep them long enough or
-    /// not in one piece.
+    /// Location of the first octets of the unit, for units whose octets `half` has dropped or does
+    /// not have contiguously.
     pub(crate) kept: &'a [Placed],
 }
 
@@ -283,8 +284,8 @@ impl<'a> StreamOrigin<'a> {
         }
     }
 
-    /// Locations of octets `range` of the body of an FPDU; `found` gets them with their positions
-    /// in the body.
+    /// Calls `found` with each location of the octets `range` of an FPDU body. [`Placed::at`] is
+    /// then the offset in the body.
     pub(crate) fn locate_body(&self, layout: &Layout, range: Range<u64>, found: &mut impl FnMut(Placed)) {
         let mut at = 0;
         for piece in layout.pieces() {
@@ -303,7 +304,7 @@ impl<'a> StreamOrigin<'a> {
         }
     }
 
-    /// Locations of octets `range` of the unit, as far as they were kept.
+    /// Calls `found` with each stored location of the octets `range` of the unit.
     fn locate_kept(&self, range: Range<u64>, found: &mut impl FnMut(Placed)) {
         for Placed { at, located } in self.kept {
             let (from, to) = (range.start.max(*at), range.end.min(at + located.len));
@@ -315,12 +316,13 @@ impl<'a> StreamOrigin<'a> {
 }
 
 impl Unit<'_> {
-    /// Its direction.
+    /// The direction of the unit.
     pub(crate) fn direction(&self) -> Direction {
         self.direction.into()
     }
 
-    /// Octets `start..end` of the unit's stream, if all of them were captured and still exist.
+    /// The octets at stream positions `start..end`. Returns `None` if one of them was not captured
+    /// or is no longer in memory.
     pub(crate) fn stream_octets(&self, start: u64, end: u64) -> Option<&[u8]> {
         match self.origin {
             Origin::Stream(origin) => origin.octets(start, end),
@@ -328,15 +330,15 @@ impl Unit<'_> {
         }
     }
 
-    /// Does an FPDU exceed the last octet of its direction, although the capture holds all octets
-    /// from the first one on?
+    /// Returns whether the data of the direction ends within the unit, an FPDU, although all octets
+    /// from the start of the FPDU on were captured.
     pub(crate) fn ends_with_data(&self) -> bool {
         let (Kind::Fpdu(fpdu), Origin::Stream(origin)) = (&self.kind, self.origin) else { return false };
         let end = origin.half.end();
         fpdu.layout.end > end && self.stream_octets(origin.start, end).is_some()
     }
 
-    /// Stream position of its first octet; 0 for a datagram.
+    /// Stream position of the first octet of the unit; 0 for a datagram.
     pub(crate) fn position(&self) -> u64 {
         match self.origin {
             Origin::Stream(origin) => origin.start,
@@ -344,7 +346,7 @@ impl Unit<'_> {
         }
     }
 
-    /// TCP sequence number of its first octet.
+    /// TCP sequence number of the first octet of the unit; `None` for a datagram.
     pub(crate) fn sequence_number(&self) -> Option<u32> {
         match self.origin {
             Origin::Stream(origin) => origin.half.sequence_number(origin.start),
@@ -352,7 +354,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Does its first octet begin a TCP segment, and where does the segment with that octet end?
+    /// Describes the TCP segment that contains the first octet of the unit: whether the segment
+    /// starts with that octet, and the stream position of the segment's end.
     pub(crate) fn in_segment(&self) -> Option<(bool, u64)> {
         match self.origin {
             Origin::Stream(StreamOrigin { half, start, .. }) => {
@@ -362,8 +365,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Location of the ports in the UDP header before a datagram: source, then destination. Only
-    /// its frame if that is not known.
+    /// Location of the source and destination ports in the UDP header before a datagram. If the
+    /// offset is unknown, only the frame is set.
     pub(crate) fn udp_ports(&self) -> Located {
         let Origin::Frame { frame, offset: Some(offset), .. } = self.origin else {
             return Located { frame: self.frame, ..Located::default() };
@@ -375,7 +378,8 @@ impl Unit<'_> {
         })
     }
 
-    /// Octets of the unit's part: of an FPDU `ULPDU_Length` and ULPDU; 0 where a unit has no part.
+    /// Length in octets of the start-up frame, SDP message or datagram. For an FPDU, length of
+    /// `ULPDU_Length` and ULPDU. 0 for other units.
     #[must_use]
     pub fn octets_len(&self) -> usize {
         match &self.kind {
@@ -385,8 +389,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Location of octets `range` of the unit's part (start-up frame, or FPDU body without markers)
-    /// in the capture.
+    /// Locations in the capture of the octets `range` of the unit. [`crate::grammar`] defines how
+    /// offsets within a unit count.
     #[must_use]
     pub fn locate(&self, range: Range<usize>) -> Vec<Located> {
         let mut found = Vec::new();
@@ -394,8 +398,8 @@ impl Unit<'_> {
         found
     }
 
-    /// The first piece of octets `range`. If their location is not known, it has the unit's frame
-    /// and no octets.
+    /// The first of the locations that [`Unit::locate`] returns. If there is no location, the
+    /// result has the frame of the unit and length 0.
     pub(crate) fn locate_first(&self, range: Range<usize>) -> Located {
         let mut first = None;
         self.locate_each(range, &mut |placed| first = first.or(Some(placed.located)));
@@ -422,7 +426,7 @@ impl Unit<'_> {
             _ => return origin.locate(origin.start + start, origin.start + end, found),
         };
         origin.locate_body(&fpdu.layout, start..end, found);
-        // After the body: the CRC field, then the markers.
+        // Offsets after the body count the octets of the CRC field, then those of the markers.
         let at = fpdu.body.len() as u64;
         if end <= at {
             return;

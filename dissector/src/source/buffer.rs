@@ -1,23 +1,23 @@
-//! The window of a capture file that is in memory: grows only when one record needs it.
+//! [`Buffer`]: the octets of a capture file that are in memory. It grows only if a record needs
+//! more space.
 
 use std::io::{self, Read};
 
-/// Octets read at a time.
+/// Number of octets to read at a time.
 const CHUNK: usize = 128 << 10;
-/// The longest record that is accepted; a longer one is a damaged length field.
+/// Maximum length of a record in octets. A larger length shows that the length field is damaged.
 pub(super) const LONGEST_RECORD: usize = 64 << 20;
 
 pub(super) struct Buffer {
     reader: Box<dyn Read + Send>,
-    /// Octets that were read and not consumed are in `start..end`; the rest is free space, zeroed
-    /// once.
+    /// The unconsumed octets are in `start..end`. The rest is free space, which was zeroed once.
     octets: Vec<u8>,
     start: usize,
     end: usize,
-    /// Octets of the file before `start`.
+    /// Number of octets of the file before `start`.
     consumed: u64,
     at_end: bool,
-    /// An error after octets that are delivered first.
+    /// A read error. The octets before the error are delivered first.
     failed: Option<io::Error>,
 }
 
@@ -26,7 +26,7 @@ impl Buffer {
         Buffer { reader, octets: Vec::new(), start: 0, end: 0, consumed: 0, at_end: false, failed: None }
     }
 
-    /// The octets that were read and not consumed.
+    /// The octets that were read but not consumed.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets[self.start..self.end]
     }
@@ -36,13 +36,13 @@ impl Buffer {
         self.consumed += count as u64;
     }
 
-    /// Octets of the (decompressed) file before those of [`Buffer::octets`].
+    /// Number of octets of the (decompressed) file before [`Buffer::octets`].
     pub(super) fn position(&self) -> u64 {
         self.consumed
     }
 
-    /// Reads more octets. Returns `false` at the end, or if a record would exceed the maximum
-    /// length.
+    /// Reads more octets. Returns `false` at the end of the file, or if the unconsumed octets have
+    /// already the maximum length of a record.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         if let Some(error) = self.failed.take() {
             self.at_end = true;

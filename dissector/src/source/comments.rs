@@ -1,21 +1,21 @@
-//! The comments of packets, which only pcapng has.
+//! [`Comments`]: the comments of frames in a pcapng capture.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Octets of comments that are kept; those of the earliest frames are forgotten first.
+/// Maximum memory of comments in octets. Comments of the earliest frames are dropped first.
 const MOST_OCTETS: usize = 1 << 20;
 
-/// What a comment costs besides its octets.
+/// Memory of a comment in addition to its octets.
 const WEIGHT: usize = 64;
 
-/// The comments of the latest frames of a capture. Clones share them.
+/// The comments of the latest frames of a capture. Clones share the comments.
 #[derive(Debug, Clone, Default)]
 pub struct Comments(Arc<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// By the frame's number.
+    /// Comments by frame number.
     frames: BTreeMap<u64, Vec<String>>,
     octets: usize,
 }
@@ -25,7 +25,7 @@ fn weight(comments: &[String]) -> usize {
 }
 
 impl Comments {
-    /// Takes note of the comments of frame `number`.
+    /// Stores the comments of frame `number`.
     pub fn note(&self, number: u64, comments: Vec<String>) {
         if comments.is_empty() {
             return;
@@ -42,7 +42,8 @@ impl Comments {
         }
     }
 
-    /// The comments of frame `number`, in the order of the capture; none if they were forgotten.
+    /// The comments of frame `number`, in the order of the capture. Empty if the frame has no
+    /// comments, or if its comments were dropped.
     #[must_use]
     pub fn of(&self, number: u64) -> Vec<String> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

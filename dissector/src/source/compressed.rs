@@ -1,10 +1,10 @@
-//! Compressed capture files: gzip, zstd, xz, bzip2 and lz4, by their first bytes.
+//! Compressed capture files: gzip, zstd, xz, bzip2 and lz4. First bytes identify the compression.
 
 use std::io::{self, Read};
 
 use lzma_rust2::{Action, Status, XzStream};
 
-/// A compression, recognised by its magic number.
+/// A compression with a magic number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -25,16 +25,17 @@ pub(super) fn recognise(octets: &[u8]) -> Option<Compression> {
     }
 }
 
-/// Memory limit of an xz file, in KiB: files of `xz -9` need 65 MiB to decompress.
+/// Memory limit for the decompression of an xz file, in KiB. A file of `xz -9` needs 65 MiB.
 const MOST_XZ_KIB: u32 = 128 << 10;
-/// Octets of an xz file that are decompressed at a time: a fault in them loses what the same call
-/// decoded before it.
+/// Number of octets of an xz file that are decompressed per call. The number is small, because an
+/// error discards the octets that the same call decoded before the error.
 const XZ_INPUT: usize = 32;
-/// Compressed octets read at a time.
+/// Number of compressed octets to read at a time.
 const CHUNK: usize = 32 << 10;
 
 impl Compression {
-    /// Several compressed files one after the other are read as one, as the command-line tools do.
+    /// Returns a reader of the decompressed octets. Concatenated compressed files are read as one
+    /// file, as by the command-line tools.
     pub(super) fn decompress(self, reader: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(reader)),
@@ -46,7 +47,8 @@ impl Compression {
     }
 }
 
-/// Progress of one call of a [`Decoder`]. It counts also if the call failed.
+/// Result of one call of a [`Decoder`]. `consumed` and `produced` are valid even if the call
+/// failed.
 struct Progress {
     consumed: usize,
     produced: usize,
@@ -54,12 +56,12 @@ struct Progress {
     result: io::Result<bool>,
 }
 
-/// A decompressor that gets its input as slices.
+/// A decompressor that receives its input as slices.
 ///
-/// The readers of these libraries drop the octets that they decoded before an error in the same
-/// call, which can be all of a short capture.
+/// The `Read` types of the libraries are not used, because they drop the octets that a call decoded
+/// before an error. That may be all octets of a short capture.
 trait Decoder {
-    /// `last` if no input comes after `input`.
+    /// Decompresses `input` into `output`. `last` is set if no input follows.
     fn decode(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Progress;
 }
 
@@ -109,11 +111,11 @@ impl Decoder for Bzip2 {
     }
 }
 
-/// The decompressed octets of a reader: all that a [`Decoder`] could decode, then its error.
+/// Reads decompressed octets: first all octets that a [`Decoder`] could decode, and then its error.
 struct Decompressed<D> {
     reader: Box<dyn Read + Send>,
     decoder: D,
-    /// Compressed octets that were read; those from `start` on are not decoded yet.
+    /// The compressed octets that were read. The octets from `start` on are not decoded yet.
     input: Vec<u8>,
     start: usize,
     at_end: bool,
@@ -127,7 +129,7 @@ impl<D: Decoder> Decompressed<D> {
         Decompressed { reader, decoder, input, start: 0, at_end: false, is_finished: false, failed: None }
     }
 
-    /// Reads compressed octets, after all earlier ones are decoded.
+    /// Reads more compressed octets. All earlier octets must be decoded.
     fn refill(&mut self) -> io::Result<()> {
         self.input.resize(CHUNK, 0);
         let read = self.reader.read(&mut self.input);
@@ -144,7 +146,7 @@ impl<D: Decoder> Read for Decompressed<D> {
         let mut was_idle = false;
         while !self.is_finished && self.failed.is_none() && filled < output.len() {
             if self.start == self.input.len() && !self.at_end {
-                // A live source may not have more yet.
+                // A live source may have no further octets yet.
                 if filled > 0 {
                     break;
                 }
@@ -154,7 +156,7 @@ impl<D: Decoder> Read for Decompressed<D> {
                 self.decoder.decode(&self.input[self.start..], &mut output[filled..], self.at_end);
             self.start += consumed;
             filled += produced;
-            // Once is possible, between two members.
+            // One call without progress is possible between two members.
             let is_idle = consumed == 0 && produced == 0;
             match result {
                 Ok(is_finished) => self.is_finished = is_finished,

@@ -1,17 +1,17 @@
-//! The octets of a capture file, without its compression.
+//! Decompresses a capture file.
 
 use std::io::{self, Cursor, Read};
 
 use super::compressed;
 
-/// Octets that identify a compression.
+/// Number of first octets that identify a compression.
 const MAGIC_LEN: u64 = 4;
 
-/// The octets of `reader`, decompressed if they begin like a compression that
-/// [`Capture`](super::Capture) reads.
+/// Returns the octets of `reader`, decompressed if the first octets identify a compression that
+/// [`Capture`](super::Capture) supports.
 ///
 /// # Errors
-/// Errors of `reader`, and an unreadable compression.
+/// An error of `reader`, or an error of the decompressor at its start.
 pub fn decompressed(mut reader: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut head = Vec::new();
     (&mut reader).take(MAGIC_LEN).read_to_end(&mut head)?;

@@ -1,5 +1,5 @@
-//! Endace's extensible record format: records without a file header. Lengths are big-endian, times
-//! little-endian.
+//! The Extensible Record Format (ERF) of Endace: records without a file header. Lengths are
+//! big-endian, and times are little-endian.
 
 use super::format::{Format, Next};
 use super::media::Media;
@@ -9,26 +9,27 @@ const EXTENSION_LEN: usize = 8;
 /// Maximum number of extension headers.
 const MOST_EXTENSIONS: usize = 16;
 
-/// Types of record: Ethernet in its variants, InfiniBand, IP.
+/// Record types of Ethernet. The next constants are the types of InfiniBand and IP.
 const ETHERNET: [u8; 4] = [2, 11, 16, 20];
 const INFINIBAND: u8 = 21;
 const IP: [u8; 2] = [22, 23];
-/// Descriptions of the capture, and padding.
+/// Record types without a packet: descriptions of the capture, and padding.
 const NO_PACKET: [u8; 2] = [27, 48];
 
-/// Records of a file that have to be plausible, as far as they are in the first bytes.
+/// Maximum number of records that are checked to recognise the format.
 const RECORDS_TO_RECOGNISE: usize = 8;
 
 pub(super) struct Erf;
 
 impl Erf {
-    /// Can a record begin here?
+    /// Returns whether `octets` may start with a record.
     pub(super) fn may_begin(octets: &[u8]) -> bool {
         Record::read(octets).is_some_and(|record| record.is_plausible())
     }
 
-    /// There is no magic number: the first records have to be plausible, and there must be at least
-    /// two.
+    /// Recognises the format. ERF has no magic number. Therefore the first records must be
+    /// plausible, and there must be at least two records, or one record that fills `octets`
+    /// exactly.
     pub(super) fn recognise(octets: &[u8]) -> Option<Self> {
         let mut rest = octets;
         let mut last = 0;
@@ -38,7 +39,7 @@ impl Erf {
             }
             let record = Record::read(rest)?;
             let seconds = record.time / 1_000_000_000;
-            // In order, up to a second.
+            // Times may go back by at most a second.
             let plausible = record.is_plausible() && seconds + 1 >= last;
             if !plausible {
                 return None;
@@ -53,21 +54,22 @@ impl Erf {
     }
 }
 
-/// A record's header.
+/// The header of a record.
 struct Record {
     kind: u8,
-    /// Bytes of the record.
+    /// Length of the record in bytes.
     total: usize,
     wire_len: u32,
-    /// Nanoseconds since 1970.
+    /// Capture time in nanoseconds since 1970.
     time: u64,
-    /// The card's port.
+    /// Port of the capture card.
     interface: u32,
     has_extensions: bool,
 }
 
 impl Record {
-    /// A type that is read, a year from 1995 to 2100, and lengths that a packet can have.
+    /// Returns whether the type is supported, the year is from 1995 to 2099, and the lengths are
+    /// possible.
     fn is_plausible(&self) -> bool {
         let packet = ETHERNET.contains(&self.kind) || IP.contains(&self.kind) || self.kind == INFINIBAND;
         (packet && self.wire_len > 0 || NO_PACKET.contains(&self.kind))
@@ -91,8 +93,8 @@ impl Record {
     }
 }
 
-/// The link type of the packet in the record at the beginning of `octets`, and where it begins.
-/// `None` for a record without a packet, or with incomplete headers.
+/// Link type and offset of the packet in the record at the start of `octets`. Returns `None` for a
+/// record without a packet, or with incomplete headers.
 pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
     let record = Record::read(octets)?;
     let mut at = HEADER_LEN;
@@ -105,7 +107,7 @@ pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
         at += EXTENSION_LEN;
     }
     match record.kind {
-        // Two bytes of offset and padding precede Ethernet.
+        // One byte of offset and one byte of padding precede Ethernet.
         kind if ETHERNET.contains(&kind) => Some((1, at + 2)),
         kind if IP.contains(&kind) => Some((101, at)),
         INFINIBAND => Some((247, at)),
@@ -127,7 +129,7 @@ impl Format for Erf {
         let Some((link_type, start)) = packet(&octets[..used]).filter(|(_, start)| *start <= used) else {
             return Next::Other { used };
         };
-        // Records are padded; the packet is not longer than it was on the wire.
+        // Records are padded, so the packet is at most as long as on the wire.
         let len = (used - start).min(record.wire_len as usize);
         let (interface, wire_len) = (record.interface, record.wire_len);
         Next::Frame { start, len, used, time: record.time, interface, link_type, wire_len }

@@ -1,4 +1,4 @@
-//! A capture file of any known format, as frames.
+//! [`Capture`]: reads the frames of a capture file of any supported format.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,33 +15,33 @@ use super::pcap::{self, Pcap};
 use super::pcapng::PcapNg;
 use super::snoop::{self, Snoop};
 
-/// The first bytes of a file, which identify its format.
+/// Number of first bytes that identify a format without a magic number.
 const HEAD: usize = 4096;
 
-/// Why a capture cannot be read at all.
+/// The reason why a capture cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The operating system refuses.
+    /// The operating system reports an error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is a folder.
+    /// The path is a folder.
     #[error("is a directory; name a capture file")]
     Directory,
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("is empty; a capture file begins with a header such as pcap's")]
     Empty,
-    /// The first octets are not of a known format.
+    /// The first octets do not match any supported format.
     #[error(
         "is not a capture that weft reads (first bytes: {0}); it reads pcap, pcapng, snoop, netmon and ERF, \
          compressed with gzip, zstd, xz, bzip2 or lz4"
     )]
     UnknownFormat(String),
-    /// A pcapng file of another major version, whose blocks may have another layout.
+    /// The pcapng file has another major version, so that its blocks may have another layout.
     #[error("is a pcapng file of version {0}.{1}; weft reads version 1: convert it, for example with editcap")]
     PcapngVersion(u16, u16),
 }
 
-/// An open capture. Memory is bounded by the longest record, not by the length of the file.
+/// An open capture. Its memory depends on the longest record, not on the length of the file.
 pub struct Capture {
     buffer: Buffer,
     format: Box<dyn Format>,
@@ -49,24 +49,24 @@ pub struct Capture {
     comments: Comments,
     used: usize,
     note: Option<String>,
-    /// The first frame of an interface that the capture does not describe, and the number of such
-    /// frames.
+    /// Frames of interfaces that the capture does not describe: number of the first frame, and
+    /// number of frames.
     unreadable: Option<(u64, u64)>,
-    /// The latest time so far.
+    /// The latest capture time so far.
     latest: u64,
-    /// The first frame that is much older than an earlier one, and by how many nanoseconds.
+    /// The first frame that is much older than an earlier frame, and the difference in nanoseconds.
     backwards: Option<(u64, u64)>,
 }
 
-/// Frames of one capture may be some microseconds out of order, for example if a NIC has several
-/// queues.
+/// Accepted time difference of frames that are out of order, in nanoseconds. A NIC with several
+/// queues may for example reorder frames by some microseconds.
 const OUT_OF_ORDER: u64 = 10_000_000;
 
 impl Capture {
     /// Opens the file at `path`; `-` is standard input.
     ///
     /// # Errors
-    /// Those of [`OpenError`]. Damage later in the file is not an error: see [`Capture::note`].
+    /// See [`OpenError`]. Later damage in the file is not an error (see [`Capture::note`]).
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         if path == Path::new("-") {
             return Self::from_reader(Box::new(io::stdin()));
@@ -106,7 +106,8 @@ impl Capture {
         } else if let Some(format) = Pcap::recognise(buffer.octets()) {
             (Box::new(format), pcap::HEADER_LEN)
         } else {
-            // A live source may not have more yet, so wait only if the other formats are possible.
+            // A live source may have no further octets yet, so wait only if another format is
+            // possible.
             let head = if NetMon::may_begin(buffer.octets()) || Erf::may_begin(buffer.octets()) { HEAD } else { 0 };
             while buffer.octets().len() < head && buffer.fill()? {}
             other_format(buffer.octets())?
@@ -125,8 +126,8 @@ impl Capture {
         })
     }
 
-    /// The next frame; `None` at the end, or if damage makes it impossible to continue
-    /// ([`Capture::note`] distinguishes them).
+    /// The next frame. Returns `None` at the end of the file, or if damage makes it impossible to
+    /// continue. In the second case, [`Capture::note`] describes the damage.
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         self.buffer.consume(std::mem::take(&mut self.used));
         if self.note.is_some() {
@@ -176,7 +177,8 @@ impl Capture {
         }
     }
 
-    /// Where and why reading stopped before the end of the file; `None` if there was no error.
+    /// Description of a problem of the file: where and why reading stopped before the end, or which
+    /// frames are unreadable or out of order. `None` if there was no problem so far.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
@@ -194,7 +196,7 @@ impl Capture {
         self.frames
     }
 
-    /// Octets of the (decompressed) capture that are consumed.
+    /// Number of consumed octets of the (decompressed) capture.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.buffer.position()
@@ -219,7 +221,7 @@ impl Capture {
         ))
     }
 
-    /// Stops reading. If the file ends within a record, its available octets still count.
+    /// Ends reading. If the file ends within a record, returns the existing part of its frame.
     fn last_frame(&mut self) -> Option<Frame<'_>> {
         let left = self.buffer.octets().len();
         if left == 0 {
@@ -252,7 +254,8 @@ impl Capture {
     }
 }
 
-/// The formats other than pcap and pcapng, and the length of their file headers.
+/// Recognises formats other than pcap and pcapng. Returns the format and the length of its file
+/// header.
 fn other_format(octets: &[u8]) -> Result<(Box<dyn Format>, usize), OpenError> {
     if let Some(format) = Snoop::recognise(octets) {
         return Ok((Box::new(format), snoop::HEADER_LEN));
@@ -260,7 +263,7 @@ fn other_format(octets: &[u8]) -> Result<(Box<dyn Format>, usize), OpenError> {
     if let Some(format) = NetMon::recognise(octets) {
         return Ok((Box::new(format), netmon::HEADER_LEN));
     }
-    // It has no magic number, so it comes last.
+    // ERF has no magic number, so it is checked last.
     if let Some(format) = Erf::recognise(octets) {
         return Ok((Box::new(format), 0));
     }
@@ -268,7 +271,7 @@ fn other_format(octets: &[u8]) -> Result<(Box<dyn Format>, usize), OpenError> {
     Err(OpenError::UnknownFormat(first.join(" ")))
 }
 
-/// A buffer that is read as a stream: the octets that were already read, then the rest.
+/// Reads a buffer as a stream: first the buffered octets, and then the rest of the file.
 struct BufferReader(Buffer);
 
 impl Read for BufferReader {

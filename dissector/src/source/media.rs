@@ -1,7 +1,7 @@
-//! Media types of capture files that have no link type: numbers beyond all link types, a range for
-//! each format.
+//! Media types of capture files that have no link type. Each file format has a range of numbers
+//! above all link types.
 
-/// A media type, by its number in the file.
+/// A media type, with its number in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Media {
     /// The type of an ERF record.
@@ -17,8 +17,8 @@ const SNOOP: u16 = 0x8100;
 const NETMON: u16 = 0x9000;
 
 impl Media {
-    /// Its number in [`Frame`](super::frame::Frame). Types that are too large for their range have its
-    /// last number.
+    /// The number for `link_type` in [`Frame`](super::frame::Frame). A type that is too large for
+    /// its range gets the last number of the range.
     pub(crate) fn link_type(self) -> u16 {
         match self {
             Media::Erf(number) => ERF + u16::from(number),
@@ -27,7 +27,7 @@ impl Media {
         }
     }
 
-    /// The media type of a number in a frame.
+    /// The media type for a `link_type` of a frame; `None` for a real link type.
     pub(crate) fn of(link_type: u16) -> Option<Self> {
         match link_type {
             NETMON.. => Some(Media::NetMon(link_type - NETMON)),

@@ -1,9 +1,10 @@
-//! Where frames come from: capture files (pcap, pcapng, snoop, Network Monitor, ERF; plain or
-//! compressed) and standard input.
+//! Reads frames from capture files (pcap, pcapng, snoop, Network Monitor, ERF, plain or
+//! compressed), or from standard input.
 //!
-//! A source delivers [`Frame`]s in file order, borrowing their octets, and never looks inside them.
-//! A damaged or truncated file yields every readable frame; [`Capture::note`] then explains where
-//! and why reading stopped. Live capture is not here.
+//! [`Capture`] delivers [`Frame`]s in file order. A frame borrows its octets from the buffer. This
+//! module does not interpret the octets of frames. From a damaged or truncated file, `Capture`
+//! delivers every readable frame, and [`Capture::note`] explains where and why reading stopped.
+//! Other crates implement live capture.
 
 mod buffer;
 mod comments;

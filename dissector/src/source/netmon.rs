@@ -1,9 +1,9 @@
-//! The formats of Microsoft Network Monitor, version 1 and 2. All fields are little-endian.
+//! The formats of Microsoft Network Monitor, versions 1 and 2. All fields are little-endian.
 //!
-//! A table at the end of the file lists the offset of each frame. The file is read as a stream, so
-//! the table is not used: the frames follow the header one after the other, as Network Monitor and
-//! Wireshark write them. Times are in the zone of the capturing host, which version 1 does not
-//! name; they are taken as UTC.
+//! A table at the end of the file contains the offset of each frame. weft reads the file as a
+//! stream and does not use the table. It assumes that consecutive frames follow the header, because
+//! Network Monitor and Wireshark write them like that. Times are in the time zone of the capturing
+//! host. Version 1 does not name the zone, so weft takes all times as UTC.
 
 use super::format::{Format, Next};
 use super::media::Media;
@@ -13,16 +13,16 @@ pub(super) const HEADER_LEN: usize = 128;
 pub(super) struct NetMon {
     major: u8,
     minor: u8,
-    /// The media type of all frames; from version 2.1 on each frame has its own.
+    /// Media type of all frames. From version 2.1 on, each frame has a media type.
     media: u16,
-    /// When the capture began: nanoseconds since 1970.
+    /// Start of the capture, in nanoseconds since 1970.
     begin: u64,
-    /// Frames that are still to come, before the tables.
+    /// Number of remaining frames, before the tables.
     left: u32,
 }
 
 impl NetMon {
-    /// Is its magic number there?
+    /// Returns whether `octets` start with the magic number.
     pub(super) fn may_begin(octets: &[u8]) -> bool {
         octets.starts_with(b"RTSS") || octets.starts_with(b"GMBU")
     }
@@ -50,8 +50,8 @@ impl NetMon {
         if self.major < 2 { 8 } else { 16 }
     }
 
-    /// Bytes after a frame: media type; from 2.2 on also the process; from 2.3 on also time and
-    /// zone.
+    /// Number of bytes after a frame. They contain the media type (from 2.1 on), the process (from
+    /// 2.2 on), and the time and time zone (from 2.3 on).
     fn trailer_len(&self) -> usize {
         match (self.major, self.minor) {
             (0 | 1, _) | (2, 0) => 0,
@@ -61,7 +61,8 @@ impl NetMon {
         }
     }
 
-    /// Lengths in the file and on the wire, and the time.
+    /// Reads the record at the start of `octets`: length in the file, length on the wire, and time
+    /// in nanoseconds since 1970.
     fn record(&self, octets: &[u8]) -> Option<(usize, u32, u64)> {
         if self.major < 2 {
             let time = u64::from(u32_at(octets, 0)?) * 1_000_000;
@@ -75,13 +76,14 @@ impl NetMon {
     }
 }
 
-/// The link type of a media type, as <https://www.tcpdump.org/linktypes.html> numbers it.
+/// Converts a media type to a link type of <https://www.tcpdump.org/linktypes.html>. Returns `None`
+/// for records that are no frames.
 fn link_type(media: u16) -> Option<u16> {
     match media {
         1 => Some(1),
-        // The rest of the number is a link type.
+        // The low 12 bits are a link type.
         0xe000..=0xefff => Some(media & 0xfff),
-        // Notes of Network Monitor itself.
+        // Records of Network Monitor that are no frames.
         0xfff0..=0xffff => None,
         other => Some(Media::NetMon(other).link_type()),
     }
@@ -90,7 +92,7 @@ fn link_type(media: u16) -> Option<u16> {
 impl Format for NetMon {
     fn next(&mut self, octets: &[u8]) -> Next {
         if self.left == 0 {
-            // The tables end the file.
+            // The rest of the file consists of tables.
             return if octets.is_empty() { Next::Incomplete } else { Next::Other { used: octets.len() } };
         }
         let Some((len, wire_len, time)) = self.record(octets) else { return Next::Incomplete };
@@ -116,8 +118,8 @@ fn u32_at(octets: &[u8], at: usize) -> Option<u32> {
     octets.get(at..at + 4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar; years begin in March, so that a leap
-/// day is the last one.
+/// Number of days from 1970-01-01 to a date of the Gregorian calendar. The calculation starts years
+/// in March, so that a leap day is the last day of a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;

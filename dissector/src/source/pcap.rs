@@ -1,5 +1,5 @@
-//! The classic pcap format: both byte orders, microseconds and nanoseconds; the modified format,
-//! whose records have more fields.
+//! The classic pcap format in both byte orders, with microseconds or nanoseconds, and the modified
+//! format, whose records have more fields.
 
 use super::format::{Format, Next};
 
@@ -8,11 +8,11 @@ const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 const MODIFIED: u32 = 0xa1b2_cd34;
 
-/// Octets of the file header.
+/// Length of the file header in octets.
 pub(super) const HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
-/// The modified format (Linux patches of about 2000) appends interface, protocol, packet type and a
-/// byte of padding.
+/// Length of a record header in the modified format (Linux patches of about 2000). It has
+/// additional fields for interface, protocol and packet type, and a byte of padding.
 const MODIFIED_LEN: usize = 24;
 
 pub(super) struct Pcap {
@@ -39,7 +39,7 @@ impl Pcap {
             record_header_len: if magic == MODIFIED { MODIFIED_LEN } else { RECORD_HEADER_LEN },
             link_type: 0,
         };
-        // The upper half of the field describes checksums at the end of frames, not the link type.
+        // The upper half of the field describes the checksums at the end of frames.
         format.link_type = (format.field(octets, 20)? & 0xffff) as u16;
         Some(format)
     }

@@ -1,12 +1,12 @@
-//! The pcapng format: sections of either byte order, several interfaces, every resolution of time.
+//! The pcapng format: sections in both byte orders, several interfaces, and all time resolutions.
 //!
-//! The comments of packets are read; their other options are skipped.
+//! Of the options of packets, only comments are read.
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
 
 use super::format::{Format, Next};
 
-/// The major version that is read. Minor versions keep the layout of blocks.
+/// The supported major version. All minor versions have the same layout of blocks.
 const MAJOR_VERSION: u16 = 1;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const OBSOLETE_PACKET: u32 = 2;
@@ -14,27 +14,27 @@ const ENHANCED_PACKET: u32 = 6;
 /// Codes of options.
 const END_OF_OPTIONS: u16 = 0;
 const COMMENT: u16 = 1;
-/// Block type and block length.
+/// Length in octets of block type and block length.
 const BLOCK_HEADER_LEN: usize = 8;
-/// Fixed part of the body of an enhanced packet block.
+/// Length in octets of the fixed part of the body of an enhanced packet block.
 const ENHANCED_LEN: usize = 20;
 
-/// Interfaces that one section may describe: each is kept, and a compressed capture can have any
-/// number of them.
+/// Maximum number of interfaces in a section. The limit bounds memory, because a small compressed
+/// capture may describe very many interfaces.
 const MOST_INTERFACES: usize = 65_536;
 
 #[derive(Clone, Copy)]
 struct Interface {
     link_type: u16,
     snap_len: u32,
-    /// Ticks a second.
+    /// Time resolution in ticks per second.
     resolution: u64,
-    /// Seconds to add to every time.
+    /// Number of seconds to add to every time.
     offset: i64,
 }
 
-/// The value of if_tsresol: a power of ten, or of two if its first bit is set. Microseconds if the
-/// value exceeds 64 bits.
+/// Ticks per second for a value of if_tsresol: a power of ten, or a power of two if the highest bit
+/// is set. Returns 1,000,000 (microseconds) if the power exceeds 64 bits.
 fn ticks_a_second(resolution: u8) -> u64 {
     let exponent = u32::from(resolution & 0x7f);
     let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -105,7 +105,7 @@ impl Format for PcapNg {
         let data = (self.u32(&body[12..]) as usize).next_multiple_of(4);
         let mut options = body.get(ENHANCED_LEN.saturating_add(data)..).unwrap_or(&[]);
         let mut comments = Vec::new();
-        // Code, length, value, and padding to 32 bits.
+        // An option has code, length, value, and padding to 32 bits.
         while let Some((head, rest)) = options.split_first_chunk::<4>() {
             let half =
                 |a: u8, b: u8| if self.big_endian { u16::from_be_bytes([a, b]) } else { u16::from_le_bytes([a, b]) };
@@ -121,7 +121,7 @@ impl Format for PcapNg {
         comments
     }
 
-    /// The last block, of which only a part is in the file.
+    /// Reads the last block of a truncated file.
     fn cut(&mut self, octets: &[u8]) -> Next {
         let Some((ENHANCED_PACKET, _)) = self.block_header(octets) else { return Next::Incomplete };
         let body = &octets[BLOCK_HEADER_LEN..];
@@ -136,8 +136,9 @@ impl Format for PcapNg {
 }
 
 impl PcapNg {
-    /// The version of the section header at the start of `octets`, if it is not [`MAJOR_VERSION`].
-    /// A header that is cut before its version passes.
+    /// Checks the version of the section header at the start of `octets`. If the major version is
+    /// not [`MAJOR_VERSION`], returns the version as an error. Accepts a header that ends before
+    /// its version.
     pub(super) fn check_version(octets: &[u8]) -> Result<(), (u16, u16)> {
         let Some(&[b0, b1, b2, b3, a0, a1, i0, i1]) = octets.get(BLOCK_HEADER_LEN..).and_then(<[u8]>::first_chunk)
         else {
@@ -149,8 +150,8 @@ impl PcapNg {
         if major == MAJOR_VERSION { Ok(()) } else { Err((major, minor)) }
     }
 
-    /// The packet block of early pcapng: as the enhanced one, but the interface has 16 bits and a
-    /// drop count follows it.
+    /// Reads the packet block of early pcapng. It equals the enhanced packet block, except that the
+    /// interface number has 16 bits, and a drop count follows.
     fn obsolete_packet(&self, block: &[u8], used: usize) -> Next {
         let body = &block[BLOCK_HEADER_LEN..];
         if body.len() < ENHANCED_LEN + 4 {
@@ -180,15 +181,15 @@ impl PcapNg {
         }
     }
 
-    /// if_tsoffset: seconds, signed, in the byte order of the section.
+    /// The value of if_tsoffset: a signed number of seconds, in the byte order of the section.
     fn seconds_to_add(&self, options: &[PcapNGOption<'_>]) -> i64 {
         let option = options.iter().find(|option| option.code == OptionCode::IfTsoffset);
         let Some(octets) = option.and_then(|option| option.value().first_chunk::<8>()) else { return 0 };
         if self.big_endian { i64::from_be_bytes(*octets) } else { i64::from_le_bytes(*octets) }
     }
 
-    /// Type and total length of the block at the start of `octets`; also sets the byte order of a
-    /// section.
+    /// Returns type and total length of the block at the start of `octets`. For a section header,
+    /// also sets the byte order.
     fn block_header(&mut self, octets: &[u8]) -> Option<(u32, usize)> {
         if octets.len() < 12 {
             return None;
@@ -199,7 +200,7 @@ impl PcapNg {
         Some((self.u32(octets), self.u32(&octets[4..]) as usize))
     }
 
-    /// The first four of `octets`; the caller has checked that they exist.
+    /// The first four octets as a number. The caller has checked that they exist.
     fn u32(&self, octets: &[u8]) -> u32 {
         let field = [octets[0], octets[1], octets[2], octets[3]];
         if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }

@@ -17,7 +17,7 @@ impl Snoop {
             return None;
         }
         let datalink = word(octets, 12)?;
-        // RFC 1761's numbers, and that of IP over InfiniBand.
+        // Numbers of RFC 1761, and the number 26 of IP over InfiniBand.
         let link_type = match datalink {
             0 | 4 => 1,
             26 => 242,

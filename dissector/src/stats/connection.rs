@@ -1,4 +1,4 @@
-//! The statistics of a connection and of its two ends.
+//! Statistics of a connection and of its two directions.
 
 use std::collections::BTreeMap;
 
@@ -14,78 +14,78 @@ use super::sdp::SdpConnectionStats;
 use crate::stream_id::StreamId;
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 
-/// One connection with iWARP or SDP on it.
+/// Statistics of one connection with iWARP or SDP.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConnectionStats {
-    /// Its number.
+    /// Number of the connection.
     pub stream: StreamId,
-    /// The end that sent its first frame, and the other.
+    /// Addresses of the endpoints. The sender of the first frame comes first.
     pub ends: [String; 2],
-    /// Frames of its first and last unit.
+    /// Frame numbers of the first and the last unit.
     pub frames: (u64, u64),
-    /// From the first unit to the last, in nanoseconds.
+    /// Time from the first to the last unit, in nanoseconds.
     pub duration_ns: u64,
     #[serde(skip)]
     pub(super) began: u64,
-    /// The traffic of each end.
+    /// The traffic of each direction.
     pub directions: [DirectionStats; 2],
-    /// The protocol above RDMAP, if it is certain, by its [`name`](crate::upper::Ulp::name).
+    /// [`Name`](crate::upper::Ulp::name) of the protocol above RDMAP, if the protocol is certain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ulp: Option<&'static str>,
-    /// The exchange of the port mapper that it follows.
+    /// Number of the port mapper exchange that prepared the connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<u64>,
     /// Statistics of SDP at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpConnectionStats>,
-    /// Are octets missing, or its beginning? There may then have been more Reads and atomic
-    /// operations than are counted.
+    /// Whether octets or the start of the connection are missing. Then some Reads and atomic
+    /// operations may not be counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Was its end reported? Later traffic is still counted.
+    /// Whether the end of the connection was reported. Later traffic is still counted.
     #[serde(skip)]
     pub(super) ended: bool,
-    /// Findings by severity: notes, warnings, errors.
+    /// Number of findings by severity: notes, warnings, errors.
     pub findings: [u64; 3],
 }
 
-/// The traffic of one end.
+/// The traffic of one direction.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DirectionStats {
-    /// Its start-up frame.
+    /// The start-up frame of the direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup: Option<StartupStats>,
-    /// FPDUs.
+    /// Number of FPDUs.
     pub fpdus: u64,
-    /// Octets of their ULPDUs.
+    /// Number of octets of all ULPDUs.
     pub ulpdu_octets: u64,
-    /// Octets after their DDP headers.
+    /// Number of octets after the DDP headers.
     pub payload_octets: u64,
-    /// FPDUs by opcode.
+    /// Number of FPDUs by opcode.
     pub opcodes: BTreeMap<String, u64>,
-    /// Octets after the DDP headers, by opcode.
+    /// Number of octets after the DDP headers, by opcode.
     pub opcode_octets: BTreeMap<String, u64>,
-    /// FPDUs by the state of their CRC.
+    /// Number of FPDUs by CRC status.
     pub crc: BTreeMap<&'static str, u64>,
-    /// FPDUs by the state of their markers.
+    /// Number of FPDUs by marker status.
     pub markers: BTreeMap<&'static str, u64>,
-    /// Units with missing octets.
+    /// Number of units with missing octets.
     pub incomplete: u64,
-    /// Octets that no unit holds and that were not captured.
+    /// Number of octets in gaps: they were not captured, and belong to no other unit.
     pub gap_octets: u64,
-    /// Octets in which no FPDU was found.
+    /// Number of octets in which no FPDU was found.
     pub unparsed_octets: u64,
-    /// Octets outside MPA.
+    /// Number of octets outside MPA.
     pub streaming_octets: u64,
-    /// Reads that this end requested and that were answered.
+    /// Latencies of the completed Reads that the sender of this direction requested.
     #[serde(skip_serializing_if = "Latencies::is_empty")]
     pub reads: Latencies,
-    /// Atomic operations that this end requested and that were answered.
+    /// Latencies of the completed atomic operations that the sender requested.
     #[serde(skip_serializing_if = "Latencies::is_empty")]
     pub atomics: Latencies,
-    /// Maximum number of unanswered Reads and atomic operations of this end at a time.
+    /// Maximum number of simultaneously outstanding Reads and atomic operations of the sender.
     pub most_outstanding: u32,
-    /// SDP.
+    /// SDP messages of the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpStats>,
 }
@@ -97,34 +97,34 @@ pub struct StartupStats {
     pub frame: &'static str,
     /// Revision.
     pub revision: u8,
-    /// Wants markers.
+    /// M: the sender wants to receive markers.
     pub markers: bool,
-    /// Wants CRC.
+    /// C: the sender wants CRC.
     pub crc: bool,
-    /// Rejects.
+    /// R: the sender rejects the connection.
     pub rejected: bool,
-    /// Octets of private data.
+    /// PD_Length: length of the private data in octets.
     pub pd_length: u16,
     /// IRD and ORD of RFC 6581.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ird_ord: Option<(u16, u16)>,
 }
 
-/// SDP messages of one end.
+/// SDP messages of one direction.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SdpStats {
-    /// By MID.
+    /// Number of messages by MID.
     pub messages: BTreeMap<String, u64>,
-    /// Octets of user data in Data messages.
+    /// Number of octets of user data in Data messages.
     pub data_octets: u64,
-    /// The smallest and the last number of receive buffers that it announced.
+    /// The smallest and the last value of Bufs.
     pub bufs: Option<(u16, u16)>,
-    /// Its last MSeq, and the last MSeq of the peer that it acknowledged.
+    /// The last MSeq and the last MSeqAck.
     pub mseq: (u32, u32),
 }
 
 impl ConnectionStats {
-    /// Does the unit show that octets of the connection, or its beginning, are missing?
+    /// Returns whether the unit shows that octets or the start of the connection are missing.
     pub(super) fn lacks(&self, unit: &Unit<'_>) -> bool {
         let begins = || self.directions.iter().any(|side| side.startup.is_some() || side.sdp.is_some());
         match unit.kind {
@@ -175,13 +175,13 @@ impl DirectionStats {
         }
     }
 
-    /// FPDUs whose CRC is wrong.
+    /// Number of FPDUs with a wrong CRC.
     #[must_use]
     pub fn bad_crc(&self) -> u64 {
         self.crc.get(CrcStatus::Bad.name()).copied().unwrap_or(0)
     }
 
-    /// FPDUs with markers, and those whose markers are wrong.
+    /// Number of FPDUs with wrong or misplaced markers.
     #[must_use]
     pub fn wrong_markers(&self) -> u64 {
         let of = |status: MarkerStatus| self.markers.get(status.name()).copied().unwrap_or(0);
@@ -189,7 +189,7 @@ impl DirectionStats {
     }
 }
 
-/// Adds to a count, and creates the key only if it does not exist.
+/// Adds `count` to the entry `name`, and creates the entry if it does not exist.
 fn add(counts: &mut BTreeMap<String, u64>, name: &str, count: u64) {
     match counts.get_mut(name) {
         Some(sum) => *sum += count,

@@ -1,10 +1,10 @@
-//! Connections beyond those that are kept: their number, and their part of the totals.
+//! Connections that are not stored because of the limit: their number and their traffic.
 
 use super::connection::DirectionStats;
 use crate::stream_id::{StreamId, StreamSet};
 use crate::unit::Unit;
 
-/// The sum of such connections.
+/// The connections that are not stored.
 #[derive(Debug, Default)]
 pub(super) struct Further {
     members: StreamSet,
@@ -12,23 +12,23 @@ pub(super) struct Further {
 }
 
 impl Further {
-    /// Adds a unit of such a connection.
+    /// Adds a unit of a connection that is not stored.
     pub(super) fn unit(&mut self, stream: StreamId, unit: &Unit<'_>) {
         self.members.insert(stream);
         self.sum.unit(unit);
     }
 
-    /// How many connections.
+    /// Number of these connections.
     pub(super) fn count(&self) -> u64 {
         self.members.count()
     }
 
-    /// The traffic of their ends.
+    /// The traffic of these connections, summed over both directions.
     pub(super) fn sum(&self) -> &DirectionStats {
         &self.sum
     }
 
-    /// Bytes of memory that grow with the capture.
+    /// Memory in bytes that grows with the capture.
     pub(super) fn memory(&self) -> usize {
         self.members.memory()
     }

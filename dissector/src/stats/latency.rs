@@ -1,8 +1,9 @@
-//! Latencies of operations: exact for a small number, an even sample for a large one.
+//! Latencies of operations. Up to [`MOST`] latencies are stored. For more operations, a uniform
+//! sample is stored.
 
 use serde::{Serialize, Serializer};
 
-/// Maximum number of latencies that are kept.
+/// Maximum number of stored latencies.
 const MOST: usize = 1 << 16;
 
 /// Latencies, in nanoseconds.
@@ -12,29 +13,29 @@ pub struct Latencies {
     least: u64,
     most: u64,
     kept: Vec<u64>,
-    /// Every 2^`stride`-th latency is kept.
+    /// Every 2^`stride`-th latency is stored.
     stride: u32,
 }
 
-/// Latencies that a share of the operations did not exceed, in nanoseconds.
+/// Percentiles of latencies in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Percentiles {
     /// Number of operations.
     pub count: u64,
-    /// The minimum.
+    /// Minimum latency.
     pub min_ns: u64,
-    /// 50 % of them.
+    /// Latency that 50 % of the operations do not exceed.
     pub p50_ns: u64,
-    /// 90 % of them.
+    /// Latency that 90 % of the operations do not exceed.
     pub p90_ns: u64,
-    /// 99 % of them.
+    /// Latency that 99 % of the operations do not exceed.
     pub p99_ns: u64,
-    /// The maximum.
+    /// Maximum latency.
     pub max_ns: u64,
 }
 
 impl Latencies {
-    /// Adds a latency.
+    /// Adds a latency in nanoseconds.
     pub fn add(&mut self, latency: u64) {
         self.least = if self.count == 0 { latency } else { self.least.min(latency) };
         self.most = self.most.max(latency);
@@ -54,18 +55,18 @@ impl Latencies {
         self.count += 1;
     }
 
-    /// Bytes of memory, which never decrease.
+    /// Used memory in bytes. The value never decreases.
     pub(super) fn memory(&self) -> usize {
         self.kept.capacity() * size_of::<u64>()
     }
 
-    /// Are there none?
+    /// Returns whether no latency was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Their percentiles, by nearest rank; `None` when there are none.
+    /// The percentiles by nearest rank; `None` if no latency was added.
     #[must_use]
     pub fn percentiles(&self) -> Option<Percentiles> {
         let mut sorted = self.kept.clone();

@@ -1,8 +1,9 @@
-//! Statistics of each connection: a sink of units and facts.
+//! [`Stats`]: a sink that collects statistics of each connection with iWARP or SDP.
 //!
-//! Connections without iWARP are only counted. Memory is bounded: the first connections with iWARP
-//! are kept ([`MOST_CONNECTIONS`] by default), and the first [`MOST_EXCHANGES`] exchanges of the
-//! port mapper. Further ones are counted and add to the totals.
+//! Other connections are only counted. To limit memory, `Stats` stores only the first connections
+//! with iWARP or SDP ([`MOST_CONNECTIONS`] by default), and the first [`MOST_EXCHANGES`] exchanges
+//! with port mappers. Further connections count in the totals, and further exchanges are only
+//! counted.
 
 mod connection;
 mod further;
@@ -33,24 +34,25 @@ pub use latency::{Latencies, Percentiles};
 pub use sdp::{AdvertStats, HalfStats, SdpConnectionStats};
 pub use totals::Totals;
 
-/// Connections that are kept by default; further ones are counted and add to the totals.
+/// Default number of stored connections. Further connections count only in the totals.
 pub const MOST_CONNECTIONS: usize = 65_536;
-/// Exchanges of the port mapper that are listed; further ones are counted.
+/// Number of stored exchanges with port mappers. Further exchanges are only counted.
 pub const MOST_EXCHANGES: usize = 10_000;
-/// Bytes of a connection with several opcodes and SDP in both directions, without its latencies.
+/// Memory in bytes of a connection with several opcodes and SDP in both directions, without
+/// latencies.
 const CONNECTION: usize = 6 << 10;
-/// Bytes of an exchange with a few connections.
+/// Memory in bytes of an exchange with a few connections.
 const EXCHANGE: usize = 512;
 
-/// All connections of a capture.
+/// Statistics of all connections of a capture.
 #[derive(Debug)]
 pub struct Stats {
-    /// Connections that are kept.
+    /// Maximum number of stored connections.
     most: usize,
     connections: BTreeMap<StreamId, ConnectionStats>,
-    /// Connections beyond that limit.
+    /// Connections after the first `most` connections.
     further: Further,
-    /// Bytes of the latencies of all connections.
+    /// Memory in bytes of the latencies of all connections.
     latencies: usize,
     /// One more than the largest number of a TCP connection.
     next: StreamId,
@@ -58,9 +60,10 @@ pub struct Stats {
     exchanges: BTreeMap<u64, Exchange>,
     /// Number of exchanges beyond the limit.
     further_exchanges: u64,
-    /// By severity, whatever they concern.
+    /// Number of all findings by severity: notes, warnings, errors.
     findings: [u64; 3],
-    /// Octets outside MPA of each direction of connections that may yet turn out to be iWARP's.
+    /// Number of octets outside MPA in each direction of connections that have no iWARP or SDP so
+    /// far.
     streaming: HashMap<(StreamId, u8), u64>,
 }
 
@@ -71,7 +74,8 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// Statistics of at most `most` connections; further ones are counted and add to the totals.
+    /// Statistics that store at most `most` connections. Further connections count only in the
+    /// totals.
     #[must_use]
     pub fn with_room(most: usize) -> Self {
         Stats {
@@ -88,7 +92,7 @@ impl Stats {
         }
     }
 
-    /// Bytes of memory, approximately.
+    /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.connections.len() * CONNECTION
@@ -98,13 +102,13 @@ impl Stats {
             + self.streaming.capacity() * 2 * size_of::<((StreamId, u8), u64)>()
     }
 
-    /// Connections with iWARP or SDP that are only counted, because there are too many.
+    /// Number of connections with iWARP or SDP that are not stored because of the limit.
     #[must_use]
     pub fn further(&self) -> u64 {
         self.further.count()
     }
 
-    /// The connections with iWARP or SDP, by number.
+    /// The stored connections with iWARP or SDP, ordered by number.
     pub fn connections(&self) -> impl Iterator<Item = &ConnectionStats> {
         self.connections.values()
     }
@@ -121,12 +125,12 @@ impl Stats {
         self.port_mapper
     }
 
-    /// The first [`MOST_EXCHANGES`] exchanges of the port mapper, by number.
+    /// The first [`MOST_EXCHANGES`] exchanges with port mappers, ordered by number.
     pub fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
         self.exchanges.values()
     }
 
-    /// All connections together.
+    /// The totals over all connections.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut totals = Totals {
@@ -219,7 +223,7 @@ impl Sink for Stats {
         if !over {
             return;
         }
-        // Reported again after more of its messages came.
+        // The dissector may report an exchange again after further messages.
         if self.exchanges.len() < MOST_EXCHANGES || self.exchanges.contains_key(&exchange.exchange) {
             self.exchanges.insert(exchange.exchange, exchange.clone());
         } else {
@@ -232,8 +236,8 @@ impl Sink for Stats {
             self.streaming.remove(&(stream, direction));
         }
         let Some(connection) = self.connections.get_mut(&stream) else { return };
-        // A connection that continues after its end was reported begins a new state, which knows
-        // less.
+        // A connection that continues after its end was reported has a new state, which lacks
+        // earlier facts.
         connection.partial |= std::mem::replace(&mut connection.ended, true);
         connection.ulp = context.ulp.map(Ulp::name).or(connection.ulp);
         connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange).or(connection.exchange);

@@ -1,9 +1,9 @@
-//! Reads are counted regardless of what the capture lacks, with the times between their frames.
+//! Tests that Reads are counted with correct latencies even if the capture lacks octets.
 
 use super::{ConnectionStats, Stats};
 use crate::testing::{Wire, fpdu, hex, reply_frame, send_of, startup_frame};
 
-/// Reads on each connection.
+/// Number of Reads on each connection.
 const READS: u32 = 20;
 
 fn request(msn: u32) -> Vec<u8> {
@@ -15,12 +15,12 @@ fn response() -> Vec<u8> {
     fpdu(&hex("c142 00000100 0000000000001000 0102030405060708"))
 }
 
-/// `READS` Reads of `requester`, one after the other, all into the same buffer. Each segment is a
-/// millisecond after the one before.
+/// `READS` consecutive Reads of `requester`, all into the same buffer. Each segment follows the
+/// previous segment by one millisecond.
 fn reads(flags: u8, requester: usize) -> Wire {
     let mut wire = Wire::started_as(&startup_frame(flags, 1, &[]), &reply_frame(flags, 1, &[]));
     if requester == 1 {
-        // The Initiator begins.
+        // The Initiator must send the first FPDU.
         wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 2a");
     }
     for msn in 1..=READS {
@@ -36,8 +36,8 @@ fn stats(wire: &Wire) -> ConnectionStats {
     stats.connections().next().unwrap().clone()
 }
 
-/// The number of Reads, their minimum and maximum time in milliseconds, and whether there may be
-/// more.
+/// The number of Reads, their minimum and maximum latency in milliseconds, and whether further
+/// Reads may be missing.
 fn count_reads(wire: &Wire, requester: usize) -> (u64, u64, u64, bool) {
     let stats = stats(wire);
     let found = stats.directions[requester].reads.percentiles().unwrap();
@@ -61,14 +61,16 @@ fn reads_with_and_without_crc_are_counted() {
 #[test]
 fn counting_continues_after_a_loss() {
     for flags in [0x40, 0] {
-        // Frames 0 to 3 are the SYNs and the start-up; then come request, response, request...
+        // Frames 0 to 3 are the SYNs and the start-up frames. Requests and responses follow
+        // alternately.
         for lost in [10, 11] {
             let wire = reads(flags, 0).changed(|mut frames| {
                 frames.remove(lost);
                 frames
             });
             let (count, least, most, partial) = count_reads(&wire, 0);
-            // Missing are the Read that was lost, and the one whose message is the first after it.
+            // The count lacks the lost Read, and the Read whose message is the first after the
+            // loss.
             assert!(count >= u64::from(READS) - 3, "flags {flags:x}, frame {lost} lost: {count} Reads");
             assert_eq!((least, most, partial), (1, 1, true), "flags {flags:x}, frame {lost} lost");
         }
@@ -83,7 +85,7 @@ fn a_capture_that_begins_in_mid_stream_is_partial() {
     assert_eq!((least, most, partial), (1, 1, true));
 }
 
-/// Request and Response have 48 and 24 octets after 54 octets of headers.
+/// Request and Response have 48 and 24 octets after the frame headers of 54 octets.
 #[test]
 fn a_snap_length_changes_no_latency() {
     for flags in [0x40, 0] {
@@ -99,7 +101,7 @@ fn a_snap_length_changes_no_latency() {
     }
 }
 
-/// A snap length that cuts a Send and no Read.
+/// The snap length cuts a Send, but no message of a Read.
 #[test]
 fn reads_beside_a_cut_message_are_counted() {
     for flags in [0x40, 0] {

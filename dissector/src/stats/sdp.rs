@@ -1,4 +1,4 @@
-//! Statistics of an SDP connection, from its state at the end.
+//! Statistics of an SDP connection, from the final state of the connection.
 
 use std::fmt;
 
@@ -8,82 +8,81 @@ use weft_core::wire::sdp::Mode;
 use crate::direction::Direction;
 use crate::sdp::{Adverts, Profile, SdpState};
 
-/// An SDP connection.
+/// Statistics of an SDP connection.
 #[derive(Debug, Clone, Serialize)]
 pub struct SdpConnectionStats {
     /// The start-up sequence: `swapped`, `bare`, `natural`, `enhanced`, `private-data`.
     pub profile: Option<&'static str>,
-    /// The direction of the Connecting Peer.
+    /// Number of the direction in which the Connecting Peer sends.
     pub connecting: usize,
-    /// Its last state: `hello`, `open`, `half_closed`, `closed`, `aborted`, `suspending`,
-    /// `suspended`.
+    /// Final state: `hello`, `open`, `half_closed`, `closed`, `aborted`, `suspending`, `suspended`.
     pub state: &'static str,
-    /// Was its end graceful, for each end? Null if TCP did not end.
+    /// Whether each direction ended gracefully; null if TCP did not end.
     pub graceful: [Option<bool>; 2],
-    /// The TCP port on which it is resumed, if a SuspComm named one.
+    /// The TCP port in a SuspComm, at which the connection will resume.
     pub suspended_to: Option<u16>,
-    /// Was every message captured? Otherwise advertisements and NonDiscards are left out.
+    /// Whether every message was captured. If not, advertisements and NonDiscards are omitted.
     pub certain: bool,
-    /// The half-connection of which each direction's sender is the Data Source.
+    /// The half-connections. Index 0 is the half-connection whose Data Source sends in direction 0.
     pub halves: [HalfStats; 2],
 }
 
-/// A half-connection.
+/// Statistics of a half-connection: the Data Source sends data to the Data Sink.
 #[derive(Debug, Clone, Serialize)]
 pub struct HalfStats {
-    /// Its last Mode.
+    /// The last Mode.
     pub mode: Option<String>,
-    /// ModeChanges.
+    /// Number of ModeChanges.
     pub mode_changes: u64,
-    /// The first ModeChanges: frame, and the Mode named (null: a reserved value).
+    /// The first ModeChanges: frame number and requested Mode (null for a reserved value).
     pub modes: Vec<(u64, Option<String>)>,
-    /// Buffers that the receiver announced to the sender.
+    /// Number of buffers that the Data Sink announced.
     pub buffers_advertised: u64,
-    /// The part of them that messages used.
+    /// Number of announced buffers that messages used.
     pub buffers_consumed: u64,
-    /// The last credit, and the minimum after any message.
+    /// The last and the minimum credit of the Data Source.
     pub credits: (Option<u32>, Option<u32>),
-    /// Data messages without payload that the sender received.
+    /// Number of gratuitous updates: Data messages without payload that the Data Source received.
     pub gratuitous_updates: u64,
-    /// Octets of the receiver's Private Buffers.
+    /// Size in octets of the Private Buffers of the Data Sink.
     pub receive_size: Option<u32>,
-    /// Advertisements that the receiver can keep.
+    /// Number of advertisements that the Data Sink can store.
     pub max_adverts: Option<u16>,
-    /// The Source's SrcAvails.
+    /// SrcAvails of the Data Source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src_avails: Option<AdvertStats>,
-    /// The Sink's SinkAvails.
+    /// SinkAvails of the Data Sink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sink_avails: Option<AdvertStats>,
-    /// NonDiscards of the Sink, PotentialNonDiscards of the Source.
+    /// NonDiscards of the Data Sink, and PotentialNonDiscards of the Data Source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_discards: Option<(u32, u32)>,
-    /// RdmaWrCompls, RdmaRdCompls and SendSms of the sender that no open advertisement explains,
-    /// and SinkAvails whose NonDiscards do not match the messages before them.
+    /// Number of RdmaWrCompls, RdmaRdCompls and SendSms of the Data Source without an open
+    /// advertisement, and number of SinkAvails whose NonDiscards does not match earlier messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<(u64, u64)>,
-    /// Out-Of-Band octets that were announced and did not come.
+    /// Number of announced Out-Of-Band octets that were not sent.
     pub oob_pending: u32,
 }
 
-/// Advertisements of one kind.
+/// Statistics of SrcAvails or SinkAvails.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct AdvertStats {
-    /// Total number.
+    /// Total number of advertisements.
     pub made: u64,
-    /// Number of open advertisements.
+    /// Number of open advertisements at the end.
     pub open: u64,
-    /// Maximum number open at a time.
+    /// Maximum number of simultaneously open advertisements.
     pub most_open: u64,
-    /// Completed by RdmaRdCompl or RdmaWrCompl.
+    /// Number of advertisements that RdmaRdCompl or RdmaWrCompl completed.
     pub completed: u64,
-    /// SrcAvails whose rest a SendSm requested as Data.
+    /// Number of SrcAvails whose rest a SendSm requested as Data.
     pub by_data: u64,
-    /// SinkAvails that a message with payload made stale.
+    /// Number of SinkAvails that a message with payload made stale.
     pub stale: u64,
-    /// Canceled.
+    /// Number of cancelled advertisements.
     pub revoked: u64,
-    /// Overtaken by a SinkAvail, a change of Mode or a DisConn.
+    /// Number of advertisements that a SinkAvail, a Mode change or a DisConn made void.
     pub void: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The statistics of a connection as text.
+//! Formats the statistics of a connection as text.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Statistics of all connections of a capture together.
+//! Totals over all connections of a capture.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,38 +9,38 @@ use super::connection::DirectionStats;
 use super::text::{findings, list};
 use crate::digits::counted;
 
-/// The sum over the connections with iWARP or SDP.
+/// Totals over all connections with iWARP or SDP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Connections with iWARP or SDP.
+    /// Number of connections with iWARP or SDP.
     pub connections: u64,
-    /// Connections with iWARP or SDP that are not listed, because there are too many.
+    /// Number of connections with iWARP or SDP that are not listed because of the limit.
     #[serde(skip_serializing_if = "is_none")]
     pub further_connections: u64,
-    /// TCP connections without iWARP or SDP.
+    /// Number of TCP connections without iWARP or SDP.
     pub other_connections: u64,
-    /// Datagrams of the SDP port mapper.
+    /// Number of SDP port mapper datagrams.
     pub port_mapper: u64,
-    /// Exchanges of the port mapper that are not listed: those after the first
-    /// [`MOST_EXCHANGES`](super::MOST_EXCHANGES).
+    /// Number of port mapper exchanges after the first [`MOST_EXCHANGES`](super::MOST_EXCHANGES),
+    /// which are not listed.
     #[serde(skip_serializing_if = "is_none")]
     pub further_exchanges: u64,
-    /// FPDUs.
+    /// Number of FPDUs.
     pub fpdus: u64,
-    /// Octets of their ULPDUs.
+    /// Number of octets of all ULPDUs.
     pub ulpdu_octets: u64,
-    /// Octets after their DDP headers.
+    /// Number of octets after the DDP headers.
     pub payload_octets: u64,
-    /// FPDUs by opcode.
+    /// Number of FPDUs by opcode.
     pub opcodes: BTreeMap<String, u64>,
-    /// Octets after the DDP headers, by opcode.
+    /// Number of octets after the DDP headers, by opcode.
     pub opcode_octets: BTreeMap<String, u64>,
-    /// FPDUs by the state of their CRC.
+    /// Number of FPDUs by CRC status.
     pub crc: BTreeMap<&'static str, u64>,
-    /// FPDUs by the state of their markers.
+    /// Number of FPDUs by marker status.
     pub markers: BTreeMap<&'static str, u64>,
-    /// Findings by severity: notes, warnings, errors. Findings that concern none of the connections
-    /// count, too.
+    /// Number of findings by severity: notes, warnings, errors. Findings about datagrams count,
+    /// too.
     pub findings: [u64; 3],
 }
 
@@ -49,7 +49,7 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl Totals {
-    /// Is there neither a connection nor a finding to report?
+    /// Returns whether there are neither connections with iWARP or SDP nor findings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.connections == 0 && self.findings == [0; 3]

@@ -1,10 +1,11 @@
-//! The octets of one segment at their place in the stream, before they are kept.
+//! The octets of one segment with their stream position, before the stream stores them.
 
 use crate::located::{Located, Placed};
 
 use super::run::Source;
 
-/// The result of [`Half::arrive`](super::Half::arrive).
+/// The octets of a segment that has just arrived: the result of
+/// [`Half::arrive`](super::Half::arrive).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrived<'a> {
     octets: &'a [u8],
@@ -12,46 +13,47 @@ pub(crate) struct Arrived<'a> {
 }
 
 impl<'a> Arrived<'a> {
-    /// `source` is that of the first octet.
+    /// Combines the octets with the source of the first octet.
     pub(super) fn new(octets: &'a [u8], source: Source) -> Self {
         Arrived { octets, source }
     }
 
-    /// Position of the first octet.
+    /// Stream position of the first octet.
     #[must_use]
     pub(crate) fn position(&self) -> u64 {
         self.source.position
     }
 
-    /// Number and time of its frame.
+    /// Number and capture time of the frame.
     #[must_use]
     pub(crate) fn frame(&self) -> (u64, u64) {
         (self.source.frame, self.source.time)
     }
 
-    /// The captured octets from `position` on, and the source of the first of them; `None` if there
-    /// are none.
+    /// The captured octets from `position` on, and the source of the first returned octet. Returns
+    /// `None` if there are no such octets.
     pub(super) fn after(&self, position: u64) -> Option<(&'a [u8], Source)> {
         let skip = position.saturating_sub(self.source.position);
         let octets = self.octets.get(usize::try_from(skip).ok()?..).filter(|octets| !octets.is_empty())?;
         Some((octets, self.source.after(skip)))
     }
 
-    /// The captured octets from `position` on.
+    /// The captured octets from `position` on; empty if there are no such octets.
     #[must_use]
     #[inline]
     pub(crate) fn from(&self, position: u64) -> &'a [u8] {
         self.after(position).map_or(&[], |(octets, _)| octets)
     }
 
-    /// The octets `start..end`; `None` unless it has all of them.
+    /// The octets at positions `start..end`; `None` if the segment does not have all of them.
     #[must_use]
     pub(crate) fn octets(&self, start: u64, end: u64) -> Option<&'a [u8]> {
         let at = |position: u64| usize::try_from(position.checked_sub(self.source.position)?).ok();
         self.octets.get(at(start)?..at(end)?)
     }
 
-    /// Where its octets of `start..end` are in the capture.
+    /// Location in the capture of the octets at positions `start..end`, as far as the segment has
+    /// them.
     #[must_use]
     pub(crate) fn locate(&self, start: u64, end: u64) -> Option<Placed> {
         let (octets, source) = self.after(start)?;

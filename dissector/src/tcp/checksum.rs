@@ -1,8 +1,8 @@
-//! The TCP checksum (RFC 9293 section 3.1): shows octets that were damaged in transit, and that
-//! their receiver drops.
+//! The TCP checksum (RFC 9293 section 3.1). A wrong checksum shows that a segment was damaged in
+//! transit, and that its receiver dropped it.
 //!
-//! A capture by the sender does not have the checksums that its network card inserts: the field is
-//! 0 there, or has only the sum of the pseudo-header. Such a field shows nothing.
+//! The network card of the sender may insert the checksum. A capture on the sender then has 0 or
+//! only the sum of the pseudo-header in the field, which shows nothing.
 
 use std::net::IpAddr;
 
@@ -10,25 +10,25 @@ use etherparse::checksum::Sum16BitWords;
 
 use crate::ip::Segment;
 
-/// Octets of the header without options.
+/// Length of the TCP header without options, in octets.
 const FIXED: usize = 20;
-/// Where the checksum is in it.
+/// Offset of the checksum in the TCP header.
 const FIELD: usize = 16;
 const PROTOCOL: u8 = 6;
 
-/// What the checksum of a segment shows.
+/// Result of checking the TCP checksum of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Checksum {
-    /// The octets are as they were sent.
+    /// The checksum is correct, so the octets are unchanged.
     Right,
-    /// They are not.
+    /// The checksum is wrong, so octets were changed in transit.
     Wrong,
-    /// Not all octets were captured, or the checksum was left to the network card.
+    /// Not all octets were captured, or the network card inserted the checksum after the capture.
     Unknown,
 }
 
 impl Checksum {
-    /// The checksum of a segment, which reads all of its octets.
+    /// Checks the checksum of a segment. This takes time, because it reads all octets.
     pub(crate) fn of(segment: &Segment<'_>) -> Self {
         let Segment { src, dst, packet, octets, .. } = segment;
         let is_captured = octets.len() == segment.wire_len as usize && packet.len() >= FIXED + octets.len();
@@ -76,8 +76,8 @@ mod tests {
         assert_eq!(Checksum::of(&captured(&damaged)), Checksum::Wrong);
         let cut = Segment { wire_len: 7, ..captured(&damaged) };
         assert_eq!(Checksum::of(&cut), Checksum::Unknown);
-        // 10.0.0.1, 10.0.0.2, protocol 6, with and without the length 26: the partial sums that
-        // offloading leaves for the network card.
+        // Sums of 10.0.0.1, 10.0.0.2 and protocol 6, with and without the length 26. With checksum
+        // offload, a capture has such partial sums.
         for field in [0x1409_u16, 0x1409 + 26, 0] {
             damaged[16..18].copy_from_slice(&field.to_be_bytes());
             assert_eq!(Checksum::of(&captured(&damaged)), Checksum::Unknown, "{field:#x}");
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_damaged_segment_gives_way_to_its_retransmission() {
-        // The length, the opcode, the MSN, the payload.
+        // Octets of the length, the opcode, the MSN and the payload.
         for (crc, at) in [(true, 0), (true, 3), (true, 15), (true, 25), (false, 0), (false, 3), (false, 15)] {
             let mut wire = started(crc);
             let two = [fpdu(&send_of(2, 30)), fpdu(&send_of(3, 30))].concat();
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// The capture lacks what the receiver got instead.
+    /// The capture lacks the correct octets that the receiver received later.
     #[test]
     fn a_bad_crc_of_damaged_octets_is_a_note() {
         let mut wire = started(true);

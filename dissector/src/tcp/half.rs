@@ -1,34 +1,35 @@
-//! The octets that one end of a connection sent, as far as they are not read yet.
+//! [`Half`]: the unread octets of one direction of a TCP connection.
 //!
 //! ```text
 //!            consumed                    settled                   end
 //!               v                           v                       v
 //!   ...........|===============|      |=====|      |=========|      |
-//!     read      captured        hole   captured     waiting   snap-length cut
+//!     read      captured         gap   captured     waiting   snap-length cut
 //! ```
 //!
-//! Every octet has a **position**. The first octet after the SYN has [`ORIGIN`]. If the SYN was not
-//! captured, the first octet of the first captured segment has that position, and lower octets may
-//! come until [`Half::begin`]. The first capture of an octet wins.
+//! Every octet has a **position**. The first octet after the SYN has the position [`ORIGIN`]. If
+//! the SYN was not captured, the first octet of the first captured segment has this position.
+//! Octets at lower positions may then arrive until [`Half::begin`]. If an octet is captured twice,
+//! the first capture counts, with two exceptions:
 //!
-//! The octet of a segment of one octet may be that of a keep-alive, which a sender may invent (RFC
-//! 1122 section 4.2.3.6). After a hole it gives way to octets of longer segments, and it is missing
-//! itself if the hole is given up.
+//! - A segment of one octet may be a keep-alive, whose octet may be arbitrary (RFC 1122 section
+//!   4.2.3.6). If the octet follows a gap, octets of longer segments replace it. If the gap is
+//!   given up, the octet counts as missing.
+//! - A segment with a wrong checksum was damaged in transit, and its receiver drops it. If other
+//!   segments of the direction have correct checksums, its octets are **doubted**. Doubted octets
+//!   wait, even without a gap, and octets of another segment replace them. They count if the
+//!   receiver acknowledges them, or when the stream would otherwise give them up as missing. If the
+//!   CRC of an FPDU then shows that they are wrong, the receiver received other octets, which were
+//!   not captured.
 //!
-//! A segment with a wrong checksum was damaged in transit, and its receiver drops it. If other
-//! segments of the direction have right checksums, its octets are **doubted**. They wait, even
-//! without a hole, and give way to those of another segment. They count if the receiver
-//! acknowledges them, or when a hole in their place would be given up. If the CRC of an FPDU shows
-//! that they are wrong, the receiver got other octets, which the capture lacks.
+//! Octets before the position `settled` cannot change any more. Octets after it wait for missing
+//! octets. The stream gives up a gap when more than [`PATIENCE`] octets wait after it, or at the
+//! end of the capture. Queries about settled octets return an answer. Queries about octets that may
+//! still arrive return [`Later`], which names the awaited event.
 //!
-//! Octets before `settled` cannot change any more; octets after it wait for a hole to be filled.
-//! The hole counts as lost when more than [`PATIENCE`] octets wait after it, or at the end of the
-//! capture. Queries about settled octets return an answer. Queries about octets that may still come
-//! return [`Later`], which names the awaited event.
-//!
-//! **Memory**: [`PATIENCE`] after a hole, each segment counted with [`SEGMENT_WEIGHT`] in addition
-//! to its octets, and the settled octets that the reader has not read. That is at most the longest
-//! row of FPDUs that the reader checks.
+//! **Memory**: at most [`PATIENCE`] for waiting octets, where each segment counts
+//! [`SEGMENT_WEIGHT`] in addition to its octets. Settled octets stay until the reader consumes
+//! them, at most for the longest sequence of FPDUs that the reader checks.
 
 mod closing;
 mod fin;
@@ -43,21 +44,22 @@ use super::arrived::Arrived;
 use super::checksum::Checksum;
 use super::run::{Run, Source};
 
-/// Position of the first octet after a SYN. It is far from 0, so that octets before the first
-/// captured one have positions too. It is a multiple of 512, so that positions modulo the marker
-/// interval are those from the first octet.
+/// Position of the first octet after a SYN. The position is far from 0, so that octets before the
+/// first captured octet have positions, too. It is a multiple of the marker interval 512, so that a
+/// position and its distance from the first octet are equal modulo 512.
 pub(crate) const ORIGIN: u64 = 1 << 40;
 
-/// Octets that one direction keeps after a hole before the hole counts as lost.
+/// Maximum number of waiting octets in a direction. If more octets wait, the stream gives up the
+/// gap.
 pub(crate) const PATIENCE: usize = 1 << 20;
 
-/// What a segment costs besides its octets.
+/// Weight of a segment in addition to its octets.
 const SEGMENT_WEIGHT: usize = 64;
 
 /// The queried octets have not arrived, but may still come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Later {
-    /// Position before which everything must be settled, or the stream known to reach.
+    /// Position up to which octets must be settled, or which the end of the stream must reach.
     until: u64,
     awaited: Awaited,
 }
@@ -66,51 +68,51 @@ pub(crate) struct Later {
 enum Awaited {
     /// Any new segment.
     Anything,
-    /// Octets; `holes` is the number of holes that were given up before the query.
+    /// Settled octets. `holes` is the number of gaps that were given up before the query.
     Octets { holes: u64 },
-    /// The stream is known to have this length.
+    /// The end of the stream reaches `until`.
     End,
 }
 
 impl Later {
-    /// Worth a new query at the next segment of either direction.
+    /// A new query makes sense at the next segment of any direction.
     pub(crate) const NEXT: Later = Later { until: 0, awaited: Awaited::Anything };
 }
 
 /// One direction of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Half {
-    /// Sequence number of the SYN, when it was captured.
+    /// Sequence number of the SYN, if the SYN was captured.
     isn: Option<u32>,
     /// Sequence number at [`ORIGIN`].
     base: Option<u32>,
     /// Sequence number of the first FIN.
     fin: Option<u32>,
     closing: Option<fin::Closing>,
-    /// Last position, for unwrapping sequence numbers.
+    /// Position of the latest segment, to convert sequence numbers to positions.
     last: u64,
     /// Captured octets before `settled`.
     runs: VecDeque<Run>,
-    /// Captured octets after `settled`, by their first position; none overlap.
+    /// Captured octets after `settled`, by their first position. The pieces do not overlap.
     waiting: BTreeMap<u64, (Vec<u8>, Source)>,
-    /// Octets in `waiting`.
+    /// Number of octets in `waiting`.
     waiting_octets: usize,
-    /// The part of them that may belong to keep-alives.
+    /// Number of pieces in `waiting` that may be keep-alives.
     probes: usize,
-    /// Pieces in `waiting` that are doubted.
+    /// Number of pieces in `waiting` that are doubted.
     doubted: usize,
-    /// Has a segment a right checksum?
+    /// Whether a segment of this direction has a correct checksum.
     has_right_checksum: bool,
-    /// Boundaries of segments, from `consumed` on, in order.
+    /// Start positions of segments from `consumed` on, in order. `ends` has the end positions.
     starts: VecDeque<u64>,
     ends: VecDeque<u64>,
-    /// Octets in `runs` and `waiting`, and sources.
+    /// Number of octets in `runs` and `waiting`. `sources` is the number of their sources.
     buffered: usize,
     sources: usize,
     consumed: u64,
     settled: u64,
     end: u64,
-    /// Number of holes that were given up.
+    /// Number of gaps that were given up.
     holes: u64,
     begun: bool,
     finished: bool,
@@ -128,12 +130,13 @@ pub(crate) struct HalfRecord {
 }
 
 impl Half {
-    /// A direction of which only the SYN was captured.
+    /// A direction in which only the SYN was captured.
     pub(crate) fn opened(isn: u32) -> Self {
         Half { isn: Some(isn), base: Some(isn.wrapping_add(1)), ..Half::default() }
     }
 
-    /// A direction that continues at `position`, or after its last octet, whichever is higher.
+    /// A direction that continues at the higher of `position` and the position after its last
+    /// octet.
     pub(crate) fn resumed(record: &HalfRecord, position: u64) -> Self {
         let HalfRecord { isn, base, fin, end, seen } = *record;
         let at = if seen { position.max(end) } else { 0 };
@@ -146,8 +149,8 @@ impl Half {
         HalfRecord { isn: self.isn, base: self.base, fin: self.fin, end: self.end, seen: self.seen }
     }
 
-    /// Registers a segment. Returns its octets, if some of them are not read yet, for
-    /// [`Half::keep`]. The reader may read them before that without a copy.
+    /// Registers a segment. If the segment has unread octets, returns its octets for
+    /// [`Half::keep`]. Before that call, the reader may read these octets without a copy.
     pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<Arrived<'a>> {
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
         if segment.syn {
@@ -193,8 +196,8 @@ impl Half {
         Some(Arrived::new(segment.octets, source))
     }
 
-    /// Keeps the unread octets of `segment`, which arrived. Octets that exist already, or are
-    /// already settled, change nothing, unless they are doubted.
+    /// Stores the unread octets of `segment`, which [`Half::arrive`] returned as `arrived`. Octets
+    /// that are already stored do not change, unless the stored octets are doubted.
     pub(crate) fn keep(&mut self, arrived: &Arrived<'_>, segment: &Segment<'_>) {
         if !self.has_unread() {
             return;
@@ -215,8 +218,8 @@ impl Half {
         self.settle();
     }
 
-    /// A lower first octet comes before anything was read: settled octets wait for those in
-    /// between.
+    /// A lower first octet arrives before any octet was read. Settled octets become waiting octets,
+    /// because the octets in between may still arrive.
     fn reopen(&mut self, position: u64) {
         for run in std::mem::take(&mut self.runs) {
             for (octets, source) in run.pieces() {
@@ -228,7 +231,8 @@ impl Half {
         (self.consumed, self.settled) = (position, position);
     }
 
-    /// The SYN comes after octets: the first octet, `seq`, gets the first position.
+    /// The SYN arrives after octets of its direction. The octet with sequence number `seq` gets the
+    /// position [`ORIGIN`].
     fn begin_at(&mut self, seq: u32) {
         let by = u64::from(self.base.map_or(0, |base| base.wrapping_sub(seq)));
         if self.consumed + by < ORIGIN {
@@ -244,14 +248,14 @@ impl Half {
         (self.consumed, self.settled) = (ORIGIN, ORIGIN);
     }
 
-    /// Converts a sequence number to the position that is nearest to the last one.
+    /// Converts a sequence number to the position that is nearest to the latest segment.
     fn position(&self, seq: u32, base: u32) -> u64 {
         let last = (self.last.wrapping_sub(ORIGIN)) as u32;
         let diff = seq.wrapping_sub(base).wrapping_sub(last).cast_signed();
         self.last.saturating_add_signed(i64::from(diff))
     }
 
-    /// Moves `settled` over captured octets, and over holes that too much waits after.
+    /// Moves `settled` past captured octets, and past gaps that are given up.
     fn settle(&mut self) {
         loop {
             while let Some(first) = self.waiting.first_entry()
@@ -272,7 +276,7 @@ impl Half {
                 return;
             }
             if let Some((_, source)) = self.waiting.get_mut(&self.settled) {
-                // No octets replaced it.
+                // No octets replaced the doubted octets, so they count.
                 source.is_doubted = false;
                 self.doubted -= 1;
                 continue;
@@ -298,25 +302,25 @@ impl Half {
         }
     }
 
-    /// From now on no octet lower than the first one counts.
+    /// Reading starts. From now on, octets before the first octet are ignored.
     pub(crate) fn begin(&mut self) {
         self.begun = true;
     }
 
-    /// Did reading begin?
+    /// Returns whether reading has started.
     #[must_use]
     pub(crate) fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Nothing more comes: every hole is settled.
+    /// The direction ends: gives up all gaps.
     pub(crate) fn finish(&mut self) {
         self.extend_to_fin();
         self.finished = true;
         self.settle();
     }
 
-    /// Sequence number of the SYN, when it was captured.
+    /// Sequence number of the SYN, if the SYN was captured.
     #[must_use]
     pub(crate) fn isn(&self) -> Option<u32> {
         self.isn
@@ -328,20 +332,19 @@ impl Half {
         self.base.filter(|_| self.seen)
     }
 
-    /// Was any payload octet observed?
+    /// Returns whether the direction has payload octets, captured or not.
     #[must_use]
     pub(crate) fn has_octets(&self) -> bool {
         self.seen
     }
 
-    /// Are there octets, captured or not, that are not read?
+    /// Returns whether there are unread octets, captured or not.
     #[must_use]
     pub(crate) fn has_unread(&self) -> bool {
         self.consumed < self.end
     }
 
-    /// The first octets that are missing before others: sequence numbers of the first of them and
-    /// of the one after them.
+    /// The first gap: sequence numbers of its first octet and of the octet after it.
     #[must_use]
     pub(crate) fn first_hole(&self) -> Option<(u32, u32)> {
         let after = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);
@@ -349,7 +352,7 @@ impl Half {
         Some((first, after)).filter(|_| first != after)
     }
 
-    /// Was the SYN captured, so that the first position is the first octet of the stream?
+    /// Returns whether the SYN was captured. [`ORIGIN`] is then the first octet of the stream.
     #[must_use]
     pub(crate) fn starts_with_syn(&self) -> bool {
         self.isn.is_some()
@@ -387,22 +390,22 @@ impl Half {
         self.fin
     }
 
-    /// Was a FIN captured?
+    /// Returns whether a FIN was captured.
     #[must_use]
     pub(crate) fn has_fin(&self) -> bool {
         self.fin.is_some()
     }
 
-    /// Is there a FIN after the highest octet known to exist?
+    /// Returns whether a FIN directly follows the highest octet known to exist.
     #[must_use]
     pub(crate) fn ends_with_fin(&self) -> bool {
         self.fin.is_some() && self.fin == self.end_seq()
     }
 
-    /// Is `position` after the last octet of the direction?
+    /// Returns whether `position` is after the last octet of the direction.
     ///
     /// # Errors
-    /// [`Later`] if more may come.
+    /// [`Later`] if further octets may arrive at `position`.
     pub(crate) fn is_end(&self, position: u64) -> Result<bool, Later> {
         if position < self.end {
             Ok(false)
@@ -413,7 +416,7 @@ impl Half {
         }
     }
 
-    /// Has the event that `later` awaits still not happened?
+    /// Returns whether the event that `later` awaits has not happened yet.
     #[must_use]
     pub(crate) fn still_awaits(&self, later: &Later) -> bool {
         !self.finished
@@ -424,33 +427,33 @@ impl Half {
             }
     }
 
-    /// Is it certain that nothing more comes?
+    /// Returns whether no further octets can arrive.
     #[must_use]
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// The weight of the kept octets, each segment with [`SEGMENT_WEIGHT`].
+    /// Number of stored octets plus [`SEGMENT_WEIGHT`] for each source.
     #[must_use]
     pub(crate) fn weight(&self) -> usize {
         self.buffered + self.sources * SEGMENT_WEIGHT
     }
 
-    /// Octets of memory in use, approximately.
+    /// Approximate memory in bytes.
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
         let front = self.runs.front().map_or(0, Run::capacity);
         self.buffered.max(front) + (self.sources + self.starts.len()) * SEGMENT_WEIGHT
     }
 
-    /// Position before which nothing can change any more.
+    /// Position before which octets cannot change any more.
     #[must_use]
     pub(crate) fn settled(&self) -> u64 {
         self.settled
     }
 }
 
-/// Octets that are copied only when a run begins with them.
+/// Octets that are copied only if a new run starts with them.
 enum Octets<'a> {
     Borrowed(&'a [u8]),
     Owned(Vec<u8>),
@@ -472,7 +475,8 @@ impl Octets<'_> {
     }
 }
 
-/// Adds `position` to an ordered list, once, unless it is before `consumed`.
+/// Adds `position` to an ordered list. Does nothing if the list already has the position, or if the
+/// position is before `consumed`.
 #[inline]
 fn note(list: &mut VecDeque<u64>, position: u64, consumed: u64) {
     if position < consumed {

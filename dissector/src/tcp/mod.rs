@@ -1,7 +1,9 @@
-//! TCP streams from segments: connection, direction, and the order of octets.
+//! Reassembles TCP streams: finds the connection of a segment, and puts the octets of a direction
+//! in order.
 //!
-//! Windows and congestion are not checked; checksums and acknowledgements decide whether damaged
-//! octets count. A stream keeps only unread octets; [`half`] states the limit.
+//! The module does not check windows and congestion control. Checksums and acknowledgements
+//! determine whether damaged octets count. A stream stores only unread octets. [`half`] documents
+//! the memory limit.
 
 mod arrived;
 mod checksum;

@@ -1,29 +1,32 @@
-//! The first octets of a direction's segments: enough to distinguish a copy from a segment of
-//! another connection.
+//! Fingerprints of the segments of a direction. They distinguish a copy of a segment from a segment
+//! of another connection.
 //!
-//! The octets themselves are read and dropped before a copy comes.
+//! A fingerprint is a CRC of the first octets of a segment. The octets themselves are no longer in
+//! memory when a copy arrives.
 
 use weft_core::crc::crc32c;
 
 use crate::ip::Segment;
 
-/// Segments that are kept: the first ones, since a second capture may be appended, and the latest
-/// ones.
+/// Number of first segments with stored fingerprints. They detect a second capture of the same
+/// connection that is appended to the first capture.
 const FIRST: usize = 4;
+/// Number of latest segments with stored fingerprints.
 const LATEST: usize = 16;
-/// Octets of a segment that are compared.
+/// Maximum number of octets of a segment in its fingerprint.
 const COMPARED: usize = 64;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Print {
     seq: u32,
-    /// The number of octets that are compared; 0: there is no segment.
+    /// Number of octets in the fingerprint; 0 for an unused element.
     len: u8,
     crc: u32,
 }
 
 impl Print {
-    /// `None` for a segment without octets, and for one octet, which may be that of a keep-alive.
+    /// The fingerprint of a segment. Returns `None` for a segment without octets, and for a segment
+    /// of one octet, which may be a keep-alive.
     fn of(segment: &Segment<'_>) -> Option<Self> {
         let octets = &segment.octets[..segment.octets.len().min(COMPARED)];
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
@@ -35,7 +38,7 @@ impl Print {
     }
 }
 
-/// The segments of a direction that are kept.
+/// The stored fingerprints of a direction.
 #[derive(Debug, Default)]
 pub(crate) struct Prints {
     first: [Print; FIRST],
@@ -54,8 +57,8 @@ impl Prints {
         self.count += 1;
     }
 
-    /// Does a segment carry the same octets as the kept one with the same sequence number? `None`:
-    /// there is none.
+    /// Returns whether the first octets of a segment equal those of a stored segment with the same
+    /// sequence number and length; `None` if there is no such stored segment.
     pub(crate) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
         let print = Print::of(segment)?;
         let known = self.first.iter().chain(&self.latest);

@@ -1,45 +1,46 @@
-//! Captured octets in one piece, and which frames they came from.
+//! [`Run`]: contiguous captured octets of a stream, with the frames that supplied them.
 
 use std::collections::VecDeque;
 
 use crate::located::{Located, Placed};
 
-/// Which frame supplied a stretch of octets.
+/// The frame that supplied contiguous octets, and the result of checking its segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
-    /// Position of the first octet.
+    /// Stream position of the first octet.
     pub(super) position: u64,
     pub(super) frame: u64,
-    /// When the frame was captured.
+    /// Capture time of the frame, in nanoseconds since 1970.
     pub(super) time: u64,
-    /// Offset of the first octet in the frame.
+    /// Offset of the first octet in the frame; `None` after the reassembly of IP fragments.
     pub(super) offset: Option<u32>,
-    /// Is it a segment of one octet, which may be the invented octet of a keep-alive (RFC 1122
-    /// section 4.2.3.6)?
+    /// Whether the segment has one octet, which may be the arbitrary octet of a keep-alive (RFC
+    /// 1122 section 4.2.3.6).
     pub(super) is_probe: bool,
-    /// Is its checksum wrong, though others of the direction are right?
+    /// Whether the checksum of the segment is wrong, although the direction has segments with a
+    /// correct checksum.
     pub(super) is_damaged: bool,
-    /// Does it therefore wait for other octets?
+    /// Whether the octets therefore wait for a retransmission that replaces them.
     pub(super) is_doubted: bool,
 }
 
 impl Source {
-    /// The source of the octet that is `octets` positions later.
+    /// The source of the octet that is `octets` positions after the first octet.
     pub(super) fn after(&self, octets: u64) -> Source {
         let offset = self.offset.map(|at| at + u32::try_from(octets).unwrap_or(0));
         Source { position: self.position + octets, offset, ..*self }
     }
 }
 
-/// An empty buffer keeps at most this for the segments that follow.
+/// Maximum capacity in octets that an empty buffer keeps for later segments.
 const KEPT_CAPACITY: usize = 256 << 10;
 
-/// Captured octets without a hole.
+/// Contiguous captured octets.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) start: u64,
     octets: Vec<u8>,
-    /// Octets at the front of `octets` that are consumed.
+    /// Number of octets at the front of `octets` that are consumed.
     head: usize,
     sources: VecDeque<Source>,
 }
@@ -59,17 +60,18 @@ impl Run {
         self.octets.len() - self.head
     }
 
-    /// Stretches of octets that came from one frame each.
+    /// Number of sources. Each source is a frame that supplied contiguous octets.
     pub(super) fn sources(&self) -> usize {
         self.sources.len()
     }
 
-    /// Octets of memory that the run keeps.
+    /// Allocated memory for octets, in bytes.
     pub(super) fn capacity(&self) -> usize {
         self.octets.capacity()
     }
 
-    /// The octets `from..to`; positions lie within the run, which callers have checked.
+    /// The octets at positions `from..to`. The caller has checked that the positions are in the
+    /// run.
     #[inline]
     pub(super) fn slice(&self, from: u64, to: u64) -> &[u8] {
         &self.octets[self.head + (from - self.start) as usize..self.head + (to - self.start) as usize]
@@ -81,7 +83,7 @@ impl Run {
         self.sources.push_back(source);
     }
 
-    /// Drops the octets before `position`, which is within the run or at its end.
+    /// Drops the octets before `position`. The position must be in the run or at its end.
     pub(super) fn consume_to(&mut self, position: u64) {
         self.head += (position - self.start) as usize;
         self.start = position;
@@ -101,7 +103,7 @@ impl Run {
         }
     }
 
-    /// The octets of each frame.
+    /// The octets of each source.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (&[u8], Source)> {
         self.sources_of(self.start, self.end()).map(|(source, until)| {
             let source = source.after(self.start.saturating_sub(source.position));
@@ -109,17 +111,17 @@ impl Run {
         })
     }
 
-    /// Sources with octets of `start..end`, each with its own end.
+    /// The sources of the octets at positions `start..end`, each with the position of its end.
     fn sources_of(&self, start: u64, end: u64) -> impl Iterator<Item = (&Source, u64)> {
         let first = self.sources.partition_point(|source| source.position <= start).saturating_sub(1);
         let ends = self.sources.range(first..).skip(1).map(|next| next.position).chain([self.end()]);
         self.sources.range(first..).zip(ends).take_while(move |(source, _)| source.position < end)
     }
 
-    /// Number and time of the latest frame with octets of `start..end`.
+    /// Number and capture time of the latest frame with octets at positions `start..end`.
     #[inline]
     pub(super) fn latest_frame(&self, start: u64, end: u64) -> (u64, u64) {
-        // Most FPDUs lie in one segment.
+        // A fast path, because most FPDUs are in one segment.
         if let Some(only) = self.sources.front().filter(|_| self.sources.len() == 1) {
             return (only.frame, only.time);
         }
@@ -127,12 +129,13 @@ impl Run {
         frames.map(|(source, _)| (source.frame, source.time)).max().unwrap_or_default()
     }
 
-    /// Are octets of `start..end` from a segment whose checksum is wrong?
+    /// Returns whether octets at positions `start..end` are from a damaged segment.
     pub(super) fn is_damaged(&self, start: u64, end: u64) -> bool {
         self.sources_of(start, end).any(|(source, until)| source.is_damaged && until > start)
     }
 
-    /// Where its octets of `start..end` are in the capture.
+    /// Locations in the capture of the octets at positions `start..end`, as far as the run has
+    /// them.
     pub(super) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
         self.sources_of(start, end).filter_map(move |(source, until)| {
             let (from, to) = (source.position.max(start), until.min(end));

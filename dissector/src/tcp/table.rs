@@ -1,8 +1,9 @@
-//! Which connection a segment belongs to. Connections are numbered from 0 by their first frame.
+//! The table of connections, by their ports (addresses and TCP ports of both endpoints) and their
+//! network.
 //!
-//! Equal ports may belong to different connections in different networks ([`Path`]), or to one
-//! connection that was captured in several. The table records which path leads to which connection;
-//! its caller decides.
+//! Connections in different networks may have equal ports, and one connection may be captured in
+//! several networks. The [`Path`] of a segment shows its network. The table stores which path
+//! belongs to which connection. The caller decides about new paths.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -12,23 +13,24 @@ use crate::ip::Segment;
 use crate::path::Path;
 use crate::stream_id::StreamId;
 
-/// Finished connections that are kept. The oldest is dropped first, those with a record last.
+/// Maximum number of remembered finished connections. The oldest connections are dropped first, and
+/// connections with a record last.
 const MOST_PAST: usize = 65_536;
 
-/// Paths of one pair of ports that are distinguished.
+/// Maximum number of further paths for the same ports.
 const MOST_LANES: usize = 16;
 
-/// Minimum distance from the end of a closed connection at which sequence numbers belong to another
-/// connection with the same ports. Segments that the ends repeat, or send after a FIN by mistake,
-/// are nearer.
+/// If a sequence number differs by more than this distance from the end of a closed connection, it
+/// belongs to another connection with the same ports. Retransmissions, and segments sent after a
+/// FIN by mistake, are nearer.
 pub(crate) const FAR_AFTER_CLOSE: u32 = 1 << 20;
 
 /// The largest window of TCP (RFC 7323 section 2.2). A segment with a greater distance from the
-/// octets before it belongs to another connection, or comes after a gap so large that
-/// nothing joins them.
+/// known octets belongs to another connection, or follows a gap that is too large to continue the
+/// connection.
 pub(crate) const FAR: u32 = 1 << 30;
 
-/// Are two sequence numbers more than `most` apart?
+/// Returns whether two sequence numbers differ by more than `most`.
 pub(crate) fn is_far(a: u32, b: u32, most: u32) -> bool {
     a.wrapping_sub(b).cast_signed().unsigned_abs() > most
 }
@@ -37,7 +39,7 @@ fn is_before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
-/// The two ends of a connection, in an order of their own.
+/// The two endpoints of a connection. The smaller address comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Ports(SocketAddr, SocketAddr);
 
@@ -51,8 +53,8 @@ impl Ports {
     }
 }
 
-/// Ports, and the number of the network for connections with the same ports in different networks.
-/// The first one has 0.
+/// Ports, and a network number that distinguishes connections with the same ports in different
+/// networks. The first network has number 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ConnectionKey {
     ports: Ports,
@@ -62,42 +64,43 @@ struct ConnectionKey {
 /// The result of [`Table::find`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Located {
-    /// The network of the segment, and the connection there. `is_certain`: no more segments have to
-    /// be compared.
+    /// The network of the segment, and the connection there. `is_certain` is false while further
+    /// segments must show whether the path belongs to this network.
     Known { network: u16, place: Option<Place>, is_certain: bool },
-    /// The ports are known, the segment's path is not.
+    /// The ports are known, but the path of the segment is not.
     Elsewhere,
 }
 
-/// The facts that are kept of a connection whose units were all delivered. Index 0 is the sender of
-/// its first frame.
+/// Summary of a connection that has no slot any more. All its units were delivered. Index 0 of the
+/// arrays is the direction of its first frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Past {
-    /// Its number.
+    /// Number of the connection.
     pub(crate) number: StreamId,
-    /// The sender of its first frame.
+    /// Sender of the first frame.
     pub(crate) first: SocketAddr,
-    /// Sequence number of each SYN, where captured.
+    /// Sequence number of the SYN of each direction, if captured.
     pub(crate) isn: [Option<u32>; 2],
     /// Sequence number after the last octet of each direction.
     pub(crate) end: [Option<u32>; 2],
-    /// Was it put aside while it was open, because there was no room?
+    /// Whether the connection was put aside: it lost its slot while it was open, because of a
+    /// memory limit.
     pub(crate) aside: bool,
-    /// The first octets of each direction that were missing then, if there is no record: sequence
-    /// numbers of the first of them and of the one after them.
+    /// For a connection that was put aside without a record: the first gap of each direction, as
+    /// the sequence numbers of its first octet and of the octet after it.
     pub(crate) missing: [Option<(u32, u32)>; 2],
 }
 
-/// The relation of a segment to a connection that is over.
+/// The relation of a segment to a connection without a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Afterwards {
-    /// Nothing new: a repetition, or no octets.
+    /// The segment has no new octets.
     Nothing,
-    /// Octets that were missing when it was put aside.
+    /// The segment has octets that were missing when the connection was put aside.
     Late,
-    /// The first segment of another connection.
+    /// The segment is the first of another connection.
     Another,
-    /// Octets that the connection did not have.
+    /// The segment has new octets of the connection.
     Continues,
 }
 
@@ -127,8 +130,8 @@ impl Past {
         }
     }
 
-    /// May a segment of another network belong to this connection? It may if its numbers are at
-    /// most `most` from the known ones.
+    /// Returns whether a segment from another network may belong to this connection: its sequence
+    /// and acknowledgement numbers differ by at most `most` from the known numbers.
     pub(crate) fn is_near(&self, segment: &Segment<'_>, most: u32) -> bool {
         let direction = Direction::sent_by(segment.src, self.first);
         let near = |direction: Direction, number: u32| self.end[direction].is_none_or(|end| !is_far(end, number, most));
@@ -136,19 +139,20 @@ impl Past {
         (segment.syn || numbers) && self.sees(segment) != Afterwards::Another
     }
 
-    /// Is the segment the SYN-ACK of a connection that was put aside after its SYN?
+    /// Returns whether the segment is the SYN-ACK of a connection that was put aside after its SYN.
     fn is_answered_by(&self, segment: &Segment<'_>) -> bool {
         let direction = Direction::sent_by(segment.src, self.first);
         let acknowledged = self.isn[direction.peer()].map(|isn| isn.wrapping_add(1));
         self.aside && segment.ack_flag && self.end[direction].is_none() && acknowledged == Some(segment.ack)
     }
 
-    /// The sequence number of the SYN of `direction` if only the SYN was captured of it.
+    /// The sequence number of the SYN of `direction`, if only the SYN was captured in that
+    /// direction.
     pub(crate) fn syn_alone(&self, direction: Direction) -> Option<u32> {
         self.isn[direction].filter(|isn| self.end[direction] == Some(isn.wrapping_add(1)))
     }
 
-    /// Were octets of either direction captured?
+    /// Returns whether octets of any direction were captured.
     pub(crate) fn has_octets(&self) -> bool {
         Direction::BOTH
             .into_iter()
@@ -159,16 +163,17 @@ impl Past {
 /// The state of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place {
-    /// Being read, in this slot.
+    /// Open, in this slot.
     Open(usize),
-    /// Over.
+    /// Without a slot.
     Past(Past),
 }
 
-/// Does a finished connection have a record, and when was it closed? The smallest is dropped first.
+/// Whether a finished connection has a record, and the order in which it was closed. The connection
+/// with the smallest age is dropped first.
 type Age = (bool, u64);
 
-/// A connection: its state, since when, and the path of its first segment.
+/// A connection: its state, its age, and the path of its first segment.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     place: Place,
@@ -176,7 +181,7 @@ struct Entry {
     path: Path,
 }
 
-/// Another path of the same ports, and its network.
+/// A further path with the same ports, and its network.
 #[derive(Debug)]
 struct Lane {
     path: Path,
@@ -184,21 +189,22 @@ struct Lane {
     is_certain: bool,
 }
 
-/// Finds the current or last connection of a port pair. A finished connection may have a record of
-/// type `R`.
+/// Finds the open or latest connection with given ports and network. A finished connection may have
+/// a record of type `R`.
 pub(crate) struct Table<R> {
     places: HashMap<ConnectionKey, Entry>,
-    /// Paths other than that of the first entry; most ports have none.
+    /// Further paths with the same ports. Most ports have a single path.
     lanes: HashMap<Ports, Vec<Lane>>,
     past: BTreeMap<Age, (ConnectionKey, Option<Box<R>>)>,
-    /// Number of connections that were closed here so far.
+    /// Number of connections that were closed so far.
     count: u64,
-    /// The last result, because consecutive segments often belong to one connection.
+    /// The last result of [`Table::find`], because consecutive segments often belong to one
+    /// connection.
     last: Option<(SocketAddr, SocketAddr, Path, u16, usize)>,
-    /// Number of records that are kept, and number of dropped ones.
+    /// Number of stored records. `forgotten` is the number of dropped records.
     records: usize,
     forgotten: u64,
-    /// Connections that were put aside without a record and forgotten.
+    /// Number of dropped connections with octets that were put aside without a record.
     others_forgotten: u64,
 }
 
@@ -210,7 +216,7 @@ impl<R> Default for Table<R> {
 }
 
 impl<R> Table<R> {
-    /// Bytes, about. The maps have room for twice as many as they hold.
+    /// Approximate memory in bytes. It assumes that each map has capacity for twice its elements.
     pub(crate) fn memory(&self) -> usize {
         self.places.len() * 2 * size_of::<(ConnectionKey, Entry)>()
             + self.lanes.len() * (2 * size_of::<(Ports, Vec<Lane>)>() + 4 * size_of::<Lane>())
@@ -218,17 +224,17 @@ impl<R> Table<R> {
             + self.records * size_of::<R>()
     }
 
-    /// How many records were forgotten.
+    /// Number of dropped records.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// How many connections with octets were forgotten that were put aside without a record.
+    /// Number of dropped connections with octets that were put aside without a record.
     pub(crate) fn others_forgotten(&self) -> u64 {
         self.others_forgotten
     }
 
-    /// The connection of the segment's ports and path.
+    /// Finds the connection by the ports and the path of the segment.
     pub(crate) fn find(&mut self, segment: &Segment<'_>) -> Located {
         let Segment { src: a, dst: b, path, .. } = segment;
         if let Some((src, dst, before, network, slot)) = &self.last
@@ -254,26 +260,27 @@ impl<R> Table<R> {
         Located::Known { network, place, is_certain }
     }
 
-    /// The connections of the segment's ports, each with its network.
+    /// The connections with the ports of the segment, each with its network.
     pub(crate) fn networks(&self, segment: &Segment<'_>) -> Vec<(u16, Place)> {
         let ports = Ports::of(segment);
         let place = |network| Some((network, self.places.get(&ConnectionKey { ports, network })?.place));
         (0..=self.highest(ports)).filter_map(place).collect()
     }
 
-    /// Is the connection of the segment's ports in this network over, with a record?
+    /// Returns whether the connection with the ports of the segment in `network` has no slot, but a
+    /// record.
     pub(crate) fn has_record(&self, segment: &Segment<'_>, network: u16) -> bool {
         let key = ConnectionKey { ports: Ports::of(segment), network };
         self.places.get(&key).is_some_and(|entry| matches!(entry.place, Place::Past(_)) && entry.age.0)
     }
 
-    /// The highest number of a network of these ports.
+    /// The highest network number for `ports`.
     fn highest(&self, ports: Ports) -> u16 {
         let lanes = self.lanes.get(&ports).into_iter().flatten();
         lanes.map(|lane| lane.network).max().unwrap_or(0)
     }
 
-    /// From now on the segment's path leads to `network`.
+    /// Assigns the path of the segment to `network`.
     pub(crate) fn join(&mut self, segment: &Segment<'_>, network: u16, is_certain: bool) {
         self.last = None;
         let lanes = self.lanes.entry(Ports::of(segment)).or_default();
@@ -283,8 +290,8 @@ impl<R> Table<R> {
         }
     }
 
-    /// From now on the segment's path leads to a network of its own. `None` if there are too many
-    /// of them.
+    /// Assigns the path of the segment to a new network, and returns its number. Returns `None` if
+    /// the ports already have [`MOST_LANES`] further paths.
     pub(crate) fn separate(&mut self, segment: &Segment<'_>) -> Option<u16> {
         let ports = Ports::of(segment);
         let first = ConnectionKey { ports, network: 0 };
@@ -296,8 +303,8 @@ impl<R> Table<R> {
         Some(network)
     }
 
-    /// From now on these ports, in this network, mean the connection in `slot`. Returns the record
-    /// of the one before.
+    /// Stores the connection in `slot` for the given ports and network. Returns the record of the
+    /// previous connection, if it has a record.
     pub(crate) fn open(&mut self, (a, b): (SocketAddr, SocketAddr), at: (u16, Path), slot: usize) -> Option<Box<R>> {
         self.last = None;
         let (network, path) = at;
@@ -307,7 +314,7 @@ impl<R> Table<R> {
         self.take_record(&before?)
     }
 
-    /// The connection of these ports in this network, which is open, is over.
+    /// Replaces the open connection with the given ports and network by its summary and record.
     pub(crate) fn close(&mut self, a: SocketAddr, b: SocketAddr, network: u16, past: Past, record: Option<Box<R>>) {
         let key = ConnectionKey { ports: Ports::new(a, b), network };
         self.last = None;
@@ -343,7 +350,7 @@ impl<R> Table<R> {
         }
     }
 
-    /// The record of a connection that is over, and whose place is given to another.
+    /// Removes and returns the record of a connection that is replaced in the table.
     fn take_record(&mut self, entry: &Entry) -> Option<Box<R>> {
         let Place::Past(_) = entry.place else { return None };
         let record = self.past.remove(&entry.age)?.1;
@@ -392,7 +399,7 @@ mod tests {
         ] {
             assert_eq!(past.sees(&octets(seq, len)), expected, "{seq} {len}");
         }
-        // Across the wrap of sequence numbers.
+        // Sequence numbers wrap from 2^32 - 1 to 0.
         let past = Past { missing: [Some((u32::MAX - 1, 2)), None], ..past };
         assert_eq!(past.sees(&octets(u32::MAX - 3, 2)), Afterwards::Nothing);
         assert_eq!(past.sees(&octets(u32::MAX - 3, 3)), Afterwards::Late);
@@ -461,7 +468,7 @@ mod tests {
         table.open((src, dst), (1, on(2).path), 11);
         let found = [0, 1, 2].map(|interface| slot(&mut table, interface));
         assert_eq!(found, [Some((10, true)), Some((10, false)), Some((11, true))]);
-        // The path of an unconfirmed copy turns out to be a network of its own.
+        // A path that was joined without certainty turns out to be another network.
         assert_eq!(table.separate(&on(1)), Some(2));
         assert_eq!(table.networks(&on(9)).len(), 2);
         table.close(src, dst, 0, PAST, None);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::ip::Segment;
 
-/// A segment of frame 1 from port 1 to port 2, all of its octets captured.
+/// A segment in frame 1 from port 1 to port 2. All octets are captured.
 pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
     Segment {
         frame: 1,
@@ -34,7 +34,7 @@ pub(crate) fn syn(seq: u32) -> Segment<'static> {
     Segment { syn: true, ack_flag: false, ..segment(seq, &[]) }
 }
 
-/// The TCP header and octets of such a segment, with a right checksum.
+/// The TCP header and octets of a segment from [`segment`], with a correct checksum.
 pub(crate) fn packet(seq: u32, octets: &[u8]) -> Vec<u8> {
     let mut header = etherparse::TcpHeader::new(1, 2, seq, 65535);
     header.ack = true;
@@ -42,7 +42,7 @@ pub(crate) fn packet(seq: u32, octets: &[u8]) -> Vec<u8> {
     [&header.to_bytes()[..], octets].concat()
 }
 
-/// The segment of such a packet.
+/// The segment in a packet from [`packet`].
 pub(crate) fn captured(packet: &[u8]) -> Segment<'_> {
     let seq = u32::from_be_bytes(*packet[4..].first_chunk().unwrap());
     Segment { packet, ..segment(seq, &packet[20..]) }

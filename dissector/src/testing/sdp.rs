@@ -1,23 +1,23 @@
-//! Synthetic SDP conversations: octets as in the draft's figures (section 6), in the style of its
-//! ladder diagrams.
+//! Synthetic SDP connections for tests. The octets follow the figures of the draft (section 6), and
+//! the calls resemble its sequence diagrams.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
 use super::{Wire, fpdu, hello, hex};
 
-/// Opcodes of a Send without, and with Solicited Event.
+/// Opcode of a Send. `SEND_SE` is the opcode of a Send with Solicited Event.
 const SEND: u8 = 3;
 const SEND_SE: u8 = 5;
 
-/// Two peers; direction 0 is the Connecting Peer's. Everything is given in figure order, and sent
-/// in the order of the connection.
+/// An SDP connection. Direction 0 is the direction of the Connecting Peer. Callers pass messages in
+/// figure order. They are sent in the field order of the connection.
 pub(crate) struct Talk {
     pub(crate) wire: Wire,
     /// MSN of the last Send of each peer.
     pub(crate) msn: [u32; 2],
     /// MSeq of the last message of each peer.
     pub(crate) mseq: [u32; 2],
-    /// The last message that each peer has received, for MSeqAck.
+    /// MSeq of the last message that each peer has received, for MSeqAck.
     pub(crate) ack: [u32; 2],
     /// Bufs and Flags of the next message.
     pub(crate) bufs: u16,
@@ -28,25 +28,26 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Nothing but SDP: the Hello in streaming mode, HelloAck as the first FPDU. The Hello offers
-    /// 16 buffers, so does the ack.
+    /// A connection without start-up frames: the Hello is sent in streaming mode, and the HelloAck
+    /// in the first FPDU. Hello and HelloAck announce 16 buffers each.
     pub(crate) fn bare() -> Self {
         Self::begun(FieldOrder::Figure)
     }
 
-    /// The same in either order.
+    /// Like [`Talk::bare`], in field order `order`.
     pub(crate) fn begun(order: FieldOrder) -> Self {
         Self::acknowledged_in(order, SEND_SE)
     }
 
-    /// The same, with the HelloAck in a Send of another kind.
+    /// Like [`Talk::begun`], with the HelloAck in a Send with opcode `opcode`.
     pub(crate) fn acknowledged_in(order: FieldOrder, opcode: u8) -> Self {
         let mut talk = Self::greeted(order, |_| {});
         talk.send_octets(opcode, 1, &hello_ack());
         talk
     }
 
-    /// A Hello in streaming mode that is changed, in figure order; no answer.
+    /// A connection with only a Hello in streaming mode. `change` modifies the Hello in figure
+    /// order.
     pub(crate) fn greeted(order: FieldOrder, change: impl FnOnce(&mut Vec<u8>)) -> Self {
         let mut octets = hello();
         change(&mut octets);
@@ -55,19 +56,19 @@ impl Talk {
         Self::upon(wire, order)
     }
 
-    /// The Hello was sent; the HelloAck follows.
+    /// A connection on which the Hello was already sent. Sends the HelloAck.
     pub(crate) fn after(wire: Wire) -> Self {
         let mut talk = Self::upon(wire, FieldOrder::Figure);
         talk.send_octets(SEND_SE, 1, &hello_ack());
         talk
     }
 
-    /// The Hello was sent.
+    /// A connection on which the Hello was already sent.
     pub(crate) fn upon(wire: Wire, order: FieldOrder) -> Self {
         Talk { wire, msn: [0; 2], mseq: [0; 2], ack: [0; 2], bufs: 16, flags: 0, order, reads: [0; 2] }
     }
 
-    /// A Send of these octets, in figure order.
+    /// Sends `message`, in figure order, in a Send.
     pub(crate) fn send_octets(&mut self, opcode: u8, direction: usize, message: &[u8]) {
         self.msn[direction] += 1;
         let octets = self.send_of(opcode, direction, &ordered(self.order, message.to_vec()));
@@ -83,19 +84,20 @@ impl Talk {
         fpdu(&ulpdu)
     }
 
-    /// A message: MID, extended header, octets of payload; in the Send that section 14.2 requires.
+    /// Sends a message with an extended header and `payload` octets of payload, in the kind of Send
+    /// that section 14.2 requires.
     pub(crate) fn send(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.send_in(solicited(mid, self.flags), direction, mid, extension, payload);
     }
 
-    /// The same in a Send of this opcode.
+    /// Like [`Talk::send`], in a Send with opcode `opcode`.
     pub(crate) fn send_in(&mut self, opcode: u8, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.mseq[direction] = self.mseq[direction].wrapping_add(1);
         let message = self.message(direction, mid, extension, payload);
         self.send_octets(opcode, direction, &message);
     }
 
-    /// The same, changed.
+    /// Like [`Talk::send`], with a modified message.
     pub(crate) fn send_changed(
         &mut self,
         direction: usize,
@@ -109,7 +111,7 @@ impl Talk {
         self.send_octets(solicited(mid, self.flags), direction, &message);
     }
 
-    /// A Data in two segments, with `payload` octets.
+    /// Sends a Data message with `payload` octets of payload in two segments.
     pub(crate) fn send_in_two(&mut self, direction: usize, payload: usize) {
         self.mseq[direction] += 1;
         self.msn[direction] += 1;
@@ -123,7 +125,7 @@ impl Talk {
         }
     }
 
-    /// The same, but the capture misses it.
+    /// Like [`Talk::send`], but the message is missing in the capture.
     pub(crate) fn lose(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.mseq[direction] += 1;
         self.msn[direction] += 1;
@@ -142,14 +144,14 @@ impl Talk {
         ))
     }
 
-    /// An RDMA Write of `len` octets.
+    /// Sends an RDMA Write of `len` octets.
     pub(crate) fn write(&mut self, direction: usize, stag: u32, to: u64, len: usize) {
         let mut ulpdu = hex(&format!("c140 {stag:08x} {to:016x}"));
         ulpdu.resize(ulpdu.len() + len, 0x5a);
         self.wire.send(direction, &fpdu(&ulpdu));
     }
 
-    /// An RDMA Read Request for `len` octets.
+    /// Sends an RDMA Read Request for `len` octets.
     pub(crate) fn request_read(&mut self, direction: usize, stag: u32, to: u64, len: u32) {
         self.reads[direction] += 1;
         let msn = self.reads[direction];
@@ -160,7 +162,7 @@ impl Talk {
         );
     }
 
-    /// The same, and its Response.
+    /// Sends an RDMA Read Request for `len` octets, and its Response.
     pub(crate) fn reads(&mut self, direction: usize, stag: u32, to: u64, len: u32) {
         self.request_read(direction, stag, to, len);
         let sink = 0x5100 + self.reads[direction];
@@ -169,12 +171,12 @@ impl Talk {
         self.wire.send(1 - direction, &fpdu(&ulpdu));
     }
 
-    /// `direction` has received everything that was sent to it.
+    /// The sender of `direction` receives all messages of the other direction.
     pub(crate) fn receive_all(&mut self, direction: usize) {
         self.ack[direction] = self.mseq[1 - direction];
     }
 
-    /// Both directions have received everything.
+    /// Both peers receive all messages.
     pub(crate) fn both_receive_all(&mut self) {
         (0..2).for_each(|direction| self.receive_all(direction));
     }
@@ -185,22 +187,22 @@ pub(crate) fn hello_ack() -> Vec<u8> {
     hex("0010 00 01 0000001c 00000000 00000000 0004 00 11 00001000 0004 0004")
 }
 
-/// STag and VA of [`advert`].
+/// STag of [`advert`]. `VA` is its tagged offset.
 pub(crate) const STAG: u32 = 0x1122_3344;
 pub(crate) const VA: u64 = 0x1000;
 
-/// SinkAH or SrcAH: Len, STag, VA; NonDiscards of a SinkAvail.
+/// The extended header of a SrcAvail (Len, STag, VA), or with `non_discards` of a SinkAvail.
 pub(crate) fn advert(len: u32, non_discards: Option<u32>) -> String {
     let non_discards = non_discards.map_or(String::new(), |count| format!("{count:08x}"));
     format!("{len:08x} {STAG:08x} {VA:016x} {non_discards}")
 }
 
-/// 32 bits.
+/// A 32-bit word in hexadecimal.
 pub(crate) fn word(value: u32) -> String {
     format!("{value:08x}")
 }
 
-/// The opcode that section 14.2 requires.
+/// The opcode of the Send that section 14.2 requires for a message.
 fn solicited(mid: Mid, flags: u8) -> u8 {
     match mid {
         Mid::DIS_CONN | Mid::SRC_AVAIL | Mid::SINK_AVAIL | Mid::MODE_CHANGE => SEND,
@@ -210,8 +212,8 @@ fn solicited(mid: Mid, flags: u8) -> u8 {
     }
 }
 
-/// A message in figure order, converted to `order`: the 32-bit words with several fields are
-/// reversed.
+/// Converts a message from figure order to `order`. In mirrored order, the fields of each 32-bit
+/// word are reversed.
 pub(crate) fn ordered(order: FieldOrder, mut octets: Vec<u8>) -> Vec<u8> {
     if order == FieldOrder::Figure || octets.len() < 16 {
         return octets;

@@ -1,8 +1,8 @@
-//! Protocols above RDMAP: names the protocol in the Sends of a connection if it is certain.
+//! Recognises the protocol above RDMAP from the Sends of a connection.
 //!
-//! A new protocol is a folder here, which implements `Protocol`, its `mod` line below, and a line in
-//! `table.rs`. The recognition, the fields `weft.ulp` and `weft.ulp.message`, the text output and
-//! the statistics read the table.
+//! To add a protocol, create a folder that implements `Protocol`, add its `mod` line below, and add
+//! a line in `table.rs`. The recognition, the fields `weft.ulp` and `weft.ulp.message`, the text
+//! output and the statistics use the table.
 
 mod protocol;
 mod recognition;

@@ -1,13 +1,13 @@
-//! A protocol above RDMAP, as the recognition sees it.
+//! [`Protocol`]: the interface between the recognition and a protocol above RDMAP.
 
 use std::fmt;
 
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// A protocol above RDMAP, with what it remembers of one connection.
+/// A protocol above RDMAP, with its recognition state for one connection.
 ///
-/// Only the parsed beginning of a message is kept; nothing is allocated.
+/// The state stores only the parsed start of a message, and allocates nothing.
 pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// The name in JSON and in filters.
     const NAME: &'static str;
@@ -16,16 +16,16 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// A parsed message.
     type Message: Message;
 
-    /// Tests the bytes at the beginning of a Send. `is_complete`: nothing follows them.
+    /// Tests the first bytes of a Send. `is_complete` is set if `bytes` are the complete Send.
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Self::Message>;
 
-    /// Notes a complete message that passed the test, on a connection without a name.
+    /// Records a complete message that passed the test, while the protocol is not recognised yet.
     fn message(&mut self, _direction: Direction, _message: &Self::Message) {}
 
-    /// Notes a Read Request on a connection without a name.
+    /// Records a Read Request, while the protocol is not recognised yet.
     fn read_request(&mut self, _direction: Direction, _view: &SegmentView<'_>) {}
 
-    /// Does this segment of a Read Response prove the protocol?
+    /// Returns whether this segment of a Read Response proves the protocol.
     fn is_proved_by_response(&self, _direction: Direction, _view: &SegmentView<'_>) -> bool {
         false
     }
@@ -33,10 +33,10 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
 
 /// A parsed message of a protocol.
 pub(super) trait Message {
-    /// The protocol's name for such a message.
+    /// The name of the message in the specification of the protocol.
     fn name(&self) -> &'static str;
 
-    /// Writes the values of its fields, each after a space.
+    /// Writes the fields of the message, each after a space.
     ///
     /// # Errors
     ///
@@ -44,24 +44,24 @@ pub(super) trait Message {
     fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-/// The test result for the beginning of a message.
+/// The test result for the first bytes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict<M> {
     /// A message of the protocol, if its length fits.
     Is {
         parsed: M,
         len: Len,
-        /// Does it prove the protocol by itself?
+        /// Whether the message alone proves the protocol.
         proves: bool,
     },
-    /// Too few bytes are known.
+    /// Too few bytes are known to decide.
     Open,
     /// Not a message of the protocol.
     Not,
 }
 
 impl<M> Verdict<M> {
-    /// The same for a message of any protocol.
+    /// Applies `to` to the parsed message.
     pub(super) fn map<N>(self, to: impl FnOnce(M) -> N) -> Verdict<N> {
         match self {
             Verdict::Is { parsed, len, proves } => Verdict::Is { parsed: to(parsed), len, proves },
@@ -87,7 +87,7 @@ impl Len {
     }
 }
 
-/// The big-endian 32-bit value at `at`.
+/// The big-endian 32-bit value at offset `at`; `None` if `bytes` are too short.
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at.checked_add(4)?)?.first_chunk().map(|word| u32::from_be_bytes(*word))
 }

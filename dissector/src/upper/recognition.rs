@@ -1,13 +1,13 @@
-//! Recognizes the protocol of a connection.
+//! Recognises the protocol above RDMAP on a connection.
 //!
-//! Each protocol has a test that a complete message passes or fails, in the folder of the protocol.
-//! The first message that proves a protocol names the connection. The name is removed for good when
-//! a later message fails the test of that protocol: one of the two was a coincidence. A message
-//! whose beginning was not captured neither proves nor disproves a protocol. If the first
-//! `MOST_TRIES` messages prove nothing, later ones are not checked.
+//! The folder of each protocol has a test for complete messages. The first message that proves a
+//! protocol determines the protocol of the connection. If a later message fails the test of that
+//! protocol, one of the two messages matched by accident. The protocol of the connection is then
+//! unknown for ever. A message whose first bytes were not captured neither proves nor disproves a
+//! protocol. If the first `MOST_TRIES` messages prove no protocol, later messages are not tested.
 //!
-//! Sends of several segments are checked by the beginning in their first segment and by the length
-//! from their last one.
+//! For a Send of several segments, the test uses the first bytes of its first segment and the total
+//! length from its last segment.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -17,10 +17,10 @@ use super::table::{Connections, Ulp, UlpMessage};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// Sends that are checked on a connection without a name.
+/// Maximum number of Sends that are tested while the protocol is not recognised.
 pub(super) const MOST_TRIES: u8 = 32;
 
-/// An unfinished Send: its MSN, and the test results for its beginning.
+/// An incomplete Send: its MSN, and the test results for its first bytes.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     msn: u32,
@@ -29,14 +29,14 @@ struct Begun {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Number of messages that may still prove a protocol.
+    /// Not recognised yet. The value is the number of further messages to test.
     Looking(u8),
     Named(Ulp),
-    /// No protocol was proved in time, or the proved one was contradicted.
+    /// The first messages proved no protocol, or a later message failed the test.
     GivenUp,
 }
 
-/// How far the recognition of a connection's protocol is.
+/// State of the recognition on one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Recognition {
     state: State,
@@ -51,7 +51,7 @@ impl Default for Recognition {
 }
 
 impl Recognition {
-    /// The name of the connection's protocol.
+    /// The recognised protocol of the connection.
     pub(crate) fn name(&self) -> Option<Ulp> {
         match self.state {
             State::Named(ulp) => Some(ulp),
@@ -59,7 +59,7 @@ impl Recognition {
         }
     }
 
-    /// Processes a segment. Returns the parsed message that it ends.
+    /// Processes a segment. Returns the parsed message that the segment completes.
     pub(crate) fn segment(&mut self, direction: Direction, view: &SegmentView<'_>) -> Option<UlpMessage> {
         if self.state == State::GivenUp {
             return None;
@@ -86,7 +86,7 @@ impl Recognition {
         self.ended(direction, begun, u64::from(mo) + u64::from(view.payload_len))
     }
 
-    /// A Read Response may prove a protocol.
+    /// Processes a tagged segment: a Read Response may prove a protocol.
     fn tagged(&mut self, direction: Direction, view: &SegmentView<'_>) {
         if !matches!(self.state, State::Looking(_)) || view.opcode() != Opcode::READ_RESPONSE {
             return;

@@ -1,4 +1,5 @@
-//! The table of the protocols above RDMAP, and the types that are made from it.
+//! The table of the protocols above RDMAP, and the types that the macro `protocols` generates from
+//! the table.
 
 use std::fmt;
 
@@ -7,8 +8,8 @@ use super::{rpcrdma, rping, smb_direct};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// Makes the types of this file. Each module has a `Connection`, which is a [`Protocol`], and its
-/// `Message`.
+/// Generates the types of this file. Each protocol module has a type `Connection`, which implements
+/// [`Protocol`], and a type `Message`.
 macro_rules! protocols {
     ($($name:ident => $module:ident,)*) => {
         /// A protocol above RDMAP.
@@ -54,7 +55,7 @@ macro_rules! protocols {
                 }
             }
 
-            /// The protocol's name for such a message.
+            /// The name of the message in the specification of the protocol.
             #[must_use]
             pub fn message(&self) -> &'static str {
                 match self {
@@ -72,15 +73,16 @@ macro_rules! protocols {
             }
         }
 
-        /// What each protocol remembers of a connection.
+        /// The recognition state of all protocols for one connection.
         #[derive(Debug, Clone, Default)]
         pub(super) struct Connections {
             $($module: $module::Connection,)*
         }
 
         impl Connections {
-            /// Tests the beginning of a Send for every protocol, or for `only` that one. The
-            /// results are in the order of the table. `is_complete`: nothing follows `bytes`.
+            /// Tests the first bytes of a Send for every protocol, or for the protocol `only`. The
+            /// results are in the order of the table. `is_complete` is set if `bytes` are the
+            /// complete Send.
             pub(super) fn read(
                 bytes: &[u8],
                 is_complete: bool,

@@ -24,7 +24,7 @@ impl Talk {
         Talk(Wire::started(), [0; 2])
     }
 
-    /// Sends a message in segments with `each` octets of it.
+    /// Sends a message in segments with `each` octets of payload.
     fn send(&mut self, direction: usize, octets: &[u8], each: usize) {
         self.1[direction] += 1;
         let count = octets.chunks(each).count();
@@ -39,7 +39,7 @@ impl Talk {
         self.send(direction, &hex(octets), 1 << 14);
     }
 
-    /// `weft.ulp.message` of each FPDU that has one, and the protocol's name at the end.
+    /// `weft.ulp.message` of each FPDU with this field, and the protocol at the end.
     fn read(&self) -> (Vec<String>, Option<Ulp>) {
         let (units, _, name) = self.units();
         let message = |unit: &Value| unit["weft.ulp.message"].as_str().map(str::to_owned);
@@ -89,7 +89,7 @@ fn rping_is_named_by_a_read_of_what_was_announced_and_its_data() {
     let (units, lines, _) = talk.units();
     assert!(lines.last().unwrap().ends_with("rping buffer 0x1000 rkey 0x00000200 size 64"), "{lines:?}");
     assert_eq!(units.last().unwrap()["weft.ulp"], "rping");
-    // Other data, or no announcement: any traffic may look like this.
+    // Other data, or a Read of a buffer that was not announced, proves nothing.
     assert_eq!(rping("some ping: ").read().1, None);
     let mut other = Talk::new();
     other.send_one(0, "0000000000001000 00000201 00000040");
@@ -109,10 +109,10 @@ fn rping_is_contradicted_by_a_send_of_another_length() {
     assert_eq!(talk.read(), (vec!["go on".to_owned(), "buffer".to_owned()], None));
 }
 
-/// XID, version 1, credits 32, `RDMA_MSG`, three empty lists; then a call of RPC version 2.
+/// XID, version 1, credits 32, `RDMA_MSG`, three empty lists, and then a call of RPC version 2.
 const CALL: &str = "12345678 00000001 00000020 00000000 00000000 00000000 00000000
     12345678 00000000 00000002 000186a3 00000004 00000001";
-/// The same XID: `REPLY`, `MSG_ACCEPTED`.
+/// A reply with the same XID: `REPLY`, `MSG_ACCEPTED`.
 const REPLY: &str =
     "12345678 00000001 00000020 00000000 00000000 00000000 00000000 12345678 00000001 00000000 00000000";
 
@@ -184,7 +184,7 @@ fn smb_direct_is_named_by_its_negotiation() {
     talk.send_one(0, REQUEST);
     talk.send_one(1, RESPONSE);
     talk.send_one(0, DATA);
-    // Only credits.
+    // A Data Transfer with credits and without data.
     talk.send_one(1, "ff00 1000 0000 0000 00000000 00000000 00000000");
     let expected = ["Negotiate Request", "Negotiate Response", "Data Transfer", "Data Transfer"].map(str::to_owned);
     assert_eq!(talk.read(), (expected.into(), Some(Ulp::SmbDirect)));
@@ -216,7 +216,8 @@ fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
         let mut talk = Talk::new();
         talk.send_one(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
-        // On a named connection such a message removes the name, unless only its data differs.
+        // After the protocol is recognised, such a message makes the protocol unknown, unless only
+        // its data differs.
         let mut talk = Talk::new();
         talk.send_one(0, REQUEST);
         talk.send_one(0, &wrong);
@@ -237,7 +238,7 @@ fn a_send_of_several_segments_is_judged_by_its_beginning_and_its_length() {
     let mut talk = Talk::new();
     talk.send(0, &message, 400);
     assert_eq!(talk.read().1, None);
-    // A header that its first segment does not hold neither proves nor disproves.
+    // A header that is not complete in the first segment neither proves nor disproves a protocol.
     let mut talk = Talk::new();
     talk.send_one(0, REQUEST);
     talk.send(0, &data, 12);

@@ -1,17 +1,17 @@
-//! What both DDP headers are checked for.
+//! Checks that apply to both DDP headers (tagged and untagged).
 
 use super::Control;
 use crate::RequirementId;
 use crate::error::{Found, Layer, WireError};
 use crate::requirement;
 
-/// The error about a ULPDU that does not hold its header.
+/// The error about a ULPDU that is shorter than its DDP header.
 pub(super) fn short(ulpdu: &[u8], expected: &'static str, requirement: RequirementId) -> WireError {
     let requirement = Some(requirement);
     WireError { requirement, ..WireError::too_short(Layer::Ddp, "segment", expected, ulpdu.len()) }
 }
 
-/// Checks T and DV.
+/// Checks the T bit against `tagged`, and DV against the two low bits of `version`.
 pub(super) fn check_header(control: Control, tagged: bool, version: u8) -> Result<(), WireError> {
     let wrong = |field, expected, found: u8, requirement| WireError {
         layer: Layer::Ddp,

@@ -2,16 +2,16 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The first octet of every DDP segment, raw: every value can be expressed.
+/// Raw view of the first octet of a DDP segment. Every value is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(transparent)]
 pub struct Control(pub u8);
 
 impl Control {
-    /// DDP version that RFC 5041 has; 0 is the RDMA Consortium's.
+    /// The DDP version of RFC 5041. The specification of the RDMA Consortium has version 0.
     pub const VERSION: u8 = 1;
 
-    /// Control octet of a well-formed segment.
+    /// The control octet with these fields and Rsvd zero. `version` is cut to two bits.
     #[must_use]
     pub const fn new(tagged: bool, last: bool, version: u8) -> Self {
         Control((tagged as u8) << 7 | (last as u8) << 6 | version & 3)

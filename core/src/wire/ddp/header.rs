@@ -1,11 +1,11 @@
-//! Either DDP header alone, without payload: what a Terminate copies back.
+//! A DDP header (tagged or untagged) without payload, as a Terminate copies it back.
 
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Control, RawTagged, RawUntagged};
 
-/// A DDP header by its T bit, raw, owned. Version and reserved bits are as they were: nothing is
-/// judged.
+/// Owned raw DDP header, tagged or untagged by its T bit. Nothing is checked: version and reserved
+/// bits may have any value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawHeader {
     /// T=1, 14 octets.
@@ -15,13 +15,14 @@ pub enum RawHeader {
 }
 
 impl RawHeader {
-    /// Octets of the header whose first octet is `control`: 14 or 18 by its T bit.
+    /// Length in octets of the header whose first octet is `control`: 14 if T is set, otherwise 18.
     #[must_use]
     pub const fn len_of(control: Control) -> usize {
         if control.tagged() { RawTagged::LEN } else { RawUntagged::LEN }
     }
 
-    /// The header that `octets` begin with, and what follows it; `None` when they are too few.
+    /// Splits `octets` into the header at their start and the remaining octets. Returns `None` if
+    /// `octets` is shorter than the header.
     #[must_use]
     pub fn from_prefix(octets: &[u8]) -> Option<(Self, &[u8])> {
         if Control(*octets.first()?).tagged() {
@@ -31,8 +32,8 @@ impl RawHeader {
         }
     }
 
-    /// The octets of the header. They repeat the variant only where `control` has the T bit of the
-    /// variant.
+    /// The octets of the header. [`RawHeader::from_prefix`] reads them back as the same variant
+    /// only if the T bit in `control` matches the variant.
     #[must_use]
     pub fn as_octets(&self) -> &[u8] {
         match self {

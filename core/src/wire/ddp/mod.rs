@@ -1,9 +1,9 @@
 //! Direct Data Placement: RFC 5041.
 //!
 //! A DDP segment is the ULPDU of one FPDU: a tagged (14 octets) or untagged (18 octets) header,
-//! then payload. Of the octets that DDP reserves for its ULP, RDMAP uses the first as its control
-//! octet and the next four (untagged only) as the STag to invalidate; their meaning is in
-//! [`crate::wire::rdmap`].
+//! then payload. DDP reserves one octet (tagged) or five octets (untagged) of the header for its
+//! ULP. RDMAP uses the first of these octets as its control octet, and the next four as the STag to
+//! invalidate. [`crate::wire::rdmap`] defines their meaning.
 
 mod check;
 mod control;

@@ -1,16 +1,16 @@
-//! A complete DDP segment (one ULPDU): either header, and where its payload begins.
+//! A complete DDP segment (one ULPDU): the tagged or untagged header, and the payload.
 
 use zerocopy::FromBytes;
 
 use super::{Control, RawTagged, RawUntagged};
 use crate::error::{Layer, WireError};
 
-/// A DDP segment by its T bit, raw.
+/// Raw view of a DDP segment, tagged or untagged by its T bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segment<'a> {
-    /// T=1.
+    /// T=1: header and payload.
     Tagged(&'a RawTagged, &'a [u8]),
-    /// T=0.
+    /// T=0: header and payload.
     Untagged(&'a RawUntagged, &'a [u8]),
 }
 
@@ -26,8 +26,8 @@ impl<'a> Segment<'a> {
     /// Splits a ULPDU into header and payload.
     ///
     /// # Errors
-    /// The ULPDU is shorter than the header that its T bit announces. No version or reserved bit is
-    /// judged.
+    /// The ULPDU is shorter than the header that its T bit announces. Version and reserved bits are
+    /// not checked.
     pub fn parse(ulpdu: &'a [u8]) -> Result<Self, WireError> {
         let short = |expected| WireError::too_short(Layer::Ddp, "segment", expected, ulpdu.len());
         let first = *ulpdu.first().ok_or_else(|| short("at least 14 octets of header"))?;

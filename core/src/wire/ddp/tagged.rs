@@ -21,7 +21,7 @@ use crate::error::WireError;
 use crate::requirement;
 use crate::wire::rdmap;
 
-/// The header, raw.
+/// Raw view of the tagged header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawTagged {
@@ -31,32 +31,32 @@ pub struct RawTagged {
     pub ulp_control: crate::wire::rdmap::Control,
     /// Octets 2 to 5.
     pub stag: U32,
-    /// Octets 6 to 13: TO, in octets.
+    /// Octets 6 to 13: TO, an offset in octets.
     pub tagged_offset: U64,
 }
 
 impl RawTagged {
-    /// Octets of the header.
+    /// Length of the header in octets.
     pub const LEN: usize = 14;
 }
 
 /// The DDP fields of a tagged segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tagged {
-    /// Last segment of its message.
+    /// L: the segment is the last of its message.
     pub last: bool,
     /// STag of the Data Sink's buffer.
     pub stag: u32,
-    /// TO: where in that buffer the payload goes, in octets.
+    /// TO: offset in octets at which the payload is placed in the buffer.
     pub tagged_offset: u64,
 }
 
 impl Tagged {
-    /// Reads the header of a tagged segment of DDP version `version`; gives RDMAP's control octet
-    /// and the payload, too. Rsvd is not checked.
+    /// Reads the header of a tagged segment of DDP version `version`. Returns the header, RDMAP's
+    /// control octet and the payload. Rsvd is not checked.
     ///
     /// # Errors
-    /// Less than 14 octets, T=0, another version.
+    /// The ULPDU has less than 14 octets, T is 0, or DV differs from `version`.
     pub fn parse(ulpdu: &[u8], version: u8) -> Result<(Self, rdmap::Control, &[u8]), WireError> {
         let (raw, payload) = RawTagged::ref_from_prefix(ulpdu)
             .map_err(|_| short(ulpdu, "14 octets of tagged header", requirement!("DDP-4.2-1")))?;
@@ -76,7 +76,7 @@ impl Tagged {
         }
     }
 
-    /// Appends the header to `out`; gives where in `out` its payload belongs.
+    /// Appends the header to `out`. Returns the new length of `out`, where the payload starts.
     pub fn emit(self, version: u8, ulp_control: rdmap::Control, out: &mut Vec<u8>) -> usize {
         out.extend_from_slice(self.to_raw(version, ulp_control).as_bytes());
         out.len()
@@ -90,7 +90,8 @@ mod tests {
     use crate::wire::rdmap::Opcode;
     use proptest::prelude::*;
 
-    /// RFC 5041 Figure 3: a Write to STag 0x11223344, TO 0x1000; the RDMA Consortium's version is 0.
+    /// RFC 5041 Figure 3: a Write to STag 0x11223344, TO 0x1000; the RDMA Consortium's version is
+    /// 0.
     #[test]
     fn both_versions() {
         let tagged = Tagged { last: true, stag: 0x1122_3344, tagged_offset: 0x1000 };

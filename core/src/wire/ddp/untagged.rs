@@ -23,7 +23,7 @@ use crate::error::WireError;
 use crate::requirement;
 use crate::wire::rdmap;
 
-/// The header, raw.
+/// Raw view of the untagged header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawUntagged {
@@ -31,18 +31,18 @@ pub struct RawUntagged {
     pub control: Control,
     /// Octet 1: RDMAP's control octet.
     pub ulp_control: crate::wire::rdmap::Control,
-    /// Octets 2 to 5: the STag to invalidate (Send with Invalidate), else reserved and zero.
+    /// Octets 2 to 5: the STag to invalidate (Send with Invalidate), otherwise reserved and zero.
     pub ulp_word: U32,
     /// Octets 6 to 9: queue number.
     pub qn: U32,
-    /// Octets 10 to 13: message sequence number; the first message of a queue has 1.
+    /// Octets 10 to 13: message sequence number. The first message of a queue has number 1.
     pub msn: U32,
     /// Octets 14 to 17: message offset, in octets.
     pub mo: U32,
 }
 
 impl RawUntagged {
-    /// Octets of the header.
+    /// Length of the header in octets.
     pub const LEN: usize = 18;
 }
 
@@ -61,7 +61,7 @@ pub mod queue {
 /// The DDP fields of an untagged segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Untagged {
-    /// Last segment of its message.
+    /// L: the segment is the last of its message.
     pub last: bool,
     /// Queue number.
     pub qn: u32,
@@ -76,16 +76,16 @@ pub struct Untagged {
 pub struct UntaggedUlp {
     /// RDMAP's control octet.
     pub control: rdmap::Control,
-    /// The STag to invalidate (Send with Invalidate), else zero.
+    /// The STag to invalidate (Send with Invalidate), otherwise zero.
     pub word: u32,
 }
 
 impl Untagged {
-    /// Reads the header of an untagged segment of DDP version `version`; gives RDMAP's octets and
-    /// the payload, too. Rsvd is not checked.
+    /// Reads the header of an untagged segment of DDP version `version`. Returns the header,
+    /// RDMAP's five octets and the payload. Rsvd is not checked.
     ///
     /// # Errors
-    /// Less than 18 octets, T=1, another version.
+    /// The ULPDU has less than 18 octets, T is 1, or DV differs from `version`.
     pub fn parse(ulpdu: &[u8], version: u8) -> Result<(Self, UntaggedUlp, &[u8]), WireError> {
         let (raw, payload) = RawUntagged::ref_from_prefix(ulpdu)
             .map_err(|_| short(ulpdu, "18 octets of untagged header", requirement!("DDP-4.3-1")))?;
@@ -107,7 +107,7 @@ impl Untagged {
         }
     }
 
-    /// Appends the header to `out`; gives where in `out` its payload belongs.
+    /// Appends the header to `out`. Returns the new length of `out`, where the payload starts.
     pub fn emit(self, version: u8, ulp: UntaggedUlp, out: &mut Vec<u8>) -> usize {
         out.extend_from_slice(self.to_raw(version, ulp).as_bytes());
         out.len()
@@ -121,7 +121,8 @@ mod tests {
     use crate::wire::rdmap::Opcode;
     use proptest::prelude::*;
 
-    /// RFC 5041 Figure 4: a Send with Invalidate, first segment; the RDMA Consortium's version is 0.
+    /// RFC 5041 Figure 4: a Send with Invalidate, first segment; the RDMA Consortium's version is
+    /// 0.
     #[test]
     fn both_versions() {
         let untagged = Untagged { last: false, qn: 0, msn: 0x0102_0304, mo: 0x0506_0708 };

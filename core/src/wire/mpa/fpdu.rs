@@ -1,9 +1,10 @@
-//! The FPDU: `ULPDU_Length (2) | ULPDU | PAD (0..3) | CRC (4)`, with markers where they are due (RFC 5044 sections 4.1, 4.3).
+//! The FPDU: `ULPDU_Length (2) | ULPDU | PAD (0..3) | CRC (4)`, with a marker at every multiple of
+//! 512 octets (RFC 5044 sections 4.1, 4.3).
 //!
-//! [`Layout`] has the position of each part of one FPDU in the stream. The endpoint writes and
-//! reads along it; the monitor reads along it, also with markers in wrong places (a phase of its
-//! own). It holds no octets and judges nothing. [`emit()`] writes a complete FPDU along it,
-//! [`Fpdu`] reads one.
+//! [`Layout`] computes the stream position of each part of one FPDU. [`emit()`] writes a complete
+//! FPDU at these positions, and [`Fpdu`] reads one. The phase (the remainder of marker positions
+//! modulo 512) is 0 according to the RFC. The monitor also uses other phases, to read FPDUs with
+//! markers at wrong positions. A `Layout` contains no octets and checks nothing.
 
 mod emit;
 mod read;
@@ -16,66 +17,69 @@ use crate::marker::{INTERVAL, MARKER_LEN};
 pub use emit::{Framing, emit};
 pub use read::{Fpdu, Marker};
 
-/// Octets of `ULPDU_Length`.
+/// Length of the `ULPDU_Length` field in octets.
 pub const LENGTH_LEN: usize = 2;
-/// Greatest ULPDU that RFC 5044 section 5.1 lets an FPDU carry over TCP.
+/// Maximum ULPDU length in octets over TCP (RFC 5044 section 5.1).
 pub const MAX_ULPDU: u16 = 64768;
 
-/// Octets of PAD after a ULPDU of `ulpdu_length` octets: they bring length field, ULPDU and PAD to
-/// a multiple of four.
+/// Number of PAD octets after a ULPDU of `ulpdu_length` octets. PAD extends the length field and
+/// the ULPDU to a multiple of four octets.
 #[must_use]
 pub fn pad_len(ulpdu_length: u16) -> usize {
     (LENGTH_LEN + usize::from(ulpdu_length)).wrapping_neg() % 4
 }
 
-/// Octets of an FPDU without markers.
+/// Length in octets of an FPDU without markers, CRC field included.
 #[must_use]
 pub fn len_without_markers(ulpdu_length: u16) -> usize {
     LENGTH_LEN + usize::from(ulpdu_length) + pad_len(ulpdu_length) + CRC_LEN
 }
 
-/// A part of an FPDU in the stream, in order.
+/// A contiguous part of an FPDU in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Length field, ULPDU or PAD octets.
+    /// Stream positions of octets of the length field, the ULPDU or PAD, without a marker.
     Body(Range<u64>),
-    /// A marker at `position` whose FPDUPTR should be `fpduptr`.
+    /// A marker.
     Marker {
-        /// Stream position of its first octet.
+        /// Stream position of the first octet of the marker.
         position: u64,
-        /// Distance back to `ULPDU_Length`; 0 when the marker precedes it.
+        /// Correct FPDUPTR: distance in octets back to `ULPDU_Length`, or 0 for a marker before
+        /// `ULPDU_Length`.
         fpduptr: u16,
     },
 }
 
-/// The positions of the parts of one FPDU: stream octets from the first one after the sender's
-/// start-up frame.
+/// The stream positions of the parts of one FPDU. Position 0 is the first octet after the start-up
+/// frame of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// First octet of the FPDU; a leading marker's, where one is due.
+    /// Position of the first octet of the FPDU. If a marker is due there, the FPDU starts with that
+    /// marker.
     pub start: u64,
-    /// First octet of `ULPDU_Length`.
+    /// Position of the first octet of `ULPDU_Length`.
     pub header: u64,
     /// The value of `ULPDU_Length`.
     pub ulpdu_length: u16,
-    /// First octet after PAD and after a marker there: the CRC field. The CRC covers `start..crc`.
+    /// Position of the CRC field, after PAD and a marker that may follow PAD. The CRC covers
+    /// `start..crc`.
     pub crc: u64,
-    /// First octet after the FPDU.
+    /// Position of the first octet after the FPDU.
     pub end: u64,
-    /// Residue modulo 512 of marker positions (0 when all is right); `None`: no markers in this
-    /// direction.
+    /// Remainder of marker positions modulo 512; `None` if this direction has no markers.
     phase: Option<u16>,
 }
 
 impl Layout {
-    /// The FPDU of `ulpdu_length` octets that starts at `start`. `phase` is the residue modulo 512
-    /// of the positions at which markers are, 0 as RFC 5044 has it; `None` without markers.
+    /// Computes the layout of an FPDU that starts at position `start` and has a ULPDU of
+    /// `ulpdu_length` octets. `phase` is the remainder of marker positions modulo 512 (0 according
+    /// to RFC 5044), or `None` if this direction has no markers.
     #[must_use]
     pub fn new(start: u64, ulpdu_length: u16, phase: Option<u16>) -> Self {
         let header = header_position(start, phase);
         let body = (LENGTH_LEN + usize::from(ulpdu_length) + pad_len(ulpdu_length)) as u64;
         let crc = phase.map_or(header + body, |phase| {
-            // Every marker that is due after the length field's start, up to and including right
+            // Count the markers after the start of the length field, including a marker directly
             // after PAD.
             let into = (header.wrapping_sub(u64::from(phase))) % INTERVAL;
             let first = INTERVAL - into;
@@ -86,26 +90,26 @@ impl Layout {
         Layout { start, header, ulpdu_length, crc, end: crc + CRC_LEN as u64, phase }
     }
 
-    /// The same FPDU as a sender writes it that leaves out the CRC field.
+    /// The layout of the same FPDU from a sender that omits the CRC field.
     #[must_use]
     pub fn without_crc_field(self) -> Self {
         Layout { end: self.crc, ..self }
     }
 
-    /// Does a marker precede `ULPDU_Length`?
+    /// Returns whether the FPDU starts with a marker.
     #[must_use]
     pub fn has_leading_marker(&self) -> bool {
         self.header != self.start
     }
 
-    /// The phase that it was made with.
+    /// The `phase` that was passed to [`Layout::new`].
     #[must_use]
     pub fn phase(&self) -> Option<u16> {
         self.phase
     }
 
-    /// Body stretches and markers in stream order, up to the CRC field. Body stretches together are
-    /// length field, ULPDU, PAD.
+    /// Returns the parts of the FPDU before the CRC field, in stream order. The [`Piece::Body`]
+    /// parts together are the length field, the ULPDU and PAD.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + use<> {
         let layout = *self;
         let mut at = layout.start;
@@ -123,8 +127,8 @@ impl Layout {
                 let position = at;
                 at += MARKER_LEN as u64;
                 let distance = position.saturating_sub(layout.header);
-                // An FPDU longer than 65,535 octets (no legal one is) has pointers modulo 2^16: the
-                // field holds no more.
+                // FPDUPTR has 16 bits. An FPDU longer than 65,535 octets (which is illegal) has
+                // pointers modulo 2^16.
                 return Some(Piece::Marker { position, fpduptr: (distance & 0xffff) as u16 });
             }
             let from = at;
@@ -133,7 +137,7 @@ impl Layout {
         })
     }
 
-    /// How many markers belong to this FPDU.
+    /// Number of markers that belong to this FPDU.
     #[must_use]
     pub fn marker_count(&self) -> usize {
         let body = (LENGTH_LEN + usize::from(self.ulpdu_length) + pad_len(self.ulpdu_length)) as u64;
@@ -141,7 +145,8 @@ impl Layout {
     }
 }
 
-/// The position of `ULPDU_Length` of an FPDU that starts at `start`: after a marker, if one is due.
+/// Returns the position of `ULPDU_Length` in an FPDU that starts at `start`: `start` itself, or
+/// four octets later if a marker is due at `start`.
 #[must_use]
 pub fn header_position(start: u64, phase: Option<u16>) -> u64 {
     match phase {
@@ -175,8 +180,8 @@ mod tests {
         assert_eq!(layout.end - layout.start, 52);
     }
 
-    /// A marker due between PAD and CRC belongs to the FPDU; one due right after the CRC to the
-    /// next (RFC 5044 4.3).
+    /// A marker between PAD and CRC belongs to the FPDU. A marker directly after the CRC belongs to
+    /// the next FPDU (RFC 5044 4.3).
     #[test]
     fn markers_at_the_end() {
         let between = Layout::new(488, 19, Some(0));
@@ -186,7 +191,7 @@ mod tests {
         assert!(Layout::new(512, 19, Some(0)).has_leading_marker());
     }
 
-    /// 1442 octets at EMSS 1460: 1460 octets in all, markers at 0, 512 and 1024.
+    /// A ULPDU of 1442 octets at EMSS 1460: an FPDU of 1460 octets with markers at 0, 512 and 1024.
     #[test]
     fn a_full_segment() {
         let layout = Layout::new(0, 1442, Some(0));
@@ -199,7 +204,7 @@ mod tests {
     }
 
     proptest! {
-        /// The closed formula agrees with walking octet by octet, as RFC 5044 4.3 words it.
+        /// The closed formula gives the same result as an octet-by-octet walk (RFC 5044 4.3).
         #[test]
         fn agrees_with_walking(start in 0u64..2048, ulpdu_length: u16, phase in proptest::option::of(0u16..128)) {
             let (start, phase) = (start * 4, phase.map(|p| p * 4));

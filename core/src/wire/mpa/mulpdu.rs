@@ -1,18 +1,18 @@
-//! The largest ULPDU that fits an FPDU in an empty TCP segment (RFC 5044 section 4.5).
+//! MULPDU: the largest ULPDU whose FPDU fits in one TCP segment (RFC 5044 section 4.5).
 //!
-//! How the EMSS is found, and when it changes, is not known here.
+//! The caller determines the EMSS (effective maximum segment size) and its changes.
 
 use super::fpdu::{LENGTH_LEN, MAX_ULPDU};
 use crate::crc::CRC_LEN;
 use crate::marker::{INTERVAL, MARKER_LEN};
 
-/// Least MULPDU, however small the EMSS (MPA-4.5-8).
+/// Minimum MULPDU in octets, even for a smaller EMSS (MPA-4.5-8).
 pub const MIN_MULPDU: u16 = 128;
 
 /// MULPDU in octets, 128 to 64768, for an effective maximum segment size of `emss` octets.
 ///
-/// With `markers` the worst-case number of them is left room for (MPA-4.5-2), so that the FPDU fits
-/// wherever it starts.
+/// If `markers` is set, the MULPDU leaves space for the largest possible number of markers
+/// (MPA-4.5-2). The FPDU therefore fits at every stream position.
 #[must_use]
 pub fn mulpdu(emss: u32, markers: bool) -> u16 {
     let emss = u64::from(emss);
@@ -27,7 +27,8 @@ mod tests {
     use super::super::Layout;
     use super::*;
 
-    /// Computed manually from the formulas of RFC 5044 4.5: EMSS, without markers, with markers.
+    /// Computed manually from the formulas of RFC 5044 4.5: EMSS, MULPDU without markers, MULPDU
+    /// with markers.
     #[test]
     fn table() {
         for (emss, plain, with_markers) in [
@@ -50,7 +51,8 @@ mod tests {
         }
     }
 
-    /// RFC 5044 4.5: such an FPDU fits the segment at every place between two markers.
+    /// RFC 5044 4.5: an FPDU with a ULPDU of MULPDU octets fits in the segment at every distance
+    /// from a marker.
     #[test]
     fn an_fpdu_of_mulpdu_fits_at_every_marker_phase() {
         for emss in 140u32..2_200 {

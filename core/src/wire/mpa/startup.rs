@@ -14,8 +14,8 @@
 //! |                  Private Data (PD_Length octets, at most 512) |
 //! ```
 //!
-//! Neither CRC nor markers cover these frames. The state machines decide the effect of a frame on
-//! the connection (who may answer, when to close).
+//! These frames have neither a CRC nor markers. The state machines of endpoint and monitor decide
+//! which peer may send a frame and when a peer closes the connection.
 
 use zerocopy::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -23,15 +23,15 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::error::{Found, Layer, WireError};
 use crate::requirement;
 
-/// Octets of the fixed part.
+/// Length in octets of the fixed part of a frame.
 pub const HEADER_LEN: usize = 20;
-/// Most octets of private data that `PD_Length` may announce (RFC 5044 7.1.1).
+/// Maximum value of `PD_Length` in octets (RFC 5044 7.1.1).
 pub const MAX_PD_LENGTH: u16 = 512;
-/// Octets of the RFC 6581 words in front of the private data.
+/// Length in octets of the two RFC 6581 words (IRD and ORD) in front of the private data.
 pub const ENHANCED_LEN: usize = 4;
 /// Highest revision that this crate knows.
 pub const MAX_REVISION: u8 = 2;
-/// Octets of the key.
+/// Length of the key in octets.
 pub const KEY_LEN: usize = 16;
 /// Key of a Request frame.
 pub const REQUEST_KEY: [u8; KEY_LEN] = *b"MPA ID Req Frame";
@@ -44,10 +44,10 @@ pub const FLAG_M: u8 = 0x80;
 pub const FLAG_C: u8 = 0x40;
 /// R: the Responder rejects the connection.
 pub const FLAG_R: u8 = 0x20;
-/// S: RFC 6581 words follow the header (revision 2; a reserved bit before).
+/// S: the two RFC 6581 words follow the header. Before revision 2 this bit is reserved.
 pub const FLAG_S: u8 = 0x10;
 
-/// The fixed part of a frame, raw.
+/// Raw view of the fixed part of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawStartup {
@@ -57,21 +57,21 @@ pub struct RawStartup {
     pub flags: u8,
     /// Octet 17: Rev.
     pub revision: u8,
-    /// Octets 18 and 19: octets that follow this header.
+    /// Octets 18 and 19: number of octets that follow this header.
     pub pd_length: U16,
 }
 
-/// The RFC 6581 words, raw.
+/// Raw view of the two RFC 6581 words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawEnhanced {
-    /// A 0x8000, B 0x4000, IRD 14 bits.
+    /// A (0x8000), B (0x4000), IRD (14 bits).
     pub ird: U16,
-    /// C 0x8000, D 0x4000, ORD 14 bits.
+    /// C (0x8000), D (0x4000), ORD (14 bits).
     pub ord: U16,
 }
 
-/// Which of the two frames.
+/// The kind of a start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StartupKind {
     /// Sent by the MPA Initiator.
@@ -81,7 +81,7 @@ pub enum StartupKind {
 }
 
 impl StartupKind {
-    /// The key that begins this kind of frame.
+    /// The key at the start of a frame of this kind.
     #[must_use]
     pub fn key(self) -> [u8; KEY_LEN] {
         match self {
@@ -90,17 +90,17 @@ impl StartupKind {
         }
     }
 
-    /// The kind whose key `key` is.
+    /// The kind of the frame that starts with `key`; `None` if `key` is neither of the two keys.
     #[must_use]
     pub fn of_key(key: &[u8]) -> Option<Self> {
         [StartupKind::Request, StartupKind::Reply].into_iter().find(|kind| kind.key() == key)
     }
 }
 
-/// IRD, ORD and the ready-to-receive choices of RFC 6581 section 9.
+/// IRD, ORD and the ready-to-receive (RTR) variants of RFC 6581 section 9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Enhanced {
-    /// A: the peer-to-peer model is wanted (Request) or agreed (Reply).
+    /// A: the sender requests (Request) or accepts (Reply) the peer-to-peer model.
     pub peer_to_peer: bool,
     /// B: a zero-length Send (zero-length FULPDU) may be the ready-to-receive message.
     pub rtr_send: bool,
@@ -114,11 +114,11 @@ pub struct Enhanced {
     pub ord: u16,
 }
 
-/// Greatest IRD or ORD that can be sent; it means "not negotiated".
+/// Maximum value of IRD and ORD, 14 one bits. It means "not negotiated".
 pub const NOT_NEGOTIATED: u16 = 0x3FFF;
 
 impl Enhanced {
-    /// Reads the two words; every value of them makes sense.
+    /// Reads the two words. Every value is valid.
     #[must_use]
     pub fn from_raw(raw: RawEnhanced) -> Self {
         let (ird, ord) = (raw.ird.get(), raw.ord.get());
@@ -132,7 +132,7 @@ impl Enhanced {
         }
     }
 
-    /// The two words; IRD and ORD are cut to 14 bits.
+    /// The raw words. IRD and ORD are cut to 14 bits.
     #[must_use]
     pub fn to_raw(self) -> RawEnhanced {
         let word = |high: bool, next: bool, depth: u16| {
@@ -145,32 +145,32 @@ impl Enhanced {
     }
 }
 
-/// A Request or Reply frame that makes sense.
+/// A valid Request or Reply frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Startup<'a> {
     /// Request or Reply.
     pub kind: StartupKind,
-    /// M.
+    /// M: the sender of the frame wants to receive markers.
     pub markers: bool,
-    /// C.
+    /// C: the sender of the frame wants CRCs in both directions.
     pub crc: bool,
-    /// R; has no meaning in a Request.
+    /// R: the Responder rejects the connection. R has no meaning in a Request.
     pub reject: bool,
     /// Rev: 0 (RDMA Consortium), 1 (RFC 5044) or 2 (RFC 6581).
     pub revision: u8,
-    /// The RFC 6581 words; only with revision 2.
+    /// The two RFC 6581 words; only in revision 2 with S=1.
     pub enhanced: Option<Enhanced>,
-    /// At most 512 octets, 508 with `enhanced`.
+    /// Private data: at most 512 octets, or 508 with `enhanced`.
     pub private_data: &'a [u8],
 }
 
 impl<'a> Startup<'a> {
-    /// Reads one complete frame; octets after it are ignored.
+    /// Reads the frame at the start of `octets`. Octets after the frame are ignored. Reserved bits
+    /// are ignored, too, as RFC 5044 7.1.1 requires.
     ///
     /// # Errors
-    /// A frame that is cut short, has another key, a revision above 2, more than 512 octets of
-    /// private data, or S=1 with less than four of them. Reserved bits are ignored, as RFC 5044
-    /// 7.1.1 wants.
+    /// The frame is incomplete, its key is neither of the two keys, its revision is above 2, or
+    /// `PD_Length` is above 512. In revision 2 with S=1, `PD_Length` is below 4.
     pub fn parse(octets: &'a [u8]) -> Result<Self, WireError> {
         let (raw, rest) = RawStartup::ref_from_prefix(octets)
             .map_err(|_| WireError::too_short(Layer::Mpa, "startup frame", "20 octets of header", octets.len()))?;
@@ -216,7 +216,8 @@ impl<'a> Startup<'a> {
         })
     }
 
-    /// Appends the frame to `out`. Private data beyond what `PD_Length` may announce is cut off.
+    /// Appends the frame to `out`. Private data is cut to 512 octets, or 508 octets with
+    /// `enhanced`.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let words = self.enhanced.map(Enhanced::to_raw);
         let room = usize::from(MAX_PD_LENGTH) - if words.is_some() { ENHANCED_LEN } else { 0 };

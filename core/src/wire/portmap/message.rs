@@ -1,5 +1,5 @@
-//! The port mapper message (section 7.3, Figure 17), and what the Linux daemon adds to its
-//! Requests.
+//! The port mapper message (section 7.3, Figure 17), and the extension that the Linux port mapper
+//! daemon appends to its Requests.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -19,9 +19,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! The Linux daemon maps the connecting side as well: its Requests have 64 octets and the mapped
-//! port in Reserved. Both forms are read; the longer one is written where [`Message::mapped`] is
-//! given.
+//! The Linux daemon also maps the address and port of the connecting side. Its Requests have 64
+//! octets, with the mapped port in Reserved. [`Message::parse`] reads both lengths.
+//! [`Message::emit`] writes 64 octets if [`Message::mapped`] is set in a Request.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -37,18 +37,18 @@ use crate::wire::open_enum::open_enum;
 open_enum! {
     /// MT, two bits.
     MessageType(u8), otherwise "reserved" {
-        /// The client asks for an SDP Address.
+        /// The client requests an SDP Address (IP address and TCP port).
         PM_REQ = 0 => "PMReq",
-        /// The server gives one.
+        /// The server returns the SDP Address.
         PM_ACCEPT = 1 => "PMAccept",
-        /// The client has taken it.
+        /// The client acknowledges the PMAccept.
         PM_ACK = 2 => "PMAck",
-        /// The server gives none.
+        /// The server rejects the request.
         PM_DENY = 3 => "PMDeny",
     }
 }
 
-/// The message, raw.
+/// Raw view of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawMessage {
@@ -71,10 +71,10 @@ pub struct RawMessage {
 }
 
 impl RawMessage {
-    /// Octets of the message.
+    /// Length of the message in octets, without the extension of the Linux daemon.
     pub const LEN: usize = 48;
 
-    /// Octet 0 of three fields, each cut to its width.
+    /// Combines three fields to octet 0. Each field is cut to its width.
     #[must_use]
     pub const fn first_octet(ver: u8, mt: MessageType, ipv: u8) -> u8 {
         ver << 6 | (mt.0 & 3) << 4 | ipv & 0xf
@@ -99,20 +99,20 @@ impl RawMessage {
     }
 }
 
-/// The raw bytes that the Linux daemon appends to a Request.
+/// Raw view of the octets that the Linux daemon appends to a Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawMapped {
-    /// Octets 48 to 63.
+    /// Octets 48 to 63: mapped address of the connecting side.
     pub ip_addr: [u8; 16],
 }
 
 impl RawMapped {
-    /// Octets after the message.
+    /// Length of the extension in octets.
     pub const LEN: usize = 16;
 }
 
-/// CpIPAddr and ApIPAddr, of one family by IPV.
+/// CpIPAddr and ApIPAddr, both of the address family that IPV names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Addresses {
     /// IPV 4.
@@ -159,7 +159,8 @@ impl Addresses {
         }
     }
 
-    /// The same with another ApIPAddr; unchanged when that is of the other family.
+    /// Returns `self` with ApIPAddr replaced by `address`. If `address` has the other address
+    /// family, returns `self` unchanged.
     #[must_use]
     pub const fn with_accepting(self, address: IpAddr) -> Self {
         match (self, address) {
@@ -170,33 +171,33 @@ impl Addresses {
     }
 }
 
-/// Where the connecting side of a Linux daemon will really connect from.
+/// The address and port from which the connecting side will connect, as mapped by its Linux daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mapped {
-    /// TCP port, in Reserved.
+    /// Mapped TCP port, sent in Reserved.
     pub port: u16,
-    /// Address field, octets 48 to 63; IPv4: the first four count.
+    /// Mapped address, octets 48 to 63. For IPv4 only the first four octets count.
     pub ip_addr: [u8; 16],
 }
 
-/// A message that makes sense.
+/// A valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Message {
     /// MT.
     pub message_type: MessageType,
-    /// PmTime; the draft lets only PMAccept have one other than 0, but answers of the Linux daemon
-    /// copy it.
+    /// PmTime. The draft allows a value other than 0 only in PMAccept, but the Linux daemon copies
+    /// the value of the request into every answer.
     pub pm_time: PmTime,
-    /// ApPort: the requested port (PMReq), or the SDP listen port (PMAccept, PMAck); without
-    /// meaning in PMDeny.
+    /// ApPort: the requested port (PMReq), or the SDP listen port (PMAccept, PMAck). In PMDeny the
+    /// field has no meaning.
     pub ap_port: u16,
     /// CpPort: the connecting side's TCP port.
     pub cp_port: u16,
-    /// AssocHandle: chosen by the client, copied in answers.
+    /// AssocHandle: chosen by the client. The server copies it into its answers.
     pub assoc_handle: u64,
     /// CpIPAddr, ApIPAddr and IPV.
     pub addresses: Addresses,
-    /// Only in a PMReq in the manner of the Linux daemon.
+    /// Mapped address and port of the connecting side; only in a PMReq of the Linux daemon.
     pub mapped: Option<Mapped>,
 }
 
@@ -204,7 +205,7 @@ impl Message {
     /// Reads one datagram. Reserved, and the octets after an IPv4 address, are not checked.
     ///
     /// # Errors
-    /// Other than 48 octets (a PMReq may have 64), a Ver other than 0, an IPV other than 4 and 6.
+    /// The length is not 48 octets (nor 64 in a PMReq), Ver is not 0, or IPV is neither 4 nor 6.
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let wrong = |field, expected, found, requirement: RequirementId| WireError {
             layer: Layer::SdpPm,
@@ -245,7 +246,8 @@ impl Message {
         })
     }
 
-    /// The 48 octets, raw. Reserved is zero, or the mapped port.
+    /// The raw message of 48 octets. Reserved is the mapped port in a PMReq with `mapped`,
+    /// otherwise zero.
     #[must_use]
     pub fn to_raw(&self) -> RawMessage {
         let (cp_ip_addr, ap_ip_addr) = match self.addresses {
@@ -264,7 +266,7 @@ impl Message {
         }
     }
 
-    /// Appends the datagram to `out`: 48 octets; 64 for a PMReq with `mapped`.
+    /// Appends the datagram to `out`: 64 octets for a PMReq with `mapped`, otherwise 48 octets.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.to_raw().as_bytes());
         if let Some(mapped) = self.mapped_of_request() {
@@ -277,13 +279,13 @@ impl Message {
     }
 }
 
-/// The IPv4 address of an address field; the other octets are ignored.
+/// The IPv4 address in the first four octets of an address field.
 fn first_four(field: &[u8; 16]) -> Ipv4Addr {
     let [a, b, c, d, ..] = *field;
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// The address field of an IPv4 address: 96 zero bits after it (PM-7.3.1.3-2).
+/// An address field that contains an IPv4 address and then 96 zero bits (PM-7.3.1.3-2).
 fn padded(address: Ipv4Addr) -> [u8; 16] {
     let mut field = [0; 16];
     field[..4].copy_from_slice(&address.octets());

@@ -1,8 +1,8 @@
 //! The SDP port mapper: draft-pinkerton-iwarp-sdp-01, section 7.3.
 //!
-//! One message format of 48 octets, each message in a UDP datagram of its own. The port mapper
-//! daemon of Linux speaks it too, with a longer Request. Exchanges and their state are not known
-//! here.
+//! All messages have one format of 48 octets, and each message has its own UDP datagram. The port
+//! mapper daemon of Linux uses the same format, but its Request is longer. This module keeps no
+//! state about exchanges of messages.
 
 mod message;
 mod pm_time;

@@ -1,28 +1,28 @@
-//! PmTime (section 7.3.1.4): how long a client may keep an answer.
+//! PmTime (section 7.3.1.4): how long a client may cache an answer of the port mapper.
 
 use std::time::Duration;
 
-/// The octet, every value of which has a meaning.
+/// The PmTime octet. Every value has a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PmTime(pub u8);
 
-/// The time that a PmTime allows from the receipt of the PMAccept on.
+/// The time for which a client may cache a PMAccept, counted from its receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cache {
-    /// 0: the answer serves for one connection and is not kept.
+    /// 0: the answer is valid for one connection and must not be cached.
     Once,
-    /// 1 to 127: a multiple of 250 ms; 128 to 254: a number of seconds. No value is between 31.75 s
-    /// and 128 s.
+    /// 1 to 127: a multiple of 250 ms. 128 to 254: a number of seconds. No value expresses a time
+    /// between 31.75 s and 128 s.
     For(Duration),
-    /// 255: the answer may be kept for ever.
+    /// 255: the answer may be cached for ever.
     Forever,
 }
 
 impl PmTime {
-    /// Only for one connection; also what all messages besides PMAccept carry.
+    /// Valid for one connection only. All messages other than PMAccept carry this value, too.
     pub const ONCE: PmTime = PmTime(0);
 
-    /// What the value allows.
+    /// The caching time that the value allows.
     #[must_use]
     pub const fn cache(self) -> Cache {
         match self.0 {

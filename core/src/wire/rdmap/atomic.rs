@@ -29,8 +29,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! RFC 7306 section 4 prints 32 octets for the Response; Figure 6 has 12 and is followed. Alignment
-//! of the remote address depends on its buffer and is judged where buffers are known.
+//! For the Response, RFC 7306 section 4 shows 32 octets, but Figure 6 shows 12. This module follows
+//! Figure 6. It does not check the alignment of the remote address, which depends on the buffer.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -43,16 +43,16 @@ use crate::wire::open_enum::open_enum;
 open_enum! {
     /// AOpCode, four bits (RFC 7306 Figure 5 and section 10.1).
     AtomicOpcode(u8), otherwise "unassigned" {
-        /// Adds under a mask, gives the value before.
+        /// Adds under a mask and returns the value before the addition.
         FETCH_ADD = 0 => "FetchAdd",
-        /// Named "Reserved" by the registry.
+        /// Named "Reserved" in the IANA registry.
         RESERVED = 1 => "reserved",
-        /// Compares and swaps under masks, gives the value before.
+        /// Compares and swaps under masks and returns the value before the swap.
         CMP_SWAP = 2 => "CmpSwap",
     }
 }
 
-/// The Request header, raw.
+/// Raw view of the Request header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawAtomicRequest {
@@ -62,7 +62,7 @@ pub struct RawAtomicRequest {
     pub request_identifier: U32,
     /// Octets 8 to 11.
     pub remote_stag: U32,
-    /// Octets 12 to 19, in octets.
+    /// Octets 12 to 19: an offset in octets.
     pub remote_tagged_offset: U64,
     /// Octets 20 to 27: Add Data or Swap Data.
     pub add_or_swap_data: U64,
@@ -75,7 +75,7 @@ pub struct RawAtomicRequest {
 }
 
 impl RawAtomicRequest {
-    /// Octets of the header.
+    /// Length of the header in octets.
     pub const LEN: usize = 52;
 
     /// AOpCode, assigned or not.
@@ -91,7 +91,7 @@ impl RawAtomicRequest {
     }
 }
 
-/// The Response header, raw.
+/// Raw view of the Response header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawAtomicResponse {
@@ -102,52 +102,52 @@ pub struct RawAtomicResponse {
 }
 
 impl RawAtomicResponse {
-    /// Octets of the header.
+    /// Length of the header in octets.
     pub const LEN: usize = 12;
 }
 
-/// What is done to the remote 64 bits.
+/// The operation on the 64 bits at the remote address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AtomicOperation {
     /// FetchAdd (RFC 7306 5.1.1).
     FetchAdd {
         /// The number to add.
         add_data: u64,
-        /// A set bit stops the carry there; 0 is a plain 64-bit addition.
+        /// A set bit discards the carry out of that bit. The mask 0 gives a plain 64-bit addition.
         add_mask: u64,
     },
     /// CmpSwap (RFC 7306 5.1.2).
     CmpSwap {
-        /// What to write where the comparison holds.
+        /// The value to write if the comparison succeeds.
         swap_data: u64,
-        /// Which bits are written.
+        /// The bits to write.
         swap_mask: u64,
-        /// What to compare with.
+        /// The value to compare with the remote value.
         compare_data: u64,
-        /// Which bits are compared.
+        /// The bits to compare.
         compare_mask: u64,
     },
 }
 
-/// An Atomic Request that makes sense.
+/// A valid Atomic Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AtomicRequest {
-    /// The requester's own number for it.
+    /// Number of the request, chosen by the requester.
     pub request_identifier: u32,
     /// STag of the responder's buffer.
     pub remote_stag: u32,
-    /// The offset of the 64 bits in it, in octets; must name a 64-bit aligned address.
+    /// Tagged Offset of the 64 bits in the buffer, in octets. The address must be 64-bit aligned.
     pub remote_tagged_offset: u64,
     /// The operation and its operands.
     pub operation: AtomicOperation,
 }
 
 impl AtomicRequest {
-    /// Reads the payload of an Atomic Request message. Reserved bits, and FetchAdd's compare
-    /// operands, are ignored.
+    /// Reads the payload of an Atomic Request message. Reserved bits and the compare operands of
+    /// FetchAdd are ignored.
     ///
     /// # Errors
-    /// Other than 52 octets, or an AOpCode besides FetchAdd and CmpSwap.
+    /// The length is not 52 octets, or AOpCode is neither FetchAdd nor CmpSwap.
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let requirement = requirement!("RDMAP-7306.5.2.1-1");
         let raw: &RawAtomicRequest = exact(octets, Layer::Rdmap, "Atomic Request header", "52 octets", requirement)?;
@@ -210,12 +210,12 @@ impl AtomicRequest {
     }
 }
 
-/// An Atomic Response; every value makes sense.
+/// An Atomic Response. Every value is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct AtomicResponse {
-    /// Request Identifier of the Request that it answers.
+    /// Request Identifier of the answered Request.
     pub original_request_identifier: u32,
-    /// The 64 bits as they were before the operation.
+    /// The value of the 64 bits before the operation.
     pub original_remote_data_value: u64,
 }
 
@@ -223,7 +223,7 @@ impl AtomicResponse {
     /// Reads the payload of an Atomic Response message.
     ///
     /// # Errors
-    /// Other than 12 octets (RDMAP-7306.5.2.2-1).
+    /// The length is not 12 octets (RDMAP-7306.5.2.2-1).
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let requirement = requirement!("RDMAP-7306.5.2.2-1");
         let raw: &RawAtomicResponse = exact(octets, Layer::Rdmap, "Atomic Response header", "12 octets", requirement)?;
@@ -259,7 +259,7 @@ mod tests {
         out
     }
 
-    /// RFC 7306 Figure 4, with the operands that 5.2.1 asks of a FetchAdd.
+    /// RFC 7306 Figure 4, with the operands that section 5.2.1 requires of a FetchAdd.
     #[test]
     fn fetch_add_sends_compare_mask_all_ones() {
         let operation = AtomicOperation::FetchAdd { add_data: 5, add_mask: 0 };
@@ -271,14 +271,14 @@ mod tests {
         expected.extend([0xff; 8]);
         assert_eq!(emitted(request), expected);
         assert_eq!(expected.len(), RawAtomicRequest::LEN);
-        // Fields that a FetchAdd does not use are ignored, and so are the reserved bits.
+        // The parser ignores reserved bits and the fields that a FetchAdd does not use.
         expected[36..].fill(0x5a);
         expected[..3].fill(0xff);
         expected[3] = 0xf0;
         assert_eq!(AtomicRequest::parse(&expected), Ok(request));
     }
 
-    /// RFC 7306 Figure 4: places of the CmpSwap operands.
+    /// RFC 7306 Figure 4: offsets of the CmpSwap operands.
     #[test]
     fn cmp_swap_operands_in_the_order_of_figure_4() {
         let operation = AtomicOperation::CmpSwap {

@@ -4,16 +4,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Opcode;
 
-/// Octet 1 of every DDP segment that carries RDMAP, raw: every value can be expressed.
+/// Raw view of octet 1 of a DDP segment that carries RDMAP. Every value is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(transparent)]
 pub struct Control(pub u8);
 
 impl Control {
-    /// RDMAP version that RFC 5040 has; 0 is the RDMA Consortium's.
+    /// The RDMAP version of RFC 5040. The specification of the RDMA Consortium has version 0.
     pub const VERSION: u8 = 1;
 
-    /// Control octet of a well-formed message.
+    /// The control octet with these fields and Rsv zero. `version` is cut to two bits.
     #[must_use]
     pub const fn new(opcode: Opcode, version: u8) -> Self {
         Control((version & 3) << 6 | opcode.0 & 0xf)

@@ -1,5 +1,4 @@
-//! Immediate Data (RFC 7306 section 6): eight octets right after the untagged DDP header, and
-//! nothing else.
+//! Immediate Data (RFC 7306 section 6): exactly eight octets after the untagged DDP header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -11,8 +10,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! With and without Solicited Event differ in their opcode only. The octets are the ULP's; their
-//! order is not interpreted.
+//! Immediate Data and Immediate Data with Solicited Event differ only in their opcode. The octets
+//! belong to the upper-layer protocol (ULP), so weft does not interpret their order.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -20,20 +19,20 @@ use crate::error::{Layer, WireError};
 use crate::requirement;
 use crate::wire::exact::exact;
 
-/// The octets, raw.
+/// Raw view of the message after the DDP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawImmediate {
-    /// Octets 0 to 7.
+    /// Octets 0 to 7: the data of the ULP.
     pub data: [u8; RawImmediate::LEN],
 }
 
 impl RawImmediate {
-    /// Octets of the message after the DDP header.
+    /// Length in octets of the message after the DDP header.
     pub const LEN: usize = 8;
 }
 
-/// Immediate Data; every value makes sense.
+/// Immediate Data. Every value is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Immediate {
     /// The ULP's eight octets.
@@ -44,7 +43,7 @@ impl Immediate {
     /// Reads the payload of an Immediate Data message.
     ///
     /// # Errors
-    /// Other than 8 octets (RDMAP-7306.6.3-4).
+    /// The length is not 8 octets (RDMAP-7306.6.3-4).
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let requirement = requirement!("RDMAP-7306.6.3-4");
         let raw: &RawImmediate = exact(octets, Layer::Rdmap, "Immediate Data", "8 octets", requirement)?;

@@ -1,7 +1,8 @@
 //! Remote Direct Memory Access Protocol: RFC 5040, with the messages of RFC 7306.
 //!
-//! RDMAP's control octet and the STag to invalidate live inside the DDP header
-//! ([`crate::wire::ddp`]). The octets after that header are here, in one file for each message.
+//! RDMAP's control octet and the STag to invalidate are fields of the DDP header
+//! ([`crate::wire::ddp`]). This module describes the octets after the DDP header, in one file for
+//! each message.
 
 mod atomic;
 mod control;

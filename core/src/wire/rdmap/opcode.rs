@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Four bits; unassigned values survive.
+/// An RDMAP opcode of four bits. Unassigned values are kept as they are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Opcode(pub u8);
 
@@ -32,7 +32,8 @@ impl Opcode {
     /// Atomic Response.
     pub const ATOMIC_RESPONSE: Opcode = Opcode(11);
 
-    /// Do messages of this opcode travel in tagged segments? `None` for unassigned ones.
+    /// Returns whether messages with this opcode use tagged segments; `None` for unassigned
+    /// opcodes.
     #[must_use]
     pub const fn is_tagged(self) -> Option<bool> {
         match self.0 {
@@ -42,19 +43,19 @@ impl Opcode {
         }
     }
 
-    /// One of the four Sends?
+    /// Returns whether the opcode is one of the four Sends.
     #[must_use]
     pub const fn is_send(self) -> bool {
         matches!(self.0, 3..=6)
     }
 
-    /// A Send that invalidates an STag?
+    /// Returns whether the opcode is a Send that invalidates an STag.
     #[must_use]
     pub const fn invalidates(self) -> bool {
         matches!(self.0, 4 | 6)
     }
 
-    /// The name that RFC 5040 and RFC 7306 use; "reserved" for unassigned values.
+    /// The name in RFC 5040 or RFC 7306, "experimental" for 15, or "reserved" for other values.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.0 {

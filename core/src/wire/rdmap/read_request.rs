@@ -20,8 +20,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! A copy of it also comes back inside a [`Terminate`](super::Terminate). Whether the source may be
-//! read is not judged here.
+//! A [`Terminate`](super::Terminate) may contain a copy of the header. This module does not check
+//! whether the requester may read the source buffer.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -30,39 +30,39 @@ use crate::error::{Layer, WireError};
 use crate::requirement;
 use crate::wire::exact::exact;
 
-/// The header, raw.
+/// Raw view of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawReadRequest {
     /// Octets 0 to 3: SinkSTag.
     pub sink_stag: U32,
-    /// Octets 4 to 11: SinkTO, in octets.
+    /// Octets 4 to 11: SinkTO, an offset in octets.
     pub sink_to: U64,
-    /// Octets 12 to 15: RDMARDSZ, in octets.
+    /// Octets 12 to 15: RDMARDSZ, a length in octets.
     pub rdmardsz: U32,
     /// Octets 16 to 19: SrcSTag.
     pub src_stag: U32,
-    /// Octets 20 to 27: SrcTO, in octets.
+    /// Octets 20 to 27: SrcTO, an offset in octets.
     pub src_to: U64,
 }
 
 impl RawReadRequest {
-    /// Octets of the header.
+    /// Length of the header in octets.
     pub const LEN: usize = 28;
 }
 
-/// A Read Request; every value of every field makes sense.
+/// A Read Request. Every value of every field is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ReadRequest {
-    /// STag of the requester's buffer; comes back unchanged in the Response.
+    /// STag of the requester's buffer. The Response carries the same STag.
     pub sink_stag: u32,
-    /// Where in that buffer the data goes, in octets.
+    /// Tagged Offset in the requester's buffer at which the data is placed, in octets.
     pub sink_to: u64,
-    /// How many octets are wanted, 0 to 2^32 - 1.
+    /// Number of octets to read, 0 to 2^32 - 1.
     pub rdmardsz: u32,
     /// STag of the buffer to read.
     pub src_stag: u32,
-    /// Where in that buffer the data starts, in octets.
+    /// Tagged Offset in the buffer to read at which the data starts, in octets.
     pub src_to: u64,
 }
 
@@ -70,7 +70,7 @@ impl ReadRequest {
     /// Reads the payload of a Read Request message.
     ///
     /// # Errors
-    /// Other than 28 octets (RDMAP-4.4-1).
+    /// The length is not 28 octets (RDMAP-4.4-1).
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let requirement = requirement!("RDMAP-4.4-1");
         exact(octets, Layer::Rdmap, "RDMA Read Request header", "28 octets", requirement).map(Self::from_raw)
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Field places of RFC 5040 Figure 6, each filled with an octet of its own.
+    /// Field offsets of RFC 5040 Figure 6. Each field is filled with a different octet.
     #[test]
     fn fields_are_where_figure_6_has_them() {
         let mut expected = vec![0x11; 4];

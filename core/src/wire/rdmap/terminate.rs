@@ -14,10 +14,10 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! If D is set, DDP Segment Length is present even without M (RFC 5040 4.8, RDMAP-4.8-9); it then
-//! has no meaning. The monitor, not this file, judges which header an error should copy (Figure
-//! 10). Octets after the last part that the header control bits announce are left alone: real
-//! senders fill parts that they do not announce.
+//! The bits M, D and R announce the variable parts. If D is set, DDP Segment Length is present even
+//! without M (RFC 5040 4.8, RDMAP-4.8-9), but then has no meaning. The monitor checks whether a
+//! Terminate copies the headers that Figure 10 requires for its error. Octets after the last
+//! announced part are ignored, because some implementations send parts without announcing them.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -27,16 +27,16 @@ use crate::error::{Found, Layer, WireError};
 use crate::requirement;
 use crate::wire::ddp::{Control, RawHeader};
 
-/// Octets of DDP Segment Length.
+/// Length of the DDP Segment Length field in octets.
 pub const SEGMENT_LENGTH_LEN: usize = 2;
 
-/// HdrCt and the five reserved bits after it: octet 2 of the header, raw.
+/// Raw view of octet 2 of the header: HdrCt (M, D and R) and five reserved bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(transparent)]
 pub struct HeaderControl(pub u8);
 
 impl HeaderControl {
-    /// The three bits, reserved bits zero.
+    /// The octet with these three bits and zero reserved bits.
     #[must_use]
     pub const fn new(m: bool, d: bool, r: bool) -> Self {
         HeaderControl((m as u8) << 7 | (d as u8) << 6 | (r as u8) << 5)
@@ -61,13 +61,13 @@ impl HeaderControl {
     }
 }
 
-/// The fixed part, raw.
+/// Raw view of the fixed part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawTerminate {
-    /// Octet 0: Layer in the high, EType in the low nibble.
+    /// Octet 0: Layer in the high four bits, EType in the low four bits.
     pub layer_etype: u8,
-    /// Octet 1.
+    /// Octet 1: Error Code.
     pub error_code: u8,
     /// Octet 2: M, D, R and five reserved bits.
     pub header_control: HeaderControl,
@@ -76,7 +76,7 @@ pub struct RawTerminate {
 }
 
 impl RawTerminate {
-    /// Octets of the fixed part.
+    /// Length of the fixed part in octets.
     pub const LEN: usize = 4;
 
     /// Layer, EType and Error Code.
@@ -92,10 +92,10 @@ impl RawTerminate {
     }
 }
 
-/// The variable parts, raw: each slice holds what is there of the part, which may be less than all
-/// of it, or nothing.
+/// Raw view of the variable parts. If the message is too short, a slice is shorter than its part,
+/// or empty.
 ///
-/// A sender of illegal messages may fill them with anything, whatever the bits announce.
+/// A sender of illegal messages may put any octets into the slices, independent of M, D and R.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RawTerminateParts<'a> {
     /// DDP Segment Length: two octets.
@@ -104,13 +104,13 @@ pub struct RawTerminateParts<'a> {
     pub ddp_header: &'a [u8],
     /// Terminated RDMA header: 28 octets.
     pub rdma_header: &'a [u8],
-    /// What no bit announces.
+    /// Octets after the announced parts.
     pub rest: &'a [u8],
 }
 
 impl<'a> RawTerminateParts<'a> {
-    /// Cuts the octets after the fixed part as `bits` announce them; a part that is cut short takes
-    /// what is left.
+    /// Splits `octets`, which follow the fixed part, into the parts that `bits` announce. If
+    /// `octets` end within a part, the slice of this part has only the remaining octets.
     #[must_use]
     pub fn split(bits: HeaderControl, octets: &'a [u8]) -> Self {
         let mut rest = octets;
@@ -126,7 +126,7 @@ impl<'a> RawTerminateParts<'a> {
         RawTerminateParts { segment_length, ddp_header, rdma_header, rest }
     }
 
-    /// Appends the parts to `out`, in order, just as they are.
+    /// Appends the parts to `out`, in order and unchanged.
     pub fn emit(&self, out: &mut Vec<u8>) {
         for part in [self.segment_length, self.ddp_header, self.rdma_header, self.rest] {
             out.extend_from_slice(part);
@@ -134,25 +134,26 @@ impl<'a> RawTerminateParts<'a> {
     }
 }
 
-/// A Terminate whose parts are all there.
+/// A Terminate with all parts that M, D and R announce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminate {
-    /// What is complained of.
+    /// The reported error.
     pub error: TerminateError,
-    /// DDP Segment Length (M): octets of the offending segment, its DDP header included.
+    /// DDP Segment Length (M): length in octets of the offending segment, including its DDP header.
     pub segment_length: Option<u16>,
-    /// The DDP header of the offending segment (D), as it came, whatever is wrong with it.
+    /// Unchanged copy of the DDP header of the offending segment (D).
     pub ddp_header: Option<RawHeader>,
-    /// The Read Request that could not be served (R), advanced by the octets already answered.
+    /// Header of the Read Request that failed (R). Its offsets and size describe the octets that
+    /// the responder has not yet sent.
     pub read_request: Option<ReadRequest>,
 }
 
 impl Terminate {
-    /// Reads the payload of a Terminate message. Reserved bits, and octets that no bit announces,
+    /// Reads the payload of a Terminate message. Reserved bits and octets after the announced parts
     /// are ignored.
     ///
     /// # Errors
-    /// The fixed part, or a part that M, D or R announces, is not all there.
+    /// The fixed part, or a part that M, D or R announces, is missing or incomplete.
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let missing = |field, offset, expected, have, requirement: RequirementId| WireError {
             layer: Layer::Rdmap,
@@ -198,13 +199,13 @@ impl Terminate {
         Ok(Terminate { error: fixed.error(), segment_length, ddp_header, read_request })
     }
 
-    /// M, D and R as the parts that are there ask for them.
+    /// M, D and R that announce the present parts.
     #[must_use]
     pub const fn header_control(&self) -> HeaderControl {
         HeaderControl::new(self.segment_length.is_some(), self.ddp_header.is_some(), self.read_request.is_some())
     }
 
-    /// The fixed part, raw.
+    /// The raw fixed part.
     #[must_use]
     pub const fn to_raw(&self) -> RawTerminate {
         RawTerminate {
@@ -215,8 +216,8 @@ impl Terminate {
         }
     }
 
-    /// Appends the header to `out`. A DDP header without a segment length gets length zero, and M
-    /// stays clear.
+    /// Appends the header to `out`. If `ddp_header` is set but `segment_length` is not, the field
+    /// DDP Segment Length is zero and M is clear.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let length = self.segment_length.unwrap_or(0).to_be_bytes();
         let read_request = self.read_request.map(ReadRequest::to_raw);

@@ -1,8 +1,9 @@
-//! What a Terminate complains of: layer, error type and error code, with the names of every
-//! triplet.
+//! The error that a Terminate reports: a triplet of layer, error type and error code, with the
+//! names of all assigned triplets.
 //!
-//! RDMAP's errors are RFC 5040 Figure 9, DDP's RFC 5041 section 7.2, MPA's RFC 5044 section 8 and
-//! RFC 6581 section 8. The code that detects an error chooses its triplet, not this file.
+//! RFC 5040 Figure 9 defines the errors of RDMAP. RFC 5041 section 7.2 defines the errors of DDP.
+//! RFC 5044 section 8 and RFC 6581 section 8 define the errors of MPA. The code that detects an
+//! error chooses the triplet.
 
 use std::fmt;
 
@@ -20,7 +21,7 @@ open_enum! {
     }
 }
 
-/// Layer, EType and Error Code; values that nobody assigned survive.
+/// Layer, EType and Error Code. Unassigned values are kept as they are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TerminateError {
     /// Layer, 0 to 15.
@@ -40,8 +41,8 @@ macro_rules! errors {
                     TerminateError { layer: ErrorLayer::$layer, error_type: $error_type, code: $code };
             )+
 
-            /// Every assigned triplet, by layer, type and code. Local Catastrophic of RDMAP has
-            /// code 0, which means all codes.
+            /// Every assigned triplet, ordered by layer, type and code. For the Local Catastrophic
+            /// Error of RDMAP, the list has only code 0, although every code is acceptable.
             pub const ALL: &'static [TerminateError] = &[$(TerminateError::$constant),+];
 
             fn assigned_name(self) -> Option<&'static str> {
@@ -111,11 +112,11 @@ errors! {
     DDP_UNTAGGED_INVALID_VERSION = DDP 2 0x06 => "Invalid DDP version",
     /// TCP connection closed, terminated, or lost.
     MPA_CONNECTION_LOST = LLP 0 0x01 => "TCP connection closed, terminated, or lost",
-    /// Received MPA CRC does not match the calculated value.
+    /// The received MPA CRC does not match the calculated CRC.
     MPA_CRC = LLP 0 0x02 => "MPA CRC does not match",
     /// Marker and ULPDU_Length do not agree on the start of an FPDU.
     MPA_MARKER = LLP 0 0x03 => "MPA Marker and ULPDU_Length do not agree",
-    /// Invalid MPA Request Frame or MPA Response Frame.
+    /// Invalid MPA Request Frame or MPA Reply Frame.
     MPA_INVALID_STARTUP = LLP 0 0x04 => "Invalid MPA Request or Reply Frame",
     /// Local catastrophic (RFC 6581).
     MPA_LOCAL_CATASTROPHIC = LLP 0 0x05 => "Local catastrophic",
@@ -126,25 +127,25 @@ errors! {
 }
 
 impl TerminateError {
-    /// Any triplet; `layer` and `error_type` are cut to four bits.
+    /// A triplet, assigned or not. `layer` and `error_type` are cut to four bits.
     #[must_use]
     pub const fn new(layer: u8, error_type: u8, code: u8) -> Self {
         TerminateError { layer: ErrorLayer(layer & 0xf), error_type: error_type & 0xf, code }
     }
 
-    /// Name of the Error Code; "reserved" where no specification assigns the triplet.
+    /// Name of the Error Code, or "reserved" if no specification assigns the triplet.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.assigned_name().unwrap_or("reserved")
     }
 
-    /// Does a specification assign this triplet?
+    /// Returns whether a specification assigns this triplet.
     #[must_use]
     pub fn is_assigned(self) -> bool {
         self.assigned_name().is_some()
     }
 
-    /// Name of the Error Type in its layer.
+    /// Name of the Error Type in its layer, or "reserved" if the type is unassigned.
     #[must_use]
     pub const fn type_name(self) -> &'static str {
         match (self.layer, self.error_type) {
@@ -177,7 +178,7 @@ impl fmt::Debug for TerminateError {
 mod tests {
     use super::*;
 
-    /// RFC 5040 Figure 9, RFC 5041 7.2, RFC 5044 8, RFC 6581 8: the codes of each type, and a word
+    /// RFC 5040 Figure 9, RFC 5041 7.2, RFC 5044 8, RFC 6581 8: the codes of each type, and a part
     /// of each name.
     #[test]
     fn every_code_of_the_four_specifications_is_there() {

@@ -1,4 +1,5 @@
-//! The Base Sockets Direct Header (section 6.1, Figure 2): 16 octets in front of every SDP message.
+//! The Base Sockets Direct Header (section 6.1, Figure 2): the first 16 octets of every SDP
+//! message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -19,35 +20,35 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{Mid, RawHeader};
 
-/// OOB_PRES: the last payload octet is Out-Of-Band data. Flag position 0 is the least significant
-/// bit.
+/// OOB_PRES: the last payload octet is Out-Of-Band data. weft takes flag position 0 of the draft as
+/// the least significant bit.
 pub const FLAG_OOB_PRES: u8 = 0x01;
 /// OOB_PEND: Out-Of-Band data is pending.
 pub const FLAG_OOB_PEND: u8 = 0x02;
 /// REQ_PIPE: the Mode Slave would like Pipelined Mode.
 pub const FLAG_REQ_PIPE: u8 = 0x04;
 
-/// The header, raw; its struct is in figure order.
+/// Raw view of the header, with its fields in figure order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawBsdh {
-    /// Octets 0 and 1: Private Buffers posted.
+    /// Octets 0 and 1: number of Private Buffers that the sender has posted.
     pub bufs: U16,
     /// Octet 2: `FLAG_*`, and five reserved bits that are zero when sent and not examined when
     /// received.
     pub flags: u8,
     /// Octet 3: MID.
     pub mid: u8,
-    /// Octets 4 to 7: octets of the complete message.
+    /// Octets 4 to 7: length of the complete message in octets.
     pub len: U32,
-    /// Octets 8 to 11: number of this message.
+    /// Octets 8 to 11: sequence number of this message.
     pub mseq: U32,
-    /// Octets 12 to 15: number of the last message received.
+    /// Octets 12 to 15: sequence number of the last received message.
     pub mseq_ack: U32,
 }
 
 impl RawBsdh {
-    /// MID with its name.
+    /// The MID field as a [`Mid`].
     #[must_use]
     pub const fn mid(&self) -> Mid {
         Mid(self.mid)
@@ -66,20 +67,19 @@ impl RawHeader for RawBsdh {
     }
 }
 
-/// The defined flags of a message; reserved ones are not kept.
+/// The defined flags of a message. Reserved flags are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags {
-    /// The last payload octet is Out-Of-Band data; only in Data with payload.
+    /// The last payload octet is Out-Of-Band data. Only valid in a Data message with payload.
     pub oob_pres: bool,
     /// Out-Of-Band data is pending.
     pub oob_pend: bool,
-    /// The Mode Slave would like Pipelined Mode; means something in RdmaWrCompl and RdmaRdCompl
-    /// only.
+    /// The Mode Slave would like Pipelined Mode. Only has a meaning in RdmaWrCompl and RdmaRdCompl.
     pub req_pipe: bool,
 }
 
 impl Flags {
-    /// Reads the octet; reserved bits are not examined (Figure 4).
+    /// Reads the Flags octet. Reserved bits are ignored (Figure 4).
     #[must_use]
     pub const fn from_raw(flags: u8) -> Self {
         Flags {
@@ -89,7 +89,7 @@ impl Flags {
         }
     }
 
-    /// The octet, reserved bits zero.
+    /// The Flags octet with zero reserved bits.
     #[must_use]
     pub const fn to_raw(self) -> u8 {
         self.oob_pres as u8 | (self.oob_pend as u8) << 1 | (self.req_pipe as u8) << 2
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(RawBsdh::read(&OCTETS[..15], Figure), None);
     }
 
-    /// Figure 4 with position 0 as the least significant bit.
+    /// Figure 4, if position 0 is the least significant bit.
     #[test]
     fn flags_by_position() {
         assert_eq!(Flags::from_raw(0xf9), Flags { oob_pres: true, ..Flags::default() });

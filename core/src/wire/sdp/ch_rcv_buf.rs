@@ -13,7 +13,6 @@ use super::word::word_header;
 
 word_header! {
     ChRcvBuf, RawChRcvBuf,
-    /// Wanted size of the other side's receive Private Buffers, in octets; the draft sets no
-    /// bounds.
+    /// Requested size in octets of the peer's receive Private Buffers. The draft sets no limits.
     des_sz = "DesSz"
 }

@@ -15,7 +15,7 @@ use crate::requirement;
 
 word_header! {
     ChRcvBufAck, RawChRcvBufAck,
-    /// Size of the sender's receive Private Buffers from now on, in octets, at least 37.
+    /// New size in octets of the sender's receive Private Buffers, at least 37.
     act_sz = "ActSz", least MIN_PRIVATE_BUFFER, "at least 37", Some(requirement!("SDP-10-7"))
 }
 

@@ -1,16 +1,16 @@
-//! Small checks that several extended headers share.
+//! Checks that several extended headers use.
 
 use super::{FieldOrder, RawHeader};
 use crate::RequirementId;
 use crate::error::{Found, Layer, WireError};
 
-/// Octet of the message at which every extended header begins.
+/// Offset in octets of the extended header from the start of the message.
 pub(super) const EXTENSION_AT: usize = 16;
-/// Greatest size or length that the draft allows anywhere: 2^31 octets.
+/// Maximum of all sizes and lengths in the draft: 2^31 octets.
 pub(super) const MAX_SIZE: u32 = 1 << 31;
 
-/// The extended header that `octets`, the message after its BSDH, consist of or (with payload)
-/// begin with.
+/// Reads the extended header at the start of `octets`, which follow the BSDH. Returns the header
+/// and the octets after it, or an error if `octets` are too few.
 pub(super) fn extension<'a, T: RawHeader>(
     octets: &'a [u8],
     order: FieldOrder,
@@ -26,8 +26,8 @@ pub(super) fn extension<'a, T: RawHeader>(
     })
 }
 
-/// `Err` naming the field unless `good`. `place`: field order, first octet in the figures counted
-/// from the start of the message, and length in octets.
+/// Returns an error about the field `field` if `good` is false. `place` is the field order, the
+/// offset of the field in the figures from the start of the message, and its length in octets.
 pub(super) fn field(
     good: bool,
     field: &'static str,
@@ -39,7 +39,7 @@ pub(super) fn field(
     if good { Ok(()) } else { Err(bad(field, place, expected, found, requirement)) }
 }
 
-/// The error about a field whose value is wrong; `place` as for [`field`].
+/// The error about a wrong field value. `place` has the same parts as in [`field`].
 pub(super) fn bad(
     field: &'static str,
     place: (FieldOrder, usize, usize),

@@ -14,7 +14,7 @@
 //! +-------------------------------+-------------------------------+
 //! ```
 //!
-//! Whether the versions suit the receiver is its own decision, and not taken here.
+//! The receiver decides whether it accepts the versions. This module accepts all versions.
 
 use zerocopy::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -24,13 +24,13 @@ use super::{FieldOrder, MIN_PRIVATE_BUFFER, RawHeader};
 use crate::error::WireError;
 use crate::requirement;
 
-/// MajV and MinV in one octet, raw; figure order has MinV in the high nibble.
+/// Raw octet with MajV and MinV. In figure order, MinV is in the high four bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(transparent)]
 pub struct RawVersion(pub u8);
 
 impl RawVersion {
-    /// The octet in figure order; both are cut to four bits.
+    /// The octet in figure order. Both versions are cut to four bits.
     #[must_use]
     pub const fn new(majv: u8, minv: u8) -> Self {
         RawVersion(minv << 4 | majv & 0xf)
@@ -49,7 +49,8 @@ impl RawVersion {
     }
 }
 
-/// `MaxAdverts | Rsvd | MinV | MajV`, raw: the first word of Hello and HelloAck.
+/// Raw view of `MaxAdverts | Rsvd | MinV | MajV`, the first word of the extended headers of Hello
+/// and HelloAck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawAdverts {
@@ -75,15 +76,15 @@ impl RawHeader for RawAdverts {
     }
 }
 
-/// The Hello Header, raw; its struct is in figure order.
+/// Raw view of the Hello Header, with its fields in figure order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawHello {
     /// Octets 16 to 19.
     pub adverts: RawAdverts,
-    /// Octets 20 to 23, in octets.
+    /// Octets 20 to 23: a size in octets.
     pub des_rem_rcv_sz: U32,
-    /// Octets 24 to 27, in octets.
+    /// Octets 24 to 27: a size in octets.
     pub local_rcv_sz: U32,
     /// Octets 28 and 29.
     pub loc_ird: U16,
@@ -101,16 +102,16 @@ impl RawHeader for RawHello {
     }
 }
 
-/// A Hello Header that makes sense.
+/// A valid Hello Header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hello {
-    /// How many advertisements the sender can keep, 1 to 65535.
+    /// Number of advertisements that the sender can store, 1 to 65535.
     pub max_adverts: u16,
-    /// Major protocol version, 0 to 15; 1 as the draft has it.
+    /// Major protocol version, 0 to 15. The draft has major version 1.
     pub majv: u8,
-    /// Minor protocol version, 0 to 15; 1 as the draft has it.
+    /// Minor protocol version, 0 to 15. The draft has minor version 1.
     pub minv: u8,
-    /// Wanted size of the other side's receive Private Buffers in octets, at most 2^31.
+    /// Requested size in octets of the peer's receive Private Buffers, at most 2^31.
     pub des_rem_rcv_sz: u32,
     /// Size of the sender's receive Private Buffers in octets, 37 to 2^31.
     pub local_rcv_sz: u32,
@@ -121,12 +122,12 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not
-    /// checked.
+    /// Reads the header from the octets after the BSDH. Returns the header and the octets after it.
+    /// Rsvd is not checked.
     ///
     /// # Errors
-    /// Less than 16 octets, or a field out of its range. Offsets count from the start of the
-    /// message.
+    /// There are less than 16 octets, or a field is out of range. The offset in the error counts
+    /// from the start of the message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, rest): (RawHello, _) = extension(octets, order, "Hello Header")?;
         let hello = Hello {

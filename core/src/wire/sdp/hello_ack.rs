@@ -12,7 +12,8 @@
 //! +-------------------------------+-------------------------------+
 //! ```
 //!
-//! Only the Hello's sender knows whether the versions match those of the Hello.
+//! The versions must match the Hello. This module cannot check that, because it reads the HelloAck
+//! alone.
 
 use zerocopy::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -22,13 +23,13 @@ use super::{FieldOrder, MIN_PRIVATE_BUFFER, RawAdverts, RawHeader, RawVersion};
 use crate::error::WireError;
 use crate::requirement;
 
-/// The HelloAck Header, raw; its struct is in figure order.
+/// Raw view of the HelloAck Header, with its fields in figure order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawHelloAck {
     /// Octets 16 to 19.
     pub adverts: RawAdverts,
-    /// Octets 20 to 23, in octets.
+    /// Octets 20 to 23: a size in octets.
     pub act_rcv_sz: U32,
     /// Octets 24 and 25.
     pub loc_ird: U16,
@@ -46,14 +47,14 @@ impl RawHeader for RawHelloAck {
     }
 }
 
-/// A HelloAck Header that makes sense.
+/// A valid HelloAck Header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HelloAck {
-    /// How many advertisements the sender can keep, 1 to 65535.
+    /// Number of advertisements that the sender can store, 1 to 65535.
     pub max_adverts: u16,
-    /// Major protocol version, 0 to 15; 1 as the draft has it.
+    /// Major protocol version, 0 to 15. The draft has major version 1.
     pub majv: u8,
-    /// Minor protocol version, 0 to 15; 1 as the draft has it.
+    /// Minor protocol version, 0 to 15. The draft has minor version 1.
     pub minv: u8,
     /// Size of the sender's receive Private Buffers in octets, 37 to 2^31.
     pub act_rcv_sz: u32,
@@ -64,12 +65,12 @@ pub struct HelloAck {
 }
 
 impl HelloAck {
-    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not
-    /// checked.
+    /// Reads the header from the octets after the BSDH. Returns the header and the octets after it.
+    /// Rsvd is not checked.
     ///
     /// # Errors
-    /// Less than 12 octets, or a field out of its range. Offsets count from the start of the
-    /// message.
+    /// There are less than 12 octets, or a field is out of range. The offset in the error counts
+    /// from the start of the message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, rest): (RawHelloAck, _) = extension(octets, order, "HelloAck Header")?;
         let ack = HelloAck {

@@ -1,4 +1,4 @@
-//! A complete SDP message that makes sense: BSDH, extended header, payload.
+//! A complete, valid SDP message: BSDH, extended header and payload.
 
 use super::bsdh::{FLAG_OOB_PRES, Flags};
 use super::check::{bad, field};
@@ -18,11 +18,11 @@ pub enum Body<'a> {
     Hello(Hello),
     /// HelloAck.
     HelloAck(HelloAck),
-    /// DisConn: its sender sends no more ULP data.
+    /// DisConn: the sender will send no more ULP data.
     DisConn,
-    /// AbortConn: the DisConn of its sender turns abortive.
+    /// AbortConn: the sender changes its earlier DisConn into an abortive close.
     AbortConn,
-    /// SendSm: the rest of the oldest SrcAvail is wanted as Data.
+    /// SendSm: the sender requests the rest of the oldest SrcAvail buffer as Data.
     SendSm,
     /// RdmaWrCompl.
     RdmaWrCompl(RdmaWrCompl),
@@ -30,11 +30,11 @@ pub enum Body<'a> {
     RdmaRdCompl(RdmaRdCompl),
     /// ModeChange.
     ModeChange(ModeChange),
-    /// SrcAvailCancel: unprocessed SrcAvails are taken back.
+    /// SrcAvailCancel: the sender withdraws its unprocessed SrcAvails.
     SrcAvailCancel,
-    /// SinkAvailCancel: unprocessed SinkAvails are taken back.
+    /// SinkAvailCancel: the sender withdraws its unprocessed SinkAvails.
     SinkAvailCancel,
-    /// SinkCancelAck: the SinkAvails are dropped.
+    /// SinkCancelAck: the sender has dropped the withdrawn SinkAvails.
     SinkCancelAck,
     /// ChRcvBuf.
     ChRcvBuf(ChRcvBuf),
@@ -42,18 +42,18 @@ pub enum Body<'a> {
     ChRcvBufAck(ChRcvBufAck),
     /// SuspComm.
     SuspComm(SuspComm),
-    /// SuspCommAck: its sender has suspended.
+    /// SuspCommAck: the sender has suspended the connection.
     SuspCommAck,
-    /// SinkAvail, and payload for the other direction.
+    /// SinkAvail, with ULP payload of the sender.
     SinkAvail(SinkAvail, &'a [u8]),
-    /// SrcAvail, and a copy of the first octets of its buffer.
+    /// SrcAvail, with a copy of the first octets of the advertised buffer.
     SrcAvail(SrcAvail, &'a [u8]),
-    /// Data.
+    /// Data, with its ULP payload.
     Data(&'a [u8]),
 }
 
 impl<'a> Body<'a> {
-    /// The MID of such a message.
+    /// The MID of a message with this body.
     #[must_use]
     pub const fn mid(&self) -> Mid {
         match self {
@@ -78,7 +78,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The ULP payload; empty for messages that never carry any.
+    /// The ULP payload; empty for messages that cannot carry payload.
     #[must_use]
     pub const fn payload(&self) -> &'a [u8] {
         match self {
@@ -87,7 +87,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Reads extended header and payload of a message of this MID from the octets after the BSDH.
+    /// Reads extended header and payload of a message with MID `mid` from the octets after the
+    /// BSDH.
     fn parse(mid: Mid, octets: &'a [u8], order: FieldOrder) -> Result<Self, WireError> {
         let (body, rest) = match mid {
             Mid::HELLO => Hello::parse(octets, order).map(|(header, rest)| (Body::Hello(header), rest))?,
@@ -165,7 +166,8 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The row that keeps an unassigned MID off the wire; experimental ones may be used.
+/// The requirement that forbids the unassigned MID `mid`; `None` for experimental MIDs, which are
+/// allowed.
 fn unassigned(mid: Mid) -> Option<RequirementId> {
     match mid.0 {
         0x0f => Some(requirement!("SDP-6.1.1-17")),
@@ -175,7 +177,7 @@ fn unassigned(mid: Mid) -> Option<RequirementId> {
     }
 }
 
-/// The row of Figure 3 that requires "no payload" for a MID.
+/// The requirement from Figure 3 that forbids payload for a MID.
 fn no_payload(mid: Mid) -> RequirementId {
     match mid {
         Mid::HELLO => requirement!("SDP-6.1.1-2"),
@@ -197,18 +199,19 @@ fn no_payload(mid: Mid) -> RequirementId {
     }
 }
 
-/// An SDP message that makes sense by itself. Sequence, credits and Modes are not known here.
+/// An SDP message with valid fields. Sequence numbers, credits and Modes are not checked, because
+/// they depend on earlier messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Private Buffers posted; at least 3 in Hello and HelloAck.
+    /// Number of Private Buffers that the sender has posted; at least 3 in Hello and HelloAck.
     pub bufs: u16,
     /// Flags.
     pub flags: Flags,
-    /// Number of this message, modulo 2^32; zero in Hello and HelloAck.
+    /// Sequence number of this message, modulo 2^32; zero in Hello and HelloAck.
     pub mseq: u32,
-    /// Number of the last message received, modulo 2^32.
+    /// Sequence number of the last received message, modulo 2^32.
     pub mseq_ack: u32,
-    /// The rest, by MID.
+    /// Extended header and payload.
     pub body: Body<'a>,
 }
 
@@ -216,13 +219,15 @@ impl<'a> Message<'a> {
     /// Reads one complete message: the ULP octets of one Send, or the 32 octets of a Hello before
     /// MPA.
     ///
-    /// The parser skips fields that receivers must ignore: reserved flags, Rsvd fields, MSeq and
-    /// MSeqAck of Hello and HelloAck, REQ_PIPE.
+    /// The parser does not check fields that receivers must ignore: reserved flags, Rsvd fields,
+    /// MSeq and MSeqAck of Hello and HelloAck, REQ_PIPE.
     ///
     /// # Errors
-    /// A BSDH that is cut short, a Len that is not the number of octets, an unassigned MID, an
-    /// extended header that is cut short or holds a value out of range, payload where none belongs,
-    /// OOB_PRES without an octet of Data that it could mean.
+    /// - The BSDH is incomplete, or Len differs from the number of octets.
+    /// - The MID is unassigned.
+    /// - The extended header is incomplete, or a field is out of range.
+    /// - The message carries payload that its MID does not allow.
+    /// - OOB_PRES is set, but the message is no Data with payload.
     pub fn parse(octets: &'a [u8], order: FieldOrder) -> Result<Self, WireError> {
         let (raw, rest) = RawBsdh::read(octets, order).ok_or(WireError {
             requirement: Some(requirement!("SDP-6-1")),
@@ -259,17 +264,17 @@ impl<'a> Message<'a> {
         self.body.mid()
     }
 
-    /// Octets of the message as Len has it.
+    /// Length of the message in octets: the value of Len.
     ///
-    /// Payload comes from a Private Buffer of at most 2^31 octets; one beyond what Len can express
-    /// gives the greatest Len.
+    /// A payload fits in a Private Buffer of at most 2^31 octets. For a length above 2^32 - 1
+    /// octets this method returns 2^32 - 1.
     #[must_use]
     pub fn wire_len(&self) -> u32 {
         let extension = self.mid().extension_len().unwrap_or(0);
         u32::try_from(RawBsdh::LEN + extension + self.body.payload().len()).unwrap_or(u32::MAX)
     }
 
-    /// The BSDH, raw.
+    /// The raw BSDH.
     #[must_use]
     pub fn to_raw(&self) -> RawBsdh {
         RawBsdh {

@@ -3,7 +3,7 @@
 use crate::wire::open_enum::open_enum;
 
 open_enum! {
-    /// MID, eight bits; reserved and experimental values survive.
+    /// MID, eight bits. Reserved and experimental values are kept as they are.
     Mid(u8), otherwise "reserved", 0x40..=0x7f => "experimental" {
         /// Hello.
         HELLO = 0x00 => "Hello",
@@ -45,13 +45,13 @@ open_enum! {
 }
 
 impl Mid {
-    /// One of the values set aside for experiments, 0x40 to 0x7F?
+    /// Returns whether the value is experimental, 0x40 to 0x7F.
     #[must_use]
     pub const fn is_experimental(self) -> bool {
         matches!(self.0, 0x40..=0x7f)
     }
 
-    /// Octets of the extended header that follows the BSDH; `None` where no message is assigned.
+    /// Length in octets of the extended header after the BSDH; `None` for an unassigned MID.
     #[must_use]
     pub const fn extension_len(self) -> Option<usize> {
         match self {
@@ -67,7 +67,7 @@ impl Mid {
         }
     }
 
-    /// May ULP payload follow the headers? Experimental messages may carry some, too.
+    /// Returns whether ULP payload may follow the headers. Experimental messages may carry payload.
     #[must_use]
     pub const fn may_carry_payload(self) -> bool {
         matches!(self, Mid::SINK_AVAIL | Mid::SRC_AVAIL | Mid::DATA) || self.is_experimental()
@@ -78,7 +78,7 @@ impl Mid {
 mod tests {
     use super::*;
 
-    /// Figure 3: 18 messages, three of them with payload; how long each is without.
+    /// Figure 3: 18 messages, three of them with payload, and the length of each extended header.
     #[test]
     fn figure_3() {
         assert_eq!(Mid::ALL.len(), 18);

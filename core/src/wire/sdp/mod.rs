@@ -1,11 +1,12 @@
 //! Sockets Direct Protocol over iWARP: draft-pinkerton-iwarp-sdp-01, section 6.
 //!
-//! An SDP message is a [BSDH](RawBsdh), by its MID an extended header, and for three types payload.
-//! [`Message`] joins them; the extended headers have a file each. Every header is read and written
-//! in a [`FieldOrder`]: as the draft's figures show it, or mirrored.
+//! An SDP message starts with a base header, the [BSDH](RawBsdh). The message identifier (MID) in
+//! the BSDH determines whether an extended header follows. Three message types may also carry
+//! payload. [`Message`] combines the parts, and each extended header has its own file. A
+//! [`FieldOrder`] selects the layout of a header: as in the figures of the draft, or mirrored.
 //!
-//! The carrier of a message (octets before MPA, or one Send) and its effect on a connection are not
-//! known here.
+//! This module does not know how a message is carried (before MPA, or in one Send), or how it
+//! affects a connection.
 
 mod bsdh;
 mod ch_rcv_buf;
@@ -39,8 +40,8 @@ pub use sink_avail::{RawSinkAvail, SinkAvail};
 pub use src_avail::{RawSrcAvail, SrcAvail};
 pub use susp_comm::{RawSuspComm, SuspComm};
 
-/// Fewest octets of a Private Buffer: BSDH, the largest extended header, and one octet (section
-/// 10).
+/// Minimum size of a Private Buffer in octets: BSDH, the largest extended header, and one octet of
+/// payload (section 10).
 pub const MIN_PRIVATE_BUFFER: u32 = 37;
-/// Fewest Private Buffers that Hello and HelloAck may offer (section 10.3).
+/// Minimum number of Private Buffers that Hello and HelloAck may announce (section 10.3).
 pub const MIN_INITIAL_BUFS: u16 = 3;

@@ -8,7 +8,8 @@
 //! +-------------------------------------------------------+-----+-+
 //! ```
 //!
-//! The current Mode decides which peer may request which Mode; it is not known here.
+//! The current Mode determines which peer may request which Mode. This module does not know the
+//! current Mode, and accepts all requests.
 
 use std::fmt;
 
@@ -25,14 +26,14 @@ use crate::requirement;
 pub enum Mode {
     /// BUFF_MODE, 0.
     Buffered,
-    /// COMB_MODE, 1: each half-connection starts with it.
+    /// COMB_MODE, 1: the initial Mode of each half-connection.
     Combined,
     /// PIPE_MODE, 2.
     Pipelined,
 }
 
 impl Mode {
-    /// The Mode of a value of the field; `None` for the reserved values 3 to 7.
+    /// The Mode for a value of the Mode field; `None` for the reserved values 3 to 7.
     #[must_use]
     pub const fn from_value(value: u8) -> Option<Self> {
         match value {
@@ -43,7 +44,7 @@ impl Mode {
         }
     }
 
-    /// The value of the field.
+    /// The value of the Mode field.
     #[must_use]
     pub const fn value(self) -> u8 {
         match self {
@@ -64,7 +65,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// The header, raw; the word is in figure order.
+/// Raw view of the header, with its word in figure order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawModeChange {
@@ -73,7 +74,7 @@ pub struct RawModeChange {
 }
 
 impl RawModeChange {
-    /// The word of three fields, each cut to its width.
+    /// Combines three fields to the header word. Mode is cut to three bits, Rsvd to 28 bits.
     #[must_use]
     pub const fn new(rsvd: u32, mode: u8, s: bool) -> Self {
         RawModeChange { word: U32::from_bytes((rsvd << 4 | (mode as u32 & 7) << 1 | s as u32).to_be_bytes()) }
@@ -110,26 +111,28 @@ impl RawHeader for RawModeChange {
     }
 }
 
-/// A ModeChange Header that makes sense.
+/// A valid ModeChange Header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ModeChange {
-    /// The Mode to go to.
+    /// The requested Mode.
     pub mode: Mode,
-    /// S: the half-connection in which the receiver of the ModeChange sends; clear: the one in
-    /// which it receives.
+    /// S: if set, the Mode applies to the half-connection in which the receiver of the ModeChange
+    /// sends. If clear, it applies to the half-connection in which that peer receives.
     pub s: bool,
 }
 
 impl ModeChange {
-    /// Reads the header from the octets after the BSDH; gives what follows it, too. Rsvd is not
-    /// checked.
+    /// Reads the header from the octets after the BSDH. Returns the header and the octets after it.
+    /// Rsvd is not checked.
     ///
     /// # Errors
-    /// Less than 4 octets, or a reserved Mode. Offsets count from the start of the message.
+    /// There are less than 4 octets, or Mode is reserved. The offset in the error counts from the
+    /// start of the message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, rest): (RawModeChange, _) = extension(octets, order, "ModeChange Header")?;
         let Some(mode) = Mode::from_value(raw.mode()) else {
-            // Mode lies in the last octet of the figures' word, and in the first of its mirror.
+            // Mode is in the last octet of the word in figure order, and in the first octet of the
+            // word in mirrored order.
             let (place, requirement) = ((order, 19, 1), requirement!("SDP-6.3.8.2-5"));
             let found = u32::from(raw.mode());
             return Err(bad("Mode", place, "0, 1 or 2", found, Some(requirement)));
@@ -149,7 +152,7 @@ mod tests {
     use super::super::FieldOrder::{Figure, Mirrored};
     use super::*;
 
-    /// Figure 11: the four words that ever make sense, and their mirror with S in the top bit.
+    /// Figure 11: the four useful words, and their mirrored form with S in the highest bit.
     #[test]
     fn both_orders() {
         for (mode, s, figure, mirrored) in [

@@ -1,14 +1,14 @@
-//! The two field orders of SDP's 32-bit words, and the raw views that can be read and written in
-//! either.
+//! The two field orders of SDP's 32-bit words, and the trait of raw headers that supports both.
 //!
-//! The draft's figures, read from left to right as RFC figures are, give the **figure order**: `Bufs | Flags | MID`. It is the
-//! default. Other places of the draft number bits from the least significant one, which turns a
-//! word's fields around:
-//! `MID | Flags | Bufs`, as InfiniBand's SDP has them. That is the **mirrored order**. Each field stays big endian; words with one
-//! field, and the 64-bit VA, are the same in both.
+//! The draft is ambiguous. Its figures, read from left to right like RFC figures, give the **figure
+//! order**, for example `Bufs | Flags | MID`. Other parts of the draft number the bits of a word
+//! from the least significant bit. That numbering reverses the fields: `MID | Flags | Bufs`, as in
+//! the SDP of InfiniBand. This is the **mirrored order**. The figure order is the default. In both
+//! orders each field is big endian. Words with a single field and the 64-bit VA are the same in
+//! both orders.
 //!
-//! Where a nibble or bit of a word is meant the mirror turns it around too: `MinV | MajV` becomes `MajV | MinV`, and the S bit of
-//! a ModeChange goes from the lowest to the highest place.
+//! The mirrored order also reverses fields that are smaller than an octet: `MinV | MajV` becomes
+//! `MajV | MinV`, and the S bit of a ModeChange moves from the lowest to the highest bit.
 
 use std::ops::Range;
 
@@ -20,13 +20,13 @@ pub enum FieldOrder {
     /// As the draft's figures show them, leftmost first.
     #[default]
     Figure,
-    /// Turned around within each 32-bit word, as in InfiniBand.
+    /// Reversed within each 32-bit word, as in InfiniBand.
     Mirrored,
 }
 
 impl FieldOrder {
-    /// The order in which a Hello was written, by its first four octets: `Bufs` is never zero
-    /// there, Flags and MID are. `None` where they fit neither order.
+    /// Detects the field order of a Hello from its first four octets: in a Hello, Flags and MID are
+    /// zero, and `Bufs` is not. Returns `None` if the octets match neither order.
     #[must_use]
     pub fn of_hello(octets: &[u8]) -> Option<Self> {
         match octets.first_chunk()? {
@@ -37,9 +37,9 @@ impl FieldOrder {
         }
     }
 
-    /// The order in which a HelloAck was written, by its first four octets. Octets `01 00 00 01`
-    /// fit both; they are taken for the figure order, since a mirrored `Bufs` of 1 would be too
-    /// small.
+    /// Detects the field order of a HelloAck from its first four octets. Returns `None` if the
+    /// octets match neither order. The octets `01 00 00 01` match both orders. They count as figure
+    /// order, because a `Bufs` of 1 in mirrored order would be too small.
     #[must_use]
     pub fn of_hello_ack(octets: &[u8]) -> Option<Self> {
         match octets.first_chunk()? {
@@ -49,11 +49,11 @@ impl FieldOrder {
         }
     }
 
-    /// The place of a field in this order, given its octets in the figures, counted from the start
-    /// of the message.
+    /// Converts the octet range of a field in figure order to its range in this order. Ranges count
+    /// from the start of the message.
     ///
-    /// A field that does not lie within one 32-bit word (the VA, a payload) is in the same place in
-    /// both orders.
+    /// A field that is not within one 32-bit word (the VA, a payload) has the same range in both
+    /// orders.
     #[must_use]
     pub fn place(self, figure: Range<usize>) -> Range<usize> {
         let word = figure.start & !3;
@@ -64,33 +64,34 @@ impl FieldOrder {
     }
 }
 
-/// A raw SDP header: its struct is laid out in figure order; both orders can be read and written.
-/// Nothing is judged, and every octet string of its length can be expressed.
+/// A raw SDP header. The struct has the fields in figure order, but the methods read and write both
+/// orders. They check nothing, so that any octets of the length of the header are possible.
 pub trait RawHeader: Copy + FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned {
-    /// Octets of the header.
+    /// Length of the header in octets.
     const LEN: usize = size_of::<Self>();
 
-    /// `self` was filled from octets in mirrored order as if they were in figure order: puts the
-    /// fields right.
+    /// Corrects the fields of a header whose octets are in mirrored order but were read as figure
+    /// order.
     #[must_use]
     fn unmirrored(self) -> Self {
         self
     }
 
-    /// The reverse: a value whose memory is the mirrored order of `self`.
+    /// The reverse of [`RawHeader::unmirrored`]: a value whose octets are `self` in mirrored order.
     #[must_use]
     fn mirrored(self) -> Self {
         self
     }
 
-    /// The header that `octets` begin with, and what follows it; `None` when they are too few.
+    /// Splits `octets` into the header at their start and the remaining octets. Returns `None` if
+    /// `octets` are shorter than the header.
     #[must_use]
     fn read(octets: &[u8], order: FieldOrder) -> Option<(Self, &[u8])> {
         let (raw, rest) = Self::read_from_prefix(octets).ok()?;
         Some((if order == FieldOrder::Mirrored { raw.unmirrored() } else { raw }, rest))
     }
 
-    /// Appends the header to `out`.
+    /// Appends the header to `out` in the field order `order`.
     fn append(self, order: FieldOrder, out: &mut Vec<u8>) {
         let raw = if order == FieldOrder::Mirrored { self.mirrored() } else { self };
         out.extend_from_slice(raw.as_bytes());
@@ -102,7 +103,7 @@ mod tests {
     use super::super::{RawBsdh, RawHello, RawHelloAck, RawModeChange, RawSinkAvail, RawSrcAvail, RawSuspComm};
     use super::*;
 
-    /// `octets` read as a `T` and written again, in one order.
+    /// Reads `octets` as a `T` and writes it again, in the same order.
     fn again<T: RawHeader>(octets: &[u8], order: FieldOrder) -> Vec<u8> {
         let mut out = Vec::new();
         let (raw, rest) = T::read(octets, order).unwrap();
@@ -149,7 +150,7 @@ mod tests {
         assert_eq!(FieldOrder::of_hello_ack(&[0, 3, 0, 0]), None);
     }
 
-    /// Bufs, Flags and MID of the first word; LocIRD and LocORD of a Hello; a VA.
+    /// Bufs, Flags and MID of the first word, LocIRD and LocORD of a Hello, and a VA.
     #[test]
     fn places_turn_around_within_their_word() {
         let mirrored = |figure| FieldOrder::Mirrored.place(figure);

@@ -13,9 +13,9 @@ use super::word::word_header;
 
 word_header! {
     RdmaRdCompl, RawRdmaRdCompl,
-    /// Octets fetched by RDMA Read for the oldest open SrcAvail; payload of the SrcAvail not
-    /// counted. 0 where that payload was all of it (SDP-6.3.7.1-3); the message by itself does not
-    /// show whether it was.
+    /// Number of octets that the sender fetched by RDMA Read for the oldest open SrcAvail, without
+    /// the payload of the SrcAvail. If this payload was the complete buffer, the number is 0
+    /// (SDP-6.3.7.1-3). The parser therefore accepts 0: it does not know the SrcAvail.
     len = "Len"
 }
 

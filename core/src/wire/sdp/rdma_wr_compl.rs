@@ -11,11 +11,12 @@
 
 use super::word::word_header;
 
-// No row fixes the least value: an invalid value without a rule of its own is a protocol violation
-// (section 8.2.2).
+// No requirement states the minimum of Len. By section 8.2.2, an invalid value is a protocol
+// violation even without such a requirement.
 word_header! {
     RdmaWrCompl, RawRdmaWrCompl,
-    /// Octets written by RDMA Write into the buffer of the oldest open SinkAvail, at least 1.
+    /// Number of octets that the sender wrote by RDMA Write into the buffer of the oldest open
+    /// SinkAvail, at least 1.
     len = "Len", least 1, "at least 1", None
 }
 

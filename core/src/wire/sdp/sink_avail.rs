@@ -1,5 +1,5 @@
-//! SinkAvail: the SinkAvail Header (section 6.3.3, Figure 8) after the BSDH; payload for the other
-//! direction may follow. The same in both field orders.
+//! SinkAvail: the SinkAvail Header (section 6.3.3, Figure 8) after the BSDH. The header is the same
+//! in both field orders. ULP payload of the sender may follow the header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -17,7 +17,7 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Whether the advertisement is stale, or smaller than a Private Buffer, is not known here.
+//! This module does not check whether the advertisement is stale, or smaller than a Private Buffer.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -27,11 +27,11 @@ use super::{FieldOrder, RawHeader};
 use crate::error::WireError;
 use crate::requirement;
 
-/// The header, raw.
+/// Raw view of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawSinkAvail {
-    /// Octets 16 to 19, in octets.
+    /// Octets 16 to 19: length of the buffer in octets.
     pub len: U32,
     /// Octets 20 to 23.
     pub stag: U32,
@@ -43,24 +43,25 @@ pub struct RawSinkAvail {
 
 impl RawHeader for RawSinkAvail {}
 
-/// A SinkAvail Header that makes sense: a buffer that the other side may write.
+/// A valid SinkAvail Header. It advertises a buffer that the receiver of the message may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SinkAvail {
-    /// Octets of the buffer, 1 to 2^31.
+    /// Length of the buffer in octets, 1 to 2^31.
     pub len: u32,
     /// STag of the buffer.
     pub stag: u32,
-    /// Tagged Offset at which it begins.
+    /// Tagged Offset of the start of the buffer.
     pub va: u64,
-    /// NonDiscards of its sender, modulo 2^32.
+    /// NonDiscards counter of the sender, modulo 2^32.
     pub non_discards: u32,
 }
 
 impl SinkAvail {
-    /// Reads the header from the octets after the BSDH; gives the payload, too.
+    /// Reads the header from the octets after the BSDH. Returns the header and the payload.
     ///
     /// # Errors
-    /// Less than 20 octets, or a Len out of range. Offsets count from the start of the message.
+    /// There are less than 20 octets, or Len is out of range. The offset in the error counts from
+    /// the start of the message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, payload): (RawSinkAvail, _) = extension(octets, order, "SinkAvail Header")?;
         let len = raw.len.get();
@@ -90,7 +91,7 @@ mod tests {
 
     const OCTETS: [u8; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
 
-    /// Figure 8: VA goes high word first, in either order.
+    /// Figure 8: in both orders the high word of VA comes first.
     #[test]
     fn fields_as_the_figure_has_them() {
         let sink_avail =

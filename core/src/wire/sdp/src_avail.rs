@@ -1,5 +1,5 @@
-//! SrcAvail: the SrcAvail Header (section 6.3.2, Figure 7) after the BSDH; payload may follow. The
-//! same in both field orders.
+//! SrcAvail: the SrcAvail Header (section 6.3.2, Figure 7) after the BSDH. The header is the same
+//! in both field orders. Payload may follow the header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -15,7 +15,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Whether payload must or must not follow depends on the Mode, which is not known here.
+//! The current Mode determines whether payload is required or forbidden. This module does not know
+//! the Mode.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -25,11 +26,11 @@ use super::{FieldOrder, RawHeader};
 use crate::error::WireError;
 use crate::requirement;
 
-/// The header, raw.
+/// Raw view of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawSrcAvail {
-    /// Octets 16 to 19, in octets.
+    /// Octets 16 to 19: length of the buffer in octets.
     pub len: U32,
     /// Octets 20 to 23.
     pub stag: U32,
@@ -39,23 +40,23 @@ pub struct RawSrcAvail {
 
 impl RawHeader for RawSrcAvail {}
 
-/// A SrcAvail Header that makes sense: a buffer that the other side may read.
+/// A valid SrcAvail Header. It advertises a buffer that the receiver of the message may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SrcAvail {
-    /// Octets of the buffer, 1 to 2^31; those that come as payload are counted.
+    /// Length of the buffer in octets, 1 to 2^31, including the octets in the payload.
     pub len: u32,
     /// STag of the buffer.
     pub stag: u32,
-    /// Tagged Offset at which it begins.
+    /// Tagged Offset of the start of the buffer.
     pub va: u64,
 }
 
 impl SrcAvail {
-    /// Reads the header from the octets after the BSDH; gives the payload, too.
+    /// Reads the header from the octets after the BSDH. Returns the header and the payload.
     ///
     /// # Errors
-    /// Less than 16 octets, a Len out of range, or more payload than Len. Offsets count from the
-    /// start of the message.
+    /// There are less than 16 octets, Len is out of range, or the payload is longer than Len. The
+    /// offset in the error counts from the start of the message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, payload): (RawSrcAvail, _) = extension(octets, order, "SrcAvail Header")?;
         let len = raw.len.get();
@@ -83,7 +84,7 @@ mod tests {
     const SRC_AVAIL: SrcAvail = SrcAvail { len: 3, stag: 0x0506_0708, va: 0x090a_0b0c_0d0e_0f10 };
     const OCTETS: [u8; 16] = [0, 0, 0, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
 
-    /// Figure 7: VA goes high word first, in either order.
+    /// Figure 7: in both orders the high word of VA comes first.
     #[test]
     fn fields_as_the_figure_has_them() {
         for order in [Figure, Mirrored] {

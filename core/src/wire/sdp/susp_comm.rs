@@ -18,7 +18,7 @@ use super::{FieldOrder, RawHeader};
 use crate::error::WireError;
 use crate::requirement;
 
-/// The header, raw; its struct is in figure order.
+/// Raw view of the header, with its fields in figure order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawSuspComm {
@@ -40,18 +40,19 @@ impl RawHeader for RawSuspComm {
     }
 }
 
-/// A SuspComm Header that makes sense.
+/// A valid SuspComm Header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SuspComm {
-    /// TCP port to which the receiver should connect anew.
+    /// TCP port to which the receiver of the message should open a new connection.
     pub port: u16,
 }
 
 impl SuspComm {
-    /// Reads the header from the octets after the BSDH; gives what follows it, too.
+    /// Reads the header from the octets after the BSDH. Returns the header and the octets after it.
     ///
     /// # Errors
-    /// Less than 8 octets, or another constant. Offsets count from the start of the message.
+    /// There are less than 8 octets, Constant1 is not 0, or Constant2 is not 1. The offset in the
+    /// error counts from the start of the message.
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, rest): (RawSuspComm, _) = extension(octets, order, "SuspComm Header")?;
         let (first, second) = (raw.constant1.get(), raw.constant2.get());
@@ -72,7 +73,7 @@ mod tests {
     use super::super::FieldOrder::{Figure, Mirrored};
     use super::*;
 
-    /// Figure 15; mirrored, the constants are side by side as in InfiniBand.
+    /// Figure 15. In mirrored order the two constants are adjacent, as in InfiniBand.
     #[test]
     fn both_orders() {
         let figure = [0, 0, 0, 0, 0x1b, 0x58, 0, 1];

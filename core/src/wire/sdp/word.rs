@@ -1,17 +1,18 @@
-//! The shape of the four extended headers that are one 32-bit word, the same in both field orders.
+//! The macro for the four extended headers that consist of one 32-bit word. Such a header is the
+//! same in both field orders.
 //!
-//! `RdmaWrCompl`, `RdmaRdCompl`, `ChRcvBuf` and `ChRcvBufAck` define in their own files what the
-//! word means and which values make sense.
+//! The files of `RdmaWrCompl`, `RdmaRdCompl`, `ChRcvBuf` and `ChRcvBufAck` define the meaning and
+//! the valid values of the word.
 
-/// Declares the raw and the checked header: their name, the field with its name in the figures and,
-/// where it has one, the least value that makes sense, that value in words, and the row that
-/// requires it.
+/// Declares the raw and the checked header. The parameters are the two type names and the field
+/// with its name in the figures. An optional minimum follows: its value, its description for
+/// errors, and the requirement that states it.
 macro_rules! word_header {
     (
         $name:ident, $raw:ident, $(#[$doc:meta])* $field:ident = $text:literal
         $(, least $least:expr, $expected:literal, $requirement:expr)?
     ) => {
-        /// The header, raw.
+        /// Raw view of the header.
         #[derive(
             Debug,
             Clone,
@@ -26,13 +27,13 @@ macro_rules! word_header {
         )]
         #[repr(C)]
         pub struct $raw {
-            /// Octets 16 to 19, in octets.
+            /// Octets 16 to 19: a number of octets.
             pub $field: zerocopy::network_endian::U32,
         }
 
         impl super::RawHeader for $raw {}
 
-        #[doc = concat!("A ", stringify!($name), " Header that makes sense.")]
+        #[doc = concat!("A valid ", stringify!($name), " Header.")]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub struct $name {
             $(#[$doc])*
@@ -40,11 +41,12 @@ macro_rules! word_header {
         }
 
         impl $name {
-            /// Reads the header from the octets after the BSDH; gives what follows it, too.
+            /// Reads the header from the octets after the BSDH. Returns the header and the octets
+            /// after it.
             ///
             /// # Errors
-            /// Less than 4 octets, or a value below the least. Offsets count from the start of the
-            /// message.
+            /// There are less than 4 octets, or the value is below its minimum. The offset in the
+            /// error counts from the start of the message.
             pub fn parse(octets: &[u8], order: super::FieldOrder) -> Result<(Self, &[u8]), crate::WireError> {
                 let (raw, rest): ($raw, _) =
                     super::check::extension(octets, order, concat!(stringify!($name), " Header"))?;

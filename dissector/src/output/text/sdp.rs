@@ -1,4 +1,4 @@
-//! Messages of SDP and of its port mapper in a line.
+//! Formats messages of SDP and of its port mapper as one line.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::grammar::sdp::{flags_name, half_name, mode_name};
 use crate::part::Part;
 use crate::unit::Carrier;
 
-/// An SDP message.
+/// Formats an SDP message.
 pub(super) fn sdp_summary(carrier: Carrier, order: FieldOrder, part: &Part<'_>) -> String {
     let Some((bsdh, header)) = RawBsdh::read(part.beginning(), order) else {
         let why = if part.len() < RawBsdh::LEN { "too short for its header" } else { "header not captured" };
@@ -29,7 +29,8 @@ pub(super) fn sdp_summary(carrier: Carrier, order: FieldOrder, part: &Part<'_>) 
     line
 }
 
-/// The fields of a message after its BSDH. The Hellos have more than a line has room for.
+/// Formats the extended header. Returns `None` for messages without an extended header, and for
+/// Hello and HelloAck, which have too many fields for a line.
 fn extended_header(mid: Mid, octets: &[u8], order: FieldOrder) -> Option<String> {
     Some(match mid {
         Mid::SRC_AVAIL => {
@@ -57,12 +58,12 @@ fn extended_header(mid: Mid, octets: &[u8], order: FieldOrder) -> Option<String>
     })
 }
 
-/// The only field of a header: a word, the same in both orders.
+/// The value of an extended header that consists of one 32-bit word.
 fn word(octets: &[u8]) -> Option<u32> {
     octets.first_chunk().map(|octets| u32::from_be_bytes(*octets))
 }
 
-/// A datagram of the port mapper protocol.
+/// Formats a datagram of the port mapper protocol.
 pub(super) fn portmap_summary(part: &Part<'_>) -> String {
     let Ok((raw, _)) = RawMessage::ref_from_prefix(part.beginning()) else {
         let why = if part.len() < size_of::<RawMessage>() { "too short" } else { "not captured completely" };
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use crate::testing::hex;
 
-    /// Octets as figures 2, 7 to 15 of the draft have them.
+    /// Octets according to figures 2 and 7 to 15 of the draft.
     #[test]
     fn shows_header_fields_of_sdp_messages() {
         let line = |octets: &str, order| sdp_summary(Carrier::Send, order, &Part::complete(&hex(octets)));
@@ -129,7 +130,7 @@ mod tests {
                 "SuspComm  port 7174  MSeq 1 MSeqAck 2 Bufs 6 Len 24",
             ),
             ("0006 03 ff 00000010 00000001 00000002", "Data  MSeq 1 MSeqAck 2 Bufs 6 Len 16  OOB_PRES, OOB_PEND"),
-            // Its header is cut off.
+            // The extended header is cut off.
             ("0006 00 fe 00000024 00000001 00000002 00001000", "SrcAvail  MSeq 1 MSeqAck 2 Bufs 6 Len 36"),
         ] {
             assert_eq!(line(octets, FieldOrder::Figure), format!("SDP {expected}"));
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(mirrored, expected);
     }
 
-    /// The edges of the ranges in section 7.3.1.4 of the draft.
+    /// The limits of the ranges in section 7.3.1.4 of the draft.
     #[test]
     fn shows_how_long_a_port_mapper_answer_may_be_cached() {
         let line = |first: &str, pm_time: &str| {

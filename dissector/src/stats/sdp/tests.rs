@@ -1,9 +1,9 @@
-//! The captures of an independent SDP peer: compares the messages that `captures/README.md` lists
-//! for each half with the tracked state.
+//! Tests with captures of an independent SDP peer: compares the tracked state with the messages
+//! that `captures/README.md` lists for each half-connection.
 //!
-//! A Sink's NonDiscards and its Source's PotentialNonDiscards are equal at the end of a correct
-//! conversation (section 9.5.1). No field of a message has the second value. Equal values therefore
-//! show that stale and crossing advertisements were followed.
+//! NonDiscards of a Data Sink and PotentialNonDiscards of its Data Source are equal at the end of a
+//! correct connection (section 9.5.1). No message field contains PotentialNonDiscards. Equal values
+//! therefore show that the monitor tracks stale and crossing advertisements correctly.
 
 use std::path::Path;
 
@@ -23,14 +23,14 @@ fn connections(name: &str) -> Vec<ConnectionStats> {
     stats.connections().cloned().collect()
 }
 
-/// Messages by MID without Hello and HelloAck, as the peer counts them.
+/// Messages by MID, without Hello and HelloAck, in the format of the peer.
 fn sent(connection: &ConnectionStats, direction: usize) -> String {
     let messages = &connection.directions[direction].sdp.as_ref().unwrap().messages;
     let counted = messages.iter().filter(|(name, _)| !name.starts_with("Hello"));
     counted.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Properties of every conversation that was not cut short.
+/// Asserts the properties of every complete connection.
 fn meets(sdp: &SdpConnectionStats) {
     assert!(sdp.certain);
     for half in &sdp.halves {
@@ -73,7 +73,8 @@ fn modes_and_stale_advertisements() {
 fn writes_complete_sink_avails() {
     let sdp = one("writes.pcap", "Data 3, DisConn 1, ModeChange 1, RdmaWrCompl 2", "DisConn 1, SinkAvail 6");
     let sinks = sdp.halves[0].sink_avails.unwrap();
-    // Each of three Data makes one stale, unless none was there; a DisConn voids the rest.
+    // Each of the three Data messages makes an open SinkAvail stale. The DisConn makes the rest
+    // void.
     assert_eq!((sinks.made, sinks.completed, sinks.stale + sinks.void), (6, 2, 4));
 }
 
@@ -88,7 +89,7 @@ fn a_canceled_src_avail_is_revoked() {
 #[test]
 fn mirrored_words_and_few_buffers() {
     let sdp = one("mirrored.pcap", "Data 2, DisConn 1", "Data 3, DisConn 1");
-    // Three buffers at first; a sender with payload keeps two credits (section 10.5).
+    // Each peer starts with three buffers. A sender with payload keeps two credits (section 10.5).
     assert!(
         sdp.halves.iter().all(|half| half.credits.1.unwrap() >= 1 && half.buffers_advertised >= half.buffers_consumed)
     );

@@ -1,4 +1,5 @@
-//! The FIN of a direction: octets that are missing in front of it leave no other trace.
+//! The FIN of a direction. It shows missing octets at the end of a direction, which no other
+//! segment shows.
 
 use crate::ip::Segment;
 
@@ -8,7 +9,8 @@ use super::fin::Closing;
 use super::{Half, ORIGIN};
 
 impl Half {
-    /// Notes the first FIN that was not damaged on its way; `seq` is its own number.
+    /// Records the first FIN that was not damaged in transit. `seq` is the sequence number of the
+    /// FIN itself.
     pub(super) fn note_fin(&mut self, segment: &Segment<'_>, seq: u32) {
         let is_damaged = self.has_right_checksum && Checksum::of(segment) == Checksum::Wrong;
         if !segment.rst && !is_damaged {
@@ -16,8 +18,8 @@ impl Half {
         }
     }
 
-    /// Nothing more comes: the octets up to the FIN were sent, too. A FIN outside every window
-    /// proves nothing.
+    /// At the end of the capture, extends the direction to the FIN: the octets before the FIN were
+    /// sent, too. Ignores a FIN that is outside every possible window.
     pub(super) fn extend_to_fin(&mut self) {
         if let Some(position) = self.fin_position()
             && let Some(closing) = &mut self.closing
@@ -29,18 +31,19 @@ impl Half {
         }
     }
 
-    /// Does the FIN show that octets were sent of which no segment was captured so far?
+    /// Returns whether the FIN shows that octets were sent in segments that are not captured so
+    /// far.
     pub(crate) fn awaits_octets_before_fin(&self) -> bool {
         !self.finished && self.fin_position().is_some_and(|position| position > self.end)
     }
 
-    /// Does the FIN alone show that the octets before `position` were sent?
+    /// Returns whether only the FIN shows that the octets before `position` were sent.
     pub(crate) fn is_hole_before_fin(&self, position: u64) -> bool {
         self.closing.is_some_and(|closing| closing.has_hole) && self.fin_position() == Some(position)
     }
 
-    /// Number and time of the frame that follows a hole which ends at `position`; zeros when none
-    /// does.
+    /// Number and capture time of the frame after a gap that ends at `position`; zeros if there is
+    /// no such frame.
     pub(crate) fn frame_after(&self, position: u64) -> (u64, u64) {
         let (frame, time) = self.frame_of(position, position + 1);
         match self.closing {
@@ -64,7 +67,7 @@ mod tests {
 
     const SEND: &str = "4143 00000000 00000000 00000001 00000000 01020304";
 
-    /// The frame and summary of each unit.
+    /// Frame number and summary of each unit.
     fn lines(wire: &Wire) -> Vec<(u64, String)> {
         struct Lines(Vec<(u64, String)>);
         impl Sink for Lines {
@@ -87,10 +90,11 @@ mod tests {
         let mut wire = exchange(&[(0, SEND)]);
         wire.lose(0, &fpdu(&hex(SEND)));
         wire.fin(0);
-        // SYN, SYN-ACK, Request, Reply and Send come before; the missing segment has no frame.
+        // The first frames are SYN, SYN-ACK, Request, Reply and Send. The missing segment has no
+        // frame.
         let gap = |frame| Some((frame, "not captured  28 bytes".to_owned()));
         assert_eq!(lines(&wire).pop(), gap(6));
-        // Without the SYNs, too.
+        // The result is the same without the SYNs.
         let late = wire.changed(|frames| frames[2..].to_vec());
         assert_eq!(lines(&late).pop(), gap(4));
     }
@@ -103,7 +107,7 @@ mod tests {
         assert!(!has_gap(&wire));
     }
 
-    /// The FIN's frame is not complete before it is certain that nothing fills the hole.
+    /// The frame of the FIN stays open until no segment can fill the gap any more.
     #[test]
     fn a_hole_before_a_fin_holds_its_frame_back() {
         struct Nothing;
@@ -118,7 +122,7 @@ mod tests {
         assert_eq!(held_back[4..], [false, true]);
     }
 
-    /// All bytes before the hole were captured.
+    /// All octets before the gap were captured.
     #[test]
     fn the_gap_is_not_part_of_streaming_data() {
         let mut wire = Wire::connected();
@@ -129,7 +133,7 @@ mod tests {
         assert_eq!(lines(&wire), expected.map(|(frame, line)| (frame, line.to_owned())));
     }
 
-    /// The octets come after the FIN: nothing is missing.
+    /// The octets are captured after the FIN, so no octets are missing.
     #[test]
     fn octets_captured_after_the_fin_fill_the_hole() {
         let mut wire = exchange(&[(0, SEND)]);
@@ -140,7 +144,7 @@ mod tests {
         })));
     }
 
-    /// A FIN of another connection with these ports may be anywhere.
+    /// A FIN of another connection with the same ports may have any sequence number.
     #[test]
     fn a_fin_outside_every_window_proves_nothing() {
         let mut wire = exchange(&[(0, SEND)]);

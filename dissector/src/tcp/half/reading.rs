@@ -1,5 +1,5 @@
-//! The reader's queries to a direction, and how it consumes octets: octets, the frames that they
-//! came from, where segments begin and end.
+//! The methods of [`Half`] for a reader: get octets, their frames and the boundaries of segments,
+//! and consume octets.
 
 use crate::located::Placed;
 
@@ -7,14 +7,14 @@ use super::super::arrived::Arrived;
 use super::super::run::Run;
 use super::{Awaited, Half, Later};
 
-/// A stretch of positions of which either every octet was captured or none.
+/// A range of positions. Either all octets in the range were captured, or none of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stretch {
     /// First position.
     pub start: u64,
     /// Position after the last octet.
     pub end: u64,
-    /// Were the octets captured?
+    /// Whether the octets were captured.
     pub captured: bool,
 }
 
@@ -33,10 +33,10 @@ impl Half {
         self.runs.partition_point(|run| run.end() <= position)
     }
 
-    /// The octets `start..end`; `None` if some of them are not in the capture.
+    /// The octets at positions `start..end`; `None` if some of them are not in the capture.
     ///
     /// # Errors
-    /// [`Later`] if they are not all settled.
+    /// [`Later`] if some of the octets are not settled yet.
     #[inline]
     pub(crate) fn octets(&self, start: u64, end: u64) -> Result<Option<&[u8]>, Later> {
         if start >= end {
@@ -49,13 +49,13 @@ impl Half {
         }
     }
 
-    /// The octets from `start` as far as they are settled without a hole.
+    /// The settled octets from position `start` up to the first gap.
     #[must_use]
     pub(crate) fn contiguous(&self, start: u64) -> &[u8] {
         self.run_at(start).map_or(&[], |run| run.slice(start, run.end()))
     }
 
-    /// Splits `start..end`, all of it settled, into captured and missing stretches.
+    /// Splits the settled positions `start..end` into captured and missing ranges.
     pub(crate) fn stretches(&self, start: u64, end: u64) -> impl Iterator<Item = Stretch> + '_ {
         let mut at = start;
         std::iter::from_fn(move || {
@@ -73,7 +73,8 @@ impl Half {
         })
     }
 
-    /// Number and time of the latest frame that supplied octets of `start..end`; zeros if none did.
+    /// Number and capture time of the latest frame that supplied octets at positions `start..end`;
+    /// zeros if no frame did.
     #[must_use]
     #[inline]
     pub(crate) fn frame_of(&self, start: u64, end: u64) -> (u64, u64) {
@@ -84,52 +85,53 @@ impl Half {
         runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
     }
 
-    /// Are captured octets of `start..end` from a segment with a wrong checksum, although other
-    /// checksums are right?
+    /// Returns whether captured octets at positions `start..end` are from a segment with a wrong
+    /// checksum, although other segments of the direction have correct checksums.
     #[must_use]
     pub(crate) fn is_damaged(&self, start: u64, end: u64) -> bool {
         let runs = self.runs.range(self.first_run_after(start)..).take_while(|run| run.start < end);
         runs.into_iter().any(|run| run.is_damaged(start, end))
     }
 
-    /// Locations of the captured octets of `start..end` in the capture, in stream order.
+    /// Locations of the captured octets at positions `start..end`, in stream order.
     pub(crate) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
         let runs = self.runs.range(self.first_run_after(start)..).take_while(move |run| run.start < end);
         runs.flat_map(move |run| run.locate(start, end))
     }
 
-    /// Does a TCP segment begin at the unread `position`?
+    /// Returns whether a TCP segment starts at the unread `position`.
     #[must_use]
     pub(crate) fn segment_starts_at(&self, position: u64) -> bool {
         self.starts.binary_search(&position).is_ok()
     }
 
-    /// Does a TCP segment end at `position`, which is not read yet?
+    /// Returns whether a TCP segment ends at the unread `position`.
     #[must_use]
     pub(crate) fn segment_ends_at(&self, position: u64) -> bool {
         self.ends.binary_search(&position).is_ok()
     }
 
-    /// The end of the first TCP segment that has octets after the unread `position`.
+    /// The smallest end position of a TCP segment that is after the unread `position`.
     #[must_use]
     pub(crate) fn segment_end_after(&self, position: u64) -> Option<u64> {
         self.ends.get(self.ends.partition_point(|end| *end <= position)).copied()
     }
 
-    /// Is the first octet of `arrived` the next one to read, and are none kept?
+    /// Returns whether the first octet of `arrived` is the next octet to read, and no unread octets
+    /// are stored.
     #[must_use]
     pub(crate) fn goes_on_with(&self, arrived: &Arrived<'_>) -> bool {
         arrived.position() == self.consumed && self.consumed == self.settled && self.waiting.is_empty()
     }
 
-    /// Consumes the octets before `position` of a segment that passed [`Half::goes_on_with`],
-    /// before it is kept.
+    /// Consumes the octets before `position` of a segment for which [`Half::goes_on_with`] is true,
+    /// before the segment is stored.
     pub(crate) fn pass(&mut self, position: u64) {
         self.settled = position;
         self.consume(position);
     }
 
-    /// Consumes the octets before `position`, all of them settled, and frees their memory.
+    /// Consumes the settled octets before `position`, and frees their memory.
     pub(crate) fn consume(&mut self, position: u64) {
         debug_assert!(self.consumed <= position && position <= self.settled);
         self.consumed = position;
@@ -147,7 +149,7 @@ impl Half {
                 break;
             }
             if !others {
-                // Its allocation is kept for the segments that follow.
+                // Keep the allocation of the run for later segments.
                 run.start = self.settled.max(position);
                 break;
             }

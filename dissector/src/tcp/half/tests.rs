@@ -1,4 +1,5 @@
-//! Synthetic streams, and random segments compared with a model that keeps every octet.
+//! Tests with synthetic streams, and with random segments that are compared with a simple model
+//! that stores every octet.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ fn from_frame(frame: u64, seq: u32, octets: &[u8]) -> Segment<'_> {
     Segment { frame, ..segment(seq, octets) }
 }
 
-/// With a SYN of sequence number `isn`.
+/// A direction with a SYN of sequence number `isn`.
 fn opened(isn: u32) -> Half {
     let mut half = Half::default();
     half.add(&syn(isn));
@@ -58,14 +59,14 @@ fn the_first_capture_of_an_octet_wins() {
     assert_eq!(half.octets(at(0), at(6)), Ok(Some(&b"abCDef"[..])));
 }
 
-/// A keep-alive may have an invented octet (RFC 1122 section 4.2.3.6).
+/// A keep-alive may have an arbitrary octet (RFC 1122 section 4.2.3.6).
 #[test]
 fn the_octet_of_a_keep_alive_gives_way_to_the_one_that_was_sent() {
     let mut half = opened(99);
     half.add(&segment(103, b"?"));
     half.add(&segment(100, b"abcd"));
     assert_eq!(half.octets(at(0), at(4)), Ok(Some(&b"abcd"[..])));
-    // The original octet is not in the capture: this octet is missing, too.
+    // The original octet is not in the capture, so this octet counts as missing.
     half.add(&segment(107, b"?"));
     half.add(&segment(108, b"ijkl"));
     half.finish();
@@ -156,7 +157,7 @@ fn gives_up_a_hole_when_too_much_waits_after_it() {
     let mut half = opened(99);
     let octets = [7; 1000];
     let mut seq = 101;
-    // 1064 a segment against 2^20: 985 segments wait, the next one is too much.
+    // A segment weighs 1064 octets, and the limit is 2^20. So 985 segments may wait, but not 986.
     for _ in 0..985 {
         half.add(&segment(seq, &octets));
         seq += 1000;
@@ -170,7 +171,7 @@ fn gives_up_a_hole_when_too_much_waits_after_it() {
     assert_eq!(half.octets(at(0), at(1)), Ok(None), "what is settled stays so");
 }
 
-/// With a snap length that cuts all payload off, there are no octets to count, only segments.
+/// With a snap length that cuts off all payload, only the weight of segments counts.
 #[test]
 fn segments_without_captured_octets_are_given_up_too() {
     let mut half = opened(99);
@@ -210,7 +211,7 @@ fn beginnings_and_ends_of_segments_are_known_as_long_as_they_lie_ahead() {
     assert!(!half.segment_starts_at(at(2)) && half.segment_starts_at(at(4)) && !half.segment_ends_at(at(4)));
 }
 
-/// Everything ever captured, octet by octet.
+/// The model: all captured octets by their position.
 #[derive(Default)]
 struct Model {
     octets: BTreeMap<u64, (u8, u64)>,
@@ -234,15 +235,15 @@ impl Model {
     }
 }
 
-/// Offset, length, number of octets that are cut off. The first capture of a segment with one octet
-/// does not always count.
+/// Random segments: offset, length, and number of octets that the snap length cuts off. Segments of
+/// one octet are excluded, because a later segment may replace their octet.
 fn segments() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
     proptest::collection::vec((0u64..300, 2u64..60, prop_oneof![3 => Just(0u64), 1 => 0u64..60]), 1..60)
 }
 
 proptest! {
-    /// Any segments, with overlaps, holes and cuts, over the wrap of sequence numbers, read in any
-    /// steps.
+    /// Random segments with overlaps, gaps and cuts, across the wrap of sequence numbers, read in
+    /// random steps.
     #[test]
     fn agrees_with_a_plain_model(
         isn in prop_oneof![Just(u32::MAX - 100), any::<u32>()], sent in segments(), steps in proptest::collection::vec(0u64..40, 60),
@@ -254,7 +255,7 @@ proptest! {
             half.add(&syn(isn));
         }
         half.begin();
-        // Without a SYN the first segment's first octet is the first of all.
+        // Without a SYN, the first octet of the first segment is the first octet of the direction.
         let zero = if has_syn { 0 } else { sent[0].0 };
         let mut read = 0;
         for (n, (offset, len, cut)) in sent.iter().enumerate() {
@@ -270,7 +271,7 @@ proptest! {
             }
             let next = Segment { frame, wire_len: u32::try_from(*len).unwrap(), ..segment(seq, kept) };
             if let Some(arrived) = half.arrive(&next) {
-                // Some of the next octets are read before they are kept.
+                // Read some of the next octets before they are stored.
                 if straight[n] && half.goes_on_with(&arrived) {
                     let to = read + steps[n].min(arrived.from(at(read)).len() as u64);
                     prop_assert_eq!(arrived.octets(at(read), at(to)).map(<[u8]>::to_vec), model.octets(read, to));
@@ -282,8 +283,8 @@ proptest! {
                 }
                 half.keep(&arrived, &next);
             }
-            // The settled octets are those of the model before the first hole, as long as nothing
-            // is given up.
+            // While no gap is given up, the settled octets are the octets of the model before the
+            // first gap.
             let settled = (0..).take_while(|n| model.octets.contains_key(n)).count() as u64;
             prop_assert_eq!(half.settled(), at(settled));
             prop_assert_eq!(half.end(), at(model.end));
@@ -317,7 +318,7 @@ proptest! {
         prop_assert_eq!(half.weight(), 0);
     }
 
-    /// No sequence number panics, and nothing grows.
+    /// No sequence number causes a panic or unlimited memory.
     #[test]
     fn any_sequence_numbers(sent in proptest::collection::vec((any::<u32>(), 0usize..2000, 0u32..100_000, any::<[bool; 3]>()), 0..200)) {
         let mut half = Half::default();

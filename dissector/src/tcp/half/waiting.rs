@@ -1,12 +1,12 @@
-//! Octets that are not settled: those after a hole, and doubted ones. Decides which copy of an
-//! octet counts.
+//! Waiting octets: octets after a gap, and doubted octets. This module decides which copy of an
+//! octet counts. [`super`] defines the terms.
 
 use super::super::run::Source;
 use super::Half;
 
 impl Half {
-    /// The receiver has all octets before this sequence number: doubted ones count. Returns whether
-    /// there are any.
+    /// Accepts doubted octets before the acknowledgement number `ack`, because their receiver has
+    /// accepted them. Returns whether there were any.
     pub(crate) fn acknowledge(&mut self, ack: u32) -> bool {
         let Some(base) = self.base.filter(|_| self.doubted > 0) else { return false };
         let (acknowledged, before) = (self.position(ack, base), self.doubted);
@@ -23,8 +23,8 @@ impl Half {
         any
     }
 
-    /// Keeps those of `octets` that are not waiting already. Pieces that give way to them fill the
-    /// remaining positions.
+    /// Stores `octets` at positions where no octets wait. Octets of a longer segment replace
+    /// waiting keep-alive octets, and octets that are not doubted replace doubted octets.
     pub(super) fn wait(&mut self, octets: &[u8], source: Source) {
         let (start, end) = (source.position, source.position + octets.len() as u64);
         if self.probes > 0 && !source.is_probe {
@@ -35,7 +35,7 @@ impl Half {
         doubted.iter().for_each(|(octets, source)| self.fill(octets, *source));
     }
 
-    /// Keeps those of `octets` that are not waiting already.
+    /// Stores `octets` at positions where no octets wait.
     fn fill(&mut self, octets: &[u8], source: Source) {
         let (start, end) = (source.position, source.position + octets.len() as u64);
         let mut fresh = Vec::new();
@@ -61,7 +61,7 @@ impl Half {
         }
     }
 
-    /// Removes and returns doubted pieces with octets of `start..end`.
+    /// Removes and returns the doubted pieces with octets at positions `start..end`.
     fn take_doubted(&mut self, start: u64, end: u64) -> Vec<(Vec<u8>, Source)> {
         let overlapping =
             self.waiting.range(..end).rev().take_while(|(at, (octets, _))| *at + octets.len() as u64 > start);
@@ -70,7 +70,8 @@ impl Half {
         positions.into_iter().filter_map(|position| self.take(position)).collect()
     }
 
-    /// Octets that may belong to keep-alives give way to those of a longer segment, `start..end`.
+    /// Removes waiting octets that may belong to keep-alives at positions `start..end`, because a
+    /// longer segment has these positions.
     fn replace_probes(&mut self, start: u64, end: u64) {
         let waiting = self.waiting.range(start..end);
         let probes: Vec<u64> =

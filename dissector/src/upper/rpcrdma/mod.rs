@@ -1,36 +1,36 @@
-//! RPC-over-RDMA version 1 (RFC 8166 section 4): XID, version, credits and procedure, then chunk
-//! lists, then an RPC message.
+//! RPC-over-RDMA version 1 (RFC 8166 section 4). A message has XID, version, credits and procedure,
+//! then chunk lists, and then an RPC message.
 //!
-//! **Proved by** an `RDMA_MSG` with complete chunk lists, followed by an RPC call or reply (RFC
-//! 5531) with the same XID. An `RDMA_NOMSG` is also proof if its chunk lists, not all of them
-//! empty, end with the message. Every later Send has a header of version 1 with valid lists.
+//! **Proof**: an `RDMA_MSG` with complete chunk lists, followed by an RPC call or reply (RFC 5531)
+//! with the same XID. Alternatively an `RDMA_NOMSG` whose chunk lists end at the end of the message
+//! and are not all empty. Every later Send must have a header of version 1 with valid lists.
 
 use std::fmt;
 
 use super::protocol::{self, Len, Protocol, Verdict, word};
 
-/// RFC 8166 section 4.1.
+/// Version in the header (RFC 8166 section 4.1).
 const VERSION: u32 = 1;
 const RDMA_MSG: u32 = 0;
 const RDMA_NOMSG: u32 = 1;
 const RDMA_MSGP: u32 = 2;
 const RDMA_DONE: u32 = 3;
 const RDMA_ERROR: u32 = 4;
-/// Bytes of XID, version, credits, procedure.
+/// Length in bytes of XID, version, credits and procedure.
 const FIXED: usize = 16;
-/// Bytes of a segment: handle, length, offset.
+/// Length in bytes of a segment: handle, length and offset.
 const SEGMENT: usize = 16;
 
-/// A message.
+/// The header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// XID.
     pub xid: u32,
-    /// Credits requested or granted.
+    /// Requested or granted credits.
     pub credits: u32,
     /// The procedure.
     pub procedure: u32,
-    /// Chunks in the read list (segments), the write list, and the reply chunk.
+    /// Number of read segments, write chunks and reply chunks.
     pub chunks: [u32; 3],
 }
 
@@ -55,7 +55,7 @@ impl protocol::Message for Message {
     }
 }
 
-/// The protocol. It remembers nothing.
+/// The protocol. It needs no state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connection;
 
@@ -69,7 +69,7 @@ impl Protocol for Connection {
     }
 }
 
-/// Tests the bytes at the beginning of a Send; `is_complete`: nothing follows them.
+/// Tests the first bytes of a Send. `is_complete` is set if `bytes` are the complete Send.
 fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
     let short = if is_complete { Verdict::Not } else { Verdict::Open };
     let (Some(xid), Some(version), Some(credits), Some(procedure)) =
@@ -83,7 +83,7 @@ fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
     let is = |chunks, len, proves| Verdict::Is { parsed: Message { xid, credits, procedure, chunks }, len, proves };
     let lists_at = match procedure {
         RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
-        // ERR_VERS is followed by two versions, ERR_CHUNK by nothing (section 4.5).
+            // Two versions follow ERR_VERS. Nothing follows ERR_CHUNK (section 4.5).
         RDMA_ERROR => {
             return match word(bytes, FIXED) {
                 Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),
@@ -118,7 +118,8 @@ enum Fault {
     Wrong,
 }
 
-/// Reads the three lists from `at` on: how many chunks each has, and where they end.
+/// Reads the three lists from offset `at` on. Returns the number of chunks of each list, and the
+/// offset of the end of the lists.
 fn lists(bytes: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
     let mut chunks = [0; 3];
     // Read list: position, then a segment.
@@ -137,7 +138,7 @@ fn lists(bytes: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
     if at > bytes.len() { Err(Fault::Short) } else { Ok((chunks, at)) }
 }
 
-/// XDR's flag before an optional item: 1 if present, 0 if absent.
+/// Reads the XDR flag before an optional item: 1 if the item is present, 0 if it is absent.
 fn more(bytes: &[u8], at: &mut usize) -> Result<bool, Fault> {
     let mark = word(bytes, *at).ok_or(Fault::Short)?;
     *at += 4;
@@ -148,10 +149,10 @@ fn more(bytes: &[u8], at: &mut usize) -> Result<bool, Fault> {
     }
 }
 
-/// A counted array of segments.
+/// Skips a counted array of segments.
 fn segments(bytes: &[u8], at: &mut usize) -> Result<(), Fault> {
     let count = word(bytes, *at).ok_or(Fault::Short)? as usize;
-    // More than any message can hold.
+    // No message can contain more segments.
     if count > (1 << 24) {
         return Err(Fault::Wrong);
     }

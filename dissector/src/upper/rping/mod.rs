@@ -1,12 +1,12 @@
-//! rping, the ping of librdmacm: a Send has 16 bytes that name a buffer: `buf` (64 bits), `rkey`,
-//! `size` (32 bits each), big-endian.
+//! rping, the ping of librdmacm. A Send has 16 bytes that describe a buffer: `buf` (64 bits),
+//! `rkey` and `size` (32 bits each), all big-endian.
 //!
-//! The client announces its source, and the server reads it. The server then sends the same number
-//! of bytes as a signal to continue. The client announces its sink, and the server writes it and
-//! sends the signal again.
+//! The client announces its source buffer, and the server reads the buffer. Then the server sends
+//! 16 bytes as a signal to continue. The client announces its sink buffer. The server writes the
+//! buffer and sends the signal again.
 //!
-//! **Proved by** a Read Request with exactly the buffer, key and size of a 16-byte Send of the
-//! other end, whose Response begins with `rdma-ping-`. After that, every Send has 16 bytes.
+//! **Proof**: a Read Request for exactly the buffer, `rkey` and size in a Send of the peer, with a
+//! Response that starts with `rdma-ping-`. Every later Send must have 16 bytes.
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ use super::protocol::{self, Len, Protocol, Verdict, word};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// Bytes of a Send.
+/// Length of a Send in bytes.
 const LEN: u64 = 16;
-/// The beginning of the data of each ping.
+/// The first bytes of the data of each ping.
 const DATA: &[u8] = b"rdma-ping-";
 
 /// A Send of rping.
@@ -27,14 +27,14 @@ const DATA: &[u8] = b"rdma-ping-";
 pub struct Message {
     /// Address of the buffer.
     pub buf: u64,
-    /// Its STag.
+    /// STag of the buffer.
     pub rkey: u32,
-    /// Its size in bytes.
+    /// Size of the buffer in bytes.
     pub size: u32,
 }
 
 impl Message {
-    /// The server leaves all fields zero when it signals the client to continue.
+    /// Returns whether the message is the signal of the server to continue: all fields are zero.
     fn is_empty(&self) -> bool {
         (self.buf, self.rkey, self.size) == (0, 0, 0)
     }
@@ -53,12 +53,12 @@ impl protocol::Message for Message {
     }
 }
 
-/// The progress of the proof on a connection.
+/// The recognition state of a connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connection {
     /// The last buffer that each direction announced.
     announced: [Option<Message>; 2],
-    /// The sink of the Read that named it: STag and TO.
+    /// STag and TO of the Data Sink of the Read of each direction that reads the announced buffer.
     sink: [Option<(u32, u64)>; 2],
 }
 
@@ -81,7 +81,7 @@ impl Protocol for Connection {
         self.announced[direction] = Some(*message).filter(|buffer| !buffer.is_empty());
     }
 
-    /// Records whether `direction` reads the buffer that the other one announced.
+    /// Records a Read of `direction` for the buffer that the other direction announced.
     fn read_request(&mut self, direction: Direction, view: &SegmentView<'_>) {
         let (own, peer) = (direction, direction.peer());
         let Some(buffer) = self.announced[peer] else { return };
@@ -91,7 +91,8 @@ impl Protocol for Connection {
             .map(|read| (read.sink_stag, read.sink_to));
     }
 
-    /// Does this segment belong to the Read Response of such a Read, with the data of a ping?
+    /// Returns whether this segment is the start of the Read Response of a recorded Read, with the
+    /// data of a ping.
     fn is_proved_by_response(&self, direction: Direction, view: &SegmentView<'_>) -> bool {
         let Segment::Tagged(header, _) = view.segment else { return false };
         let place = (header.stag.get(), header.tagged_offset.get());

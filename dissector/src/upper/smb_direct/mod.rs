@@ -1,10 +1,10 @@
-//! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages;
-//! all fields little-endian.
+//! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages.
+//! All fields are little-endian.
 //!
-//! **Proved by** a Negotiate Request of 20 bytes or a Negotiate Response of 32 bytes. It must
-//! have versions 0x0100, reserved fields zero, and sizes at or above the specified minimum. A Data
-//! Transfer is also proof if its DataOffset and DataLength add up to the message, and its data
-//! begins like an SMB message. Later messages must add up.
+//! **Proof**: a Negotiate Request of 20 bytes or a Negotiate Response of 32 bytes. It must have
+//! versions 0x0100, zero in reserved fields, and sizes not below the specified minimum.
+//! Alternatively a Data Transfer whose data starts like an SMB message. In every Data Transfer, the
+//! sum of DataOffset and DataLength must be the length of the message.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use super::protocol::{self, Len, Protocol, Verdict};
 
 const REQUEST_LEN: usize = 20;
 const RESPONSE_LEN: usize = 32;
-/// Bytes of a Data Transfer header without padding.
+/// Length in bytes of a Data Transfer header without padding.
 const DATA_LEN: usize = 20;
 /// Minimum PreferredSendSize and MaxReceiveSize (section 3.1.5.2), and minimum MaxFragmentedSize
 /// (section 3.1.5.2).
 const LEAST_SIZE: u32 = 128;
 const LEAST_FRAGMENTED: u32 = 131_072;
-/// SMB_DIRECT_RESPONSE_REQUESTED.
+/// The only flag: SMB_DIRECT_RESPONSE_REQUESTED.
 const FLAGS: u16 = 1;
 
 /// A message.
@@ -69,7 +69,7 @@ impl protocol::Message for Message {
     }
 }
 
-/// The protocol. It remembers nothing.
+/// The protocol. It needs no state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connection;
 
@@ -83,7 +83,7 @@ impl Protocol for Connection {
     }
 }
 
-/// Tests the bytes at the beginning of a Send; `is_complete`: nothing follows them.
+/// Tests the first bytes of a Send. `is_complete` is set if `bytes` are the complete Send.
 fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
     if bytes.len() < REQUEST_LEN {
         return if is_complete { Verdict::Not } else { Verdict::Open };
@@ -104,7 +104,8 @@ fn long(bytes: &[u8], at: usize) -> u32 {
     u32::from(short(bytes, at)) | u32::from(short(bytes, at + 2)) << 16
 }
 
-/// PreferredSendSize, MaxReceiveSize and MaxFragmentedSize from `at` on.
+/// Returns whether PreferredSendSize, MaxReceiveSize and MaxFragmentedSize at offset `at` are not
+/// below their minimum.
 fn sizes_fit(bytes: &[u8], at: usize) -> bool {
     long(bytes, at) >= LEAST_SIZE && long(bytes, at + 4) >= LEAST_SIZE && long(bytes, at + 8) >= LEAST_FRAGMENTED
 }
@@ -138,7 +139,7 @@ fn data(bytes: &[u8]) -> Verdict<Message> {
     }
     let parsed = Message::Data { credits, len, remaining };
     if len == 0 {
-        // Only credits: no data, and none to come.
+        // A message that only carries credits has no data, and no data remains.
         let fits = offset == 0 && remaining == 0;
         return if fits {
             Verdict::Is { parsed, len: Len::AtLeast(DATA_LEN as u64), proves: false }

@@ -1,37 +1,37 @@
-//! Writing one FPDU.
+//! Writes one FPDU.
 
 use super::{Layout, MAX_ULPDU, Piece, pad_len};
 use crate::error::{Found, Layer, WireError};
 use crate::requirement;
 use crate::{crc, marker};
 
-/// The settings that one direction of a connection has negotiated.
+/// The negotiated settings of one direction of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Framing {
-    /// This direction has markers.
+    /// Whether this direction has markers.
     pub markers: bool,
-    /// The CRC field holds a CRC; otherwise it is there and zero (MPA-4.4-13).
+    /// Whether the CRC field contains a CRC. Otherwise the field is present and zero (MPA-4.4-13).
     pub crc: bool,
 }
 
 impl Framing {
-    /// The phase that a [`Layout`] of this direction is made with.
+    /// The phase of a [`Layout`] in this direction: 0 with markers, `None` without markers.
     #[must_use]
     pub const fn phase(self) -> Option<u16> {
         if self.markers { Some(0) } else { None }
     }
 }
 
-/// Appends the FPDU that carries the octets of `ulpdu`, concatenated, to `out`, and returns its
-/// layout.
+/// Appends one FPDU to `out` and returns its layout. The ULPDU is the concatenation of the slices
+/// in `ulpdu`.
 ///
-/// `position` is its first octet in the stream, counted from the first one after the sender's
-/// start-up frame. A marker that is due there comes with it; one that is due right after it comes
-/// with the next FPDU.
+/// `position` is the stream position of the first octet of the FPDU. Position 0 is the first octet
+/// after the start-up frame of the sender. If a marker is due at `position`, the FPDU starts with
+/// the marker. A marker that is due directly after the FPDU belongs to the next FPDU.
 ///
 /// # Errors
-/// More than 64768 octets of ULPDU (MPA-3-4); `out` is left as it was. To send such an FPDU anyway,
-/// write it along a [`Layout`].
+/// The ULPDU has more than 64768 octets (MPA-3-4). Then `out` is unchanged. To send such an FPDU
+/// nevertheless, write its parts at the positions of a [`Layout`].
 pub fn emit(position: u64, ulpdu: &[&[u8]], framing: Framing, out: &mut Vec<u8>) -> Result<Layout, WireError> {
     let octets = ulpdu.iter().fold(0, |sum: usize, slice| sum.saturating_add(slice.len()));
     let length = u16::try_from(octets).ok().filter(|length| *length <= MAX_ULPDU).ok_or(WireError {
@@ -62,7 +62,7 @@ pub fn emit(position: u64, ulpdu: &[&[u8]], framing: Framing, out: &mut Vec<u8>)
     Ok(layout)
 }
 
-/// Slices read as one stretch of octets.
+/// Reads several slices as one sequence of octets.
 struct Gather<'a, I> {
     slices: I,
     rest: &'a [u8],
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(out.len() as u64, 1 + layout.end);
     }
 
-    /// MPA-4.4-13: the field is there without CRCs, too.
+    /// MPA-4.4-13: the CRC field is present even if CRCs are not in use.
     #[test]
     fn without_crc_the_field_is_zero() {
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Reading one FPDU without copying it.
+//! Reads one FPDU without copying it.
 
 use std::ops::Range;
 
@@ -8,32 +8,32 @@ use crate::error::{Found, Layer, WireError};
 use crate::marker::MARKER_LEN;
 use crate::requirement;
 
-/// The octets of one complete FPDU and the positions of its parts. Only the checking methods judge
-/// it.
+/// The octets of one complete FPDU, with the positions of its parts. [`Fpdu::check_crc`] and
+/// [`Fpdu::check_markers`] check its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fpdu<'a> {
     octets: &'a [u8],
     layout: Layout,
 }
 
-/// A marker as it came.
+/// A received marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
-    /// Its first octet, counted from the start of the FPDU.
+    /// Offset in octets of the marker from the start of the FPDU.
     pub offset: usize,
-    /// RESERVED.
+    /// Received value of RESERVED.
     pub reserved: u16,
-    /// FPDUPTR.
+    /// Received value of FPDUPTR.
     pub fpduptr: u16,
-    /// What FPDUPTR should be.
+    /// Correct value of FPDUPTR.
     pub expected: u16,
 }
 
 impl<'a> Fpdu<'a> {
-    /// Joins octets and layout; the first octet is the one at `layout.start`.
+    /// Combines `octets` with their `layout`. The first octet has the position `layout.start`.
     ///
     /// # Errors
-    /// Not as many octets as the layout has.
+    /// The number of octets differs from the length of the layout.
     pub fn new(octets: &'a [u8], layout: Layout) -> Result<Self, WireError> {
         if usize::try_from(layout.end - layout.start) == Ok(octets.len()) {
             return Ok(Fpdu { octets, layout });
@@ -41,13 +41,13 @@ impl<'a> Fpdu<'a> {
         Err(WireError::too_short(Layer::Mpa, "FPDU", "as many octets as ULPDU_Length asks for", octets.len()))
     }
 
-    /// The layout that it was made with.
+    /// The layout that was passed to [`Fpdu::new`].
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The CRC field as the number that the register holds; `None` for a layout without the field.
+    /// The received CRC32c as a number; `None` if the layout has no CRC field.
     #[must_use]
     pub fn crc_field(&self) -> Option<u32> {
         self.octets.get(self.crc_offset()..)?.first_chunk::<CRC_LEN>().map(|field| crc::from_octets(*field))
@@ -59,10 +59,10 @@ impl<'a> Fpdu<'a> {
         crc::crc32c(self.octets.get(..self.crc_offset()).unwrap_or(self.octets))
     }
 
-    /// Compares the two.
+    /// Compares the CRC field with the computed CRC.
     ///
     /// # Errors
-    /// The CRC field holds something else, or is not there.
+    /// The CRC field differs from the computed CRC, or the layout has no CRC field.
     pub fn check_crc(&self) -> Result<(), WireError> {
         let field = self.crc_field();
         if field == Some(self.computed_crc()) {
@@ -78,7 +78,7 @@ impl<'a> Fpdu<'a> {
         })
     }
 
-    /// The markers that belong to the FPDU, in order.
+    /// The markers that belong to the FPDU, in stream order.
     pub fn markers(&self) -> impl Iterator<Item = Marker> + use<'a> {
         let (octets, start) = (self.octets, self.layout.start);
         self.layout.pieces().filter_map(move |piece| {
@@ -89,11 +89,11 @@ impl<'a> Fpdu<'a> {
         })
     }
 
-    /// Checks each marker's FPDUPTR, its two low bits taken as zero (MPA-4.3-9). RESERVED is not
-    /// looked at.
+    /// Checks FPDUPTR of each marker and treats its two low bits as zero (MPA-4.3-9). RESERVED is
+    /// not checked.
     ///
     /// # Errors
-    /// The first marker that points elsewhere.
+    /// A marker does not point to `ULPDU_Length`. The error describes the first such marker.
     pub fn check_markers(&self) -> Result<(), WireError> {
         let Some(wrong) = self.markers().find(|marker| marker.fpduptr & !3 != marker.expected) else { return Ok(()) };
         Err(WireError {
@@ -106,18 +106,20 @@ impl<'a> Fpdu<'a> {
         })
     }
 
-    /// The ULPDU: stretches between markers, in order; together they have `ulpdu_length` octets.
+    /// The ULPDU as slices between markers, in order. Together the slices have `ulpdu_length`
+    /// octets.
     pub fn ulpdu(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.body(LENGTH_LEN..LENGTH_LEN + usize::from(self.layout.ulpdu_length))
     }
 
-    /// The PAD octets, 0 to 3 in all.
+    /// PAD as slices between markers, 0 to 3 octets together.
     pub fn pad(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let from = LENGTH_LEN + usize::from(self.layout.ulpdu_length);
         self.body(from..from + pad_len(self.layout.ulpdu_length))
     }
 
-    /// The stretches that hold `wanted`, counted over length field, ULPDU and PAD without markers.
+    /// The slices that contain the octets `wanted` of the length field, the ULPDU and PAD. Offsets
+    /// in `wanted` do not count markers.
     fn body(&self, wanted: Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (octets, start) = (self.octets, self.layout.start);
         let mut at = 0;
@@ -173,7 +175,7 @@ mod tests {
         // The two low bits of FPDUPTR count as zero.
         octets[23] = 0x17;
         assert_eq!(Fpdu::new(&octets, layout).unwrap().check_markers(), Ok(()));
-        // Without the CRC field there is nothing to compare.
+        // A layout without the CRC field has nothing to compare.
         let fpdu = Fpdu::new(&FIGURE_6[..48], layout.without_crc_field()).unwrap();
         assert_eq!((fpdu.crc_field(), fpdu.check_crc().unwrap_err().found), (None, Found::Octets(0)));
     }
@@ -202,7 +204,7 @@ mod tests {
             }
         }
 
-        /// Any octets under any layout of their length, markers in wrong phases too.
+        /// Any octets with any layout of the same length, including wrong marker phases.
         #[test]
         fn no_octets_panic(
             fill in proptest::collection::vec(any::<u8>(), 1..50), ulpdu_length in 0u16..1200, start: u16,

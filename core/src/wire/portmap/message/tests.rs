@@ -53,7 +53,7 @@ fn three_way_exchange_over_ipv4() {
         assert_eq!(Message::parse(expected), Ok(message));
         assert_eq!(&emitted(&message), expected);
     }
-    // In the draft's own form a Request has 48 octets; Reserved is not looked at.
+    // According to the draft, a Request has 48 octets. Reserved is not checked.
     let plain = Message { message_type: MessageType::PM_REQ, ap_port: 7000, ..ACCEPT };
     assert_eq!(Message::parse(&request[..48]), Ok(plain));
     assert_eq!(emitted(&plain)[..4], [0x04, 0, 0, 0]);

@@ -17,7 +17,7 @@ fn bare(error: TerminateError) -> Terminate {
     Terminate { error, segment_length: None, ddp_header: None, read_request: None }
 }
 
-/// RFC 5040 Figure 8: Layer, EType, Error Code, HdrCt; an LLP error copies nothing.
+/// RFC 5040 Figure 8: Layer, EType, Error Code, HdrCt. An LLP error copies no header.
 #[test]
 fn an_mpa_error_has_four_octets() {
     assert_eq!(emitted(&bare(TerminateError::MPA_CRC)), [0x20, 0x02, 0, 0]);
@@ -58,7 +58,7 @@ fn a_read_request_is_copied_completely() {
     assert_eq!(emitted(&terminate), octets);
 }
 
-/// RFC 5040 4.8: the length is present with D even when M does not vouch for it.
+/// RFC 5040 4.8: if D is set, DDP Segment Length is present even if M is clear.
 #[test]
 fn d_without_m_still_brings_the_length() {
     let octets = b"\x11\x00\x40\x00\x12\x34\xc1\x40\xde\xad\xbe\xef\0\0\0\0\0\0\x20\0";
@@ -68,8 +68,9 @@ fn d_without_m_still_brings_the_length() {
     assert_eq!(emitted(&terminate)[..6], [0x11, 0, 0x40, 0, 0, 0]);
 }
 
-/// Capture `siw/terminate-no-receive-crc`, frame 13: Linux swaps the nibbles and sets reserved bits
-/// for M and D, so that by the RFC nothing is announced; what it copied is `rest`.
+/// Capture `siw/terminate-no-receive-crc`, frame 13: Linux swaps the nibbles, and sets reserved
+/// bits instead of M and D. According to the RFC it announces nothing, so its copied header is in
+/// `rest`.
 #[test]
 fn linux_fills_parts_that_it_does_not_announce() {
     let octets = b"\x21\x02\x03\x00\x00\x64\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0";
@@ -121,7 +122,7 @@ proptest! {
         prop_assert_eq!(Terminate::parse(&emitted(&terminate)), Ok(terminate));
     }
 
-    /// Whatever the bits announce, the parts put together again are the octets.
+    /// For all values of the bits, the concatenated parts are equal to the original octets.
     #[test]
     fn splitting_loses_nothing(bits: u8, octets in proptest::collection::vec(any::<u8>(), 0..60)) {
         let mut out = Vec::new();

@@ -1,5 +1,4 @@
-//! Expected octets come from the draft's figures through an implementation that is independent of
-//! this one.
+//! An independent implementation of the draft's figures computed the expected octets.
 
 use proptest::prelude::*;
 
@@ -17,7 +16,7 @@ fn emitted(message: &Message<'_>, order: FieldOrder) -> Vec<u8> {
     out
 }
 
-/// `body` with Bufs 9 as message `mseq` in figure and mirrored order.
+/// A message with `body`, MSeq `mseq` and Bufs 9, in figure order and in mirrored order.
 fn check(mseq: u32, flags: Flags, body: Body<'_>, figure: &str, mirrored: &str) {
     let message = Message { bufs: 9, flags, mseq, mseq_ack: u32::from(mseq > 0), body };
     for (order, expected) in [(Figure, octets(figure)), (Mirrored, octets(mirrored))] {
@@ -179,7 +178,7 @@ fn unassigned_mids_are_refused() {
 
 #[test]
 fn flags_and_bufs() {
-    // OOB_PRES in DisConn, and in Data without an octet.
+    // OOB_PRES in DisConn, and in Data without payload.
     assert_eq!(wrong("00090102000000100000000200000001").2, Some(requirement!("SDP-6.1.2-8")));
     assert_eq!(wrong("000901ff000000100000000200000001").2, Some(requirement!("SDP-6.1.2-7")));
     // Reserved flags are not examined.
@@ -245,7 +244,7 @@ proptest! {
     fn no_octets_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..64), fit: bool, mid in 0u8..18, mirrored: bool) {
         let order = if mirrored { Mirrored } else { Figure };
         if fit && octets.len() >= RawBsdh::LEN {
-            // Most random octets fail at Len or MID; these go further.
+            // Most random octets fail at Len or MID. Correct these fields to test the later checks.
             let len = u32::try_from(octets.len()).unwrap();
             octets[4..8].copy_from_slice(&len.to_be_bytes());
             octets[if mirrored { 0 } else { 3 }] = Mid::ALL[usize::from(mid)].0;
