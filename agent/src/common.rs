@@ -1,22 +1,22 @@
-//! What carriers do alike, whatever device they have: limits of a control connection, numbers that
-//! follow from requests, and the sentences in which they refuse.
+//! Rules that all carriers share, whatever their device: limits of a control connection, sizes that
+//! follow from a request, and texts of refusals.
 
 use crate::protocol::{Failure, MOST_OCTETS, Object, Octets};
 
-/// How much one control connection may take.
+/// Limits of one control connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Octets of all regions together.
+    /// Maximum total size of all regions, in bytes.
     pub memory: u64,
-    /// Objects.
+    /// Maximum number of objects.
     pub objects: usize,
 }
 
 impl Limits {
-    /// For callers in this process.
+    /// No limits, for callers in this process.
     pub const NONE: Limits = Limits { memory: u64::MAX, objects: usize::MAX };
 
-    /// Whether there may be one object more than there are.
+    /// Fails if a control connection with this number of `objects` cannot have one more.
     pub(crate) fn room(&self, objects: usize) -> Result<(), Failure> {
         if objects < self.objects {
             return Ok(());
@@ -24,7 +24,7 @@ impl Limits {
         Err(Failure::of(format!("{} objects are the most of a control connection", self.objects)))
     }
 
-    /// Whether a region of `octets` may be there beside those that take `used`.
+    /// Fails if a region of `octets` bytes does not fit, given that other regions use `used` bytes.
     pub(crate) fn memory(&self, used: u64, octets: u64) -> Result<(), Failure> {
         let left = self.memory.saturating_sub(used);
         if octets <= left {
@@ -40,8 +40,8 @@ impl Default for Limits {
     }
 }
 
-/// Private data as a connection manager takes it: librdmacm counts its octets in one (MPA would
-/// take 512).
+/// Returns private data and its length, in the form that librdmacm takes. librdmacm stores the
+/// length in one byte, so 255 bytes are the maximum. (MPA would allow 512.)
 pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
     let octets = data.0.as_slice();
     let length = u8::try_from(octets.len());
@@ -49,12 +49,13 @@ pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
     Ok((octets, length))
 }
 
-/// Entries of a completion queue: all that both queues of a Queue Pair hold, and a shared one's.
+/// Returns the number of entries of the completion queue for a Queue Pair whose queues hold `depth`
+/// requests each. A shared receive queue adds `depth` entries.
 pub(crate) fn entries(depth: u32, shared: bool) -> u32 {
     depth.saturating_mul(if shared { 3 } else { 2 }).max(16)
 }
 
-/// `get` and what goes inline.
+/// Fails if `length` exceeds [`MOST_OCTETS`], the limit for reading a region at once.
 pub(crate) fn at_once(length: u64) -> Result<(), Failure> {
     if length <= MOST_OCTETS as u64 {
         return Ok(());
@@ -62,12 +63,12 @@ pub(crate) fn at_once(length: u64) -> Result<(), Failure> {
     Err(Failure::of(format!("{length} bytes at once: at most {MOST_OCTETS}")))
 }
 
-/// There is no such object.
+/// Returns the failure of a request whose `object` does not exist, or is not a `kind`.
 pub(crate) fn none(object: Object, kind: &str) -> Failure {
     Failure::of(format!("{object} is no {kind} of this control connection"))
 }
 
-/// Octets that a region does not have.
+/// Returns the failure of a request for bytes outside a region of `has` bytes.
 pub(crate) fn beside(offset: u64, length: u64, has: u64) -> Failure {
     Failure::of(format!("{length} bytes from {offset}: the region has {has}"))
 }
@@ -84,12 +85,13 @@ pub(crate) fn asks_nothing(connection: Object) -> Failure {
     Failure::of(format!("connection {connection} asks for nothing"))
 }
 
-/// `hello` after the first line.
+/// Returns the failure of a `hello` that is not the first request.
 pub(crate) fn hello_again() -> Failure {
     Failure::of("hello is the first request, and comes once")
 }
 
-/// The event that reports a request for which there is no room (`failed`).
+/// Value of `kind` in [`Event::Failed`](crate::protocol::Event::Failed) when a connection request
+/// exceeds the limit of objects.
 pub(crate) const NO_ROOM: &str = "connect_request";
-/// Its status: ENOMEM.
+/// Value of `status` in the same event: ENOMEM.
 pub(crate) const NO_ROOM_STATUS: i32 = 12;

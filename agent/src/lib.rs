@@ -1,16 +1,17 @@
-//! The agent: executes requests of a test with a NIC's own verbs, on the NIC's host.
+//! The agent runs on the NIC's host. It executes a test's requests with the NIC's own verbs.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`Limits`] | how much one control connection may take |
-//! | [`listen`] | control connections over TCP, each on a thread of its own |
+//! | [`Limits`] | limits of one control connection |
+//! | [`listen`] | control connections over TCP, each on its own thread |
 //! | [`protocol`] | the messages between tester and agent |
-//! | [`serve`] | one control connection, of whatever carries its actions out |
-//! | `rdma` | what carries them out: libibverbs and librdmacm, loaded at run time (feature `rdma`) |
-//! | `soft` | the same by the software RNIC, in process, for weft's own targets (feature `soft`) |
+//! | [`serve`] | one control connection, with any device |
+//! | `rdma` | the device through libibverbs and librdmacm, loaded at run time (feature `rdma`) |
+//! | `soft` | the software RNIC as the device, in process, for weft's targets (feature `soft`) |
 //!
-//! What is left out: datagrams, sending immediate data, completion queues of one's own (each Queue
-//! Pair has one, whose completions are reported as they come), and tuning.
+//! The agent does not offer datagrams, sending of immediate data, separate completion queues or
+//! tuning. Each Queue Pair has one completion queue, and the agent reports its completions as
+//! events.
 
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 

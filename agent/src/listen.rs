@@ -1,7 +1,8 @@
-//! Control connections over TCP, each on a thread of its own. Nothing that a tester does but
-//! `exit`, and nothing that the host runs out of, ends the listening.
+//! Accepts control connections over TCP and serves each on its own thread. Errors of a tester and
+//! shortages of the host do not stop the listener. Only the request `exit` or a failure of the
+//! listener itself stops it.
 //!
-//! `waiting` has the connections whose token is not verified yet; `back_off` slows down an origin
+//! `waiting` holds the connections whose token is not verified yet. `back_off` slows down an origin
 //! that sends wrong tokens.
 
 mod back_off;
@@ -22,20 +23,21 @@ use self::waiting::{Waiting, WaitingPlace};
 use crate::protocol::Failure;
 use crate::serve::{Carrier, Control, Ended, Hello, WRONG_TOKEN, turn_away};
 
-/// Testers at once: control connections with a right hello.
+/// Maximum number of testers at once. A tester counts from its valid hello on.
 pub const MOST_TESTERS: usize = 8;
-/// A tester that takes nothing for so long has gone.
+/// Maximum time for a write to a tester. A tester that reads nothing for this time has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
-/// TCP probes the host of a tester that is silent for this time, and repeats that. (A host that
-/// lost its power sends no FIN.)
+/// TCP sends a keepalive probe after a tester has been silent for this time, and then every
+/// [`PROBE_EVERY`]. (A host that lost its power sends no FIN.)
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// Pause after the host lacked a resource: until it is there again, a waiting connection in the
-/// backlog makes `accept` return at once.
+/// Pause after the host lacked a resource. Without the pause, `accept` would fail again at once,
+/// because a connection still waits in the backlog.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Serves all who come, for as long as the listener can be listened on. `carrier` is made for each
-/// of them; `report` gets the beginning (`None`) and the end of each.
+/// Serves all testers that connect. Returns only when the listener itself fails. The agent calls
+/// `carrier` once for each tester with a valid hello. `report` gets the address of a tester, with
+/// `None` when its service begins and with the result when it ends.
 pub fn listen<C: Carrier>(
     listener: &TcpListener,
     token: Option<&str>,
@@ -55,7 +57,7 @@ pub fn listen<C: Carrier>(
             Ok((stream, peer)) => (Arc::new(stream), peer),
             Err(why) if is_for_good(&why) => return why,
             Err(why) => {
-                // One that has gone already is no reason to wait.
+                // A peer that has closed its connection already is no reason to pause.
                 if why.kind() != io::ErrorKind::ConnectionAborted {
                     report("a tester", Some(Err(why.into())));
                     thread::sleep(MOMENT);
@@ -74,20 +76,20 @@ pub fn listen<C: Carrier>(
             }
         };
         if let Err(why) = thread::Builder::new().name("tester".to_owned()).spawn(served) {
-            // A line fits into the buffers of a connection that is new.
+            // One line always fits into the empty send buffer of a new connection.
             let why = format!("no thread for one more tester: {why}");
             report(&peer, Some(Err(turn_away(&*stream, agent.begin, &why))));
         }
     }
 }
 
-/// Whether `accept` fails because of the listener itself: it is none, or is closed. All else
-/// (accept(2)) is its caller's, or of the moment.
+/// Returns whether `accept` failed because of the listener itself: it is no listening socket, or is
+/// closed. All other errors of accept(2) concern one connection, or are temporary.
 fn is_for_good(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP))
 }
 
-/// One of the [`MOST_TESTERS`].
+/// A claim on one of [`MOST_TESTERS`] slots. Dropping it frees the slot.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -103,7 +105,7 @@ impl Drop for Place {
     }
 }
 
-/// What all control connections share.
+/// State that all control connections share.
 struct Agent<F> {
     begin: Instant,
     token: Option<String>,
@@ -113,7 +115,7 @@ struct Agent<F> {
 }
 
 impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
-    /// Serves one connection to its end.
+    /// Serves one connection until it closes.
     fn serve(&self, stream: &TcpStream, origin: Origin, waiting: WaitingPlace) -> Result<(), Ended> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(WRITTEN_WITHIN))?;
@@ -134,7 +136,7 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
         if !is_right {
             return Err(control.refuse(Some(hello.id), WRONG_TOKEN));
         }
-        // Given back whatever becomes of this thread.
+        // Dropping the slot frees it, even if this thread panics.
         let Some(_place) = Place::take(&self.testers) else {
             return Err(control.refuse(Some(hello.id), &format!("{MOST_TESTERS} testers are there already")));
         };
@@ -142,8 +144,8 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
         control.serve(&hello, &self.carrier)
     }
 
-    /// Compares the token after the delay that wrong ones of its origin have caused. If the tester
-    /// is gone by then, there is no result.
+    /// Compares the token, after the delay that earlier wrong tokens of its origin cause. Returns
+    /// `None` if the tester closes the connection during the delay.
     fn verify(
         &self,
         control: &Control<&TcpStream, &TcpStream>,
@@ -155,7 +157,7 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
         while control.hold(left)? {
             let mut back_off = self.lock();
             let now = Instant::now();
-            // Another token of this origin may have been compared since, and be wrong.
+            // Meanwhile another connection of this origin may have sent a wrong token.
             left = back_off.left(origin, now);
             if left.is_zero() {
                 let is_right = hello.has_token(token);
@@ -167,7 +169,7 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BackOff> {
-        // No change panics halfway.
+        // A panic cannot leave the map half changed.
         self.back_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

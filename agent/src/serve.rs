@@ -1,4 +1,5 @@
-//! One control connection: lines in, answers and events out, as long as the tester is there.
+//! One control connection: reads requests, and writes answers and events, until the tester closes
+//! it.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,29 +9,31 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::protocol::{Action, AgentMessage, Done, Event, Failure, LONGEST_LINE, Outcome, Request, VERSION, What};
 
-/// The time in which the first line has to be there. A tester sends it at once.
+/// Time limit for the first line. A tester sends it at once.
 const HELLO_WITHIN: Duration = Duration::from_secs(2);
-/// Octets of the first line.
+/// Maximum length of the first line in bytes.
 const LONGEST_HELLO: usize = 4096;
-/// Octets that are read at once.
+/// Maximum number of bytes that are read at once.
 const AT_ONCE: usize = 1 << 16;
-/// Characters of what is wrong with a line.
+/// Maximum length of the reason why a line is invalid, in characters.
 const LONGEST_REASON: usize = 512;
 
 /// Executes the requests of one control connection.
 pub trait Carrier {
-    /// Does it.
+    /// Executes an action.
     fn perform(&mut self, action: Action) -> Result<Done, Failure>;
-    /// What happened since the last call. Called whenever one of the descriptors can be read, and
-    /// after each action.
+    /// Returns the events since the last call. It is called after each action, and whenever one of
+    /// the descriptors is ready.
     fn events(&mut self) -> Vec<Event>;
-    /// Descriptors that can be read when something has happened, open as long as the carrier is.
+    /// Descriptors that are readable when something has happened. They stay open as long as the
+    /// carrier exists.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
-    /// Descriptors that it waits to write to, open as long as the carrier is.
+    /// Descriptors that the carrier waits to write to. They stay open as long as the carrier
+    /// exists.
     fn full(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
-    /// When it has to be polled for events although no descriptor can be read.
+    /// Time of the next call of `events` if no descriptor becomes ready before.
     fn until(&self) -> Option<Instant> {
         None
     }
@@ -51,13 +54,13 @@ impl Carrier for crate::rdma::Nic {
     }
 }
 
-/// Why a control connection ended, other than by the tester's closing it.
+/// Why a control connection ended, if the tester did not close it.
 #[derive(Debug, thiserror::Error)]
 pub enum Ended {
-    /// The first line was not a valid hello; the tester got the reason.
+    /// The tester was refused, and got this reason.
     #[error("no hello: {0}")]
     NoHello(String),
-    /// A line without an end.
+    /// A line exceeded this number of bytes.
     #[error("a line of more than {0} bytes")]
     TooLong(usize),
     /// The connection broke, or the tester does not read.
@@ -65,8 +68,8 @@ pub enum Ended {
     Io(#[from] io::Error),
 }
 
-/// Serves a tester until it goes away. `begin` is when the agent began: times are counted from
-/// there. The carrier is made once the hello is right, so nobody takes anything of the device
+/// Serves a tester until it closes the connection. Times in messages count from `begin`, the start
+/// of the agent. The carrier is created only after a valid hello, so no client can use the device
 /// without the token.
 pub fn serve<C: Carrier>(
     input: impl Read + AsFd,
@@ -83,7 +86,7 @@ pub fn serve<C: Carrier>(
     control.serve(&hello, carrier)
 }
 
-/// The answer to a wrong token.
+/// Answer to a wrong token.
 pub(crate) const WRONG_TOKEN: &str = "the token is not the agent's";
 
 /// One control connection.
@@ -93,7 +96,7 @@ pub(crate) struct Control<I, W> {
     out: Out<W>,
 }
 
-/// The first request. Its version is this agent's; its token is not verified yet.
+/// The first request. Its version is right, and its token is not verified yet.
 pub(crate) struct Hello {
     pub(crate) id: u64,
     token: Option<String>,
@@ -112,12 +115,12 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
         Control { input, lines, out: Out { output, begin } }
     }
 
-    /// Reads the first request; `None` if the tester goes away before.
+    /// Reads the first request. Returns `None` if the tester closes the connection before.
     pub(crate) fn read_hello(&mut self) -> Result<Option<Hello>, Ended> {
         let until = Instant::now() + HELLO_WITHIN;
         let first = loop {
             let line = self.lines.next();
-            // However they came.
+            // The limit applies to a complete line as well as to an incomplete one.
             if line.as_ref().map_or(self.lines.octets.len(), Vec::len) > LONGEST_HELLO {
                 let why = format!("more than {LONGEST_HELLO} bytes without a line feed");
                 return Err(self.refuse(None, &why));
@@ -129,7 +132,7 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
             if left.is_zero() {
                 return Err(self.refuse(None, &format!("no hello within {} s", HELLO_WITHIN.as_secs())));
             }
-            // A signal ends a wait, too.
+            // A signal also ends a wait.
             if !wait(&[self.input.as_fd()], &[], Some(left))? {
                 continue;
             }
@@ -148,7 +151,7 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
         Ok(Some(Hello { id, token }))
     }
 
-    /// Waits; returns whether the tester is still there afterwards.
+    /// Waits for `time`. Returns whether the tester is still connected afterwards.
     pub(crate) fn hold(&self, time: Duration) -> io::Result<bool> {
         let until = Instant::now() + time;
         loop {
@@ -165,7 +168,7 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
         }
     }
 
-    /// Answers the hello, and then each request, until the tester goes away.
+    /// Answers the hello, and then each request, until the tester closes the connection.
     pub(crate) fn serve<C: Carrier>(
         mut self,
         hello: &Hello,
@@ -202,18 +205,19 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
         }
     }
 
-    /// Answers that the connection ends here, and why.
+    /// Answers with the reason why the connection closes.
     pub(crate) fn refuse(&mut self, id: Option<u64>, why: &str) -> Ended {
         self.out.refuse(id, why)
     }
 }
 
-/// Reports to a tester that there is no room for it.
+/// Refuses a tester for lack of resources, before its first line is read.
 pub(crate) fn turn_away(output: impl Write, begin: Instant, why: &str) -> Ended {
     Out { output, begin }.refuse(None, why)
 }
 
-/// Waits for any of them, to read or to write; whether the first can be read.
+/// Waits until a descriptor can be read, or one of `full` can be written. Returns whether the first
+/// descriptor can be read.
 fn wait(descriptors: &[BorrowedFd<'_>], full: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
     let mut polled: Vec<PollFd<'_>> = descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
     polled.extend(full.iter().map(|fd| PollFd::new(fd, PollFlags::OUT)));
@@ -225,17 +229,17 @@ fn wait(descriptors: &[BorrowedFd<'_>], full: &[BorrowedFd<'_>], within: Option<
     Ok(polled.first().is_some_and(|input| !input.revents().is_empty()))
 }
 
-/// Input that is not a complete line yet.
+/// Received bytes, from which complete lines are removed.
 struct Lines {
     octets: Vec<u8>,
-    /// How many of them have no line feed.
+    /// Number of bytes at the start that contain no line feed.
     looked: usize,
-    /// Where a read puts what it gets.
+    /// Buffer for one read.
     arrived: Vec<u8>,
 }
 
 impl Lines {
-    /// The next complete line, without its line feed.
+    /// Removes and returns the next complete line, without its line feed.
     fn next(&mut self) -> Option<Vec<u8>> {
         let Some(end) = self.octets[self.looked..].iter().position(|octet| *octet == b'\n') else {
             self.looked = self.octets.len();
@@ -248,7 +252,7 @@ impl Lines {
         Some(line)
     }
 
-    /// Reads what is there, up to the longest line; how many octets.
+    /// Reads available bytes, up to the maximum length of a line. Returns their number.
     fn read(&mut self, input: &mut impl Read) -> io::Result<usize> {
         let room = LONGEST_LINE.saturating_sub(self.octets.len()).min(AT_ONCE);
         let got = loop {
@@ -263,12 +267,13 @@ impl Lines {
 }
 
 fn read(line: &[u8]) -> Result<Request, String> {
-    // The reason may have a name from the line in it, which may be nearly all of the line.
+    // The reason may quote a name from the line, and the name may be nearly as long as the line.
     let reason = |why: serde_json::Error| why.to_string().chars().take(LONGEST_REASON).collect::<String>();
     serde_json::from_slice(line).map_err(|why| format!("no request: {}", reason(why)))
 }
 
-/// Whether a token is the right one, in a time that does not depend on where they differ.
+/// Returns whether a token is the right one. The time taken does not depend on where the tokens
+/// differ.
 fn is_same(token: &[u8], given: &[u8]) -> bool {
     let differs =
         token.iter().enumerate().fold(0, |differs, (index, octet)| differs | (octet ^ given.get(index).unwrap_or(&0)));
@@ -301,7 +306,7 @@ impl<W: Write> Out<W> {
         self.output.flush()
     }
 
-    /// Reports that the connection ends here, and why.
+    /// Answers with the reason why the connection closes.
     fn refuse(&mut self, id: Option<u64>, why: &str) -> Ended {
         match self.answer(id, Err(Failure::of(why))) {
             Ok(()) => Ended::NoHello(why.to_owned()),

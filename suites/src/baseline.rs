@@ -1,5 +1,5 @@
-//! The baseline of a target: known and expected outcomes, each with a reason. An entry that is no
-//! longer true is stale.
+//! The baseline of a target: known and expected outcomes, each with a reason. An entry that no
+//! longer matches is stale.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use crate::model::{CaseKey, CaseResult, ExpectedResult, RunStatus, Verdict, stab
 /// The fields that an entry must have.
 const REQUIRED: [&str; 4] = ["case", "outcome", "signature", "reason"];
 
-/// The required fields that the `[[baseline]]` entries of a target file lack; `None` if all are
-/// complete.
+/// Returns the required fields that the `[[baseline]]` entries of a target file lack. `None` if all
+/// entries are complete.
 pub(crate) fn missing_fields(file: &toml::Table) -> Option<String> {
     let entries = file.get("baseline")?.as_array()?;
     let lacks = (1..).zip(entries).filter_map(|(number, entry)| {
@@ -28,15 +28,15 @@ pub(crate) fn missing_fields(file: &toml::Table) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaselineEntry {
-    /// A case with all its variants, or one variant (`case[parameter=value]`).
+    /// The id of a case, for all its variants, or the key of one variant (`case[parameter=value]`).
     pub case: String,
     /// The expected verdict.
     pub outcome: Verdict,
     /// A part of the failure signature, so that another failure of the same case is not expected.
-    /// Reports show signatures. Values that change from run to run (STags, times, ports) do not
-    /// count.
+    /// Reports show signatures. Values that change from run to run (STags, times, ports) are
+    /// ignored.
     pub signature: String,
-    /// The reason why it is expected.
+    /// The reason why the outcome is expected.
     pub reason: String,
     /// A link to more information.
     #[serde(default)]
@@ -44,20 +44,20 @@ pub struct BaselineEntry {
 }
 
 impl BaselineEntry {
-    /// The variant of the entry; `None` if it is about a complete case, or is not spelled like a
-    /// variant.
+    /// Returns the variant of the entry. `None` if the entry is about a complete case, or is not
+    /// spelled like a variant.
     fn variant(&self) -> Option<CaseKey> {
         let is_one = |key: &CaseKey| !key.parameters.is_empty();
         self.case.parse().ok().filter(is_one)
     }
 
-    /// Is the entry about this variant?
+    /// Returns whether the entry is about this variant.
     fn names(&self, key: &CaseKey) -> bool {
         self.case == key.case || self.variant().as_ref() == Some(key)
     }
 
-    /// The reason why the entry can never match. `variants` returns the variants of a case, if it
-    /// exists.
+    /// Returns the reason why the entry can never match, if there is one. `variants` returns the
+    /// variants of a case, or `None` if the case does not exist.
     fn of_nothing(&self, variants: impl Fn(&str) -> Option<Vec<CaseKey>>) -> Option<&'static str> {
         let id = self.case.split('[').next().unwrap_or_default();
         let Some(variants) = variants(id) else { return Some("there is no such case") };
@@ -65,7 +65,7 @@ impl BaselineEntry {
         (!is_there).then_some("the case has no such variant")
     }
 
-    /// Does `earlier` also expect everything that this entry expects, for all results?
+    /// Returns whether `earlier` also expects everything that this entry expects, for all results.
     fn is_covered_by(&self, earlier: &BaselineEntry) -> bool {
         let id = self.case.split('[').next().unwrap_or_default();
         (earlier.case == self.case || earlier.case == id)
@@ -73,7 +73,8 @@ impl BaselineEntry {
             && self.signature.contains(&earlier.signature)
     }
 
-    /// Do these results have all variants of the entry? The seed selects the variants of a run.
+    /// Returns whether these results have all variants of the entry. The seed selects the variants
+    /// of a run, so some may be missing.
     fn is_about_no_more_than(&self, judged: &[&CaseResult], variants: impl Fn(&str) -> Option<Vec<CaseKey>>) -> bool {
         let about = match self.variant() {
             Some(one) => vec![one],
@@ -82,17 +83,17 @@ impl BaselineEntry {
         about.iter().all(|key| judged.iter().any(|result| result.key == *key))
     }
 
-    /// Does the entry match this result?
+    /// Returns whether the entry matches this result.
     fn holds(&self, result: &CaseResult) -> bool {
-        // The signature may contain values of that run, as reports show them, and may end in the
-        // middle of one.
+        // The signature in the entry may be copied from a report. So it may contain values of that
+        // run, and may end in the middle of a value.
         let words = result.actual.as_ref().unwrap_or(&result.explanation);
         let shown = result.signature().contains(&stable(&self.signature)) || words.contains(&self.signature);
         self.outcome == result.verdict && shown
     }
 }
 
-/// Did the case exercise the target: it applied, and the target was reachable?
+/// Returns whether the case exercised the target: the case applied, and the target was reachable.
 fn was_tried(result: &CaseResult) -> bool {
     !result.steps.is_empty() || !matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive)
 }
@@ -100,8 +101,8 @@ fn was_tried(result: &CaseResult) -> bool {
 /// Returns the expected results and the stale entries. `variants` returns the variants of a case in
 /// the suites.
 ///
-/// An entry is stale if all its variants were run and decided, and it matches none of them. So the
-/// seed of a run, which selects other variants each time, makes no entry stale.
+/// An entry is stale if all its variants were run and decided, and the entry matches none of the
+/// results. So no entry becomes stale because the seed of a run selects other variants.
 pub(crate) fn judge(
     entries: &[BaselineEntry],
     results: &[CaseResult],
@@ -121,7 +122,7 @@ pub(crate) fn judge(
         }
         let is_judged = |result: &&CaseResult| entry.names(&result.key) && (was_tried(result) || entry.holds(result));
         let judged: Vec<&CaseResult> = results.iter().filter(is_judged).collect();
-        // Not selected, not reached, or not tried: the entry is undecided.
+        // The variants were not selected, not reached, or not tried: the entry is undecided.
         let Some(first) = judged.first() else { continue };
         let held: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.holds(result)).collect();
         for result in &held {

@@ -1,20 +1,20 @@
-//! The calendar's time and durations, for names, reports and pages. Nothing is judged by them.
+//! Calendar time and durations, for names, reports and pages. Verdicts do not depend on them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds since 1970-01-01 UTC; 0 on a machine that is set to an earlier time.
+/// Returns nanoseconds since 1970-01-01 UTC, or 0 if the machine's clock is set to an earlier time.
 #[must_use]
 pub fn unix_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Milliseconds since 1970-01-01 UTC as `2026-01-31T12:00:00.123Z`.
+/// Formats milliseconds since 1970-01-01 UTC as `2026-01-31T12:00:00.123Z`.
 #[must_use]
 pub fn rfc3339(unix_ms: u64) -> String {
     let (days, ms) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
-    // Days to year, month and day in the Gregorian calendar, counted in eras of 400 years that
-    // begin on 1 March.
+    // Converts days to year, month and day in the Gregorian calendar. The calculation uses eras of
+    // 400 years that begin on 1 March.
     let day = days + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -28,7 +28,7 @@ pub fn rfc3339(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day_of_month:02}T{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z")
 }
 
-/// Microseconds for people: `0.4 ms`, `12.3 s`.
+/// Formats microseconds for readers: `0.4 ms`, `12.3 s`.
 #[must_use]
 pub fn duration(us: u64) -> String {
     match us {
@@ -41,7 +41,7 @@ pub fn duration(us: u64) -> String {
 mod tests {
     use super::*;
 
-    /// Values of `date -u -d @...`.
+    /// The expected values are those of `date -u -d @...`.
     #[test]
     fn dates_are_those_of_the_calendar() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00.000Z");

@@ -1,4 +1,4 @@
-//! Correct octets: the tester sends them unless it deviates on purpose.
+//! Correct bytes. The tester sends them unless it deviates on purpose.
 
 use weft_core::crc;
 use weft_core::wire::ddp::{RawTagged, RawUntagged, queue};
@@ -9,20 +9,20 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::{ddp, rdmap};
 use zerocopy::IntoBytes;
 
-/// The fields of the tester's start-up frame that a script does not set.
+/// The fields of the tester's start-up frame. A script may set other values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StartupFields {
     pub(crate) reply: bool,
     pub(crate) revision: u8,
     pub(crate) crc: bool,
     pub(crate) markers: bool,
-    /// With these words the frame has S=1, and its revision is 2.
+    /// The enhanced header. The frame then has S=1, and must have revision 2.
     pub(crate) enhanced: Option<Enhanced>,
     pub(crate) private_data: Vec<u8>,
 }
 
 impl StartupFields {
-    /// Revision 1, CRC, no markers, no private data.
+    /// A Request: revision 1, CRC, no markers, no private data.
     pub(crate) const REQUEST: StartupFields = StartupFields {
         reply: false,
         revision: 1,
@@ -31,12 +31,12 @@ impl StartupFields {
         enhanced: None,
         private_data: Vec::new(),
     };
-    /// The Reply to it.
+    /// The Reply to [`REQUEST`](Self::REQUEST).
     pub(crate) const REPLY: StartupFields =
         StartupFields { reply: true, revision: 1, crc: true, markers: false, enhanced: None, private_data: Vec::new() };
 }
 
-/// An MPA start-up frame.
+/// Returns an MPA start-up frame.
 pub(crate) fn startup(fields: &StartupFields) -> Vec<u8> {
     let mut octets = Vec::new();
     Startup {
@@ -52,14 +52,14 @@ pub(crate) fn startup(fields: &StartupFields) -> Vec<u8> {
     octets
 }
 
-/// The ULPDU of a Send that is one segment.
+/// Returns the ULPDU of a Send that has one segment.
 pub(crate) fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
     let mut octets = untagged(Opcode::SEND, queue::SEND, msn).as_bytes().to_vec();
     octets.extend_from_slice(payload);
     octets
 }
 
-/// The ULPDU of one segment of a Send.
+/// Returns the ULPDU of one segment of a Send.
 pub(crate) fn send_segment(opcode: Opcode, stag: u32, msn: u32, offset: u32, last: bool, payload: &[u8]) -> Vec<u8> {
     let mut header = untagged(opcode, queue::SEND, msn);
     header.control = ddp::Control::new(false, last, ddp::Control::VERSION);
@@ -68,9 +68,10 @@ pub(crate) fn send_segment(opcode: Opcode, stag: u32, msn: u32, offset: u32, las
     [header.as_bytes(), payload].concat()
 }
 
-/// The fields of the right Reply to a Request: its revision, R=0, and C of `own`. An enhanced Reply
-/// also has the requested model, the offered kinds of ready-to-receive messages, and as many Reads
-/// in each direction as the other side allows, 16 at most (RFC 6581 sections 9.1 and 9.2).
+/// Returns the fields of the correct Reply to a Request: the Request's revision, R=0, and the C
+/// flag of `own`. An enhanced Reply also has the requested model and the offered kinds of
+/// ready-to-receive messages. Its IRD is the Request's ORD, and its ORD is the Request's IRD, each
+/// at most 16 (RFC 6581 sections 9.1 and 9.2).
 pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
     const MOST: u16 = 16;
     let Ok(request) = Startup::parse(request) else { return StartupFields { crc: own.crc, ..StartupFields::REPLY } };
@@ -86,19 +87,20 @@ pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
     StartupFields { revision: request.revision, crc: own.crc, enhanced, ..StartupFields::REPLY }
 }
 
-/// The ULPDU of a Read Request.
+/// Returns the ULPDU of a Read Request.
 pub(crate) fn read_request(msn: u32, read: &ReadRequest) -> Vec<u8> {
     let mut octets = untagged(Opcode::READ_REQUEST, queue::READ_REQUEST, msn).as_bytes().to_vec();
     read.emit(&mut octets);
     octets
 }
 
-/// The ULPDUs of a Read Response, or a part of one, with at most `most` octets of data each.
+/// Returns the ULPDUs of a Read Response, or of a part of it. Each has at most `most` bytes of
+/// data.
 pub(crate) fn read_response(stag: u32, tagged_offset: u64, data: &[u8], most: usize) -> Vec<Vec<u8>> {
     tagged(Opcode::READ_RESPONSE, stag, tagged_offset, data, most)
 }
 
-/// The ULPDUs of a tagged message with at most `most` octets of data each.
+/// Returns the ULPDUs of a tagged message. Each has at most `most` bytes of data.
 pub(crate) fn tagged(opcode: Opcode, stag: u32, tagged_offset: u64, data: &[u8], most: usize) -> Vec<Vec<u8>> {
     let count = data.len().div_ceil(most.max(1)).max(1);
     let segment = |index: usize| {
@@ -114,9 +116,9 @@ pub(crate) fn tagged(opcode: Opcode, stag: u32, tagged_offset: u64, data: &[u8],
     (0..count).map(segment).collect()
 }
 
-/// The ready-to-receive message that an initiator chooses among those that the Reply allows, as a
-/// ULPDU: a zero-length Write before a zero-length Read before a zero-length Send (RFC 6581 section
-/// 9.2). The STags mean nothing.
+/// Returns the ready-to-receive message that an initiator chooses, as a ULPDU. `None` if the Reply
+/// allows none. The order of choice is a zero-length Write, a zero-length Read, a zero-length Send
+/// (RFC 6581 section 9.2). The values of the STags have no meaning.
 pub(crate) fn ready_to_receive(agreed: &Enhanced) -> Option<(Rtr, Vec<u8>)> {
     const STAG: u32 = 1;
     if agreed.rtr_write {
@@ -154,21 +156,21 @@ fn untagged(opcode: Opcode, qn: u32, msn: u32) -> RawUntagged {
     }
 }
 
-/// The FPDU of a ULPDU of at most [`MAX_ULPDU`] octets that begins at this octet of a stream with
-/// markers.
+/// Returns the FPDU of a ULPDU in a stream with markers. The ULPDU has at most [`MAX_ULPDU`] bytes.
+/// The FPDU begins at the byte `position` of the stream.
 pub(crate) fn fpdu_with_markers(position: u64, ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
     let framing = Framing { markers: true, crc: with_crc };
     let ulpdu = &ulpdu[..ulpdu.len().min(usize::from(MAX_ULPDU))];
     let mut octets = Vec::new();
     match emit(position, &[ulpdu], framing, &mut octets) {
         Ok(_) => octets,
-        // It refuses longer ones alone.
+        // `emit` rejects only longer ULPDUs.
         Err(_) => Vec::new(),
     }
 }
 
-/// The FPDU, without markers, of a ULPDU of at most 65,535 octets; without `with_crc` the CRC field
-/// is zero.
+/// Returns the FPDU, without markers, of a ULPDU of at most 65,535 bytes. Without `with_crc`, the
+/// CRC field is zero.
 pub(crate) fn fpdu(ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
     let length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
     let mut octets = length.to_be_bytes().to_vec();
@@ -183,7 +185,7 @@ pub(crate) fn fpdu(ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The tails of the notes to RFC 6581 section 9: C=1, S=1, A=1, IRD 1, C and D, ORD 1.
+    /// The expected bytes follow RFC 6581 section 9: C=1, S=1, A=1, IRD 1, C and D, ORD 1.
     #[test]
     fn an_enhanced_request_is_that_of_the_rfc() {
         let enhanced =
@@ -192,7 +194,8 @@ mod tests {
         assert_eq!(startup(&fields)[16..], [0x50, 0x02, 0x00, 0x04, 0x80, 0x01, 0xc0, 0x01]);
     }
 
-    /// RFC 5041 Figure 4, RFC 5040 Figure 3: T=1, L on the last alone, opcode 2, TO goes on.
+    /// RFC 5041 Figure 4, RFC 5040 Figure 3: T=1, L only in the last segment, opcode 2, TO
+    /// continues.
     #[test]
     fn a_read_response_is_cut() {
         let made = read_response(7, 0x10, b"abcde", 3);

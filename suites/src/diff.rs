@@ -13,55 +13,59 @@ use weft_core::RequirementId;
 
 use crate::model::{CaseKey, CaseResult, ExitCode, RunReport, Verdict};
 
-/// One case that is different.
+/// One case with a different outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
-    /// Which case with which parameters.
+    /// The variant of the case.
     pub key: CaseKey,
-    /// Its verdict before; `None` if it was not run.
+    /// Verdict in the earlier run. `None` if the case was not in that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Verdict>,
-    /// Its verdict after; `None` if it was not run.
+    /// Verdict in the later run. `None` if the case was not in that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Verdict>,
-    /// The failure signature of the later run, or its reason for no decision.
+    /// The signature of the later result, or a note that the later run does not have the case.
     pub text: String,
 }
 
-/// A requirement that the monitor saw violated in cases about other requirements.
+/// A requirement that the monitor observed to be violated in cases about other requirements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Observed {
     /// The requirement.
     #[schemars(with = "String")]
     pub requirement: RequirementId,
-    /// The number of cases.
+    /// Number of cases with this observation.
     pub cases: usize,
 }
 
-/// The differences, each case in one list.
+/// The differences between two runs. Each case is in one list at most.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Diff {
-    /// Failed after and not before, including cases that were not run before.
+    /// Cases that fail in the later run and did not fail in the earlier run. Includes cases that
+    /// the earlier run did not have.
     pub newly_failing: Vec<Change>,
-    /// Failed both times, in different ways.
+    /// Cases that fail in both runs, in different ways.
     pub failing_otherwise: Vec<Change>,
-    /// Failed before, passes after.
+    /// Cases that failed in the earlier run, and pass in the later run.
     pub fixed: Vec<Change>,
-    /// Decided before; inconclusive or an error of the tester after.
+    /// Cases that were decided in the earlier run. In the later run they are inconclusive, or an
+    /// error of the tester.
     pub newly_undecided: Vec<Change>,
-    /// Inconclusive or an error of the tester before; passes after.
+    /// Cases that were inconclusive or an error of the tester in the earlier run, and pass in the
+    /// later run.
     pub decided: Vec<Change>,
-    /// Run before, not applicable or unimplemented after.
+    /// Cases that ran in the earlier run, and are not applicable or unimplemented in the later run.
     pub newly_not_applicable: Vec<Change>,
-    /// Only in the earlier run.
+    /// Cases that are only in the earlier run.
     pub not_run: Vec<Change>,
-    /// Only in the later run, or only applicable there, and not failing.
+    /// Cases that are only in the later run, or apply only there, and do not fail.
     pub added: Vec<Change>,
-    /// Observed only in the later run.
+    /// Requirements whose violation was observed only in the later run.
     pub newly_observed: Vec<Observed>,
-    /// Observed only in the earlier run, although the later one ran such a case, too.
+    /// Requirements whose violation was observed only in the earlier run, although the later run
+    /// also ran such a case.
     pub no_longer_observed: Vec<Observed>,
-    /// Cases with the same outcome.
+    /// Number of cases with the same outcome.
     pub same: usize,
 }
 
@@ -125,7 +129,7 @@ impl Diff {
         }
     }
 
-    /// The lists with their names.
+    /// Returns the lists of cases with their names.
     pub fn lists(&self) -> impl Iterator<Item = (&'static str, &[Change])> {
         [
             ("newly failing", &self.newly_failing[..]),
@@ -140,12 +144,13 @@ impl Diff {
         .into_iter()
     }
 
-    /// The lists of observations with their names.
+    /// Returns the lists of observations with their names.
     pub fn observations(&self) -> impl Iterator<Item = (&'static str, &[Observed])> {
         [("newly observed", &self.newly_observed[..]), ("no longer observed", &self.no_longer_observed)].into_iter()
     }
 
-    /// 1 for new failures or findings, 3 if a case is no longer decided or run, otherwise 0.
+    /// Returns exit code 1 for new failures or findings, 3 if a case is no longer decided or run,
+    /// otherwise 0.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         if !self.newly_failing.is_empty() || !self.failing_otherwise.is_empty() || !self.newly_observed.is_empty() {
@@ -159,7 +164,7 @@ impl Diff {
     }
 }
 
-/// The cases in which the monitor also observed a violation of each requirement.
+/// Returns, for each requirement, the cases in which the monitor also observed a violation.
 fn observed(report: &RunReport) -> BTreeMap<RequirementId, BTreeSet<&CaseKey>> {
     let mut observed: BTreeMap<RequirementId, BTreeSet<&CaseKey>> = BTreeMap::new();
     for result in &report.results {

@@ -1,18 +1,19 @@
-//! Files that are complete under their name, or not there: written beside it, brought to the disk,
-//! then renamed.
+//! Writes files so that each is either complete or absent. The content goes to a temporary file in
+//! the same folder, and to the disk. Then the temporary file is renamed.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces the content of a file. Where that fails, or the process is killed meanwhile, the file
-/// is what it was.
+/// Replaces the content of a file. If this fails, or if the process is killed, the file keeps its
+/// old content.
 pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
     let new = beside(path);
     let replaced = write(&new, octets).and_then(|()| fs::rename(&new, path));
     if replaced.is_err() {
-        // It takes room that a full disk needs. That it cannot be removed changes nothing.
+        // The temporary file takes space that a full disk needs. If it cannot be removed, that does
+        // no harm.
         let _ = fs::remove_file(&new);
     }
     replaced
@@ -25,7 +26,7 @@ fn write(new: &Path, octets: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// `report.html.new` for `report.html`.
+/// Returns the name of the temporary file: `report.html.new` for `report.html`.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".new");
@@ -46,7 +47,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// `/dev/full` is a disk without room.
+    /// `/dev/full` acts like a full disk.
     #[cfg(target_os = "linux")]
     #[test]
     fn keeps_the_old_content_if_the_disk_is_full() {

@@ -1,5 +1,5 @@
-//! The output folder of runs: the files of the newest run are at the top, those of each earlier run
-//! in a folder of its own.
+//! The output folder of runs. The files of the newest run are directly in the folder (the top).
+//! Each earlier run has a subfolder.
 //!
 //! | file | content |
 //! | --- | --- |
@@ -26,26 +26,28 @@ use crate::store::FILE_NAME;
 /// Number of earlier runs whose files are kept.
 pub const KEPT: usize = 20;
 
-/// The file with the run that the files at the top belong to.
+/// Name of the file that describes the run at the top.
 const RUN: &str = "run.json";
 /// The folder with the files of earlier runs.
 const EARLIER: &str = "earlier";
-/// Name of the folder there for files of an unknown run.
+/// Name of the folder in `earlier` for files of an unknown run.
 const UNKNOWN: &str = "unknown";
 
-/// The files of a run at the top. The last one has the id of the run, and is moved last.
+/// Returns the names of a run's files at the top. The last file has the id of the run, and is moved
+/// last.
 fn files() -> impl Iterator<Item = &'static str> {
     iter::once("cases").chain(report::names()).chain(iter::once(RUN))
 }
 
-/// The folder below `out` with the files of a run, if they still exist. The paths of its evidence
-/// are relative to it.
+/// Returns the folder below `out` that has the files of a run, if they still exist. The paths in
+/// the run's evidence are relative to this folder.
 #[must_use]
 pub fn of_run(out: &Path, run: &str) -> PathBuf {
     if top(out).is_some_and(|top| top == run) { PathBuf::new() } else { Path::new(EARLIER).join(run) }
 }
 
-/// A folder without a running run. No run can write into it while this value exists.
+/// An output folder without a running run. While this value exists, no run can write into the
+/// folder.
 #[derive(Debug)]
 pub struct Left {
     run: String,
@@ -60,7 +62,8 @@ impl Left {
     }
 }
 
-/// The run whose files are at the top of `out`, if no run is writing there. Creates nothing.
+/// Returns the run whose files are at the top of `out`, if no run is writing there. Creates
+/// nothing.
 #[must_use]
 pub fn left(out: &Path) -> Option<Left> {
     let run = top(out)?;
@@ -68,7 +71,7 @@ pub fn left(out: &Path) -> Option<Left> {
     Some(Left { run, _held })
 }
 
-/// The folder while a run writes into it. Other runs are locked out.
+/// The lock of an output folder while a run writes into it. Other runs are locked out.
 #[derive(Debug)]
 pub(crate) struct Held {
     out: PathBuf,
@@ -93,8 +96,8 @@ impl Held {
         Ok(Held { out: out.to_owned(), _lock: lock })
     }
 
-    /// Gives the top to this run. Moves the files there to the earlier runs, and moves this run's
-    /// own files back if it was stopped before.
+    /// Puts this run at the top. Moves the files of another run from the top to the earlier runs.
+    /// If this run was stopped before, moves its files back to the top.
     pub(crate) fn begin(&self, run: &RunInfo) -> Result<(), RunError> {
         self.arrange(run).map_err(|error| RunError::Write { path: self.out.clone(), error })
     }
@@ -124,13 +127,14 @@ impl Held {
     }
 }
 
-/// The run whose files are directly in this folder.
+/// Returns the run whose files are directly in this folder.
 #[must_use]
 pub fn run_of(out: &Path) -> Option<RunInfo> {
     serde_json::from_slice(&fs::read(out.join(RUN)).ok()?).ok()
 }
 
-/// The store in the output folder of a run. For an earlier run it is in the folder above `earlier`.
+/// Returns the store in the output folder of a run. For an earlier run, the store is in the folder
+/// above `earlier`.
 #[must_use]
 pub fn store_of(out: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(out).ok()?;
@@ -142,16 +146,16 @@ pub fn store_of(out: &Path) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The run whose files are at the top.
+/// Returns the id of the run whose files are at the top.
 fn top(out: &Path) -> Option<String> {
     let run = run_of(out)?;
-    // The id becomes the name of a folder.
+    // The id is checked because it becomes the name of a folder.
     let is_name =
         |id: &str| id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-')) && !id.starts_with('.');
     Some(run.id).filter(|id| is_name(id))
 }
 
-/// Moves the files of a run.
+/// Moves the files of a run to another folder.
 fn moved(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for name in files() {
@@ -163,7 +167,8 @@ fn moved(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the files of the oldest runs; ids begin with their time.
+/// Removes the files of the oldest runs. The names of the folders sort by time, because an id
+/// begins with its time.
 fn forget(earlier: &Path) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(earlier) else { return Ok(()) };
     let mut runs: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -198,7 +203,7 @@ mod tests {
         }
     }
 
-    /// A run that writes its id into a file of a case.
+    /// Simulates a run that writes its id into a file of a case.
     fn play(out: &Path, id: &str) {
         Held::take(out).unwrap().begin(&run(id)).unwrap();
         fs::create_dir_all(out.join("cases/a")).unwrap();

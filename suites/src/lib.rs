@@ -31,8 +31,8 @@
 //! # }
 //! ```
 //!
-//! Command lines and pages are absent on purpose. `weft`, the web dashboard and the terminal
-//! screens are readers of the event stream and of the results [`store`].
+//! This crate has no command line and no pages. `weft`, the web dashboard and the terminal screens
+//! read the event stream and the results [`store`].
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 

@@ -1,6 +1,7 @@
-//! The kill matrix: runs every case against the correct twin of each role that it judges, and
-//! against each deviation that violates one of its requirements. The case must pass the former, and
-//! fail the latter with that requirement named.
+//! The kill matrix: shows that the cases find faults. A twin is weft's own correct endpoint as a
+//! target of one role. Each case runs against the correct twin of each role that the case tests,
+//! and must pass. It also runs against the twin with each deviation that violates a requirement of
+//! the case. Then the case must fail, and name that requirement.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,13 +22,13 @@ use crate::{Filter, RunError, RunOptions, Schedule, run_with};
 pub enum Cell {
     /// The case failed, and named a requirement of its own that the deviation violates.
     Caught,
-    /// The case did not fail; the monitor also observed a violation.
+    /// The case did not fail, but the monitor observed a violation.
     OnTheWay,
-    /// Nothing was observed.
+    /// No violation was observed.
     Missed,
 }
 
-/// A case against a twin of this role.
+/// A case that runs against a twin of this role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Judged {
     /// The case's id.
@@ -45,7 +46,7 @@ impl fmt::Display for Judged {
     }
 }
 
-/// A deviation with the cases about the requirements that it violates.
+/// A deviation, and the cases that are about the requirements that it violates.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The deviation.
@@ -57,33 +58,33 @@ pub struct Row {
 /// The complete matrix.
 #[derive(Debug, Clone, Default)]
 pub struct Matrix {
-    /// The cases with the roles that they judge, by id.
+    /// The cases, with the roles that they test.
     pub cases: Vec<Judged>,
-    /// Results against a correct twin other than pass.
+    /// Results against a correct twin that are worse than pass.
     pub broken: Vec<(Role, CaseResult)>,
-    /// Cases that do not apply to the twin.
+    /// Cases that do not apply to a twin of the role.
     pub skipped: Vec<Judged>,
     /// Deviations that no twin can show, and the reason.
     pub beyond: Vec<(&'static Deviation, &'static str)>,
     /// All other deviations in catalogue order, including those without a case.
     pub rows: Vec<Row>,
-    /// For each requirement and role, the first deviation and case that prove it: the case passes
-    /// against the correct twin, and fails for the requirement against the deviation.
+    /// For each requirement and role, the first deviation and case that prove it. The case passes
+    /// against the correct twin, and fails for the requirement against the twin with the deviation.
     pub proven: Vec<Proven>,
 }
 
 impl Matrix {
-    /// Deviations that have a case, but no case catches them.
+    /// Returns the deviations that have a case, but that no case catches.
     pub fn uncaught(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| !row.cells.is_empty() && !row.cells.iter().any(|(_, cell)| *cell == Cell::Caught))
     }
 
-    /// Deviations without a case.
+    /// Returns the deviations without a case.
     pub fn without_case(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.cells.is_empty())
     }
 
-    /// Cases that no deviation makes fail.
+    /// Returns the cases that no deviation makes fail.
     pub fn unproven(&self) -> impl Iterator<Item = &Judged> {
         let catches = |case: &Judged| {
             self.rows.iter().flat_map(|row| &row.cells).any(|(judged, cell)| judged == case && *cell == Cell::Caught)
@@ -92,11 +93,11 @@ impl Matrix {
     }
 }
 
-/// Runs the matrix. Each run writes below `out`, into a folder named after the deviation; the files
+/// Runs the matrix. Each run writes below `out`, into a folder named after the deviation. The files
 /// of an earlier matrix are removed.
 ///
 /// # Errors
-/// The tester failed.
+/// A run failed, or a folder cannot be removed.
 pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> Result<Matrix, RunError> {
     let run = async |target: Target, filter: Filter, folder: &str| {
         let (suites, out) = (suites.clone(), out.join(folder));
@@ -123,7 +124,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     ];
     for (twin, folder) in twins {
         let role = twin.role();
-        // The plain twin is for cases that do not apply to the complete one.
+        // The plain twin is for cases that do not apply to the complete twin.
         let skipped = std::mem::take(&mut matrix.skipped);
         let (again, skipped): (Vec<_>, Vec<_>) = skipped.into_iter().partition(|_| folder == "plain");
         matrix.skipped = skipped;
@@ -184,7 +185,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     Ok(matrix)
 }
 
-/// The reason why no builtin target can show this deviation.
+/// Returns the reason why no builtin target can show this deviation, if there is a reason.
 fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
     let found = BEYOND.iter().find(|(name, _)| is_called(deviation, name));
     found.map(|(_, why)| *why)
@@ -216,14 +217,15 @@ fn is_called(deviation: &Deviation, name: &str) -> bool {
     }
 }
 
-/// The requirements that the deviation violates and the result names.
+/// Returns the requirements that the deviation violates and that the result names.
 fn broken<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterator<Item = &'r RequirementVerdict> {
     let breaks = deviation.breaks;
     result.requirements.iter().filter(move |judged| is_breach(result, judged) && breaks.contains(&judged.requirement))
 }
 
-/// A row of the proposal of 2007 never fails a case. A result with another behaviour has `actual`;
-/// a result of a case that does not try it has none.
+/// Returns whether a verdict reports a violation. A requirement of the proposal of 2007 never fails
+/// a case. If the target behaves differently, the verdict is `Unimplemented` and the result has
+/// `actual`. A result of a case that does not test the requirement has no `actual`.
 fn is_breach(result: &CaseResult, judged: &RequirementVerdict) -> bool {
     match is_proposal(judged.requirement.row()) {
         true => judged.verdict == Verdict::Unimplemented && result.actual.is_some(),

@@ -1,5 +1,5 @@
-//! Rebuilds the report of a run from its files: of a run that was killed before its reports were
-//! written, or whose reports are lost.
+//! Rebuilds the report of a run from its files. This helps if a run was killed before it wrote its
+//! reports, or if the reports are lost.
 //!
 //! The results store has the plan and the results. Missing results come from `report.json` and from
 //! the transcripts in the run's folder.
@@ -15,7 +15,7 @@ use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunReport, RunStatus,
 use crate::script::Suites;
 use crate::store::{Store, StoreError};
 
-/// The reason for a missing report.
+/// Why the report cannot be rebuilt.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     /// The folder has no run.
@@ -24,16 +24,16 @@ pub enum RecoverError {
         /// The folder.
         path: PathBuf,
     },
-    /// The results store.
+    /// The results store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The remains of a run.
+/// The remaining data of a run.
 #[derive(Default)]
 struct Remains {
     cases: Vec<CaseInfo>,
-    /// The plan in its order; empty if only its length is known.
+    /// The planned variants in their order. Empty if only their number is known.
     order: Vec<CaseKey>,
     planned: u64,
     results: BTreeMap<CaseKey, CaseResult>,
@@ -42,8 +42,8 @@ struct Remains {
     spent_us: u64,
 }
 
-/// Returns the report of the run in `folder`. `suites` are those of the run. `baseline` is the
-/// target's, and counts only for a run that did not end normally.
+/// Returns the report of the run in `folder`. `suites` are the suites of that run. `baseline` is
+/// the target's baseline. It is used only for a run that did not end normally.
 ///
 /// # Errors
 /// The folder has no run, or the store cannot be read.
@@ -80,7 +80,7 @@ async fn of_store(store: &Store, run: &str) -> Result<Remains, StoreError> {
 }
 
 impl Remains {
-    /// Adds what only an earlier `report.json` of the run has.
+    /// Adds the data that only an earlier `report.json` of the run has.
     fn add_report(&mut self, folder: &Path, run: &RunInfo) {
         let Ok(text) = fs::read(folder.join("report.json")) else { return };
         let report: RunReport = match serde_json::from_slice(&text) {
@@ -113,7 +113,7 @@ impl Remains {
         }
     }
 
-    /// The summary of all results, if the run ended normally.
+    /// Returns the summary of all results, if the run ended normally.
     fn ended(&self) -> Option<&Summary> {
         self.summaries.iter().find(|summary| summary.counts.total() == self.results.len() as u64)
     }
@@ -121,7 +121,7 @@ impl Remains {
     fn report(mut self, run: RunInfo, suites: &Suites, baseline: &[BaselineEntry]) -> RunReport {
         let ended = self.ended().cloned();
         let mut ordered: Vec<CaseResult> = self.order.iter().filter_map(|key| self.results.remove(key)).collect();
-        // Without a plan, by key.
+        // Results that are not in the plan are sorted by key.
         ordered.extend(self.results.into_values());
         let mut cases = self.cases;
         if cases.is_empty() {
@@ -130,7 +130,7 @@ impl Remains {
         }
         let planned = self.planned.max(ordered.len() as u64);
         let summary = ended.unwrap_or_else(|| {
-            // The number of cases of a lost plan is unknown.
+            // If the plan is lost, the number of its cases is unknown.
             let is_complete = self.planned == ordered.len() as u64;
             let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
             let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.variants_of(id));

@@ -1,24 +1,24 @@
-//! SDP messages with every field by its name, legal or not, in both field orders
-//! (draft-pinkerton-iwarp-sdp-01 section 6).
+//! SDP messages whose fields are accessed by name. Messages may be valid or invalid, in both field
+//! orders (draft-pinkerton-iwarp-sdp-01 section 6).
 //!
-//! Nothing is judged here: a message of a script may be wrong, and so may the target's answer.
+//! This module does not judge: a script's message may be wrong, and the target's answer, too.
 
 pub(crate) mod shown;
 
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
-/// Octets of the BSDH.
+/// Length of the BSDH in bytes.
 pub(crate) const BSDH_LEN: usize = 16;
 
-/// A field of an extended header, in its position in the draft's figures.
+/// A field of an extended header, at its position in the draft's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
-    /// First octet of the message.
+    /// Offset of the field's first byte in the message.
     start: usize,
-    /// Length in octets. Fields that share octets have the same length.
+    /// Length in bytes. Fields that share bytes have the same length.
     len: usize,
-    /// Its lowest bit in these octets.
+    /// Number of the field's lowest bit in these bytes.
     shift: u32,
     /// Length in bits.
     bits: u32,
@@ -69,7 +69,7 @@ const SRC_AVAIL: [Field; 3] =
     [field("length", 16, 4, 2000), field("stag", 20, 4, 0x0101), field("va", 24, 8, 0x7_0000_0001)];
 const SINK_AVAIL: [Field; 4] = [SRC_AVAIL[0], SRC_AVAIL[1], SRC_AVAIL[2], field("non_discards", 32, 4, 0)];
 
-/// The fields of a message's extended header.
+/// Returns the fields of a message's extended header.
 pub(crate) const fn extension(mid: Mid) -> &'static [Field] {
     match mid {
         Mid::HELLO => &HELLO,
@@ -86,11 +86,11 @@ pub(crate) const fn extension(mid: Mid) -> &'static [Field] {
 }
 
 impl Field {
-    /// Its octets and its lowest bit in an order of the fields.
+    /// Returns the byte range of the field, and its lowest bit there, in an order of the fields.
     fn place(&self, order: FieldOrder) -> (std::ops::Range<usize>, u32) {
         let place = order.place(self.start..self.start + self.len);
         let width = 8 * u32::try_from(self.len).unwrap_or(0);
-        // A part of its octets is reversed within them.
+        // The mirrored order also reverses the position of the field within its bytes.
         match order {
             FieldOrder::Figure => (place, self.shift),
             FieldOrder::Mirrored => (place, width - self.shift - self.bits),
@@ -121,7 +121,7 @@ impl Field {
     }
 }
 
-/// A message. The connection that sends it may fill in its counters.
+/// A message to send. The connection fills in the counters that the message does not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) mid: u8,
@@ -130,12 +130,12 @@ pub(crate) struct Draft {
     pub(crate) len: Option<u32>,
     pub(crate) mseq: Option<u32>,
     pub(crate) mseq_ack: Option<u32>,
-    /// The order of its fields, if it is not that of the connection.
+    /// Order of the fields, if it is not that of the connection.
     pub(crate) order: Option<FieldOrder>,
-    /// Fields of its extended header and their values.
+    /// Fields of the extended header, and their values.
     pub(crate) extension: Vec<(Field, u64)>,
     pub(crate) payload: Vec<u8>,
-    /// Octets after the message that Len does not count.
+    /// Bytes after the message, which the field Len does not count.
     pub(crate) trailing: Vec<u8>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct Counters {
 }
 
 impl Draft {
-    /// A message with the defaults of its extension, and no payload.
+    /// Creates a message with the default values of its extended header, and no payload.
     pub(crate) fn new(mid: Mid) -> Self {
         Draft {
             mid: mid.0,
@@ -165,7 +165,7 @@ impl Draft {
         }
     }
 
-    /// Its octets.
+    /// Returns the bytes of the message.
     pub(crate) fn octets(&self, counters: Counters) -> Vec<u8> {
         let order = self.order.unwrap_or(counters.order);
         let extension = self.extension.iter().map(|(field, _)| field.start + field.len).max().unwrap_or(BSDH_LEN);
@@ -190,7 +190,7 @@ impl Draft {
     }
 }
 
-/// A received message, which may be cut.
+/// A received message, which may be incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReceivedMessage {
     pub(crate) mid: Mid,
@@ -202,14 +202,14 @@ pub(crate) struct ReceivedMessage {
     pub(crate) extension: Vec<(&'static str, u64)>,
     pub(crate) payload: Vec<u8>,
     pub(crate) octets: Vec<u8>,
-    /// Its RDMAP opcode; 0 if it has none.
+    /// RDMAP opcode of the message. 0 if it has none.
     pub(crate) opcode: u8,
-    /// Invalidate STag of its Send.
+    /// Invalidate STag of the Send that has the message.
     pub(crate) invalidates: u32,
 }
 
 impl ReceivedMessage {
-    /// `None` if the BSDH is incomplete.
+    /// Reads a message. Returns `None` if the BSDH is incomplete.
     pub(crate) fn read(octets: &[u8], order: FieldOrder) -> Option<Self> {
         let (bsdh, rest) = RawBsdh::read(octets, order)?;
         let fields = extension(bsdh.mid());
@@ -229,12 +229,13 @@ impl ReceivedMessage {
         })
     }
 
-    /// Is it Data with counters alone?
+    /// Returns whether the message is a Data without payload and flags, which only updates
+    /// counters.
     pub(crate) fn is_update(&self) -> bool {
         self.mid == Mid::DATA && self.payload.is_empty() && self.flags == 0
     }
 
-    /// A field by its name.
+    /// Returns the value of a field by its name in scripts.
     pub(crate) fn field(&self, name: &str) -> Option<u64> {
         let flag = |bit: u8| Some(u64::from(self.flags & bit != 0));
         match name {
@@ -255,7 +256,7 @@ impl ReceivedMessage {
     }
 }
 
-/// Does a message have a field of this name?
+/// Returns whether a message of this type has a field of this name.
 pub(crate) fn has_field(mid: Mid, name: &str) -> bool {
     const OF_ALL: [&str; 12] = [
         "mid",
@@ -274,7 +275,7 @@ pub(crate) fn has_field(mid: Mid, name: &str) -> bool {
     OF_ALL.contains(&name) || extension(mid).iter().any(|field| field.name == name)
 }
 
-/// The message with this name in scripts.
+/// Returns the message with this name in scripts.
 pub(crate) fn by_name(name: &str) -> Option<Mid> {
     NAMES.iter().find(|(_, other)| *other == name).map(|(mid, _)| *mid)
 }
@@ -308,7 +309,7 @@ mod tests {
 
     const COUNTERS: Counters = Counters { bufs: 16, mseq: 7, mseq_ack: 5, order: FieldOrder::Figure };
 
-    /// The layouts of `weft_core`, which reads the figures by other code, in both orders.
+    /// The expected bytes are those of `weft_core`, which implements the figures independently.
     #[test]
     fn what_is_made_is_what_the_figures_show() {
         for order in [FieldOrder::Figure, FieldOrder::Mirrored] {

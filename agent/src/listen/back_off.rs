@@ -1,20 +1,20 @@
-//! Wrong tokens slow their sender down: the agent compares the next token of that origin only after
-//! a delay. The delay is short enough for a client with the right token on the same host.
+//! Slows down senders of wrong tokens: the agent compares the next token of the same origin only
+//! after a delay. The delay is short enough for a client with the right token on the same host.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use weft_core::origin::Origin;
 
-/// The delay after the first wrong token. Each further one doubles it.
+/// The delay after the first wrong token. Each further wrong token doubles it.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
 /// The agent forgets the wrong tokens of an origin after this time without one.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
-/// Origins that are remembered.
+/// Maximum number of origins that the agent remembers.
 const MOST_ORIGINS: usize = 1024;
 
-/// Wrong tokens, by origin.
+/// Counts of wrong tokens, by origin.
 #[derive(Debug, Default)]
 pub(super) struct BackOff(HashMap<Origin, WrongTokens>);
 
@@ -25,7 +25,7 @@ struct WrongTokens {
 }
 
 impl BackOff {
-    /// How long a token of this origin waits before it is compared.
+    /// Returns the delay before a token of this origin is compared.
     pub(super) fn delay(&self, origin: Origin, now: Instant) -> Duration {
         match self.0.get(&origin) {
             Some(wrong) if now.saturating_duration_since(wrong.last) < FORGOTTEN_AFTER => {
@@ -35,14 +35,14 @@ impl BackOff {
         }
     }
 
-    /// How long the delay after the last wrong token of this origin still takes.
+    /// Returns the remaining delay, counted from the last wrong token of this origin.
     pub(super) fn left(&self, origin: Origin, now: Instant) -> Duration {
         self.0.get(&origin).map_or(Duration::ZERO, |wrong| {
             (wrong.last + self.delay(origin, wrong.last)).saturating_duration_since(now)
         })
     }
 
-    /// Counts the outcome of a comparison.
+    /// Records the outcome of a comparison. A right token clears the count of its origin.
     pub(super) fn record(&mut self, origin: Origin, is_right: bool, now: Instant) {
         if is_right {
             self.0.remove(&origin);

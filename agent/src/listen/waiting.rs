@@ -1,21 +1,21 @@
-//! Connections whose token is not verified yet. They have places of their own, so a client without
-//! the token cannot take a tester's place.
+//! Connections whose token is not verified yet. They use slots of their own, so a client without
+//! the token cannot take a tester's slot.
 //!
-//! A newcomer always gets in: if there is no place left, the oldest connection loses its own. A
-//! tester sends its hello at once and needs its place for one round trip; a client that stays
-//! silent keeps it only for as long as nobody else needs it.
+//! A new connection always gets a slot. If none is free, the oldest waiting connection loses its
+//! slot. A tester sends its hello at once, and needs the slot for one round trip only. A silent
+//! client keeps its slot only until another connection needs it.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_core::origin::Origin;
 
-/// Connections that wait at a time.
+/// Maximum number of waiting connections.
 const MOST: usize = 64;
-/// Those of one origin.
+/// Maximum number of waiting connections of one origin.
 const MOST_OF_ONE: usize = 8;
 
-/// All connections that wait, the oldest first.
+/// All waiting connections, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Waiting(Mutex<Entries>);
 
@@ -32,7 +32,7 @@ struct Entry {
     stream: Arc<TcpStream>,
 }
 
-/// The place of one connection.
+/// The slot of one waiting connection. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct WaitingPlace {
     all: Arc<Waiting>,
@@ -40,8 +40,9 @@ pub(super) struct WaitingPlace {
 }
 
 impl Waiting {
-    /// Gives a place to a connection. If its origin, or all origins together, have no place left,
-    /// the oldest connection of that origin, or of the origin with the most, is cut off.
+    /// Gives a slot to a new connection. If its origin has used all of its slots, the oldest
+    /// connection of this origin is cut off. If all slots are in use, the origin with the most
+    /// connections loses its oldest one.
     pub(super) fn admit(self: &Arc<Self>, origin: Origin, stream: &Arc<TcpStream>) -> WaitingPlace {
         let mut entries = self.lock();
         let count = |origin: Origin| entries.list.iter().filter(|entry| entry.origin == origin).count();
@@ -53,7 +54,8 @@ impl Waiting {
             None
         };
         if let Some(oldest) = entries.list.iter().position(|entry| Some(entry.origin) == crowded) {
-            // Its thread reads an end. If the peer has gone already, it does so anyway.
+            // The thread of that connection now reads the end of the stream. A failed shutdown
+            // means that the peer has closed already.
             let _ = entries.list.remove(oldest).stream.shutdown(Shutdown::Read);
         }
         entries.last += 1;
@@ -63,13 +65,13 @@ impl Waiting {
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        // No change panics halfway.
+        // A panic cannot leave the list half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl WaitingPlace {
-    /// Another connection needed the place.
+    /// Returns whether another connection has taken the slot.
     pub(super) fn is_lost(&self) -> bool {
         !self.all.lock().list.iter().any(|entry| entry.number == self.number)
     }
@@ -100,7 +102,7 @@ mod tests {
         let other = admit(1);
         let of_one: Vec<_> = (0..=MOST_OF_ONE).map(|_| admit(2)).collect();
         assert!(of_one[0].is_lost() && !of_one[1].is_lost() && !other.is_lost());
-        // All places are taken; the origins 3 to 57 have one each.
+        // All slots are in use: the origins 3 to 57 have one connection each.
         let rest: Vec<_> = (3..=57).map(admit).collect();
         assert_eq!(waiting.lock().list.len(), MOST);
         let newcomer = admit(58);

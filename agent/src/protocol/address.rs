@@ -1,4 +1,5 @@
-//! Addresses of the agent's host and of its peers: one that is link-local names its interface, too.
+//! Addresses of the agent's host and of its peers. A link-local address also names its network
+//! interface.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
@@ -8,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Failure;
 
-/// Octets of an interface's name (`IFNAMSIZ`, without its zero).
+/// Maximum length of an interface's name in bytes (`IFNAMSIZ` without the final zero).
 const LONGEST_ZONE: usize = 15;
 
-/// An IP address; of IPv6 also with the interface of the agent's host, by name or number:
-/// `fe80::1%eth0`.
+/// An IP address. An IPv6 address may also name an interface of the agent's host, by name or
+/// number: `fe80::1%eth0`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Address {
@@ -20,22 +21,22 @@ pub struct Address {
     zone: Option<String>,
 }
 
-/// It is no such address.
+/// The text is not a valid [`Address`].
 #[derive(Debug, thiserror::Error)]
 #[error("no IP address: {0:?}")]
 pub struct NoAddress(String);
 
 impl Address {
-    /// The same with a port, as the sockets of this host take it.
+    /// Returns the socket address with this port, for sockets of this host.
     ///
     /// # Errors
-    /// This host has no such interface.
+    /// Fails if this host does not have the interface.
     pub fn at(&self, port: u16) -> Result<SocketAddr, Failure> {
         let (IpAddr::V6(ip), Some(zone)) = (self.ip, &self.zone) else { return Ok(SocketAddr::new(self.ip, port)) };
         if let Ok(number) = zone.parse() {
             return Ok(SocketAddrV6::new(ip, port, 0, number).into());
         }
-        // The resolver knows interfaces by their names, and asks nobody for an address in digits.
+        // The resolver knows interfaces by name. It sends no query for a numeric address.
         let found = (self.to_string(), port).to_socket_addrs().ok().and_then(|mut found| found.next());
         found.ok_or_else(|| Failure::of(format!("{self}: this host has no interface {zone}")))
     }
@@ -47,7 +48,7 @@ impl From<IpAddr> for Address {
     }
 }
 
-/// With the number of its interface, which has to be one of the agent's host.
+/// Keeps the number of the interface, which must be an interface of the agent's host.
 impl From<SocketAddr> for Address {
     fn from(socket: SocketAddr) -> Self {
         let zone = match socket {
@@ -117,7 +118,7 @@ mod tests {
             SocketAddr::V6(socket) => socket.scope_id(),
             SocketAddr::V4(_) => panic!("{text}"),
         };
-        // The loopback interface is the first of each network namespace.
+        // The loopback interface has number 1 in each network namespace.
         assert_eq!([scope("fe80::1%7"), scope("fe80::1%lo"), scope("fe80::1")], [7, 1, 0]);
         let failure = address("fe80::1%none0").at(1).unwrap_err();
         assert_eq!(failure.what, "fe80::1%none0: this host has no interface none0");

@@ -1,54 +1,54 @@
-//! What an agent sends: answers and events, and their content.
+//! Messages from an agent: answers and events.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Object, Octets};
 
-/// A message of an agent: an event, or an answer.
+/// A message from an agent: an event, or an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentMessage {
-    /// Nanoseconds since the agent's process began, of a clock that never goes back.
+    /// Time since the agent's process started, in nanoseconds, from a monotonic clock.
     pub at: u64,
-    /// The content.
+    /// The event or answer.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// The content.
+/// Content of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// An answer.
+    /// The answer to a request.
     Answer {
-        /// The request's number; absent where it could not be read.
+        /// Number of the request. `None` if the agent could not read the number.
         id: Option<u64>,
-        /// How it went.
+        /// Result of the request.
         #[serde(flatten)]
         outcome: Outcome,
     },
-    /// Something happened.
+    /// An event.
     Event(Event),
 }
 
-/// How a request went.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Done as requested.
+    /// The request succeeded.
     Done(Done),
-    /// Not at all.
+    /// The request failed.
     Failed(Failure),
 }
 
-/// What an action gave.
+/// Result of a successful request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Done {
     /// No result to report.
     Nothing,
-    /// The version that is spoken, and the agent's own.
+    /// Versions of the protocol and of the agent.
     Hello {
-        /// [`VERSION`](super::VERSION).
+        /// Version of the protocol: [`VERSION`](super::VERSION).
         version: u32,
         /// Version of weft.
         agent: String,
@@ -57,74 +57,74 @@ pub enum Done {
     Device(Box<Device>),
     /// A listener.
     Listener {
-        /// Its number.
+        /// Number of the listener.
         listener: Object,
-        /// Where it listens.
+        /// Port on which the listener accepts connections.
         port: u16,
     },
-    /// What may become a connection.
+    /// An object that can become a connection.
     Connection {
-        /// Its number.
+        /// Number of the connection.
         connection: Object,
     },
     /// A Protection Domain.
     Domain {
-        /// Its number.
+        /// Number of the Protection Domain.
         domain: Object,
     },
     /// Registered memory.
     Region {
-        /// Its number.
+        /// Number of the region.
         region: Object,
-        /// The Tagged Offset of its first octet.
+        /// Tagged Offset of the region's first byte.
         address: u64,
-        /// L_Key: for its own side.
+        /// L_Key, for local access.
         local_key: u32,
-        /// R_Key: the STag that is advertised to the peer.
+        /// R_Key: the STag to advertise to the peer.
         remote_key: u32,
     },
-    /// A window.
+    /// A memory window.
     Window {
-        /// Its number.
+        /// Number of the window.
         window: Object,
-        /// The STag that it has until it is bound.
+        /// STag of the window before it is bound.
         remote_key: u32,
     },
     /// A shared receive queue.
     Shared {
-        /// Its number.
+        /// Number of the shared receive queue.
         shared: Object,
     },
-    /// A bound window's STag.
+    /// STag of a window that a work request binds.
     Bound {
-        /// Private data for the peer.
+        /// New STag of the window.
         remote_key: u32,
     },
-    /// Memory.
+    /// Content of a region's memory.
     Octets {
-        /// As they were when they were read.
+        /// The bytes at the time of reading.
         octets: Octets,
     },
-    /// The hash of memory.
+    /// Hash over a region's memory.
     Hash {
         /// CRC32c, as iWARP computes it.
         crc32c: u32,
     },
 }
 
-/// Why an action was not done.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{what}{}", errno.map(|errno| format!(" (errno {errno})")).unwrap_or_default())]
 pub struct Failure {
-    /// A sentence.
+    /// The reason, as a sentence.
     pub what: String,
-    /// The error of the library or the driver, if it came from one of them.
+    /// errno of the library or the driver, if the failure came from one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
 }
 
 impl Failure {
-    /// Without a number.
+    /// Returns a failure without an errno.
     pub fn of(what: impl Into<String>) -> Self {
         Failure { what: what.into(), errno: None }
     }
@@ -134,46 +134,46 @@ impl Failure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// A peer asks for a connection.
+    /// A peer requests a connection.
     Request {
-        /// Where.
+        /// Listener that received the request.
         listener: Object,
-        /// Its number from now on.
+        /// Number of the new connection.
         connection: Object,
         /// The peer's private data.
         private_data: Octets,
-        /// Reads that it accepts at once, as it announced.
+        /// Maximum number of concurrent RDMA Reads that the peer accepts, as it announced.
         ird: u8,
-        /// Reads that it requests at once, as it announced.
+        /// Maximum number of concurrent RDMA Reads that the peer sends, as it announced.
         ord: u8,
     },
-    /// A connection is there.
+    /// A connection is established.
     Established {
         /// The connection.
         connection: Object,
-        /// The private data of the peer's answer; empty if the peer sent the request.
+        /// Private data of the peer's Reply. Empty if the peer sent the Request.
         private_data: Octets,
-        /// `responder_resources` of the event.
+        /// `responder_resources` of librdmacm's event.
         ird: u8,
-        /// `initiator_depth` of the event.
+        /// `initiator_depth` of librdmacm's event.
         ord: u8,
     },
-    /// The peer rejected it.
+    /// The peer rejected the connection.
     Rejected {
         /// The connection.
         connection: Object,
-        /// An errno, without its sign.
+        /// An errno, as a positive number.
         status: i32,
         /// The peer's private data.
         private_data: Octets,
     },
-    /// It did not come to a connection.
+    /// A connection was not established, or can report no more completions.
     Failed {
-        /// The connection.
+        /// The connection. For a rejected request that exceeded the limit of objects, the listener.
         connection: Object,
-        /// librdmacm's name of the event.
+        /// Name of librdmacm's event, or of the library's function that failed.
         kind: String,
-        /// An errno, without its sign.
+        /// An errno, as a positive number.
         status: i32,
     },
     /// A connection has ended, whichever side ended it.
@@ -181,11 +181,11 @@ pub enum Event {
         /// The connection.
         connection: Object,
     },
-    /// A work request is done.
+    /// A work request completed.
     Completion(Completion),
     /// An asynchronous event of the device.
     Asynchronous {
-        /// Its name, as libibverbs has it, in lower case: `qp_fatal`.
+        /// Name of the event in libibverbs, in lower case: `qp_fatal`.
         kind: String,
         /// The connection, if the event concerns one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,32 +197,32 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Completion {
-    /// On whose Queue Pair.
+    /// Connection whose Queue Pair executed the work request.
     pub connection: Object,
-    /// What it was posted with.
+    /// Value of `work` in the request that posted it.
     pub work: u64,
     /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix:
     /// `wr_flush_err`.
     pub status: String,
     /// `send`, `write`, `read`, `bind`, `invalidate`, `fetch_add`, `compare_swap`, `receive`, or a
-    /// number; it has no meaning for one that failed.
+    /// number. It has no meaning if the work request failed.
     pub operation: String,
-    /// Octets of a receive or Read.
+    /// Number of bytes that a receive or an RDMA Read transferred.
     pub octets: u32,
-    /// The STag that a receive found invalidated.
+    /// STag that the received message invalidated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated: Option<u32>,
-    /// The eight octets of Immediate Data that a receive got in place of a Send (RFC 7306), as a
-    /// number in network byte order. libibverbs has no room for them.
+    /// The eight bytes of Immediate Data that arrived in place of a Send (RFC 7306), as a number in
+    /// network byte order. libibverbs has no field for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immediate: Option<u64>,
-    /// What an Atomic Operation found. libibverbs puts it into the part that the operation has, in
-    /// the order of octets of its host.
+    /// Value before the Atomic Operation. libibverbs has no such field. It writes the value into
+    /// the part of the work request, in the byte order of its host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<u64>,
 }
 
-/// What is known of a device. Counts are the device's own limits.
+/// Description of a device. Numbers are the device's own limits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// The kernel's name of the device.
@@ -231,33 +231,34 @@ pub struct Device {
     pub driver: Option<String>,
     /// Version of the firmware.
     pub firmware: String,
-    /// PCI's.
+    /// PCI vendor ID.
     pub vendor: u32,
-    /// PCI's.
+    /// The vendor's part ID.
     pub part: u32,
-    /// Ports, with their states (`active`).
+    /// States of the ports, such as `active`.
     pub ports: Vec<String>,
-    /// Octets of a region.
+    /// Maximum size of a region in bytes.
     pub max_region: u64,
-    /// Queue Pairs.
+    /// Maximum number of Queue Pairs.
     pub max_queue_pairs: u32,
-    /// Work requests of a queue.
+    /// Maximum number of work requests in a queue.
     pub max_work_requests: u32,
-    /// Parts of a work request.
+    /// Maximum number of parts in a work request.
     pub max_parts: u32,
-    /// Parts of a Read.
+    /// Maximum number of parts in an RDMA Read.
     pub max_read_parts: u32,
-    /// Reads of the peer that are held at once.
+    /// Maximum number of concurrent RDMA Reads from the peer (IRD).
     pub max_ird: u32,
-    /// Reads that are requested at once.
+    /// Maximum number of concurrent RDMA Reads to the peer (ORD).
     pub max_ord: u32,
-    /// Shared receive queues; 0: none.
+    /// Maximum number of shared receive queues. 0 if there are none.
     pub max_shared: u32,
-    /// Windows; 0: none.
+    /// Maximum number of memory windows. 0 if there are none.
     pub max_windows: u32,
-    /// It serves Atomic Operations.
+    /// Whether the device supports Atomic Operations.
     #[serde(default)]
     pub atomics: bool,
-    /// `window_type_1`, `window_type_2a`, `window_type_2b`, `memory_management_extensions`.
+    /// Any of `window_type_1`, `window_type_2a`, `window_type_2b` and
+    /// `memory_management_extensions`.
     pub capabilities: Vec<String>,
 }

@@ -1,17 +1,21 @@
-//! The messages between a tester and an agent: a line of JSON for each [`Request`], answer
-//! ([`Outcome`]) and [`Event`], in UTF-8, of at most [`LONGEST_LINE`] octets with its line feed.
+//! The messages between a tester and an agent. Each [`Request`], answer ([`Outcome`]) and [`Event`]
+//! is one line of JSON in UTF-8. A line has at most [`LONGEST_LINE`] bytes, including its line
+//! feed.
 //!
-//! The tester speaks first: [`Action::Hello`] with the version and, where the agent wants one, the
-//! token. Every request has a number of the tester's own and gets one answer with that number, in
-//! the order of the requests. Between answers come events: what happened to a connection, a
-//! completion, an asynchronous event of the device. Both have the agent's time.
+//! The first request is [`Action::Hello`], with the version of the protocol and, if the agent
+//! requires one, the token. The tester numbers its requests. The agent answers each request once,
+//! with the same number, in the order of the requests. Between answers, the agent sends events:
+//! changes of a connection, completions, and asynchronous events of the device. Answers and events
+//! contain the agent's time.
 //!
-//! Objects have numbers that the agent gives. All that a control connection made ends with it.
+//! The agent gives each object a number. When a control connection closes, the agent destroys all
+//! objects that this connection created.
 //!
-//! `request` has a tester's messages, `message` an agent's, `address` their addresses.
+//! The module `request` has the messages of a tester, `message` those of an agent, and `address`
+//! the addresses in them.
 //!
-//! Octets (`private_data`, `octets`) are hexadecimal. STags and addresses are numbers as the verbs
-//! have them: what goes on the wire.
+//! Bytes (`private_data`, `octets`) are hexadecimal digits. STags and addresses are numbers, with
+//! the values that the verbs use and that appear on the wire.
 
 mod address;
 mod message;
@@ -23,20 +27,21 @@ pub use address::{Address, NoAddress};
 pub use message::{AgentMessage, Completion, Device, Done, Event, Failure, Outcome, What};
 pub use request::{Access, Action, Operation, Parameters, Part, Request};
 
-/// The version of this protocol. An agent answers no other.
+/// The version of this protocol. An agent refuses any other version.
 pub const VERSION: u32 = 1;
-/// Octets of a line, its line feed included.
+/// Maximum length of a line in bytes, including its line feed.
 pub const LONGEST_LINE: usize = 1 << 20;
-/// Octets of the line of an event, its line feed included: private data of 512 octets, and the
-/// longest names, take half of it.
+/// Maximum length of an event's line in bytes, including its line feed. Private data of 512 bytes
+/// and the longest names take half of it.
 pub const LONGEST_EVENT: usize = 4096;
-/// Octets of memory that one request carries: twice as many digits have room in a line.
+/// Maximum number of bytes of memory in one request or answer. A line has room for their
+/// hexadecimal digits, twice as many.
 pub const MOST_OCTETS: usize = 1 << 18;
 
-/// The number of an object, as an answer or event reported it.
+/// Number of an object, as an answer or event reported it.
 pub type Object = u32;
 
-/// Octets, as hexadecimal digits.
+/// Bytes, transferred as hexadecimal digits.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Octets(pub Vec<u8>);
 
@@ -65,10 +70,11 @@ impl<'de> Deserialize<'de> for Octets {
     }
 }
 
-/// Octets of [`Action::Fill`]: the `index`-th of a region filled with `seed`. Both sides can
-/// compute it.
+/// Returns the byte at `index` of a region that [`Action::Fill`] filled with `seed`. Tester and
+/// agent can both compute it.
 pub fn pattern(seed: u64, index: u64) -> u8 {
-    // The middle octets of a product: neighbours differ, and no short row repeats.
+    // A byte from the upper part of the product: adjacent bytes differ, and no short sequence
+    // repeats.
     let mixed = (index ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed.to_be_bytes()[2]
 }

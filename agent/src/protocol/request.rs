@@ -1,127 +1,131 @@
-//! What a tester sends: requests, and their content.
+//! Messages from a tester: requests.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Address, Object, Octets};
 
-/// What the tester asks.
+/// A request of a tester.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Comes back with the answer.
+    /// Number of the request. The answer has the same number.
     pub id: u64,
-    /// What is to be done.
+    /// Action to execute.
     #[serde(rename = "do")]
     pub action: Action,
 }
 
-/// What can be done.
+/// An action that a tester can request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// The first request, and no other.
+    /// Starts the control connection. It must be the first request, and may occur only once.
     Hello {
-        /// [`VERSION`](super::VERSION).
+        /// Version of the protocol: [`VERSION`](super::VERSION).
         version: u32,
-        /// What the agent was started with.
+        /// The token with which the agent was started.
         #[serde(default)]
         token: Option<String>,
     },
-    /// What the device is and holds: [`Done::Device`](super::Done::Device).
+    /// Describes the device and its limits: [`Done::Device`](super::Done::Device).
     Device,
-    /// Waits for connections: [`Done::Listener`](super::Done::Listener); each that comes is an
-    /// [`Event::Request`](super::Event::Request).
+    /// Listens for connections: [`Done::Listener`](super::Done::Listener). The agent reports each
+    /// connection request as an [`Event::Request`](super::Event::Request).
     Listen {
-        /// One of the device's.
+        /// Address of the device to listen on.
         address: Address,
-        /// 0: any; the answer has it.
+        /// Port to listen on. 0 selects any free port, which the answer contains.
         port: u16,
-        /// Requests that wait for an answer.
+        /// Maximum number of connection requests that wait for an answer.
         #[serde(default = "sixteen")]
         backlog: u32,
     },
-    /// Finds the way to a peer: [`Done::Connection`](super::Done::Connection). Not yet a
-    /// connection: that is [`Action::Connect`], with a Queue Pair.
+    /// Resolves the address of a peer and the route to it:
+    /// [`Done::Connection`](super::Done::Connection). This does not connect yet.
+    /// [`Action::Connect`] does, and needs a Queue Pair.
     Resolve {
-        /// The peer's.
+        /// IP address of the peer.
         address: Address,
-        /// The peer's.
+        /// Port of the peer.
         port: u16,
     },
-    /// A Protection Domain: [`Done::Domain`](super::Done::Domain).
+    /// Creates a Protection Domain: [`Done::Domain`](super::Done::Domain).
     Domain,
-    /// Memory of the agent, registered: [`Done::Region`](super::Done::Region). It is all zeros.
+    /// Allocates and registers memory of the agent: [`Done::Region`](super::Done::Region). The
+    /// memory is all zeros.
     Register {
-        /// Where it belongs.
+        /// Protection Domain of the region.
         domain: Object,
-        /// Its length, from 1.
+        /// Length of the region in bytes, at least 1.
         octets: u64,
-        /// What may be done to it. Local reading is always allowed.
+        /// Permitted access. Local reading is always permitted.
         #[serde(default)]
         access: Vec<Access>,
     },
-    /// A memory window, bound to nothing: [`Done::Window`](super::Done::Window).
+    /// Creates a memory window that is not bound: [`Done::Window`](super::Done::Window).
     Window {
-        /// Where it belongs.
+        /// Protection Domain of the window.
         domain: Object,
-        /// Bound by a posted work request, and invalidated (type 2); or bound by a verb of its own
-        /// (type 1).
+        /// Whether the window has type 2: a posted work request binds or invalidates it. Otherwise
+        /// it has type 1, and a separate verb binds it.
         #[serde(default)]
         posted: bool,
     },
-    /// A shared receive queue: [`Done::Shared`](super::Done::Shared).
+    /// Creates a shared receive queue: [`Done::Shared`](super::Done::Shared).
     Shared {
-        /// Where it belongs.
+        /// Protection Domain of the queue.
         domain: Object,
-        /// Receives that it holds.
+        /// Maximum number of receives in the queue.
         depth: u32,
-        /// Parts of a receive.
+        /// Maximum number of parts in a receive.
         #[serde(default = "one")]
         parts: u32,
     },
-    /// A shared receive queue reports, once, that it has fewer receives than this limit: an
-    /// [`Event::Asynchronous`](super::Event::Asynchronous).
+    /// Sets the limit of a shared receive queue. When the queue has fewer receives than this limit,
+    /// the agent reports an [`Event::Asynchronous`](super::Event::Asynchronous) once.
     Limit {
-        /// The region whose memory is shared.
+        /// The shared receive queue.
         shared: Object,
-        /// How many; 0: it reports nothing.
+        /// Limit, as a number of receives. 0 disables the report.
         receives: u32,
     },
-    /// The Queue Pair of a connection, before it is connected or accepted. Receives can be posted
-    /// from then on.
+    /// Creates the Queue Pair of a connection, before it is connected or accepted. Receives can be
+    /// posted from then on.
     Pair {
-        /// Whose.
+        /// The connection.
         connection: Object,
-        /// Where it belongs.
+        /// Protection Domain of the Queue Pair.
         domain: Object,
-        /// Takes its receives.
+        /// Shared receive queue that supplies the receives. If absent, the Queue Pair has its own
+        /// Receive Queue.
         #[serde(default)]
         shared: Option<Object>,
-        /// Work requests that the Send Queue holds, and receives that the Receive Queue does.
+        /// Maximum number of work requests in the Send Queue, and of receives in the Receive Queue.
         #[serde(default = "sixteen")]
         depth: u32,
-        /// Parts of a work request.
+        /// Maximum number of parts in a work request.
         #[serde(default = "one")]
         parts: u32,
-        /// Octets that go with a work request.
+        /// Maximum number of inline bytes in a work request.
         #[serde(default)]
         inline: u32,
-        /// After its first completion, it reports the others once a Send with Solicited Event has
-        /// arrived, or an error. Absent unless requested, so that an agent from before this option
-        /// accepts the request.
+        /// Whether only solicited events cause reports of completions. After the first completion,
+        /// the agent then reports others only once a Send with Solicited Event or an error has
+        /// arrived. The message omits `false`, so that agents that predate this option accept the
+        /// request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },
-    /// Connects what [`Action::Resolve`] found: an
+    /// Connects a connection that [`Action::Resolve`] created. An
     /// [`Event::Established`](super::Event::Established),
     /// [`Event::Rejected`](super::Event::Rejected) or [`Event::Failed`](super::Event::Failed)
     /// follows.
     Connect(Parameters),
-    /// Accepts what an [`Event::Request`](super::Event::Request) brought: an
+    /// Accepts the connection request of an [`Event::Request`](super::Event::Request). An
     /// [`Event::Established`](super::Event::Established) or [`Event::Failed`](super::Event::Failed)
     /// follows.
     Accept(Parameters),
-    /// Rejects it.
+    /// Rejects the connection request of an [`Event::Request`](super::Event::Request).
     Reject {
         /// The connection.
         connection: Object,
@@ -129,91 +133,91 @@ pub enum Action {
         #[serde(default)]
         private_data: Octets,
     },
-    /// Ends a connection: an [`Event::Disconnected`](super::Event::Disconnected) follows.
+    /// Closes a connection. An [`Event::Disconnected`](super::Event::Disconnected) follows.
     Disconnect {
         /// The connection.
         connection: Object,
     },
-    /// Gives an object back: a connection or listener at once, without a word to the peer but
-    /// TCP's.
+    /// Destroys an object. A connection or listener closes at once, and the peer notices only that
+    /// the TCP connection ends.
     Destroy {
         /// The object.
         object: Object,
     },
-    /// A receive, on the Queue Pair of a connection or on a shared receive queue.
+    /// Posts a receive on the Queue Pair of a connection or on a shared receive queue.
     PostReceive {
-        /// Where.
+        /// The connection or the shared receive queue.
         on: Object,
-        /// Comes back with its completion.
+        /// Number of the receive, which its completion repeats.
         work: u64,
-        /// Where the message goes.
+        /// Memory for the message.
         #[serde(default)]
         parts: Vec<Part>,
     },
-    /// A work request on the Send Queue.
+    /// Posts a work request on the Send Queue.
     PostSend {
-        /// On whose Queue Pair.
+        /// Connection whose Queue Pair executes the work request.
         connection: Object,
-        /// Comes back with its completion.
+        /// Number of the work request, which its completion repeats.
         work: u64,
-        /// What is to be done.
+        /// Operation to execute.
         operation: Operation,
-        /// The octets, or where those that are Read go.
+        /// Memory with the data to send, or memory for the data that an RDMA Read returns.
         #[serde(default)]
         parts: Vec<Part>,
-        /// It completes also when nothing went wrong.
+        /// Whether success of the work request also produces a completion. A failure always does.
         #[serde(default = "yes")]
         signaled: bool,
-        /// Waits for the Reads before it.
+        /// Whether the work request waits for earlier RDMA Reads.
         #[serde(default)]
         fence: bool,
-        /// The octets are taken while it is posted.
+        /// Whether the data is copied when the work request is posted.
         #[serde(default)]
         inline: bool,
     },
-    /// Puts octets into a region's memory.
+    /// Writes bytes into a region's memory.
     Put {
         /// The region.
         region: Object,
-        /// From its first octet.
+        /// Offset in bytes from the start of the region.
         #[serde(default)]
         offset: u64,
-        /// At most [`MOST_OCTETS`](super::MOST_OCTETS).
+        /// Bytes to write, at most [`MOST_OCTETS`](super::MOST_OCTETS).
         octets: Octets,
     },
-    /// Gives octets of a region's memory: [`Done::Octets`](super::Done::Octets).
+    /// Reads bytes of a region's memory: [`Done::Octets`](super::Done::Octets).
     Get {
         /// The region.
         region: Object,
-        /// From its first octet.
+        /// Offset in bytes from the start of the region.
         #[serde(default)]
         offset: u64,
-        /// At most [`MOST_OCTETS`](super::MOST_OCTETS).
+        /// Number of bytes, at most [`MOST_OCTETS`](super::MOST_OCTETS).
         length: u64,
     },
-    /// Fills a region's memory with the octets of [`pattern`](super::pattern).
+    /// Fills a region's memory with the bytes of [`pattern`](super::pattern).
     Fill {
         /// The region.
         region: Object,
-        /// From its first octet.
+        /// Offset in bytes from the start of the region.
         #[serde(default)]
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         length: u64,
         /// Seed of the pattern.
         seed: u64,
     },
-    /// The CRC32c of octets of a region's memory: [`Done::Hash`](super::Done::Hash).
+    /// Computes the CRC32c of bytes in a region's memory: [`Done::Hash`](super::Done::Hash).
     Hash {
         /// The region.
         region: Object,
-        /// From its first octet.
+        /// Offset in bytes from the start of the region.
         #[serde(default)]
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         length: u64,
     },
-    /// The agent's process ends at once, as one that was killed. There is no answer.
+    /// Ends the agent's process at once, as if it were killed. There is no answer.
     Exit,
 }
 
@@ -229,20 +233,20 @@ fn yes() -> bool {
     true
 }
 
-/// How a connection begins.
+/// Parameters of a connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
     /// The connection.
     pub connection: Object,
-    /// Private data for the peer, at most 255 octets (librdmacm counts in one octet; MPA would take
-    /// 512).
+    /// Private data for the peer, at most 255 bytes. (librdmacm stores the length in one byte. MPA
+    /// would allow 512.)
     #[serde(default)]
     pub private_data: Octets,
-    /// Reads of the peer that are answered at once (`responder_resources`).
+    /// Maximum number of concurrent RDMA Reads that this side accepts (`responder_resources`).
     #[serde(default = "one_read")]
     pub ird: u8,
-    /// Reads that are requested at once (`initiator_depth`).
+    /// Maximum number of concurrent RDMA Reads that this side sends (`initiator_depth`).
     #[serde(default = "one_read")]
     pub ord: u8,
 }
@@ -251,19 +255,19 @@ fn one_read() -> u8 {
     1
 }
 
-/// Access rights to a region; its own side may always read it.
+/// Access rights to a region. Local reading is always permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// By this side's own work requests.
+    /// Local work requests may write to the region.
     LocalWrite,
-    /// RDMA Writes of the peer.
+    /// The peer may write to the region with RDMA Writes.
     RemoteWrite,
-    /// RDMA Reads of the peer.
+    /// The peer may read the region with RDMA Reads.
     RemoteRead,
-    /// Windows may be bound to it.
+    /// Memory windows may be bound to the region.
     Bind,
-    /// Offsets count from 0 and not from its address.
+    /// Tagged Offsets count from 0 instead of from the region's address.
     ZeroBased,
 }
 
@@ -274,12 +278,12 @@ pub enum Access {
 pub struct Part {
     /// The region.
     pub region: Object,
-    /// From its first octet. It may be after its last.
+    /// Offset in bytes from the start of the region. It may be beyond the end of the region.
     #[serde(default)]
     pub offset: u64,
-    /// How many.
+    /// Number of bytes.
     pub length: u32,
-    /// Another key than the region's own L_Key.
+    /// Key to use instead of the region's own L_Key.
     #[serde(default)]
     pub key: Option<u32>,
 }
@@ -290,64 +294,66 @@ pub struct Part {
 pub enum Operation {
     /// A Send.
     Send {
-        /// With Solicited Event.
+        /// Whether it is a Send with Solicited Event.
         #[serde(default)]
         solicited: bool,
-        /// Invalidates this STag of the peer.
+        /// STag of the peer to invalidate.
         #[serde(default)]
         invalidate: Option<u32>,
     },
     /// An RDMA Write.
     Write {
-        /// The peer's Tagged Offset.
+        /// Tagged Offset in the peer's memory.
         address: u64,
-        /// The peer's STag.
+        /// STag of the peer's memory.
         key: u32,
     },
     /// An RDMA Read.
     Read {
-        /// The peer's Tagged Offset.
+        /// Tagged Offset in the peer's memory.
         address: u64,
-        /// The peer's STag.
+        /// STag of the peer's memory.
         key: u32,
     },
-    /// An Atomic Operation that adds (RFC 7306 section 5.1.1).
+    /// An Atomic Operation that adds a number to a value of the peer (RFC 7306 section 5.1.1).
     FetchAdd {
-        /// The peer's Tagged Offset, of eight octets.
+        /// Tagged Offset of eight bytes in the peer's memory.
         address: u64,
-        /// The peer's STag.
+        /// STag of the peer's memory.
         key: u32,
-        /// What is added.
+        /// Number to add.
         add: u64,
     },
-    /// An Atomic Operation that compares, and then changes (RFC 7306 section 5.1.2).
+    /// An Atomic Operation that replaces a value of the peer if it has an expected value (RFC 7306
+    /// section 5.1.2).
     CompareSwap {
-        /// The peer's Tagged Offset, of eight octets.
+        /// Tagged Offset of eight bytes in the peer's memory.
         address: u64,
-        /// The peer's STag.
+        /// STag of the peer's memory.
         key: u32,
-        /// What has to be there.
+        /// Expected value.
         compare: u64,
-        /// What is there then.
+        /// New value.
         swap: u64,
     },
-    /// Invalidates an STag of this side.
+    /// Invalidates a local STag.
     Invalidate {
         /// The STag.
         key: u32,
     },
-    /// Binds a window.
+    /// Binds a memory window.
     Bind {
         /// The window.
         window: Object,
-        /// To what.
+        /// Region to which the window is bound.
         region: Object,
-        /// From the region's first octet.
+        /// Offset in bytes from the start of the region.
         #[serde(default)]
         offset: u64,
-        /// How many octets.
+        /// Length of the window in bytes.
         length: u64,
-        /// [`Access::RemoteRead`], [`Access::RemoteWrite`].
+        /// Access through the window: [`Access::RemoteRead`], [`Access::RemoteWrite`] and
+        /// [`Access::ZeroBased`].
         #[serde(default)]
         access: Vec<Access>,
     },

@@ -1,9 +1,10 @@
-//! The structures that libibverbs and librdmacm exchange with a program: the public ones of
-//! rdma-core's `verbs.h` and `rdma_cma.h`, as far as they are used here. Their layout is part of
-//! those libraries' binary interface, which has been stable since 2006 (IBVERBS_1.1, RDMACM_1.0).
+//! Structures that libibverbs and librdmacm exchange with a program. They are the public structures
+//! of rdma-core's `verbs.h` and `rdma_cma.h` that the agent uses. Their layout is part of those
+//! libraries' binary interface, which has been stable since 2006 (IBVERBS_1.1, RDMACM_1.0).
 //!
-//! The members after the last one that is used are left out, where the library makes the structure.
-//! `tests/it/layout.rs` compares sizes and offsets with the headers, where they are installed.
+//! If the library allocates a structure, the definition here omits the members after the last one
+//! that the agent uses. `tests/it/layout.rs` compares sizes and offsets with the headers, if they
+//! are installed.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -27,7 +28,7 @@ pub struct Context {
 
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// `struct ibv_context_ops`: what verbs.h calls from inline functions.
+/// `struct ibv_context_ops`: the functions that inline functions of `verbs.h` call.
 #[repr(C)]
 pub struct Ops {
     unused_0: [Unused; 7],
@@ -100,7 +101,7 @@ pub struct CompChannel {
     pub refcnt: c_int,
 }
 
-/// `struct ibv_cq`, up to what its maker gave.
+/// `struct ibv_cq`, up to the context that its creator set.
 #[repr(C)]
 pub struct Cq {
     pub context: *mut Context,
@@ -108,7 +109,7 @@ pub struct Cq {
     pub cq_context: *mut c_void,
 }
 
-/// `struct ibv_srq`, the same.
+/// `struct ibv_srq`, up to the context that its creator set.
 #[repr(C)]
 pub struct Srq {
     pub context: *mut Context,
@@ -186,7 +187,8 @@ pub struct RecvWr {
     pub num_sge: c_int,
 }
 
-/// The widest member of the union `wr` of a work request is that of atomic operations.
+/// Member `rdma` of the union `wr` in a work request. It is padded to the size of the widest
+/// member, [`Atomic`].
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Rdma {
@@ -195,7 +197,7 @@ pub struct Rdma {
     unused: [u64; 2],
 }
 
-/// That member, `atomic`.
+/// Member `atomic` of the union `wr` in a work request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Atomic {
@@ -214,13 +216,13 @@ pub union Remote {
 }
 
 impl Remote {
-    /// For a Write or Read.
+    /// Returns the union for an RDMA Write or RDMA Read.
     pub fn rdma(remote_addr: u64, rkey: u32) -> Self {
         Remote { rdma: Rdma { remote_addr, rkey, ..Rdma::default() } }
     }
 }
 
-/// The member `bind_mw` of a work request's last union, which is its widest.
+/// Member `bind_mw` of the last union in a work request. It is the widest member.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct BindMw {
@@ -356,7 +358,7 @@ pub struct CmEvent {
 
 /// `RDMA_PS_TCP`.
 pub const PORT_SPACE_TCP: c_int = 0x0106;
-/// `IBV_QPT_RC`: what iWARP's are.
+/// `IBV_QPT_RC`: the type of Queue Pairs in iWARP.
 pub const QUEUE_PAIR_RC: c_int = 2;
 /// `IBV_TRANSPORT_IWARP`.
 pub const TRANSPORT_IWARP: c_int = 1;

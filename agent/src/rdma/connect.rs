@@ -1,4 +1,4 @@
-//! Connections: librdmacm's identifiers, from a listener or an address to the end.
+//! Connections and listeners: librdmacm's identifiers, from creation to destruction.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -19,7 +19,7 @@ use super::socket_address::socket_address;
 use crate::common::{NO_ROOM, NO_ROOM_STATUS, asks_nothing, entries, has_pair, no_pair, none, private_data};
 use crate::protocol::{Action, Address, Done, Event, Failure, Object, Octets, Parameters};
 
-/// The time that librdmacm may take for an address, and for a route: both are found on this host.
+/// Time limit of librdmacm for an address, and again for a route.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Numbers of `enum rdma_cm_event_type`.
@@ -34,7 +34,7 @@ const TIMEWAIT_EXIT: c_int = 15;
 /// An event of librdmacm, copied and acknowledged.
 struct Happened {
     id: *mut CmId,
-    /// The object that the identifier belongs to; for a request, the listener.
+    /// Number of the object with this identifier. For a connection request, number of the listener.
     object: Object,
     kind: c_int,
     status: i32,
@@ -44,31 +44,33 @@ struct Happened {
 }
 
 impl Nic {
-    /// An identifier in no table, whose number is 0.
+    /// Creates an identifier. No table has it yet, and its context is 0.
     fn id(&mut self) -> Result<*mut CmId, Failure> {
         let mut id = ptr::null_mut();
-        // SAFETY: the channel is there as long as the device is.
+        // SAFETY: the channel exists as long as the device.
         let result = unsafe { (self.lib.rdma_create_id)(self.channel, &raw mut id, ptr::null_mut(), PORT_SPACE_TCP) };
         check("rdma_create_id", result).map(|()| id)
     }
 
-    /// Keeps what has an identifier, whose events bear its number from now on.
+    /// Stores an object that has an identifier. Events of the identifier then contain the object's
+    /// number.
     fn keep_with(&mut self, id: *mut CmId, thing: Thing) -> Result<Object, Failure> {
         let object = self.keep(thing)?;
-        // SAFETY: kept, so it is there; the context is a number.
+        // SAFETY: the object is stored, so its identifier exists. The context is a number, not a
+        // pointer.
         unsafe { (*id).context = ptr::without_provenance_mut(object as usize) };
         Ok(object)
     }
 
-    /// The device that has an address.
+    /// Returns the device that has an address.
     pub(super) fn of_address(&mut self, address: &Address) -> Option<*mut super::abi::Context> {
         let mut socket = socket_address(address.at(0).ok()?);
         let id = self.id().ok()?;
-        // SAFETY: a socket address of its family's length; the identifier is given back below.
+        // SAFETY: a socket address of its family's length. The identifier is destroyed below.
         let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
-        // SAFETY: the library has made it.
+        // SAFETY: the library created the identifier.
         let context = unsafe { (*id).verbs };
-        // SAFETY: in no table.
+        // SAFETY: no table has the identifier.
         unsafe { (self.lib.rdma_destroy_id)(id) };
         (bound == 0 && !context.is_null()).then_some(context)
     }
@@ -80,15 +82,15 @@ impl Nic {
         let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
         let listens = check("rdma_bind_addr", bound).and_then(|()| {
             let backlog = c_int::try_from(backlog).unwrap_or(c_int::MAX);
-            // SAFETY: bound.
+            // SAFETY: the identifier is bound.
             check("rdma_listen", unsafe { (self.lib.rdma_listen)(id, backlog) })
         });
         if let Err(failure) = listens {
-            // SAFETY: in no table.
+            // SAFETY: no table has the identifier.
             unsafe { (self.lib.rdma_destroy_id)(id) };
             return Err(failure);
         }
-        // SAFETY: bound.
+        // SAFETY: the identifier is bound.
         let port = u16::from_be(unsafe { (self.lib.rdma_get_src_port)(id) });
         self.keep_with(id, Thing::Listener(id)).map(|listener| Done::Listener { listener, port })
     }
@@ -97,16 +99,16 @@ impl Nic {
         let mut socket = socket_address(address.at(port)?);
         let id = self.id()?;
         let within = c_int::try_from(RESOLVED_WITHIN.as_millis()).unwrap_or(c_int::MAX);
-        // SAFETY: a socket address of its family's length; no source is named.
+        // SAFETY: a socket address of its family's length. The source address is optional.
         let begun =
             unsafe { (self.lib.rdma_resolve_addr)(id, ptr::null_mut(), (&raw mut socket).cast::<sockaddr>(), within) };
         let way = check("rdma_resolve_addr", begun).and_then(|()| self.resolved(id, ADDR_RESOLVED)).and_then(|()| {
-            // SAFETY: its address is resolved.
+            // SAFETY: the address of the identifier is resolved.
             check("rdma_resolve_route", unsafe { (self.lib.rdma_resolve_route)(id, within) })?;
             self.resolved(id, ROUTE_RESOLVED)
         });
         if let Err(failure) = way {
-            // SAFETY: in no table.
+            // SAFETY: no table has the identifier.
             unsafe { (self.lib.rdma_destroy_id)(id) };
             return Err(failure);
         }
@@ -114,7 +116,8 @@ impl Nic {
             .map(|connection| Done::Connection { connection })
     }
 
-    /// Waits for an event of an identifier that is in no table yet; other events are kept.
+    /// Waits for the `wanted` event of an identifier that no table has yet. Stores other events for
+    /// later.
     fn resolved(&mut self, id: *mut CmId, wanted: c_int) -> Result<(), Failure> {
         let until = Instant::now() + 2 * RESOLVED_WITHIN;
         loop {
@@ -138,11 +141,11 @@ impl Nic {
                     2 * RESOLVED_WITHIN.as_secs()
                 )));
             }
-            // SAFETY: open as long as the device is.
+            // SAFETY: the descriptor is open as long as the device is.
             let fd = unsafe { BorrowedFd::borrow_raw((*self.channel).fd) };
             let left = left.try_into().map_err(|_| Failure::of("the time is out of range"))?;
             match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&left)) {
-                // A signal ends a wait, too.
+                // A signal also ends a wait.
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(why) => return Err(Failure::of(format!("poll: {why}"))),
             }
@@ -181,7 +184,8 @@ impl Nic {
             return Err(Failure::of(format!("connection {object} is not of this device, but of {}", device_name(of))));
         }
         let entries = c_int::try_from(entries(depth, !srq.is_null())).unwrap_or(c_int::MAX);
-        // SAFETY: an open device, and its channel of completions; the context is a number.
+        // SAFETY: an open device with its completion channel. The context is a number, not a
+        // pointer.
         let cq = unsafe {
             (self.lib.ibv_create_cq)(
                 (*id).verbs,
@@ -209,9 +213,9 @@ impl Nic {
             qp_type: QUEUE_PAIR_RC,
             sq_sig_all: 0,
         };
-        // SAFETY: all of one device.
+        // SAFETY: all objects belong to one device.
         let made = check("rdma_create_qp", unsafe { (self.lib.rdma_create_qp)(id, domain, &raw mut attributes) });
-        // SAFETY: an identifier of the table; null, where there is none.
+        // SAFETY: an identifier of the table. Its Queue Pair is null if it has none.
         let qp = unsafe { (*id).qp };
         if made.is_ok() {
             self.made(qp.addr(), Some(object));
@@ -220,7 +224,8 @@ impl Nic {
         let armed = made.and_then(|()| self.arm(cq, false));
         if let Err(failure) = armed {
             forget(qp.addr(), cq.addr());
-            // SAFETY: no Queue Pair has it, or it has just been made.
+            // SAFETY: the Queue Pair, if any, was created just now. It is destroyed before its
+            // completion queue.
             unsafe {
                 if !qp.is_null() {
                     (self.lib.rdma_destroy_qp)(id);
@@ -229,7 +234,7 @@ impl Nic {
             }
             return Err(failure);
         }
-        // What the library made of it: that much and more.
+        // The library may provide more than was requested.
         let cap = &attributes.cap;
         let connection = self.of_connection(object)?;
         connection.cq = cq;
@@ -265,21 +270,21 @@ impl Nic {
             connection.id
         };
         check(what, call(self, id, &raw mut param))?;
-        // A request that was refused is still undecided.
+        // If the call failed, the peer's request still waits for an answer.
         self.of_connection(parameters.connection)?.undecided = false;
         Ok(Done::Nothing)
     }
 
     pub(super) fn connect(&mut self, parameters: &Parameters) -> Result<Done, Failure> {
         self.with_parameters(parameters, "rdma_connect", |nic, id, param| {
-            // SAFETY: an identifier with a Queue Pair; the library copies the private data.
+            // SAFETY: an identifier with a Queue Pair. The library copies the private data.
             unsafe { (nic.lib.rdma_connect)(id, param) }
         })
     }
 
     pub(super) fn accept(&mut self, parameters: &Parameters) -> Result<Done, Failure> {
         self.with_parameters(parameters, "rdma_accept", |nic, id, param| {
-            // SAFETY: an identifier with a Queue Pair; the library copies the private data.
+            // SAFETY: an identifier with a Queue Pair. The library copies the private data.
             unsafe { (nic.lib.rdma_accept)(id, param) }
         })
     }
@@ -292,7 +297,7 @@ impl Nic {
         }
         let id = requested.id;
         let octets = octets.as_ptr().cast::<c_void>();
-        // SAFETY: a request that is not answered yet.
+        // SAFETY: the peer's request is not answered yet.
         check("rdma_reject", unsafe { (self.lib.rdma_reject)(id, octets, length) })?;
         self.of_connection(connection)?.undecided = false;
         Ok(Done::Nothing)
@@ -305,9 +310,11 @@ impl Nic {
     }
 
     pub(super) fn destroy_connection(&mut self, connection: &Connection) -> Result<(), Failure> {
-        // SAFETY: an identifier of the table, or out of it just now; null, where there is none.
+        // SAFETY: the identifier is in the table, or was removed just now. Its Queue Pair is null
+        // if it has none.
         forget(unsafe { (*connection.id).qp }.addr(), connection.cq.addr());
-        // SAFETY: out of the table; its Queue Pair first, then what that used.
+        // SAFETY: the identifier is out of the table. Its Queue Pair is destroyed before the queue
+        // that it used.
         unsafe {
             if !(*connection.id).qp.is_null() {
                 (self.lib.rdma_destroy_qp)(connection.id);
@@ -328,12 +335,13 @@ impl Nic {
 
     fn next_happened(&mut self) -> Option<Happened> {
         let mut event: *mut CmEvent = ptr::null_mut();
-        // SAFETY: the channel does not block; its event is acknowledged below.
+        // SAFETY: the channel does not block. The event is acknowledged below.
         let got = unsafe { (self.lib.rdma_get_cm_event)(self.channel, &raw mut event) };
         if got != 0 || event.is_null() {
             return None;
         }
-        // SAFETY: until it is acknowledged, the event is there, and its private data has the length that it gives.
+        // SAFETY: the event exists until it is acknowledged, and its private data has the stated
+        // length.
         let happened = unsafe {
             let (conn, of) =
                 (&(*event).conn, if (*event).kind_is_request() { (*event).listen_id } else { (*event).id });
@@ -353,7 +361,7 @@ impl Nic {
                 ord: conn.initiator_depth,
             }
         };
-        // SAFETY: it came from the channel, and nothing of it is used from here on.
+        // SAFETY: the event came from this channel, and is not used after this call.
         unsafe { (self.lib.rdma_ack_cm_event)(event) };
         Some(happened)
     }
@@ -362,12 +370,13 @@ impl Nic {
         let Happened { id, object, kind, status, private_data, ird, ord } = happened;
         match kind {
             CONNECT_REQUEST => {
-                // The library counts from this end: the peer's resources limit the requests of this
-                // side.
+                // librdmacm counts from this side: `responder_resources` is the number of RDMA
+                // Reads that the peer may send. The event counts from the peer's side.
                 let (ird, ord) = (ord, ird);
                 match self.keep_with(id, Thing::Connection(Connection::new(id, true))) {
                     Ok(connection) => Some(Event::Request { listener: object, connection, private_data, ird, ord }),
-                    // The library rejects what is given back unanswered.
+                    // librdmacm rejects a request when its identifier is destroyed without an
+                    // answer.
                     Err(_) => {
                         Some(Event::Failed { connection: object, kind: NO_ROOM.to_owned(), status: NO_ROOM_STATUS })
                     }
@@ -387,13 +396,13 @@ impl CmEvent {
         self.event == CONNECT_REQUEST
     }
 
-    /// Only these have parameters.
+    /// Returns whether the event has the parameters of a connection.
     fn is_about_a_connection(&self) -> bool {
         matches!(self.event, CONNECT_REQUEST | REJECTED | ESTABLISHED | 5 | 6 | 7)
     }
 }
 
-/// Their events concern nobody any more.
+/// Removes both queues from the router, which drops their later events.
 fn forget(qp: usize, cq: usize) {
     let mut router = router();
     router.gone(qp);

@@ -1,4 +1,4 @@
-//! Which device it is: found by name or address, opened, and described.
+//! The device of this host: found by name or address, opened, and described.
 
 use core::ffi::{CStr, c_int};
 use core::ptr::{self, NonNull};
@@ -15,46 +15,46 @@ use super::route::router;
 use crate::Limits;
 use crate::protocol::{Address, Device, Failure};
 
-/// How a device is named, and how much one control connection may take of it.
+/// How to select a device, and the limits of one control connection.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// By its own name, or by an address that it has; the first that speaks iWARP, where this is
-    /// absent.
+    /// Name of the device, or one of its addresses. If absent, the first device that supports
+    /// iWARP.
     pub device: Option<String>,
-    /// How much.
+    /// Limits of the control connection.
     pub limits: Limits,
 }
 
-/// Why there is no device: a sentence with what to do.
+/// Why no device could be opened. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum NoDevice {
-    /// The libraries are not there.
+    /// The libraries cannot be loaded.
     #[error(transparent)]
     Libraries(#[from] &'static Missing),
-    /// They find none.
+    /// The libraries find no device.
     #[error(
         "this host has no RDMA device: load its driver (`modprobe siw`, `rdma link add siw0 type siw netdev eth0` makes one of \
         software), or take --soft, which needs none"
     )]
     None,
-    /// They find others.
+    /// The libraries find devices, but not the requested one.
     #[error("no RDMA device {wanted:?}: there are {there}")]
     Other {
         /// The requested name.
         wanted: String,
-        /// Their names.
+        /// Names of the devices that were found.
         there: String,
     },
-    /// None of them speaks iWARP.
+    /// No device supports iWARP.
     #[error("no device speaks iWARP: there are {there}; --device takes one all the same")]
     NoIwarp {
-        /// Their names.
+        /// Names of the devices that were found.
         there: String,
     },
-    /// They are there, and cannot be opened.
+    /// Opening the device failed.
     #[error("{what}: {why}")]
     Failed {
-        /// What was tried.
+        /// Function or step that failed.
         what: &'static str,
         /// The library's error.
         why: io::Error,
@@ -66,7 +66,7 @@ impl Nic {
     pub fn open(opened: Opened) -> Result<Self, NoDevice> {
         let lib = Functions::loaded()?;
         let mut count = 0;
-        // SAFETY: the count is ours; the list is given back when the device is dropped.
+        // SAFETY: the library writes only the count. The list is freed when the device is dropped.
         let devices = unsafe { (lib.rdma_get_devices)(&raw mut count) };
         let (Some(devices), Ok(count @ 1..)) = (NonNull::new(devices), usize::try_from(count)) else {
             return Err(NoDevice::None);
@@ -89,7 +89,7 @@ impl Nic {
             tester: None,
             wake,
         };
-        // SAFETY: without arguments.
+        // SAFETY: the function takes no arguments.
         nic.channel = unsafe { (nic.lib.rdma_create_event_channel)() };
         if nic.channel.is_null() {
             return Err(NoDevice::Failed { what: "rdma_create_event_channel", why: io::Error::last_os_error() });
@@ -126,9 +126,10 @@ impl Nic {
 
     pub(super) fn report(&self) -> Result<Device, Failure> {
         let mut attributes = core::mem::MaybeUninit::<DeviceAttr>::zeroed();
-        // SAFETY: an open device; room for everything that it returns.
+        // SAFETY: an open device, and room for everything that the function returns.
         check("ibv_query_device", unsafe { (self.lib.ibv_query_device)(self.context, attributes.as_mut_ptr()) })?;
-        // SAFETY: all zeros are right values of each member, and the library has written others.
+        // SAFETY: zero is a valid value of each member, and the library has overwritten some of
+        // them.
         let attributes = unsafe { attributes.assume_init() };
         let name = device_name(self.context);
         let count = |value: c_int| u32::try_from(value).unwrap_or(0);
@@ -141,7 +142,7 @@ impl Nic {
         ];
         let ports = (1..=attributes.phys_port_cnt).map(|port| {
             let mut attributes = PortAttr { state: 0, rest: [0; 15] };
-            // SAFETY: an open device; room for more than the library writes.
+            // SAFETY: an open device, and room for more than the library writes.
             let result = unsafe { (self.lib.ibv_query_port)(self.context, port, &raw mut attributes) };
             check("ibv_query_port", result).map(|()| names::port(attributes.state))
         });

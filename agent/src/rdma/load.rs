@@ -1,4 +1,4 @@
-//! libibverbs and librdmacm, loaded when they are needed: weft is built and runs without them.
+//! libibverbs and librdmacm, loaded when they are needed. weft can be built and run without them.
 
 use core::ffi::{c_int, c_void};
 
@@ -12,7 +12,7 @@ use super::abi::{
     QpInitAttr, Srq, SrqAttr, SrqInitAttr,
 };
 
-/// Why the libraries cannot be used: a sentence with what to install.
+/// Why a library cannot be used. The text says what to install.
 #[derive(Debug, thiserror::Error)]
 #[error("{library} cannot be loaded ({why}): install it, on Debian `apt install ibverbs-providers librdmacm1`")]
 pub struct Missing {
@@ -20,19 +20,21 @@ pub struct Missing {
     why: String,
 }
 
-/// Names the functions of both libraries, with their types, and finds each when they are loaded.
+/// Defines a structure with the functions of both libraries, and finds each function when the
+/// libraries are loaded.
 macro_rules! functions {
     ($($library:ident = $file:literal { $($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)* })*) => {
-        /// The functions that are used.
+        /// The functions of both libraries that the agent uses.
         #[derive(Debug)]
         pub(super) struct Functions {
             $($(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*)*
-            // The functions are gone with them.
+            // The functions exist only while the libraries are loaded.
             _libraries: Vec<Library>,
         }
 
         impl Functions {
-            /// Loads both, once: a library that is unloaded takes its threads and handlers with it.
+            /// Loads both libraries once. They stay loaded, because their threads and handlers need
+            /// their code.
             pub(super) fn loaded() -> Result<&'static Self, &'static Missing> {
                 static LOADED: OnceLock<Result<Functions, Missing>> = OnceLock::new();
                 LOADED.get_or_init(Functions::load).as_ref()
@@ -42,7 +44,7 @@ macro_rules! functions {
                 $(let $library = open($file)?;)*
                 Ok(Functions {
                     $($($name: {
-                        // SAFETY: the type is that of the header; the function is not used after the library is closed.
+                        // SAFETY: the type is that of the header. The library stays loaded.
                         let found = unsafe { $library.get(concat!(stringify!($name), "\0").as_bytes()) };
                         *found.map_err(|why| missing($file, &why))?
                     },)*)*
@@ -97,12 +99,12 @@ functions! {
 }
 
 fn open(library: &'static str) -> Result<Library, Missing> {
-    // SAFETY: its initialisers are those of a library that every RDMA program of the host loads.
+    // SAFETY: every RDMA program on the host runs the initialisers of this library.
     unsafe { Library::new(library) }.map_err(|why| missing(library, &why))
 }
 
 fn missing(library: &'static str, why: &libloading::Error) -> Missing {
-    // The loader's own words begin with the library's name.
+    // The loader's message begins with the name of the library, which the error states already.
     let why = why.to_string();
     let why = why.strip_prefix(library).map_or(why.as_str(), |rest| rest.trim_start_matches(": "));
     Missing { library, why: why.to_owned() }

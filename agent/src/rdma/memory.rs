@@ -1,10 +1,10 @@
-//! Memory that a device reads and writes at times of its own: reached through pointers only, never
-//! as a slice.
+//! Memory that the device may read or write at any time. It is therefore accessed only through
+//! pointers, never as a slice.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
-/// Octets from a page's boundary on, zero at first.
+/// Page-aligned memory, zero at first.
 #[derive(Debug)]
 pub(super) struct Memory {
     begin: NonNull<u8>,
@@ -14,10 +14,10 @@ pub(super) struct Memory {
 const PAGE: usize = 4096;
 
 impl Memory {
-    /// `None` for no octets, or more than there are.
+    /// Returns `None` if `octets` is 0, or if there is not enough memory.
     pub(super) fn new(octets: usize) -> Option<Self> {
         let layout = Layout::from_size_align(octets, PAGE).ok().filter(|layout| layout.size() > 0)?;
-        // SAFETY: the layout has a size.
+        // SAFETY: the size of the layout is not 0.
         let begin = unsafe { alloc_zeroed(layout) };
         Some(Memory { begin: NonNull::new(begin)?, layout })
     }
@@ -30,7 +30,7 @@ impl Memory {
         self.layout.size()
     }
 
-    /// Where the octets from `offset` on begin, if all `length` of them are its own.
+    /// Returns a pointer to the byte at `offset`, if `length` bytes from there lie in this memory.
     pub(super) fn begin_of(&self, offset: u64, length: u64) -> Option<*mut u8> {
         self.part(offset, usize::try_from(length).ok()?)
     }
@@ -38,26 +38,29 @@ impl Memory {
     fn part(&self, offset: u64, length: usize) -> Option<*mut u8> {
         let offset = usize::try_from(offset).ok()?;
         let inside = offset.checked_add(length).is_some_and(|end| end <= self.octets());
-        // SAFETY: within what was allocated.
+        // SAFETY: the range lies within the allocation.
         inside.then(|| unsafe { self.begin().add(offset) })
     }
 
-    /// A copy of octets; the device may write meanwhile, and then each octet is the old or the new
-    /// one.
+    /// Returns a copy of `length` bytes from `offset`, or `None` if they exceed this memory. If the
+    /// device writes meanwhile, each byte has its old or its new value.
     pub(super) fn get(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
         let from = self.part(offset, length)?;
         let octet = |index| {
-            // SAFETY: within the part; volatile, since the device writes without the compiler's knowing.
+            // SAFETY: the byte lies in the range. The access is volatile, since the device writes
+            // unknown to the compiler.
             unsafe { from.add(index).read_volatile() }
         };
         Some((0..length).map(octet).collect())
     }
 
-    /// Puts octets there, of which `octet` gives the `index`-th.
+    /// Writes `length` bytes from `offset`, or returns `None` if they exceed this memory. `octet`
+    /// returns the byte at an index from 0.
     pub(super) fn put(&mut self, offset: u64, length: usize, octet: impl Fn(usize) -> u8) -> Option<()> {
         let to = self.part(offset, length)?;
         for index in 0..length {
-            // SAFETY: within the part; volatile, since the device reads without the compiler's knowing.
+            // SAFETY: the byte lies in the range. The access is volatile, since the device reads
+            // unknown to the compiler.
             unsafe { to.add(index).write_volatile(octet(index)) };
         }
         Some(())
@@ -66,7 +69,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and no region has it any more.
+        // SAFETY: allocated with this layout, and no region uses the memory any more.
         unsafe { dealloc(self.begin(), self.layout) };
     }
 }

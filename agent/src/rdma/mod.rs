@@ -1,18 +1,18 @@
-//! The device of this host: libibverbs and librdmacm, loaded at run time. The only place of this
-//! crate with unsafe code.
+//! The device of this host, through libibverbs and librdmacm, loaded at run time. This is the only
+//! module of the crate with unsafe code.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `abi` | the structures that both libraries share with their users |
+//! | `abi` | the structures that both libraries share with programs |
 //! | `load` | the libraries, and their functions |
-//! | `device` | which device it is, and what is known of it |
-//! | `connect` | librdmacm's identifiers, from a listener or an address to the end |
-//! | `work` | work requests, and what comes of them |
-//! | `memory` | octets that a device reads and writes at times of its own |
-//! | `route` | asynchronous events, brought to whom they concern |
+//! | `device` | selection and description of the device |
+//! | `connect` | connections and listeners: librdmacm's identifiers |
+//! | `work` | work requests, completions and asynchronous events |
+//! | `memory` | memory that the device may read or write at any time |
+//! | `route` | asynchronous events, passed to the control connections that they concern |
 //! | `socket_address` | socket addresses as the libraries take them |
-//! | `names` | names of the libraries' numbers |
-//! | `nic` | the objects of one control connection, and what is done with them |
+//! | `names` | names of the libraries' numeric constants |
+//! | `nic` | the objects of one control connection, and the actions on them |
 #![expect(unsafe_code, reason = "libraries in C, found at run time")]
 #![deny(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 

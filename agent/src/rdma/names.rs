@@ -1,5 +1,5 @@
-//! Names of the numbers that the libraries give, as their enumerations have them, in lower case
-//! without prefix.
+//! Names of the libraries' numeric constants. They are the names of the C enumerations, in lower
+//! case without prefix.
 
 use core::ffi::c_int;
 
@@ -41,7 +41,7 @@ pub(super) fn status(value: c_int) -> String {
     )
 }
 
-/// `enum ibv_wc_opcode`, in the words of this protocol.
+/// `enum ibv_wc_opcode`, with the names of this crate's protocol.
 pub(super) fn operation(value: c_int) -> String {
     match value {
         128 => "receive".to_owned(),

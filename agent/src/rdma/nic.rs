@@ -1,5 +1,5 @@
-//! The objects of one control connection on one device, and what is done with them. When it is
-//! dropped, each is given back.
+//! The objects of one control connection on one device, and the actions on them. Dropping a [`Nic`]
+//! destroys its objects.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
@@ -29,20 +29,20 @@ pub(super) enum Thing {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) id: *mut CmId,
-    /// The completion queue of its Queue Pair, for both queues; null without one.
+    /// Completion queue for both queues of the Queue Pair. Null without a Queue Pair.
     pub(super) cq: *mut Cq,
-    /// Parts that a work request of its Queue Pair may have: to send, to receive.
+    /// Maximum numbers of parts in a work request: to send, and to receive.
     pub(super) parts: (u32, u32),
-    /// Octets that may go with one.
+    /// Maximum number of inline bytes in a work request.
     pub(super) inline: u32,
-    /// Its completion queue reports only solicited completions, once it has reported one.
+    /// Whether the completion queue, after its first report, reports only solicited completions.
     pub(super) solicited: bool,
-    /// It answers a request that is neither accepted nor rejected yet.
+    /// Whether the peer's request still waits to be accepted or rejected.
     pub(super) undecided: bool,
 }
 
 impl Connection {
-    /// Without a Queue Pair yet.
+    /// Returns a connection without a Queue Pair.
     pub(super) fn new(id: *mut CmId, undecided: bool) -> Self {
         Connection { id, cq: ptr::null_mut(), parts: (0, 0), inline: 0, solicited: false, undecided }
     }
@@ -64,18 +64,19 @@ pub struct Nic {
     pub(super) channel: *mut EventChannel,
     pub(super) completions: *mut CompChannel,
     pub(super) things: BTreeMap<Object, Thing>,
-    /// Events that came while the agent waited for something else.
+    /// Events that came while the agent waited for another event.
     pub(super) early: Vec<Event>,
     pub(super) last: Object,
     pub(super) used: u64,
     pub(super) limits: Limits,
-    /// For asynchronous events, once the device is open.
+    /// Registration for asynchronous events. `None` until the device is open.
     pub(super) tester: Option<Tester>,
-    /// Can be read when there is one that somebody else has read.
+    /// Readable when another control connection has read an asynchronous event of this one.
     pub(super) wake: OwnedFd,
 }
 
-/// The library's errno, with what failed. A driver's part of libibverbs may leave it as it was.
+/// Returns the failure of a function, with errno. A driver's part of libibverbs may leave errno
+/// unchanged.
 pub(super) fn failed(what: &str) -> Failure {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
@@ -84,7 +85,8 @@ pub(super) fn failed(what: &str) -> Failure {
     }
 }
 
-/// The same where the function gives it back.
+/// Checks the result of a function: 0 means success, -1 an error in errno, and any other value is
+/// the errno.
 pub(super) fn check(what: &str, result: c_int) -> Result<(), Failure> {
     match result {
         0 => Ok(()),
@@ -97,9 +99,10 @@ pub(super) fn check(what: &str, result: c_int) -> Result<(), Failure> {
 }
 
 impl Nic {
-    /// What poll(2) has to look at: connections, completions, asynchronous events.
+    /// Descriptors to poll: connections, completions, asynchronous events, and events that others
+    /// have read.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
-        // SAFETY: all three are there, and open, as long as the device is.
+        // SAFETY: all three exist, and are open as long as the device is.
         unsafe {
             let [channel, completions, asynchronous] =
                 [(*self.channel).fd, (*self.completions).fd, (*self.context).async_fd]
@@ -110,8 +113,8 @@ impl Nic {
 
     /// Executes a request.
     pub fn perform(&mut self, action: Action) -> Result<Done, Failure> {
-        // A failure is reported with its own errno, and not that of a channel that had no event.
-        // SAFETY: this thread's own.
+        // A failure must report its own errno, and not the one that reading an empty channel left.
+        // SAFETY: errno belongs to this thread.
         unsafe { *libc::__errno_location() = 0 };
         match action {
             Action::Hello { .. } => Err(hello_again()),
@@ -152,7 +155,7 @@ impl Nic {
         }
     }
 
-    /// What happened since the last call.
+    /// Returns the events since the last call.
     pub fn events(&mut self) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.early);
         self.connection_events(&mut events);
@@ -161,7 +164,7 @@ impl Nic {
         events
     }
 
-    /// Keeps an object, if there may be one more.
+    /// Stores an object, if the limit allows one more. Otherwise destroys it.
     pub(super) fn keep(&mut self, thing: Thing) -> Result<Object, Failure> {
         if let Err(full) = self.limits.room(self.things.len()) {
             // If the device does not release the memory, it may still write to it.
@@ -175,7 +178,7 @@ impl Nic {
         Ok(self.last)
     }
 
-    /// From now on events of a queue are this control connection's.
+    /// Registers a queue, so that its asynchronous events reach this control connection.
     pub(super) fn made(&self, element: usize, connection: Option<Object>) {
         if let Some(tester) = self.tester {
             router().made(element, tester, connection);
@@ -214,14 +217,14 @@ impl Nic {
         self.limits.memory(self.used, octets)?;
         let memory = usize::try_from(octets).ok().and_then(Memory::new);
         let memory = memory.ok_or_else(|| Failure::of(format!("no memory of {octets} bytes")))?;
-        // SAFETY: memory that is kept as long as the region is.
+        // SAFETY: the memory exists as long as the region.
         let mr =
             unsafe { (self.lib.ibv_reg_mr)(domain, memory.begin().cast::<c_void>(), memory.octets(), flags(access)) };
         if mr.is_null() {
             return Err(failed("ibv_reg_mr"));
         }
         let zero_based = access.contains(&Access::ZeroBased);
-        // SAFETY: the library has made it.
+        // SAFETY: the library created the region.
         let (local_key, remote_key) = unsafe { ((*mr).lkey, (*mr).rkey) };
         let address = if zero_based { 0 } else { memory.begin().addr() as u64 };
         self.used += octets;
@@ -235,12 +238,12 @@ impl Nic {
         let alloc =
             unsafe { (*self.context).ops.alloc_mw }.filter(|_| self.report().is_ok_and(|it| it.max_windows > 0));
         let alloc = alloc.ok_or_else(|| Failure::of("the device has no windows"))?;
-        // SAFETY: one of its domains.
+        // SAFETY: the domain belongs to this device.
         let window = unsafe { alloc(domain, 1 + c_int::from(posted)) };
         if window.is_null() {
             return Err(failed("ibv_alloc_mw"));
         }
-        // SAFETY: the library has made it.
+        // SAFETY: the library created the window.
         let remote_key = unsafe { (*window).rkey };
         self.keep(Thing::Window { window, posted }).map(|window| Done::Window { window, remote_key })
     }
@@ -248,7 +251,7 @@ impl Nic {
     fn shared(&mut self, domain: Object, depth: u32, parts: u32) -> Result<Done, Failure> {
         let domain = self.of_domain(domain)?;
         let mut attributes = SrqInitAttr { srq_context: ptr::null_mut(), max_wr: depth, max_sge: parts, srq_limit: 0 };
-        // SAFETY: one of the device's domains.
+        // SAFETY: the domain belongs to this device.
         let shared = unsafe { (self.lib.ibv_create_srq)(domain, &raw mut attributes) };
         if shared.is_null() {
             return Err(failed("ibv_create_srq"));
@@ -267,7 +270,7 @@ impl Nic {
             return Err(none(shared, "shared receive queue"));
         };
         let mut attributes = SrqAttr { max_wr: 0, max_sge: 0, srq_limit: receives };
-        // SAFETY: the queue is there; of the attributes only the limit is looked at.
+        // SAFETY: the queue exists. The library reads only the limit.
         let result = unsafe { (self.lib.ibv_modify_srq)(*queue, &raw mut attributes, LIMIT) };
         check("ibv_modify_srq", result).map(|()| Done::Nothing)
     }
@@ -285,7 +288,8 @@ impl Nic {
         octets.ok_or_else(|| beside(offset, length, found.memory.octets() as u64))
     }
 
-    /// Piece by piece: a copy of all would be as much again as the region.
+    /// Computes the hash in chunks, since a copy of all bytes would need as much memory as the
+    /// region.
     fn hash(&self, region: Object, offset: u64, length: u64) -> Result<Done, Failure> {
         let found = self.of_region(region)?;
         let begin = found.memory.begin_of(offset, length);
@@ -300,9 +304,9 @@ impl Nic {
         Ok(Done::Hash { crc32c })
     }
 
-    /// Gives an object back; what the device keeps comes back with the reason.
+    /// Destroys an object. If the device refuses, returns the object and the reason.
     fn destroy(&mut self, thing: Thing) -> Result<(), (Thing, Failure)> {
-        // SAFETY: each was made by the library, and is in no table any more.
+        // SAFETY: the library created each object, and no table has it any more.
         let result = unsafe {
             match &thing {
                 Thing::Listener(id) => check("rdma_destroy_id", (self.lib.rdma_destroy_id)(*id)),
@@ -333,7 +337,8 @@ impl Nic {
 
 impl Drop for Nic {
     fn drop(&mut self) {
-        // What hangs on others first: connections, listeners, queues, windows, regions, domains.
+        // Objects that use others come first: connections, listeners, queues, windows, regions,
+        // domains.
         let rank = |thing: &Thing| match thing {
             Thing::Connection(_) | Thing::Listener(_) => 0,
             Thing::Shared { .. } | Thing::Window { .. } => 1,
@@ -352,14 +357,14 @@ impl Drop for Nic {
             router().leave(tester);
         }
         if !self.completions.is_null() {
-            // SAFETY: no completion queue has it any more.
+            // SAFETY: no completion queue uses the channel any more.
             unsafe { (self.lib.ibv_destroy_comp_channel)(self.completions) };
         }
         if !self.channel.is_null() {
-            // SAFETY: no connection has it any more.
+            // SAFETY: no connection uses the channel any more.
             unsafe { (self.lib.rdma_destroy_event_channel)(self.channel) };
         }
-        // SAFETY: nothing of the devices is used from here on.
+        // SAFETY: the devices are not used any more.
         unsafe { (self.lib.rdma_free_devices)(self.devices.as_ptr()) };
     }
 }

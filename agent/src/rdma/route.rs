@@ -1,34 +1,35 @@
-//! Asynchronous events of devices, routed to their control connections. librdmacm opens each device
-//! once per process, so that all control connections share the descriptor of its events: each
-//! reader may get another's events.
+//! Passes asynchronous events of devices to the control connections that they concern. librdmacm
+//! opens each device once per process, so all control connections share the descriptor of its
+//! events. Each reader of the descriptor may get events of other control connections.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::protocol::{Event, Object};
 
-/// Events that wait for one control connection; later ones are dropped.
+/// Maximum number of events that wait for one control connection. Later events are dropped.
 const MOST: usize = 1024;
 
-/// A control connection, for the router.
+/// A control connection that is registered with the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Tester(u64);
 
-/// The owner of an event.
+/// The control connections that an event concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// That of who has the element at this address.
+    /// The one that created the queue at this address.
     Element(usize),
-    /// Everybody's on the device.
+    /// All control connections on the device.
     All,
 }
 
-/// The owners of all objects in this process.
+/// All control connections of this process, with their queues and waiting events.
 #[derive(Debug, Default)]
 pub(super) struct Router {
     last: u64,
     testers: BTreeMap<Tester, Mailbox>,
-    /// Queues by their addresses, with the connection that they belong to, if they are one's.
+    /// Queues by address, with their control connection and, except for shared receive queues,
+    /// their connection.
     elements: BTreeMap<usize, (Tester, Option<Object>)>,
 }
 
@@ -39,17 +40,18 @@ struct Mailbox {
     wake: rustix::fd::OwnedFd,
 }
 
-/// The one of this process.
+/// The router of this process.
 static ROUTER: Mutex<Router> = Mutex::new(Router { last: 0, testers: BTreeMap::new(), elements: BTreeMap::new() });
 
-/// Nobody may wait for a device's calls while having it: a queue is not given back before its
-/// events are acknowledged.
+/// Locks the router. While it is locked, the thread must not wait for a call of the device:
+/// destroying a queue waits until its events are acknowledged.
 pub(super) fn router() -> MutexGuard<'static, Router> {
     ROUTER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Router {
-    /// One more on a device; `wake` becomes readable when there is something for it.
+    /// Registers a control connection on a device. `wake` becomes readable when an event waits for
+    /// it.
     pub(super) fn join(&mut self, device: usize, wake: rustix::fd::OwnedFd) -> Tester {
         self.last += 1;
         let tester = Tester(self.last);
@@ -62,7 +64,7 @@ impl Router {
         self.elements.retain(|_, (whose, _)| *whose != tester);
     }
 
-    /// A queue is there, until it is [given back](Self::gone).
+    /// Registers a queue, until [`gone`](Self::gone) removes it.
     pub(super) fn made(&mut self, element: usize, tester: Tester, connection: Option<Object>) {
         self.elements.insert(element, (tester, connection));
     }
@@ -71,7 +73,7 @@ impl Router {
         self.elements.remove(&element);
     }
 
-    /// An event was read from the descriptor of `device`.
+    /// Passes on an event that was read from the descriptor of `device`.
     pub(super) fn deliver(&mut self, device: usize, whose: Whose, kind: &str) {
         let event = |connection| Event::Asynchronous { kind: kind.to_owned(), connection };
         match whose {
@@ -88,13 +90,13 @@ impl Router {
         }
     }
 
-    /// What there is for one.
+    /// Removes and returns the events that wait for a control connection.
     pub(super) fn take(&mut self, tester: Tester) -> Vec<Event> {
         let Some(mailbox) = self.testers.get_mut(&tester) else { return Vec::new() };
         if mailbox.events.is_empty() {
             return Vec::new();
         }
-        // It can be read no more, then.
+        // After this read, `wake` is no longer readable.
         let _ = rustix::io::read(&mailbox.wake, &mut [0; 8]);
         mailbox.events.drain(..).collect()
     }
@@ -105,7 +107,7 @@ impl Mailbox {
         if self.events.len() < MOST {
             self.events.push_back(event);
         }
-        // It fails where it can be read already.
+        // If the write fails, `wake` is readable already.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 }

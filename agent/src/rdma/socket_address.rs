@@ -1,11 +1,11 @@
-//! Socket addresses as the libraries take them.
+//! Socket addresses in the form that the C libraries take.
 
 use std::net::SocketAddr;
 
 use libc::{AF_INET, AF_INET6, in_addr, in6_addr, sockaddr_in, sockaddr_in6, sockaddr_storage};
 
 pub(super) fn socket_address(address: SocketAddr) -> sockaddr_storage {
-    // SAFETY: all zeros are right values of each member.
+    // SAFETY: zero is a valid value of each member.
     let mut storage: sockaddr_storage = unsafe { core::mem::zeroed() };
     match address {
         SocketAddr::V4(address) => {
@@ -15,7 +15,7 @@ pub(super) fn socket_address(address: SocketAddr) -> sockaddr_storage {
                 sin_addr: in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
                 sin_zero: [0; 8],
             };
-            // SAFETY: the storage has room for it, and its alignment.
+            // SAFETY: the storage is large enough and suitably aligned.
             unsafe { (&raw mut storage).cast::<sockaddr_in>().write(socket) };
         }
         SocketAddr::V6(address) => {
@@ -26,7 +26,7 @@ pub(super) fn socket_address(address: SocketAddr) -> sockaddr_storage {
                 sin6_addr: in6_addr { s6_addr: address.ip().octets() },
                 sin6_scope_id: address.scope_id(),
             };
-            // SAFETY: the storage has room for it, and its alignment.
+            // SAFETY: the storage is large enough and suitably aligned.
             unsafe { (&raw mut storage).cast::<sockaddr_in6>().write(socket) };
         }
     }

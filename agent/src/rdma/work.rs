@@ -1,4 +1,4 @@
-//! Work requests, and what comes of them.
+//! Work requests, their completions, and asynchronous events.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
@@ -30,8 +30,8 @@ const INLINE: c_uint = 8;
 const WITH_INV: c_uint = 8;
 
 impl Nic {
-    /// The parts of a work request on a queue that takes `most`. The libraries are not bound to
-    /// look how many there are.
+    /// Returns the parts of a work request for a queue that permits `most` parts. The libraries
+    /// need not check this number.
     fn sges(&self, parts: &[Part], most: u32) -> Result<Vec<Sge>, Failure> {
         if parts.len() > most as usize {
             return Err(Failure::of(format!("{} parts: the queue takes {most}", parts.len())));
@@ -46,8 +46,8 @@ impl Nic {
         parts.iter().map(sge).collect()
     }
 
-    /// The same where the octets are taken while it is posted: by the library, from this process's
-    /// own memory, which no device guards.
+    /// Returns the parts of an inline work request. The library copies the data from this process's
+    /// memory, so no device checks the range. This function does.
     fn inline_sges(&self, parts: &[Part], most: u32, octets: u32) -> Result<Vec<Sge>, Failure> {
         let mut sges = self.sges(parts, most)?;
         let total: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
@@ -90,14 +90,14 @@ impl Nic {
         };
         let mut bad = ptr::null_mut();
         if let Some(Thing::Shared { queue, .. }) = self.things.get(&on) {
-            // SAFETY: the queue and its device are there; the driver copies the request.
+            // SAFETY: the queue and its device exist. The driver copies the request.
             let posted = unsafe {
                 (*(**queue).context).ops.post_srq_recv.map(|post| post(*queue, &raw mut request, &raw mut bad))
             };
             return check("ibv_post_srq_recv", posted.unwrap_or(libc::EOPNOTSUPP)).map(|()| Done::Nothing);
         }
         let pair = self.queue_pair(on)?;
-        // SAFETY: the queue and its device are there; the driver copies the request.
+        // SAFETY: the queue and its device exist. The driver copies the request.
         let posted = unsafe { (*(*pair).context).ops.post_recv.map(|post| post(pair, &raw mut request, &raw mut bad)) };
         check("ibv_post_recv", posted.unwrap_or(libc::EOPNOTSUPP)).map(|()| Done::Nothing)
     }
@@ -130,8 +130,8 @@ impl Nic {
                 request.send_flags |= flag(*solicited, SOLICITED);
                 if let Some(key) = invalidate {
                     (request.opcode, request.invalidate_rkey) = (SEND_WITH_INV, *key);
-                    // libsiw (rdma-core 44) takes it from here. No other looks: this operation has
-                    // no such member.
+                    // libsiw (rdma-core 44) reads the STag from this member. Other drivers ignore
+                    // the member, because this operation does not define it.
                     request.wr = Remote::rdma(0, *key);
                 }
             }
@@ -159,18 +159,18 @@ impl Nic {
                 if !posted {
                     return bind(pair, window, *work, send_flags, bind_info);
                 }
-                // SAFETY: the window is there.
+                // SAFETY: the window exists.
                 let key = next_stag(unsafe { (*window).rkey });
                 (request.opcode, request.bind_mw) = (BIND_MW, BindMw { mw: window, rkey: key, bind_info });
                 done = Done::Bound { remote_key: key };
             }
         }
         let mut bad = ptr::null_mut();
-        // SAFETY: the queue and its device are there; the driver copies the request.
+        // SAFETY: the queue and its device exist. The driver copies the request.
         let posted = unsafe { (*(*pair).context).ops.post_send.map(|post| post(pair, &raw mut request, &raw mut bad)) };
         check("ibv_post_send", posted.unwrap_or(libc::EOPNOTSUPP))?;
         if request.opcode == BIND_MW {
-            // SAFETY: the window is there; as ibv_bind_mw does it for the other type.
+            // SAFETY: the window exists. `ibv_bind_mw` sets this field in windows of type 1.
             unsafe { (*request.bind_mw.mw).rkey = request.bind_mw.rkey };
         }
         Ok(done)
@@ -187,9 +187,9 @@ impl Nic {
         })
     }
 
-    /// The next completion, or the next one that is solicited, is reported through the channel.
+    /// Requests a report of the next completion, or of the next solicited one, through the channel.
     pub(super) fn arm(&self, cq: *mut Cq, solicited: bool) -> Result<(), Failure> {
-        // SAFETY: the queue and its device are there.
+        // SAFETY: the queue and its device exist.
         let armed = unsafe { (*(*cq).context).ops.req_notify_cq.map(|notify| notify(cq, c_int::from(solicited))) };
         check("ibv_req_notify_cq", armed.unwrap_or(libc::EOPNOTSUPP))
     }
@@ -201,9 +201,10 @@ impl Nic {
             if unsafe { (self.lib.ibv_get_cq_event)(self.completions, &raw mut cq, &raw mut context) } != 0 {
                 return;
             }
-            // SAFETY: one event of a queue that is there: it is destroyed only once its events are acknowledged.
+            // SAFETY: the queue exists, because it is destroyed only after its events are
+            // acknowledged.
             unsafe { (self.lib.ibv_ack_cq_events)(cq, 1) };
-            // Arm first, then poll: completions in between are reported again.
+            // Request the next report first, then poll: a completion in between is reported again.
             let connection = u32::try_from(context.addr()).unwrap_or(0);
             let solicited = self.of_connection(connection).is_ok_and(|connection| connection.solicited);
             if let Err(failure) = self.arm(cq, solicited) {
@@ -217,7 +218,8 @@ impl Nic {
     fn empty(&mut self, cq: *mut Cq, connection: Object, events: &mut Vec<Event>) {
         let mut wcs = [Wc::default(); 16];
         loop {
-            // SAFETY: the queue and its device are there, and room for sixteen.
+            // SAFETY: the queue and its device exist, and the array has room for sixteen
+            // completions.
             let got = unsafe { (*(*cq).context).ops.poll_cq.map_or(0, |poll| poll(cq, 16, wcs.as_mut_ptr())) };
             let Ok(got @ 1..) = usize::try_from(got) else { return };
             events.extend(wcs.iter().take(got).map(|wc| {
@@ -235,7 +237,8 @@ impl Nic {
         }
     }
 
-    /// Reads all events of the device, and takes those of this control connection.
+    /// Reads all asynchronous events of the device. Appends those of this control connection to
+    /// `events`.
     pub(super) fn asynchronous_events(&mut self, events: &mut Vec<Event>) {
         let Some(tester) = self.tester else { return };
         let mut router = router();
@@ -246,24 +249,24 @@ impl Nic {
                 break;
             }
             let whose = match event.event_type {
-                // A completion queue's; a Queue Pair's; a shared receive queue's.
+                // Events of completion queues, Queue Pairs and shared receive queues.
                 0 | 1..=7 | 16 | 14 | 15 => Whose::Element(event.element.addr()),
                 _ => Whose::All,
             };
             router.deliver(self.context().addr(), whose, &names::asynchronous(event.event_type));
-            // SAFETY: it came from the device.
+            // SAFETY: the event came from the device.
             unsafe { (self.lib.ibv_ack_async_event)(&raw mut event) };
         }
         events.extend(router.take(tester));
     }
 }
 
-/// The last octet is the consumer's.
+/// Returns the STag with the next key. The key is the lowest byte, which the consumer chooses.
 fn next_stag(stag: u32) -> u32 {
     stag & 0xffff_ff00 | stag.wrapping_add(1) & 0xff
 }
 
-/// Binds a window of type 1, by the verb.
+/// Binds a window of type 1 with `ibv_bind_mw`.
 fn bind(
     pair: *mut Qp,
     window: *mut super::abi::Mw,
@@ -272,10 +275,10 @@ fn bind(
     bind_info: MwBindInfo,
 ) -> Result<Done, Failure> {
     let mut request = MwBind { wr_id: work, send_flags, bind_info };
-    // SAFETY: all of one device, and there.
+    // SAFETY: all objects exist and belong to one device.
     let bound = unsafe { (*(*pair).context).ops.bind_mw.map(|bind| bind(pair, window, &raw mut request)) };
     check("ibv_bind_mw", bound.unwrap_or(libc::EOPNOTSUPP))?;
-    // SAFETY: the verb has written it.
+    // SAFETY: the window exists. The verb has set its key.
     Ok(Done::Bound { remote_key: unsafe { (*window).rkey } })
 }
 

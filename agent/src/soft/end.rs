@@ -1,5 +1,5 @@
-//! Connections: MPA's start-up by the verbs of a connection manager, then a Queue Pair on the
-//! stream.
+//! Connections: a connection manager's verbs control the start-up of MPA, and then a Queue Pair
+//! uses the stream.
 
 use std::collections::VecDeque;
 
@@ -11,39 +11,39 @@ use super::{Inner, Thing, invalid};
 use crate::common::{self, asks_nothing, entries, has_pair, no_pair, none};
 use crate::protocol::{Action, Done, Failure, Object, Octets, Parameters};
 
-/// A connection, from its first octet or its way to a peer on.
+/// A connection. It exists from its first byte, or from [`Action::Resolve`] on.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) state: State,
-    /// Where it came from.
+    /// Listener that received the connection. 0 if this side connects.
     pub(super) listener: Object,
-    /// EMSS of its stream, if the stream is a real one.
+    /// EMSS of the stream in bytes, if it is a TCP connection.
     pub(super) emss: Option<u32>,
     pub(super) pair: Option<Pair>,
-    /// Bytes that are sent while the RNIC does not own the stream.
+    /// Output to send while the RNIC does not own the stream.
     pub(super) outgoing: VecDeque<Transmit>,
     pub(super) deadline: Option<Instant>,
-    /// IRD and ORD that its user requested, and that hold where start-up settles none.
+    /// IRD and ORD that the user requested. They apply if start-up does not negotiate these values.
     pub(super) requested: (u8, u8),
-    /// Something was done to it since it was driven last.
+    /// Whether an action changed the connection since it was last driven.
     pub(super) touched: bool,
-    /// It was established, and its end is not reported yet.
+    /// Whether the connection was established and its end is not reported yet.
     pub(super) established: bool,
-    /// The peer has ended it.
+    /// Whether the peer has ended the connection.
     pub(super) ended: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// There is a way to the peer, and no stream.
+    /// The address of the peer is resolved, but no stream exists.
     Resolved,
     WaitRequest(WaitRequest),
-    /// A Request has arrived, and waits for the user's decision.
+    /// A Request has arrived, and the user must accept or reject it.
     Undecided(WaitDecision),
     WaitReply(WaitReply),
-    /// The RNIC has the stream.
+    /// The RNIC owns the stream.
     Operating(LlpHandle),
-    /// FIN is sent, or will be; the peer's FIN is missing.
+    /// This side sends FIN, and waits for the peer's FIN.
     Refused,
     Over,
 }
@@ -53,7 +53,7 @@ pub(super) enum State {
 pub(super) struct Pair {
     pub(super) cq: CqHandle,
     pub(super) qp: QpHandle,
-    /// It is polled when it notifies, and not before.
+    /// Whether its completion queue is polled only after a notification.
     pub(super) solicited: bool,
 }
 
@@ -86,7 +86,7 @@ impl End {
         self.touched = true;
     }
 
-    /// Nothing goes out any more but the end.
+    /// Resets the stream. Output that waits is discarded.
     fn reset(&mut self) {
         self.outgoing.clear();
         self.send(Transmit::Reset);
@@ -138,7 +138,7 @@ impl Inner {
         let qp = match self.rnic.create_qp(init, None) {
             Ok((qp, _, _)) => qp,
             Err(error) => {
-                // Nothing uses it.
+                // No Queue Pair uses the completion queue.
                 let _ = self.rnic.destroy_cq(cq);
                 return Err(invalid(error));
             }
@@ -176,7 +176,7 @@ impl Inner {
         let decision = self.decision(connection)?;
         let mut reply = Vec::new();
         let negotiated = decision.accept(&private_data, &mut reply);
-        // Where that fails, the Request still waits for an answer.
+        // If this fails, the Request still waits for an answer.
         self.operate(now, connection, &negotiated, Some(reply.into()), (parameters.ird, parameters.ord))?;
         let (ird, ord) = (parameters.ird, parameters.ord);
         self.established(now, connection, Octets::default(), (ird, ord));
@@ -202,13 +202,13 @@ impl Inner {
 
     pub(super) fn disconnect(&mut self, now: Instant, connection: Object) -> Result<Done, Failure> {
         let Pair { qp, .. } = self.pair_of(connection)?;
-        // While work is in progress there is no graceful close.
+        // The RNIC refuses a graceful close while work is in progress.
         let closing = self.rnic.modify_qp(now, qp, &QpModify::to(QpState::Closing));
         closing.or_else(|_| self.rnic.modify_qp(now, qp, &QpModify::to(QpState::Error))).map_err(invalid)?;
         Ok(Done::Nothing)
     }
 
-    /// Gives back what a connection has. Its stream, if any, is reset.
+    /// Destroys the Queue Pair of a connection, and resets its stream if there is one.
     pub(super) fn forget(&mut self, connection: Object) {
         self.connecting.retain(|object| *object != connection);
         let Some(end) = self.ends.get_mut(&connection) else { return };
@@ -225,7 +225,8 @@ impl Inner {
                 None
             }
         };
-        // Without its Queue Pair the RNIC resets the stream. One that has to stay keeps no stream.
+        // Destroying the Queue Pair resets the stream. If the Queue Pair cannot be destroyed yet,
+        // the stream is detached and reset here.
         let given = pair.is_none_or(|pair| self.give_back(pair));
         if let Some(llp) = stream.filter(|_| !given) {
             self.rnic.detach_stream(self.now, llp);

@@ -1,4 +1,4 @@
-//! What happens to connections: streams that arrive, start-up frames, and the end.
+//! Events of connections: new streams, start-up frames, and the close.
 
 use std::mem;
 
@@ -14,12 +14,13 @@ use super::{Inner, Thing, invalid};
 use crate::common::{NO_ROOM, NO_ROOM_STATUS};
 use crate::protocol::{Event, Failure, Object, Octets};
 
-/// Numbers of errno.
+/// errno values of Linux.
 const ECONNREFUSED: i32 = 111;
 const EPROTO: i32 = 71;
 
 impl Inner {
-    /// A stream is there.
+    /// Assigns a new stream to a connection that waits for one, or else to the newest listener.
+    /// Returns `None` if there is neither.
     pub(super) fn arrive(&mut self, now: Instant) -> Option<Object> {
         if let Some(connecting) = self.connecting.pop_front() {
             return Some(connecting);
@@ -28,7 +29,7 @@ impl Inner {
         self.arrive_at(now, listener)
     }
 
-    /// The same for one to a certain listener.
+    /// Assigns a new stream to `listener`. Returns `None` if the limit of objects is reached.
     pub(super) fn arrive_at(&mut self, now: Instant, listener: Object) -> Option<Object> {
         self.limits.room(self.ends.len()).ok()?;
         let startup = WaitRequest::start(self.settings.mpa, self.settings.deviations.clone());
@@ -76,7 +77,7 @@ impl Inner {
         }
     }
 
-    /// What the Reply led to.
+    /// Handles the result of the peer's Reply.
     fn answered(&mut self, now: Instant, object: Object, reply: Result<AfterReply, StartupError>) {
         match reply {
             Ok(AfterReply::Waiting(more)) => {
@@ -87,8 +88,8 @@ impl Inner {
             Ok(AfterReply::Accepted(negotiated, frame)) => {
                 let requested = self.ends.get(&object).map_or((1, 1), |end| end.requested);
                 let depths = negotiated.enhanced.map_or(requested, |agreed| (depth(agreed.ird), depth(agreed.ord)));
-                // The user gets the Responder's own words, not the result (P2P-9.1-25): this side
-                // holds what they request.
+                // The user gets the values in the Responder's Reply, not the negotiated ones
+                // (P2P-9.1-25). The Responder's ORD is reported as the IRD of this side.
                 let reported = frame.enhanced.map_or(depths, |words| (depth(words.ord), depth(words.ird)));
                 match self.operate(now, object, &negotiated, None, depths) {
                     Ok(()) => {
@@ -128,7 +129,7 @@ impl Inner {
         self.events.push_back((now, Event::Established { connection, private_data, ird, ord }));
     }
 
-    /// The Queue Pair takes over; a Reply goes out in front of everything.
+    /// Gives the stream to the Queue Pair. A Reply, if any, is sent before all other output.
     pub(super) fn operate(
         &mut self,
         now: Instant,
@@ -158,7 +159,7 @@ impl Inner {
         Ok(())
     }
 
-    /// No connection: close.
+    /// Sends FIN instead of establishing the connection.
     pub(super) fn refuse(&mut self, now: Instant, object: Object) {
         let within = self.settings.close_timeout;
         let Some(end) = self.ends.get_mut(&object) else { return };
@@ -166,7 +167,7 @@ impl Inner {
         end.send(Transmit::Fin);
     }
 
-    /// Reports the end of established connections.
+    /// Reports established connections that have ended.
     pub(super) fn report_ended(&mut self, now: Instant) {
         if !self.rnic.reports_end() {
             return;
@@ -181,7 +182,7 @@ impl Inner {
     }
 }
 
-/// As far as a connection manager can express it.
+/// Limits a depth to the range of a connection manager.
 fn depth(depth: u16) -> u8 {
     u8::try_from(depth).unwrap_or(u8::MAX)
 }

@@ -1,21 +1,21 @@
-//! The software RNIC in the place of a device: requests are executed in process, and time is handed
-//! in.
+//! The software RNIC as the device. It executes requests in process, and its caller supplies the
+//! time.
 //!
-//! [`Soft`] is what one control connection has. It opens no socket: the owner of a stream calls
-//! [`Soft::arrive`] for the end to drive. [`OnSockets`] is that with sockets: an agent like any
-//! other, without a device.
+//! [`Soft`] serves one control connection. It opens no socket: the owner of a stream calls
+//! [`Soft::arrive`], and drives the endpoint that this returns. [`OnSockets`] adds sockets, and so
+//! makes a complete agent without a hardware device.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `objects` | domains, regions, windows, shared receive queues |
-//! | `end` | connections: requests about them |
-//! | `happen` | connections: what happens to them |
-//! | `stream` | the end of a stream, for who drives it |
-//! | `work` | work requests, and what comes of them |
-//! | `sockets`, `socket` | this host's TCP for it |
-//! | `names` | what libibverbs calls things |
+//! | `end` | connections: their state, and requests about them |
+//! | `happen` | connections: events on their streams |
+//! | `stream` | the endpoint of a stream, for its driver |
+//! | `work` | work requests, completions and asynchronous events |
+//! | `sockets`, `socket` | TCP connections of this host for the RNIC |
+//! | `names` | names of statuses, operations and events in libibverbs |
 //!
-//! What is left out: windows of type 1, which the verbs of iWARP do not have.
+//! Windows of type 1 are not offered, since the verbs of iWARP do not define them.
 
 mod end;
 mod happen;
@@ -44,32 +44,32 @@ use crate::Limits;
 use crate::common::hello_again;
 use crate::protocol::{Action, Done, Event, Failure, Object};
 
-/// The errno of a wrong argument.
+/// errno for an invalid argument.
 const EINVAL: i32 = 22;
 
-/// A software RNIC, and all that was made on it. Clones are the same one.
+/// A software RNIC with all objects that were created on it. Clones share the same RNIC.
 #[derive(Debug, Clone)]
 pub struct Soft(Arc<Mutex<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
     rnic: Rnic,
-    /// The handler of armed completion queues.
+    /// Handler for notifications of completion queues.
     handler: CompletionHandlerId,
     /// Settings of MPA, and the deviations.
     settings: Settings,
     things: BTreeMap<Object, Thing>,
     ends: BTreeMap<Object, End>,
-    /// Queue Pairs of ended connections, which bound windows keep alive.
+    /// Queue Pairs of ended connections. They cannot be destroyed while windows are bound to them.
     kept: Vec<Pair>,
-    /// Those that have to connect, and have no stream yet.
+    /// Connections that are to connect, and wait for a stream.
     connecting: VecDeque<Object>,
     events: VecDeque<(Instant, Event)>,
     limits: Limits,
     last: Object,
-    /// What was handed in last.
+    /// The time that the caller supplied last.
     now: Instant,
-    /// The process would be gone by now.
+    /// Whether a request has ended the simulated process.
     exited: bool,
 }
 
@@ -87,29 +87,29 @@ enum Thing {
 struct Region {
     buffer: Buffer,
     stag: Stag,
-    /// Address of its first byte.
+    /// Tagged Offset of the region's first byte.
     address: u64,
     octets: u64,
 }
 
 impl Soft {
-    /// An RNIC of its own, whose connections have these settings, deviations among them.
+    /// Returns a new RNIC. Its connections use `settings`, including the deviations.
     ///
     /// # Errors
-    /// There is no such RNIC.
+    /// Fails if the RNIC cannot be created.
     pub fn new(settings: Settings) -> Result<Self, RnicError> {
         Soft::limited(settings, Limits::NONE, MemorySettings::default())
     }
 
-    /// The same for a tester that may take so much of it.
+    /// Returns a new RNIC for a tester with these limits.
     ///
     /// # Errors
-    /// There is no such RNIC.
+    /// Fails if the RNIC cannot be created.
     pub fn limited(settings: Settings, limits: Limits, memory: MemorySettings) -> Result<Self, RnicError> {
         const NAME: &str = "weft0";
         let (mut rnic, _) = Node::new([NAME]).open(NAME, RnicSettings { memory, ..RnicSettings::default() })?;
         rnic.deviate(settings.deviations.clone());
-        // It has just been opened.
+        // The RNIC is newly opened, so this cannot fail.
         let _ = rnic.set_async_event_handler(Some(HandlerAddress(0)));
         let handler = HandlerOperation::Register(HandlerAddress(0));
         let handler = rnic.set_completion_event_handler(handler).map_err(|_| RnicError::InsufficientResources)?;
@@ -129,10 +129,10 @@ impl Soft {
         }))))
     }
 
-    /// Executes a request. Its output for a stream goes out when that is driven next.
+    /// Executes a request. Output for a stream is sent when the stream is driven next.
     ///
     /// # Errors
-    /// It cannot be done, with the error of a device.
+    /// Fails as a device would, with its errno.
     pub fn perform(&self, now: Instant, action: Action) -> Result<Done, Failure> {
         let mut inner = self.lock();
         inner.now = now;
@@ -141,26 +141,26 @@ impl Soft {
         done
     }
 
-    /// The oldest event that was not reported yet, with its time.
+    /// Removes and returns the oldest event that was not reported yet, with its time.
     pub fn next_event(&self) -> Option<(Instant, Event)> {
         self.lock().events.pop_front()
     }
 
-    /// Is there something to report?
+    /// Returns whether an event waits to be reported.
     #[must_use]
     pub fn has_event(&self) -> bool {
         !self.lock().events.is_empty()
     }
 
-    /// A TCP connection is there: that of a connection that has to connect, or one to a listener.
-    /// `None`: nobody wants it.
+    /// Assigns a new TCP connection to a connection that waits for one, or else to the newest
+    /// listener. Returns `None` if there is neither.
     #[must_use]
     pub fn arrive(&self, now: Instant) -> Option<Box<dyn Served>> {
         let object = self.lock().arrive(now)?;
         Some(Box::new(SoftEnd { soft: self.clone(), object }))
     }
 
-    /// The same for one to a certain listener, with this segment size in octets.
+    /// Assigns a new TCP connection with this segment size in bytes to `listener`.
     fn arrive_at(&self, now: Instant, listener: Object, emss: u32) -> Option<SoftEnd> {
         let mut inner = self.lock();
         let object = inner.arrive_at(now, listener)?;
@@ -168,13 +168,13 @@ impl Soft {
         Some(SoftEnd { soft: self.clone(), object })
     }
 
-    /// May one more connection arrive?
+    /// Returns whether the limit of objects allows one more connection.
     fn has_room(&self) -> bool {
         let inner = self.lock();
         inner.limits.room(inner.ends.len()).is_ok()
     }
 
-    /// The end of a connection that has to connect; its stream may not be there yet.
+    /// Returns the endpoint of a connection that is to connect. Its stream may not exist yet.
     fn connecting(&self, object: Object) -> Option<SoftEnd> {
         let mut inner = self.lock();
         inner.connecting.retain(|connecting| *connecting != object);
@@ -182,7 +182,7 @@ impl Soft {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A verb that panicked left complete objects.
+        // A panic in a verb leaves all objects complete.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -232,12 +232,12 @@ impl Inner {
         }
     }
 
-    /// Gives a connection's queues back, or as soon as no window is bound to them; whether that is
-    /// now.
+    /// Destroys a Queue Pair and its completion queue, or keeps them as long as a window is bound.
+    /// Returns whether they are destroyed now.
     fn give_back(&mut self, pair: Pair) -> bool {
         let given = self.rnic.destroy_qp(pair.qp).is_ok();
         if given {
-            // Only that Queue Pair used it.
+            // No other Queue Pair used the completion queue.
             let _ = self.rnic.destroy_cq(pair.cq);
         } else {
             self.kept.push(pair);
@@ -245,7 +245,7 @@ impl Inner {
         given
     }
 
-    /// Puts a thing into the table.
+    /// Stores an object and returns its number.
     fn keep(&mut self, thing: Thing) -> Object {
         let object = self.number();
         self.things.insert(object, thing);
@@ -264,7 +264,7 @@ impl Inner {
     }
 }
 
-/// What a driver would have refused.
+/// Returns the failure that a driver would report, with EINVAL.
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
 fn invalid(why: impl ToString) -> Failure {
     Failure { what: why.to_string(), errno: Some(EINVAL) }

@@ -1,4 +1,4 @@
-//! Names of the iWARP verbs' terms in libibverbs, as drivers of iWARP NICs choose them.
+//! Names in libibverbs for the terms of the iWARP verbs, as drivers of iWARP NICs choose them.
 
 use weft_peer::verbs::{CompletedOperation, CompletionStatus, EventId};
 
@@ -17,7 +17,7 @@ pub(super) fn status(status: CompletionStatus, operation: CompletedOperation) ->
     }
 }
 
-/// `enum ibv_wc_opcode`, in the words of the protocol.
+/// `enum ibv_wc_opcode`, with the names of this crate's protocol.
 pub(super) fn operation(operation: CompletedOperation) -> &'static str {
     use CompletedOperation as O;
     match operation {
@@ -32,7 +32,7 @@ pub(super) fn operation(operation: CompletedOperation) -> &'static str {
     }
 }
 
-/// `enum ibv_event_type`; `None` if librdmacm reports it, or if nothing does.
+/// `enum ibv_event_type`. Returns `None` if librdmacm reports the event, or if nothing does.
 pub(super) fn asynchronous(event: EventId) -> Option<&'static str> {
     use EventId as E;
     Some(match event {

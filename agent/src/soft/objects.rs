@@ -1,4 +1,4 @@
-//! Domains, regions, windows, shared receive queues; memory, put and got.
+//! Domains, regions, windows and shared receive queues, and access to the memory of regions.
 
 use weft_core::crc::crc32c;
 use weft_peer::memory::{Access as Rights, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
@@ -8,10 +8,10 @@ use super::{Inner, Region, Thing, invalid};
 use crate::common::{at_once, beside, none};
 use crate::protocol::{Access, Device, Done, Failure, Object, Octets, pattern};
 
-/// Octets of the entries of a region's list: buffers begin at multiples of them.
+/// Page size in a region's physical buffer list, in bytes.
 const PAGE: u32 = 1 << 21;
-/// Addresses of regions that count from an address: that of an object is this multiple of its
-/// number.
+/// Distance between the addresses of regions that are not zero-based. The address of a region is
+/// its object number multiplied by this distance.
 const APART: u64 = 1 << 33;
 
 impl Inner {
@@ -77,7 +77,7 @@ impl Inner {
         let address = if has(Access::ZeroBased) { 0 } else { (u64::from(self.last) + 1) * APART };
         let registration = Registration {
             pd,
-            // The key is the consumer's: it distinguishes the regions of a case.
+            // The consumer chooses the key. Different keys distinguish the regions of a case.
             key: StagKey((self.last & 0xff) as u8),
             list: PhysicalBufferList::of(buffer, 0, octets, PAGE),
             base: if has(Access::ZeroBased) { ToBase::ZeroBased } else { ToBase::VaBased(address) },
@@ -87,7 +87,7 @@ impl Inner {
         let stag = match self.rnic.register(&registration) {
             Ok(registered) => registered.stag,
             Err(error) => {
-                // It was allocated above.
+                // The buffer was allocated above, so this cannot fail.
                 let _ = self.rnic.free_buffer(buffer);
                 return Err(invalid(error));
             }
@@ -119,7 +119,7 @@ impl Inner {
         Ok(Done::Nothing)
     }
 
-    /// Gives an object back; what is in use stays.
+    /// Destroys an object. Fails if the object is in use.
     pub(super) fn destroy(&mut self, object: Object) -> Result<Done, Failure> {
         match self.things.get(&object) {
             None => return Err(none(object, "object")),
@@ -142,7 +142,7 @@ impl Inner {
         Ok(Done::Nothing)
     }
 
-    /// Octets of a region's memory, to be changed.
+    /// Returns bytes of a region's memory for reading or writing.
     fn octets(&mut self, region: Object, offset: u64, length: u64) -> Result<&mut [u8], Failure> {
         let Region { buffer, octets, .. } = self.of_region(region)?;
         let end = offset.checked_add(length).filter(|end| *end <= octets);

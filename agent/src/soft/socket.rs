@@ -1,4 +1,4 @@
-//! One TCP connection of this host, for an end of the software RNIC.
+//! One TCP connection of this host, for a connection of the software RNIC.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -12,50 +12,51 @@ use weft_peer::{Instant, Transmit};
 
 use super::stream::SoftEnd;
 
-/// Reads before somebody else has a turn.
+/// Maximum number of reads before other sockets are driven.
 const READS: usize = 16;
 
-/// What waits for a socket.
+/// What a socket waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wants {
     Read,
     Write,
 }
 
-/// A connection. When its stream is over the end stays, for who made it may still ask of it.
+/// A TCP connection. Its endpoint remains when the stream is over, because the tester may still
+/// send requests about the connection.
 #[derive(Debug)]
 pub(super) struct Socket {
     end: SoftEnd,
     stream: Option<TcpStream>,
     connecting: bool,
     unsent: Bytes,
-    /// The peer may still send.
+    /// Whether the peer may still send.
     readable: bool,
 }
 
-/// Octets of segments on a stream.
+/// Returns the segment size of a stream in bytes.
 pub(super) fn emss(stream: &TcpStream) -> io::Result<u32> {
     SockRef::from(stream).tcp_mss()
 }
 
 impl Socket {
-    /// One that was accepted, and is ready.
+    /// Returns an accepted socket, which is ready.
     pub(super) fn accepted(end: SoftEnd, stream: TcpStream) -> Self {
         Socket { end, stream: Some(stream), connecting: false, unsent: Bytes::new(), readable: true }
     }
 
-    /// One on its way to a peer.
+    /// Starts to connect to a peer.
     pub(super) fn connect(mut end: SoftEnd, now: Instant, to: SocketAddr) -> Self {
         let stream = begin(to).map_err(|_| end.handle_reset(now)).ok();
         Socket { end, stream, connecting: true, unsent: Bytes::new(), readable: true }
     }
 
-    /// Is there anything left of it, on the wire or for who made it?
+    /// Returns whether the stream exists, or the tester still knows the connection.
     pub(super) fn is_there(&self) -> bool {
         self.stream.is_some() || self.end.is_known()
     }
 
-    /// When it has to be driven, if nothing else happens.
+    /// Returns the time at which the socket must be driven, if nothing else happens before.
     pub(super) fn until(&self) -> Option<Instant> {
         self.stream.as_ref().and_then(|_| self.end.poll_timeout())
     }
@@ -69,7 +70,7 @@ impl Socket {
         wants.then(|| stream.as_fd())
     }
 
-    /// Does what can be done now.
+    /// Sends, receives and handles timeouts, as far as possible without blocking.
     pub(super) fn drive(&mut self, now: Instant, buffer: &mut [u8]) {
         let mut reads = 0;
         loop {
@@ -108,7 +109,7 @@ impl Socket {
         }
         let ready = match stream.take_error() {
             Ok(None) if stream.peer_addr().is_err() => {
-                // Nobody waits for it any more.
+                // The endpoint no longer waits for the connection.
                 if self.end.is_given_up() {
                     self.stream = None;
                 }
@@ -130,7 +131,7 @@ impl Socket {
         }
     }
 
-    /// Takes what goes out next.
+    /// Takes the next output from the endpoint. Returns whether anything changed.
     fn take(&mut self, now: Instant) -> bool {
         let Some(stream) = self.stream.as_ref().filter(|_| self.unsent.is_empty()) else { return false };
         match self.end.poll_transmit(now) {
@@ -141,7 +142,7 @@ impl Socket {
                 }
             }
             Some(Transmit::Reset) => {
-                // It is gone whether or not the socket could send RST.
+                // The stream is closed, whether or not the socket could send RST.
                 let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
                 self.stream = None;
             }

@@ -1,6 +1,6 @@
 //! The software RNIC on this host's TCP, as an agent's device. It corresponds to libibverbs and
-//! librdmacm for a hardware device. Nothing here waits: the loop that serves the control connection
-//! polls the sockets as well.
+//! librdmacm for a hardware device. No function here blocks: the loop that serves the control
+//! connection also polls the sockets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,20 +20,20 @@ use crate::common::none;
 use crate::protocol::{Action, Address, Done, Event, Failure, Object};
 use crate::serve::Carrier;
 
-/// Octets that are read at once.
+/// Maximum number of bytes that are read at once.
 const AT_ONCE: usize = 1 << 16;
-/// Pause after the host lacked a resource: no connection is accepted until then.
+/// Pause after the host lacked a resource. No connection is accepted during the pause.
 const MOMENT: Duration = Duration::from_secs(1);
-/// Requests that TCP holds for one listener at most.
+/// Maximum backlog of a listener in TCP.
 const BACKLOG: u32 = 1024;
 
-/// A software RNIC whose connections are this host's.
+/// A software RNIC whose connections use TCP of this host.
 #[derive(Debug)]
 pub struct OnSockets {
     soft: Soft,
     begin: std::time::Instant,
     listeners: BTreeMap<Object, Listener>,
-    /// Peers' addresses that were resolved.
+    /// Resolved addresses of peers, by connection.
     ways: BTreeMap<Object, SocketAddr>,
     sockets: Vec<Socket>,
     buffer: Vec<u8>,
@@ -42,15 +42,15 @@ pub struct OnSockets {
 #[derive(Debug)]
 struct Listener {
     listener: TcpListener,
-    /// Until then it accepts nobody.
+    /// Time until which the listener accepts no connection.
     pause: Option<Instant>,
 }
 
 impl OnSockets {
-    /// An RNIC of its own, whose connections have these settings.
+    /// Returns a new RNIC, whose connections use `settings`.
     ///
     /// # Errors
-    /// There is no such RNIC.
+    /// Fails if the RNIC cannot be created.
     pub fn new(settings: Settings, limits: Limits) -> Result<Self, Failure> {
         let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
         let soft = Soft::limited(settings, limits, memory).map_err(|why| Failure::of(why.to_string()))?;
@@ -87,14 +87,15 @@ impl OnSockets {
                 continue;
             }
             *pause = None;
-            // Without room, a connection waits in TCP's queue.
+            // At the limit of objects, a connection waits in TCP's queue.
             while self.soft.has_room() {
                 match listener.accept() {
                     Ok((stream, _)) => {
                         let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
                         let end = ready.and_then(|()| emss(&stream)).ok();
                         let end = end.and_then(|emss| self.soft.arrive_at(now, *object, emss));
-                        // One that has gone already is closed.
+                        // A connection without an endpoint is closed here, such as one that the
+                        // peer has closed already.
                         self.sockets.extend(end.map(|end| Socket::accepted(end, stream)));
                     }
                     Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,
@@ -180,7 +181,7 @@ fn bound(at: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// It concerns the connection that was to be accepted, and not the listener.
+/// Returns whether the error concerns the connection to be accepted, and not the listener.
 fn is_of_the_other(why: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(why.kind(), ConnectionAborted | ConnectionReset | Interrupted)

@@ -1,4 +1,4 @@
-//! The end of a stream, for who drives it.
+//! The endpoint of a stream, for its driver.
 
 use weft_peer::service::Served;
 use weft_peer::verbs::Sent;
@@ -8,11 +8,11 @@ use super::end::State;
 use super::{Inner, Soft};
 use crate::protocol::{Event, Object, Octets};
 
-/// Numbers of errno.
+/// errno values of Linux.
 const ECONNRESET: i32 = 104;
 const ETIMEDOUT: i32 = 110;
 
-/// The end of a stream, for a driver.
+/// The endpoint of a stream, for its driver. Dropping it destroys the connection.
 #[derive(Debug)]
 pub(super) struct SoftEnd {
     pub(super) soft: Soft,
@@ -24,12 +24,12 @@ impl SoftEnd {
         self.soft.lock().set_emss(self.object, emss);
     }
 
-    /// A tester that knows it may still send requests about it.
+    /// Returns whether the tester knows the connection, and so may still send requests about it.
     pub(super) fn is_known(&self) -> bool {
         self.soft.lock().things.contains_key(&self.object)
     }
 
-    /// It was to connect, and is to do so no more.
+    /// Returns whether the connection no longer waits for the peer's Reply.
     pub(super) fn is_given_up(&self) -> bool {
         let inner = self.soft.lock();
         !inner.ends.get(&self.object).is_some_and(|end| matches!(end.state, State::WaitReply(_)))

@@ -1,4 +1,4 @@
-//! Work requests, and what comes of them.
+//! Work requests, their completions, and asynchronous events.
 
 use bytes::Bytes;
 use weft_core::wire::rdmap::AtomicOperation;
@@ -114,7 +114,7 @@ impl Inner {
         Ok(Payload::Inline(Bytes::from(octets)))
     }
 
-    /// The window with its next key, on the region.
+    /// Returns the Bind of a window, with its next key, to a range of a region.
     fn bind(
         &self,
         window: Object,
@@ -143,7 +143,7 @@ impl Inner {
         }
     }
 
-    /// Collects completions and events.
+    /// Turns completions and notifications of the RNIC into events.
     pub(super) fn collect(&mut self, now: Instant) {
         let pairs: Vec<_> = self.ends.iter().filter_map(|(object, end)| Some((*object, end.pair?))).collect();
         for (connection, pair) in pairs.iter().filter(|(_, pair)| !pair.solicited) {
@@ -153,7 +153,8 @@ impl Inner {
             let event = match notification {
                 Notification::Asynchronous { event, .. } => event,
                 Notification::Completion { cq, .. } => {
-                    // First armed, then emptied. One that is gone is not armed.
+                    // Request the next notification first, then poll. The request fails only if the
+                    // queue no longer exists.
                     let _ = self.rnic.request_completion_notification(cq, NotifyKind::NextSolicited);
                     if let Some((connection, _)) = pairs.iter().find(|(_, pair)| pair.cq == cq) {
                         self.empty(now, *connection, cq);
@@ -175,7 +176,7 @@ impl Inner {
     }
 }
 
-/// The outcome of a connection that an event reports, if it does.
+/// Returns the outcome of a connection, if the event reports one.
 fn fate(event: &Event) -> Option<Fate> {
     match event {
         Event::Disconnected { .. } => Some(Fate::Disconnected),

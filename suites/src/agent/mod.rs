@@ -1,11 +1,11 @@
-//! The agent of a target: what drives the NIC's own verbs for a case, in process or on the NIC's
-//! host.
+//! The agent of a target, which calls the NIC's verbs for a case. The agent runs in this process or
+//! on the NIC's host.
 //!
-//! [`weft_agent::protocol`] has the requests and the events. One [`Agent`] is one control
-//! connection; its objects are destroyed with it. `remote` speaks to one over TCP, through a
-//! command, or in a thread of this process.
+//! [`weft_agent::protocol`] defines the requests and the events. One [`Agent`] is one control
+//! connection. When it closes, the agent destroys the objects of this connection. `remote` connects
+//! to an agent over TCP, through a command, or in a thread of this process.
 //!
-//! What is left out: what a case wants of it, and what comes of that ([`crate::stage`]).
+//! [`crate::stage`] decides what a case requests, and judges the answers.
 
 mod remote;
 
@@ -18,25 +18,25 @@ use weft_peer::{Instant, Settings};
 
 use remote::Remote;
 
-/// How the agent of a target is reached.
+/// How weft reaches the agent of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentAt {
     pub(crate) way: Way,
-    /// Where it listens, or connects to, as its host knows it, with address translation.
+    /// Address that the agent listens on or connects to, if address translation makes it different.
     pub(crate) place: Option<SocketAddr>,
-    /// What the agent was started with.
+    /// Token that the agent was started with.
     pub(crate) token: Option<String>,
-    /// The token is in the target's file, not in the environment.
+    /// Whether the token is in the target file, and not in the environment.
     pub(crate) token_in_file: bool,
 }
 
-/// The way there.
+/// The way to reach an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Way {
     /// `host:port`.
     Tcp(String),
-    /// A command that speaks the protocol on its standard input and output: `ssh nic-host weft
-    /// agent --stdio`.
+    /// A command that speaks the protocol on its standard input and output, for example `ssh
+    /// nic-host weft agent --stdio`.
     Command(Vec<String>),
 }
 
@@ -49,7 +49,7 @@ impl std::fmt::Display for Way {
     }
 }
 
-/// The agent is not there, or not any more. This is no evidence about the target.
+/// The agent is unreachable, or has gone. This is no evidence about the target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the agent {0}")]
 pub(crate) struct Gone(pub(crate) String);
@@ -58,20 +58,20 @@ pub(crate) struct Gone(pub(crate) String);
 pub(crate) enum Agent {
     /// The software RNIC of a virtual link.
     Soft(Soft),
-    /// The software RNIC on this host's TCP, in a thread of this process that begins with the first
-    /// question.
+    /// The software RNIC on this host's TCP. Its thread in this process starts with the first
+    /// request.
     Here(Box<Settings>),
-    /// On the NIC's host.
+    /// An agent in another thread, in another process or on another host.
     Remote(Remote),
 }
 
 impl Agent {
-    /// Reaches it, and sends Hello.
+    /// Connects to an agent, and sends Hello.
     pub(crate) async fn open(at: &AgentAt, within: std::time::Duration) -> Result<Self, Gone> {
         Remote::open(at, within).await.map(Agent::Remote)
     }
 
-    /// Asks, and gives the answer with its time in nanoseconds of the agent's clock.
+    /// Sends a request, and returns the answer with its time in nanoseconds of the agent's clock.
     pub(crate) async fn ask(
         &mut self,
         link: &Link,
@@ -85,24 +85,25 @@ impl Agent {
             Agent::Soft(soft) => {
                 let now = link.now();
                 let answer = soft.perform(now, action);
-                // The output of its streams is sent at once.
+                // During the pause, the link sends the output of the agent's streams.
                 link.pause(now).await;
                 Ok((now.as_nanos(), answer))
             }
-            // It has begun.
+            // `Remote` has replaced `Here` above.
             Agent::Here(_) => Err(Gone("is not there".to_owned())),
             Agent::Remote(remote) => remote.ask(action, within).await,
         }
     }
 
-    /// The next event with its time, until `deadline` at most.
+    /// Returns the next event with its time in nanoseconds. Waits until `deadline` at most.
     pub(crate) async fn next_event(&mut self, link: &Link, deadline: Instant) -> Result<Option<(u64, Event)>, Gone> {
         match (self, link) {
             (Agent::Soft(soft), Link::Virtual(link)) => {
                 link.until(deadline, || soft.has_event()).await;
                 Ok(soft.next_event().map(|(at, event)| (at.as_nanos(), event)))
             }
-            // There is no such pair, and no request means no event.
+            // A software RNIC always has a virtual link, and `Here` has no event before its first
+            // request.
             (Agent::Soft(_) | Agent::Here(_), _) => Ok(None),
             (Agent::Remote(remote), link) => remote.next_event(deadline.saturating_duration_since(link.now())).await,
         }

@@ -1,8 +1,8 @@
-//! An agent on another host, in another process or in another thread: lines of JSON over TCP,
-//! through a command, or a pair of sockets.
+//! An agent on another host, in another process or in another thread. The protocol is lines of JSON
+//! over TCP, through a command, or over a pair of sockets.
 //!
-//! A thread reads, for what comes may come at any time, and one writes, for the agent may take
-//! nothing; both end with the connection.
+//! One thread reads, because a message may arrive at any time. Another thread writes, because the
+//! agent may accept no data. Both threads end with the connection.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,21 +27,22 @@ use weft_peer::Settings;
 
 use super::{AgentAt, Gone, Way};
 
-/// Octets of lines that were read and not looked at: then TCP holds the agent back.
+/// Maximum number of bytes in lines that were read but not processed. At this limit weft stops
+/// reading, and TCP's flow control stops the agent.
 const MOST_UNSEEN: usize = 4 * LONGEST_LINE;
-/// Lines of them.
+/// Maximum number of such lines.
 const MOST_LINES: usize = 4096;
-/// Events that come in front of one answer.
+/// Maximum number of events before one answer.
 const MOST_EARLY: usize = 10_000;
-/// An agent that takes nothing for so long is gone.
+/// Time limit for a write. An agent that accepts no data for this time counts as gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// A command closes its output a moment before its end is known.
+/// Time to wait for a command's exit status after the command has closed its output.
 const ENDING: Duration = Duration::from_millis(200);
-/// How often its end is looked for meanwhile.
+/// Interval between checks for the exit status.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A line that was read, with its room.
+/// A line that was read, with the permit for its bytes.
 type Line = (AgentMessage, Option<OwnedSemaphorePermit>);
 
 /// A control connection.
@@ -49,12 +50,12 @@ pub(crate) struct Remote {
     received: Receiver<Result<Line, String>>,
     sender: Sender<Vec<u8>>,
     last: u64,
-    /// Events that came in front of an answer.
+    /// Events that arrived before an answer.
     early: VecDeque<(u64, Event)>,
     end: End,
 }
 
-/// What is ended with the control connection.
+/// The resource that is closed or ended with the control connection.
 enum End {
     Tcp(TcpStream),
     Command(Child),
@@ -62,7 +63,7 @@ enum End {
 }
 
 impl Remote {
-    /// Reaches an agent, and sends Hello.
+    /// Connects to an agent, and sends Hello.
     pub(super) async fn open(at: &AgentAt, within: Duration) -> Result<Self, Gone> {
         let way = at.way.clone();
         let opened = tokio::task::spawn_blocking(move || match way {
@@ -73,8 +74,8 @@ impl Remote {
         remote.greeted(at.token.clone(), within).await
     }
 
-    /// Begins one in this process: a software RNIC on this host's TCP, whose connections have these
-    /// settings.
+    /// Starts an agent in this process: a software RNIC on this host's TCP. Its connections have
+    /// these settings.
     pub(super) async fn here(settings: Settings, within: Duration) -> Result<Self, Gone> {
         let failed = |error: std::io::Error| Gone(format!("does not start: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -108,7 +109,7 @@ impl Remote {
         reads.map_err(no_thread)?;
         let writes = thread::Builder::new().name("agent writes".to_owned()).spawn(move || {
             while let Some(line) = to_agent.blocking_recv() {
-                // The reader reports the reason.
+                // If the write fails, the reader reports the reason.
                 if output.write_all(&line).and_then(|()| output.flush()).is_err() {
                     return;
                 }
@@ -126,7 +127,7 @@ impl Remote {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the answer.
     pub(super) async fn ask(&mut self, action: Action, within: Duration) -> Result<(u64, Result<Done, Failure>), Gone> {
         self.last += 1;
         let mut line = serde_json::to_vec(&Request { id: self.last, action })
@@ -168,7 +169,8 @@ impl Remote {
         }
     }
 
-    /// Adds how the command ended that the agent was reached through, once it has.
+    /// Adds the exit status of the command through which weft reached the agent, once the command
+    /// has ended.
     async fn with_status(&mut self, gone: Gone) -> Gone {
         let End::Command(child) = &mut self.end else { return gone };
         let until = Instant::now() + ENDING;
@@ -181,7 +183,7 @@ impl Remote {
         }
     }
 
-    /// What happens next, in so much time.
+    /// Returns the next event, or `None` if no event arrives in time.
     pub(super) async fn next_event(&mut self, within: Duration) -> Result<Option<(u64, Event)>, Gone> {
         if let Some(early) = self.early.pop_front() {
             return Ok(Some(early));
@@ -199,7 +201,7 @@ impl Remote {
 impl Drop for Remote {
     fn drop(&mut self) {
         match &mut self.end {
-            // Where it has ended already, all of this fails or does nothing.
+            // If the connection or the command has already ended, these calls fail or do nothing.
             End::Tcp(stream) => drop(stream.shutdown(Shutdown::Both)),
             End::Here(stream) => drop(stream.shutdown(Shutdown::Both)),
             End::Command(child) => {
@@ -238,7 +240,7 @@ fn through(words: &[String]) -> Result<Remote, Gone> {
     }
 }
 
-/// The next line, once there is room for it.
+/// Reads the next line, and waits until there is room for it.
 fn next_line(input: &mut impl BufRead, runtime: &Handle, room: &Arc<Semaphore>) -> Result<Line, String> {
     let mut line = Vec::new();
     let read = input.take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
@@ -253,7 +255,7 @@ fn next_line(input: &mut impl BufRead, runtime: &Handle, room: &Arc<Semaphore>) 
     if matches!(message.what, What::Event(_)) && line.len() > LONGEST_EVENT {
         return Err(format!("sends an event of {} bytes: at most {LONGEST_EVENT} are allowed", line.len()));
     }
-    // A line is no longer than the room, which is never closed.
+    // A line is never longer than the room. The semaphore is never closed.
     let octets = u32::try_from(line.len()).unwrap_or(u32::MAX);
     let permit = runtime.block_on(Arc::clone(room).acquire_many_owned(octets));
     Ok((message, permit.ok()))

@@ -1,4 +1,4 @@
-//! The count of rows, by catalogue or by section.
+//! Counts requirements (rows of the catalogues), by catalogue or by section.
 
 use std::collections::BTreeSet;
 
@@ -8,42 +8,42 @@ use weft_core::requirement::{self, Catalogue, Class, Observe, Requirement};
 
 use super::Proofs;
 
-/// The count of one catalogue or section. Each judgeable or unclassified row is in one of
-/// `covered`, `named` and `open`.
+/// The counts of one catalogue or section. Each requirement that is judgeable or not classified is
+/// in one of `covered`, `named` and `open`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
     /// The catalogue.
     pub catalogue: Catalogue,
-    /// The section; `None` for the complete catalogue.
+    /// The section. `None` for a complete catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
-    /// Rows whose breach is visible in the counted ways.
+    /// Requirements whose violation is visible in the ways that count ([`ways`]).
     pub rows: usize,
-    /// Those that can be judged.
+    /// Requirements in `rows` that can be judged.
     pub judgeable: usize,
-    /// Those that permit or define.
+    /// Requirements in `rows` that permit or define something.
     pub permission: usize,
-    /// Those that need knowledge from outside.
+    /// Requirements in `rows` whose judgement needs knowledge from outside.
     pub outside: usize,
-    /// Those without a class.
+    /// Requirements in `rows` without a class.
     pub unclassified: usize,
-    /// Those that a rule is proven to judge.
+    /// Requirements that a rule is proven to judge.
     pub rule: usize,
-    /// Those that a case is proven to judge; rules may do so, too.
+    /// Requirements that a case is proven to judge. Rules may judge them, too.
     pub case: usize,
-    /// Those that are proven in the counted ways.
+    /// Requirements that are proven in the ways that count.
     pub covered: usize,
-    /// Those that a case is about, without a deviation that shows that it can fail for them.
+    /// Requirements that a case is about, but no deviation shows that the case can fail for them.
     pub named: Vec<RequirementId>,
-    /// The others.
+    /// The other requirements that are judgeable or not classified.
     pub open: Vec<RequirementId>,
-    /// Additional rows: only the target's user can observe their breach, and an agent on its host
-    /// reports it. They count for cases and for the layers that verbs drive; otherwise this is 0.
-    /// Rows that permit, define or need knowledge from outside are not included.
+    /// Additional requirements: only the target's user can observe their violation, and an agent on
+    /// its host reports it. They count for cases and for the layers that verbs drive. Otherwise
+    /// this is 0. Requirements that permit, define or need knowledge from outside are not included.
     pub upper: usize,
-    /// Those of them that a case is proven to judge.
+    /// Requirements in `upper` that a case is proven to judge.
     pub upper_covered: usize,
-    /// The others.
+    /// The other requirements in `upper`.
     pub upper_open: Vec<RequirementId>,
 }
 
@@ -68,7 +68,8 @@ impl Count {
         }
     }
 
-    /// Covered rows as a percentage of the judgeable rows. Unclassified rows count as judgeable.
+    /// Returns the covered requirements as a percentage of the judgeable ones. Unclassified
+    /// requirements count as judgeable.
     #[must_use]
     pub fn percent(&self) -> f64 {
         let all = self.judgeable + self.unclassified;
@@ -76,10 +77,10 @@ impl Count {
     }
 }
 
-/// The places where a breach must be visible so that `by` can cover the row. A rule observes, a
-/// case also sends. Tests control the endpoint: with SDP and the port mapper, its peer and its
-/// user. With the layers below, the user has the verbs. If a part of the verbs is visible on the
-/// wire, a row of the sending layer is about it.
+/// Returns where a violation must be visible so that `by` can cover the requirement. A rule
+/// observes. A case also sends. Tests control the endpoint: with SDP and the port mapper, its peer
+/// and its user. With the layers below, the user has the verbs. If an effect of the verbs is
+/// visible on the wire, a requirement of the sending layer is about it.
 #[must_use]
 pub const fn ways(by: By, catalogue: Catalogue) -> &'static [Observe] {
     match (by, catalogue) {
@@ -91,14 +92,14 @@ pub const fn ways(by: By, catalogue: Catalogue) -> &'static [Observe] {
     }
 }
 
-/// The rows that `by` could cover.
+/// Returns the requirements that `by` could cover.
 pub fn rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     requirement::all().filter(move |(_, row)| ways(by, row.catalogue).contains(&row.observe))
 }
 
-/// Counts the [`rows`] that `proofs` cover by `by`, per catalogue, or per section with `sections`.
-/// For [`By::Case`] the proof of a rule also counts, because the monitor watches every case.
-/// `named` are the requirements that cases are about.
+/// Counts the requirements in [`rows`] that `proofs` cover by `by`, per catalogue, or per section
+/// with `sections`. For [`By::Case`] the proof of a rule also counts, because the monitor watches
+/// every case. `named` has the requirements that cases are about.
 #[must_use]
 pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections: bool) -> Vec<Count> {
     let mut counts: Vec<Count> = Vec::new();
@@ -140,19 +141,19 @@ pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections:
     counts
 }
 
-/// The rows whose breach only the target's user can observe, if `by` could cover them with an
-/// agent.
+/// Returns the requirements whose violation only the target's user can observe, if `by` could cover
+/// them with an agent.
 pub fn upper_rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
     requirement::all().filter(move |(_, row)| by == By::Case && is_upper(row))
 }
 
-/// Can it be judged, or is it not classified?
+/// Returns whether the requirement is judgeable or not classified.
 fn is_counted(row: &Requirement) -> bool {
     row.classified.is_none_or(|classified| classified.class == Class::Judgeable)
 }
 
-/// The count of a row.
+/// Returns the count that a requirement belongs to.
 fn count_of<'c>(counts: &'c mut Vec<Count>, row: &Requirement, sections: bool) -> &'c mut Count {
     let section = sections.then_some(row.section);
     let known = counts.iter().position(|count| (count.catalogue, count.section) == (row.catalogue, section));
@@ -163,7 +164,7 @@ fn count_of<'c>(counts: &'c mut Vec<Count>, row: &Requirement, sections: bool) -
     &mut counts[index]
 }
 
-/// Layers whose user is an agent.
+/// Returns whether an agent can be the user of this layer.
 const fn is_driven(catalogue: Catalogue) -> bool {
     matches!(catalogue, Catalogue::Ddp | Catalogue::Mpa | Catalogue::MpaP2p | Catalogue::Rdmap)
 }
@@ -214,7 +215,7 @@ mod tests {
             let rdmap = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap);
             rdmap.fold((0, 0, 0), |sum, it| (sum.0 + it.upper, sum.1 + it.upper_covered, sum.2 + it.covered))
         };
-        // As the catalogue has them, without the seven that a user's agent cannot judge either.
+        // The catalogue's number, without the seven requirements that an agent cannot judge either.
         assert_eq!((of(By::Case, false), of(By::Case, true)), ((52, 1, 0), (52, 1, 0)));
         assert_eq!(of(By::Rule, false), (0, 0, 0));
         let sdp = count(&Proofs::default(), By::Case, &BTreeSet::new(), false);
@@ -235,14 +236,15 @@ mod tests {
         };
         let ((_, rows, covered), total) = (sum(true), sum(false));
         assert_eq!(((false, rows, covered), sum(true).0), (total, true));
-        // The catalogue's numbers: 175 rows on the wire, 125 in an answer.
+        // The catalogue's numbers: 175 requirements on the wire, 125 in a reaction.
         assert_eq!(rows, 300);
     }
 
     #[test]
     fn tests_of_sdp_count_what_a_peer_and_a_user_see() {
         let of = |by, catalogue| rows(by).filter(|(_, row)| row.catalogue == catalogue).count();
-        // The catalogues' numbers: 244, 316 and 93 rows of SDP, 73, 67 and 5 of the port mapper.
+        // The catalogues' numbers: 244, 316 and 93 requirements of SDP, 73, 67 and 5 of the port
+        // mapper.
         assert_eq!((of(By::Rule, Catalogue::Sdp), of(By::Test, Catalogue::Sdp)), (244, 653));
         assert_eq!((of(By::Case, Catalogue::Sdp), of(By::Case, Catalogue::SdpPm)), (560, 140));
         assert_eq!((of(By::Rule, Catalogue::SdpPm), of(By::Test, Catalogue::SdpPm)), (73, 145));

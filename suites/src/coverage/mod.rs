@@ -1,9 +1,10 @@
 //! Counts the requirements that tests and cases have covered when they ran.
 //!
 //! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]), and the kill
-//! matrix ([`crate::prove`]). Their proofs are kept in `suites/coverage/proofs.csv` and are built
-//! in. A row counts if its breach is visible in the right place ([`ways`]) and if it can be judged
-//! ([`weft_core::requirement::Class`]). The others need a reason in the catalogue of classes.
+//! matrix ([`crate::prove`]). Both write proofs. The file `suites/coverage/proofs.csv` has all
+//! proofs, and is built in. A requirement counts if its violation is visible in the right place
+//! ([`ways`]) and if it can be judged ([`weft_core::requirement::Class`]). A requirement that
+//! cannot be judged needs a reason in the catalogue of classes.
 
 mod count;
 
@@ -29,7 +30,7 @@ pub enum CoverageError {
     /// A file or folder cannot be read.
     #[error("{path}: {error}")]
     Io {
-        /// Its path.
+        /// The path.
         path: String,
         /// The reason.
         error: io::Error,
@@ -44,20 +45,20 @@ pub enum CoverageError {
     },
 }
 
-/// The proof of one id by one test, or by one case and a deviation that makes it fail.
+/// The proof of one requirement by one test, or by one case and a deviation that makes it fail.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Proven {
     /// `case`, `rule` or `test`.
     pub by: String,
     /// The proven requirement.
     pub id: RequirementId,
-    /// The test; or the id of a case, its role if it is Initiator, and the deviation.
+    /// Name of the test. For a case: its id, its role if this is Initiator, and the deviation.
     pub test: String,
 }
 
 impl Proven {
-    /// The proof of `id` by a case that judges a twin of this role, and fails against the
-    /// deviation.
+    /// Returns the proof of `id` by a case. The case passes against a correct target of this role,
+    /// and fails against the deviation.
     #[must_use]
     pub fn by_case(id: RequirementId, case: &str, role: Role, deviation: &str) -> Self {
         let role = if role == Role::Initiator { " (initiator)" } else { "" };
@@ -70,7 +71,7 @@ impl Proven {
 pub struct Proofs(BTreeSet<Proven>);
 
 impl Proofs {
-    /// The built-in proofs.
+    /// Returns the built-in proofs.
     ///
     /// # Errors
     /// The file is damaged.
@@ -83,7 +84,7 @@ impl Proofs {
     /// Adds the proofs that tests or a kill matrix have written to `folder`.
     ///
     /// # Errors
-    /// The folder cannot be read, or contains other files.
+    /// The folder cannot be read, or a CSV file in it has other content.
     pub fn add_folder(&mut self, folder: &Path) -> Result<(), CoverageError> {
         let failed = |path: &Path, error| CoverageError::Io { path: path.display().to_string(), error };
         for entry in fs::read_dir(folder).map_err(|error| failed(folder, error))? {
@@ -107,14 +108,14 @@ impl Proofs {
         Ok(())
     }
 
-    /// The text of a file of proofs.
+    /// Returns the text of a file of proofs.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let lines = self.0.iter().map(|proven| format!("{},{},{}\n", proven.by, proven.id, proven.test));
         std::iter::once(format!("{HEADER}\n")).chain(lines).collect()
     }
 
-    /// The ids that are proven by `by`.
+    /// Returns the ids that are proven by `by`.
     #[must_use]
     pub fn ids(&self, by: By) -> BTreeSet<RequirementId> {
         let by = by.to_string();

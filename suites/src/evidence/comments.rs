@@ -1,4 +1,5 @@
-//! The comments of a capture: the case in the section's comment, each step at its packet.
+//! The comments of a capture. The section's comment describes the case. Each packet has the
+//! comments of its steps.
 
 use std::fmt::Write as _;
 
@@ -6,7 +7,7 @@ use weft_peer::driver::{Direction as Side, TapeEvent, What};
 
 use crate::model::{CaseResult, Direction, MarkKind, RunInfo, Step, StepKind};
 
-/// The section's comment: what was tested, against which target, with which result.
+/// Returns the section's comment: what was tested, against which target, with which result.
 pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
     let mut text = format!("{}: {}\n{}\n", result.key, result.verdict, result.title);
     for judged in &result.requirements {
@@ -23,11 +24,12 @@ pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
     text
 }
 
-/// The comments of each event of the tape, by its index.
+/// Returns the comments of each event of the tape, by the index of the event.
 pub(super) fn of_events(result: &CaseResult, tape: &[TapeEvent]) -> Vec<Vec<String>> {
     let mut comments = vec![Vec::new(); tape.len()];
     let mut used = vec![false; tape.len()];
-    // Steps and events have the same order; each step takes the first unused event of its kind.
+    // Steps and events have the same order. Each step belongs to the first unused event of its
+    // kind.
     let mut last = None;
     for step in &result.steps {
         let event = tape.iter().enumerate().position(|(i, event)| !used[i] && is_of(step, event));
@@ -58,7 +60,7 @@ fn is_of(step: &Step, event: &TapeEvent) -> bool {
     let kind = match event.what {
         What::Connected { .. } => StepKind::Connected,
         What::Octets(_) => StepKind::Octets,
-        // No step sends any.
+        // Datagrams get no comments, because their steps belong to no connection.
         What::Datagram { .. } => return false,
         What::Fin => StepKind::Fin,
         What::Reset => StepKind::Reset,

@@ -1,7 +1,7 @@
 //! Makes Ethernet frames for the events of a connection: handshake, segments, FIN, reset, with
 //! correct sequence numbers and checksums.
 //!
-//! Headers are synthetic. Only octets, order and times are those of the connection.
+//! Headers are synthetic. Only bytes, order and times are those of the connection.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,9 +11,9 @@ use weft_peer::driver::{Direction, TapeEvent, What};
 
 use super::{Frames, Source};
 
-/// Maximum payload of one frame in octets.
+/// Maximum payload of one frame in bytes.
 const MSS: usize = 1460;
-/// Locally administered addresses of the two ends.
+/// Locally administered MAC addresses of the two ends.
 const TESTER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
 const TARGET_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
 const WINDOW: u16 = 0xffff;
@@ -21,13 +21,14 @@ const WINDOW: u16 = 0xffff;
 /// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Nanoseconds since the tape's clock began.
+    /// Nanoseconds since the tape's clock began. The tape is the tester's record of events.
     pub at_ns: u64,
-    /// Sent by the tester.
+    /// Whether the tester sent the frame.
     pub from_tester: bool,
-    /// From the Ethernet header on.
+    /// The frame, from the Ethernet header on.
     pub octets: Vec<u8>,
-    /// Index of the tape event that it shows; the first frame of an event comes first.
+    /// Index of the tape event that the frame shows. An event with several frames has them in
+    /// order.
     pub event: usize,
 }
 
@@ -35,7 +36,7 @@ pub struct Frame {
 #[derive(Debug, Clone, Copy)]
 struct End {
     address: SocketAddr,
-    /// Sequence number of its next octet.
+    /// Sequence number of the next byte from this end.
     next: u32,
 }
 
@@ -45,7 +46,7 @@ struct Flow {
     target: End,
 }
 
-/// The TCP flags that are used here; ACK is set on everything but the first SYN.
+/// The TCP flags of a frame. Every frame except the first SYN also has ACK.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flag {
     Syn,
@@ -56,7 +57,7 @@ enum Flag {
     Reset,
 }
 
-/// The frames of a tape, in its order.
+/// Returns the frames of a tape, in the order of the tape.
 pub(crate) fn made(tape: &[TapeEvent]) -> Frames {
     let mut framer = Framer::default();
     let mut list: Vec<Frame> = Vec::new();
@@ -69,12 +70,12 @@ pub(crate) fn made(tape: &[TapeEvent]) -> Frames {
     Frames { list, anchors, source: Source::Endpoint }
 }
 
-/// Makes frames of one event of a tape after the other, in the tape's order.
+/// Makes the frames of a tape, one event after the other.
 #[derive(Debug, Default)]
 pub struct Framer {
-    /// By the tape's number of the connection.
+    /// Flows by the number of the connection on the tape.
     flows: HashMap<u32, Flow>,
-    /// The number of connections between a tester's and a target's address.
+    /// Numbers of connections between a tester's and a target's address.
     pairs: HashMap<(SocketAddr, SocketAddr), u32>,
     events: usize,
 }
@@ -87,7 +88,7 @@ impl Framer {
         if let What::Connected { tester, target } = event.what {
             let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
             let (here, there) = (canonical(tester), canonical(target));
-            // The tape has the other end of this connection, too, and with it the same octets.
+            // The tape already has the other end of this connection, with the same bytes.
             if here != there && self.pairs.contains_key(&(there, here)) {
                 return;
             }
@@ -129,16 +130,16 @@ impl Framer {
     }
 }
 
-/// The sequence numbers of the SYNs of `opener` and `other`, which had `earlier` connections
-/// before. The tapes of both ends have the same, so that captures made from them can be read
-/// together.
+/// Returns the sequence numbers of the SYNs of `opener` and `other`, which had `earlier`
+/// connections before. The numbers are the same on the tapes of both ends, so that captures made
+/// from both tapes can be read together.
 fn first_numbers(opener: SocketAddr, other: SocketAddr, earlier: u32) -> [u32; 2] {
     let ports = u32::from(opener.port()).wrapping_mul(31).wrapping_add(other.port().into());
     let first = 0x1000_0000_u32.wrapping_add((ports & 0x0fff) << 16).wrapping_add(earlier.wrapping_mul(0x0101_0000));
     [first, first.wrapping_add(0x4000_0000)]
 }
 
-/// A frame of one datagram.
+/// Returns the frame of one datagram.
 fn datagram(from_tester: bool, tester: SocketAddr, target: SocketAddr, payload: &[u8]) -> Vec<u8> {
     let (from, to) = if from_tester { (tester, target) } else { (target, tester) };
     let (from_mac, to_mac) = if from_tester { (TESTER_MAC, TARGET_MAC) } else { (TARGET_MAC, TESTER_MAC) };
@@ -149,7 +150,7 @@ fn datagram(from_tester: bool, tester: SocketAddr, target: SocketAddr, payload: 
     };
     let step = ip.udp(from.port(), to.port());
     let mut octets = Vec::with_capacity(step.size(payload.len()));
-    // A Vec takes everything, and what UDP carried fits.
+    // Writing to a `Vec` does not fail, and a payload that UDP carried fits into a frame.
     let _ = step.write(&mut octets, payload);
     octets
 }
@@ -182,7 +183,7 @@ impl Flow {
 fn built(step: PacketBuilderStep<etherparse::IpHeaders>, tcp: TcpHeader, payload: &[u8]) -> Vec<u8> {
     let step = step.tcp_header(tcp);
     let mut octets = Vec::with_capacity(step.size(payload.len()));
-    // A frame of at most `MSS` octets fits every length field, and writing to memory does not fail.
+    // A frame of at most `MSS` bytes fits every length field, and writing to memory does not fail.
     match step.write(&mut octets, payload) {
         Ok(()) => octets,
         Err(error) => {
@@ -338,7 +339,7 @@ mod tests {
             frames.iter().map(tcp).collect()
         };
         let [client, server] = both_ends();
-        // With the same ports again, as another connection.
+        // The same ports again, as another connection.
         let client = numbers(&[client.clone(), client]);
         let server = numbers(&[connected(0), server.clone(), server]);
         assert_eq!(client, server[3..]);

@@ -1,10 +1,10 @@
-//! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`, also for
-//! a pass.
+//! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`. A case
+//! that passed has them, too.
 //!
-//! The packets are made from the octets that the tester sent and received on each connection.
-//! Octets, order and times are real. Segment boundaries, acknowledgements and headers are
-//! synthetic, and the capture has a note about this. If the run captures on an interface, the
-//! captured frames replace them.
+//! The packets are made from the tape: the bytes that the tester sent and received on each
+//! connection. Bytes, order and times are real. Segment boundaries, acknowledgements and headers
+//! are synthetic, and the capture has a note about this. If the run captures on an interface,
+//! captured frames replace the made frames.
 
 mod comments;
 mod frames;
@@ -25,13 +25,13 @@ pub use frames::{Frame, Framer};
 pub(crate) use monitor::watch;
 pub(crate) use wire::Wire;
 
-/// Link type of the frames, as <https://www.tcpdump.org/linktypes.html> numbers it.
+/// Link type of the frames, as in <https://www.tcpdump.org/linktypes.html>.
 const LINKTYPE_ETHERNET: u16 = 1;
 /// The folder of all cases.
 const CASES: &str = "cases";
-/// Name of the packets' file.
+/// Name of the file with the packets.
 const PCAPNG: &str = "evidence.pcapng";
-/// Name of the result's file.
+/// Name of the file with the result.
 const TRANSCRIPT: &str = "transcript.json";
 
 /// The frames of a case.
@@ -40,11 +40,12 @@ pub(crate) struct Frames {
     pub(crate) list: Vec<Frame>,
     /// For each event of the tape, the frame that shows it, if any.
     anchors: Vec<Option<usize>>,
-    /// Their source.
+    /// Source of the frames.
     pub(crate) source: Source,
 }
 
-/// The paths of the files of a case, relative to the run's folder ([`crate::folder::of_run`]).
+/// Returns the paths of the files of a case, relative to the run's folder
+/// ([`crate::folder::of_run`]).
 pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: Option<String>) -> Evidence {
     let folder = format!("{CASES}/{}", key.path());
     let file = |kind, name: &str| EvidenceFile { kind, path: format!("{folder}/{name}") };
@@ -52,7 +53,7 @@ pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: O
     Evidence { folder, files, source, without_wire }
 }
 
-/// Written files of a case that a power failure may still destroy.
+/// Files of a case that were written, but that a power failure may still destroy.
 pub(crate) struct Written {
     files: Vec<File>,
     /// The case's folder, the folders above it that were created for it, and the folder that
@@ -61,10 +62,10 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Writes them to the disk. This may take a while.
+    /// Writes the files to the disk. This may take some milliseconds.
     pub(crate) fn sync(self) -> io::Result<()> {
         self.files.iter().try_for_each(File::sync_all)?;
-        // The names of the files and folders.
+        // The folders have the names of the files and folders.
         self.folders.iter().try_for_each(|folder| File::open(folder)?.sync_all())
     }
 }
@@ -101,7 +102,7 @@ pub(crate) fn write(
     Ok(Written { files, folders })
 }
 
-/// The folders whose entries change when `folder`, below `out`, is made.
+/// Returns the folders whose entries change when `folder`, below `out`, is created.
 fn folders_made(out: &Path, folder: &Path) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     let above = folder.ancestors().skip(1).take_while(|above| above.starts_with(out));
@@ -116,7 +117,7 @@ fn folders_made(out: &Path, folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The transcripts of all cases below the run's folder `out`.
+/// Returns the transcripts of all cases below the run's folder `out`.
 pub(crate) fn transcripts(out: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![out.join(CASES)];

@@ -9,7 +9,7 @@ use weft_peer::driver::{Direction, TapeEvent, What};
 use super::{Frames, LINKTYPE_ETHERNET};
 use crate::model::{EvidenceSource, Seen};
 
-/// Maximum number of kept findings of one case.
+/// Maximum number of findings that are kept for one case.
 const MAX_SEEN: usize = 1000;
 
 #[derive(Default)]
@@ -30,7 +30,8 @@ impl Sink for Findings {
     }
 }
 
-/// The monitor's findings in the frames of a tape, and the number of findings that were not kept.
+/// Returns the monitor's findings in the frames of a tape, and the number of findings that were not
+/// kept.
 pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
     let mut dissector = Dissector::default();
     if frames.source == EvidenceSource::Endpoint {
@@ -53,14 +54,14 @@ pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
 }
 
 fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {
-    // The monitor numbers connections by their first frames, as the tape does; direction 0 is the
-    // one that connected.
+    // The monitor numbers connections by their first frames, as the tape does. Direction 0 is that
+    // of the end that connected.
     let opener = finding.stream.and_then(|stream| {
         let mut connected = tape.iter().filter(|event| matches!(event.what, What::Connected { .. }));
         connected.nth(stream.index()).map(|event| event.direction)
     });
-    // Of datagrams it is the client's, who has no connection; the target is that one where the
-    // tester is the port mapper.
+    // For datagrams, which have no connection, direction 0 is that of the client. If the tester is
+    // the port mapper, the target is the client.
     let asks = finding.stream.is_none() && tape.iter().any(|event| is_from_client(&event.what));
     let by_opener = finding.direction == 0;
     let by_target = by_opener == (asks || opener == Some(Direction::FromTarget));
@@ -73,7 +74,7 @@ fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {
     }
 }
 
-/// Is the tester a port mapper, and the target its client?
+/// Returns whether the tester is a port mapper, and the target its client.
 fn is_from_client(what: &What) -> bool {
     matches!(what, What::Datagram { tester, .. } if tester.port() == UDP_PORT)
 }

@@ -7,7 +7,7 @@ use weft_dissector::output::pcapng::{Interface, PacketBlock, Way, Writer};
 
 use super::{Frames, LINKTYPE_ETHERNET, Source};
 
-const MADE: &str = "Made from the octets that the tester sent and received. Headers, segment boundaries and acknowledgements are \
+const MADE: &str = "Made from the bytes that the tester sent and received. Headers, segment boundaries and acknowledgements are \
                     synthetic.";
 const CAPTURED: &str = "Frames that were captured on an interface.";
 

@@ -1,10 +1,10 @@
 //! Evidence from the wire: captured frames that replace the frames made from the tester's own
-//! octets.
+//! record.
 //!
-//! Only captured frames show where segments begin, and which end sent which FIN or reset. They
-//! replace the others if they are complete: they have every octet that the tester received, and
-//! every octet that it sent, or the reset that ended the direction. If they are incomplete, the
-//! case keeps the frames made from the tester's octets, and its evidence has the reason.
+//! Only captured frames show where segments begin, and which endpoint sent which FIN or reset. They
+//! replace the made frames if they are complete. Complete frames have all bytes that the tester
+//! received and sent, or the reset that ended the direction. If they are incomplete, the case keeps
+//! the made frames, and its evidence has the reason.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use weft_peer::driver::{Direction, TapeEvent, What};
 
 use super::{Frame, Frames, LINKTYPE_ETHERNET, Source};
 
-/// Maximum size of the frames of one case in octets.
+/// Maximum size of the frames of one case in bytes.
 const MOST_OCTETS: usize = 64 << 20;
 /// The time for which the kernel may delay a frame.
 const BATCH: Duration = Duration::from_millis(5);
@@ -32,7 +32,7 @@ pub(crate) struct Wire {
 #[derive(Default)]
 struct Kept {
     segments: Mutex<VecDeque<Segment>>,
-    /// Frames arrived, or the capture has ended.
+    /// Notifies that frames have arrived, or that the capture has ended.
     news: Notify,
     over: AtomicBool,
 }
@@ -59,7 +59,7 @@ impl Kept {
 }
 
 impl Wire {
-    /// Begins to capture TCP on `interface`, until it is dropped.
+    /// Begins to capture TCP on `interface`. The capture ends when the value is dropped.
     ///
     /// # Errors
     /// The interface cannot be opened, or it has no Ethernet frames.
@@ -77,7 +77,7 @@ impl Wire {
         let writer = Arc::downgrade(&kept);
         let read = move || {
             let mut held = 0;
-            // The reader is gone, so the run is over.
+            // If the run is over, its `Wire` is gone, and the loop ends.
             while let Some(kept) = writer.upgrade() {
                 match live.next_frame() {
                     Next::Packet(packet) => {
@@ -164,13 +164,13 @@ fn segment(time: u64, frame: &[u8]) -> Option<Segment> {
 /// One direction of a connection.
 #[derive(Default)]
 struct Half {
-    /// Sequence number of its SYN.
+    /// Sequence number of the direction's SYN.
     first: Option<u32>,
-    /// Captured octets, counted from 0: begin, end, frame.
+    /// Captured bytes, counted from 0: begin, end, frame.
     runs: Vec<(u64, u64, usize)>,
     fin: Option<usize>,
     rst: Option<usize>,
-    /// Octets of the tape so far.
+    /// Number of the direction's bytes on the tape so far.
     on_tape: u64,
 }
 
@@ -183,7 +183,7 @@ impl Half {
             && segment.len > 0
         {
             let begin = segment.seq.wrapping_sub(first.wrapping_add(1));
-            // The octet of a probe before octet 0 wraps around to a large number.
+            // A probe may have the byte before byte 0. Its number wraps around to a large number.
             if begin < 1 << 31 {
                 self.runs.push((u64::from(begin), u64::from(begin) + u64::from(segment.len), frame));
             }
@@ -196,20 +196,20 @@ impl Half {
         }
     }
 
-    /// The number of octets from the beginning without a gap.
+    /// Returns the number of bytes from the beginning without a gap.
     fn contiguous(&self) -> u64 {
         let mut runs: Vec<(u64, u64)> = self.runs.iter().map(|(begin, end, _)| (*begin, *end)).collect();
         runs.sort_unstable();
         runs.into_iter().fold(0, |last, (begin, end)| if begin <= last { last.max(end) } else { last })
     }
 
-    /// The first frame with an octet.
+    /// Returns the first frame that has this byte.
     fn frame_of(&self, octet: u64) -> Option<usize> {
         self.runs.iter().find(|(begin, end, _)| (*begin..*end).contains(&octet)).map(|(_, _, frame)| *frame)
     }
 }
 
-/// The frames of the tape's connections, or the reason why they are incomplete.
+/// Returns the frames of the tape's connections, or the reason why they are incomplete.
 fn frames<'s>(
     tape: &[TapeEvent],
     segments: impl Iterator<Item = &'s Segment>,
@@ -225,11 +225,11 @@ fn frames<'s>(
     });
     let connections: Vec<(u32, SocketAddr, SocketAddr)> = connected.collect();
     let mut halves: Vec<[Half; 2]> = connections.iter().map(|_| <[Half; 2]>::default()).collect();
-    // They are copied when they are complete. Until then, this function runs at each pause of the
-    // capture.
+    // Frames are copied only when they are complete. Until then, this function runs at each pause
+    // of the capture.
     let mut list: Vec<(&Segment, bool)> = Vec::new();
     let mut order: Vec<usize> = Vec::new();
-    // The first frame of each connection, in that order.
+    // The first frame of each connection, in the order of `order`.
     let mut begun: Vec<usize> = Vec::new();
     for segment in segments {
         let ends = connections.iter().position(|(_, tester, target)| {
@@ -249,8 +249,8 @@ fn frames<'s>(
         return Err("the capture does not show each connection's beginning, in their order".to_owned());
     }
     let captured: Vec<[u64; 2]> = halves.iter().map(|halves| halves.each_ref().map(Half::contiguous)).collect();
-    // The first octet of each event, or the frame of an end. A gap is reported before frames are
-    // searched.
+    // The position of each event: its first byte, or the frame of an end. A gap is reported before
+    // frames are searched.
     let mut places = Vec::with_capacity(tape.len());
     for event in tape {
         let Some(index) = connections.iter().position(|(number, ..)| *number == event.connection) else {
@@ -261,8 +261,8 @@ fn frames<'s>(
         let other_reset = halves[index][1 - side].rst;
         let half = &mut halves[index][side];
         let of_end = |frame: Option<usize>| match frame.or(other_reset) {
-            // The last packet of the tester may never have left it. A packet that it received was
-            // on the wire.
+            // The tester's last packet may never have left the tester. A packet that it received
+            // was on the wire.
             None if side == 1 => Err(format!("the capture lacks the end of connection {}", event.connection + 1)),
             Some(frame) => Ok(Place::Frame(frame)),
             None => Ok(Place::Nowhere),
@@ -302,7 +302,7 @@ fn frames<'s>(
 enum Place {
     Nowhere,
     Frame(usize),
-    /// The first frame with this octet of a direction.
+    /// The first frame with this byte of a direction.
     Octet {
         index: usize,
         side: usize,
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn events_are_at_their_captured_frames() {
         use Direction::{FromTarget, ToTarget};
-        // One read returned the octets of two segments. Two writes were sent in one segment.
+        // One read returned the bytes of two segments. Two writes were sent in one segment.
         let known = tape(&[
             (ToTarget, octets(20)),
             (ToTarget, octets(10)),
@@ -354,8 +354,8 @@ mod tests {
             (FromTarget, What::Fin),
             (ToTarget, What::Reset),
         ]);
-        // Handshake 0 to 2, both writes 3, the segments 4 and 5, FIN 6 with its acknowledgement,
-        // reset 8; and a segment of another connection.
+        // Frames: 0 to 2 handshake, 3 both writes, 4 and 5 segments of the target, 6 FIN, 7 its
+        // acknowledgement, 8 reset. A segment of another connection is left out.
         let mut segments = captured(&was);
         segments.insert(4, Segment { from: address(9, 1), ..segments[4].clone() });
         let frames = frames(&known, segments.iter(), 1_000).unwrap();
@@ -375,7 +375,8 @@ mod tests {
             let left = segments.iter().enumerate().filter(|(index, _)| *index != lost).map(|(_, segment)| segment);
             frames(&known, left, 0).map(|_| ()).unwrap_err()
         };
-        // The SYN of either side; the tester's octets; each segment of the target's; its FIN.
+        // The SYN of either side, the tester's bytes, and each segment of the target. Its FIN
+        // follows below.
         for lost in [0, 1, 3, 4, 5] {
             assert_eq!(why(lost), "the capture lacks bytes of connection 1", "{lost}");
         }

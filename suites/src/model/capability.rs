@@ -5,27 +5,27 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A capability that a target declares and a case may need. A closed list, so that a typo does not
-/// load.
+/// A capability that a target may have and a case may need. The list is closed, so that weft
+/// rejects a typing error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// An agent drives the target's own verbs. Follows from the target's `agent`, and is not
-    /// declared.
+    /// The target has an agent, which drives its verbs. Follows from the target's `agent`. A file
+    /// cannot declare it.
     Agent,
-    /// Has M=1 in its own start-up frames, so that the tester's FPDUs must have markers.
+    /// Sets M=1 in its own start-up frames, so that the tester's FPDUs must have markers.
     AsksForMarkers,
     /// Serves Atomic Operations, and accepts Immediate Data (RFC 7306).
     Atomics,
-    /// Sends and checks CRCs if the peer requests it.
+    /// Sends and checks CRCs if the peer requests them.
     Crc,
-    /// Answers each Send with a Send of the same bytes. Follows from the target's service, and is
-    /// not declared.
+    /// Answers each Send with a Send of the same bytes. Follows from the target's service. A file
+    /// cannot declare it.
     Echo,
-    /// Sends markers if the peer requests it.
+    /// Sends markers if the peer requests them.
     Markers,
-    /// Can enter Full Operation: echo or rping runs on it. Follows from the target's service, and is
-    /// not declared.
+    /// Can enter Full Operation, because echo or rping runs on the target. Follows from the
+    /// target's service. A file cannot declare it.
     Operation,
     /// Answers an MPA Request of revision 1.
     #[serde(rename = "revision-1")]
@@ -33,19 +33,19 @@ pub enum Capability {
     /// Answers an MPA Request of revision 2 (RFC 6581).
     #[serde(rename = "revision-2")]
     Revision2,
-    /// A port mapper's client then connects to the address that it got: the SDP Address or the
+    /// As a port mapper's client, connects to the address in the answer: the SDP Address or the
     /// Conventional Address.
     PmConnect,
-    /// Is an SDP port mapper, or a client of one. Follows from the target's service, and is not
-    /// declared.
+    /// Is an SDP port mapper, or a client of a port mapper. Follows from the target's service. A
+    /// file cannot declare it.
     PortMapper,
-    /// The same over IPv6. Follows from the target's `[portmap]`, or from the address that a client
-    /// uses, and is not declared.
+    /// As `port-mapper`, over IPv6. Follows from the target's `[portmap]`, or from the address that
+    /// a client uses. A file cannot declare it.
     PortMapperV6,
-    /// Runs `rping -s`. Follows from the target's service, and is not declared.
+    /// Runs `rping -s`. Follows from the target's service. A file cannot declare it.
     Rping,
-    /// Accepts SDP connections. Follows from the target's service like the other SDP capabilities,
-    /// which are not declared either.
+    /// Accepts SDP connections. All SDP capabilities follow from the target's service. A file
+    /// cannot declare them.
     Sdp,
     /// Opens SDP connections.
     SdpConnect,

@@ -1,4 +1,4 @@
-//! A case as its script declares it, before any parameter is chosen.
+//! A case as its script declares it, before its parameters have values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,23 +14,23 @@ use super::{Capability, ParameterValue, Role};
 pub struct CaseInfo {
     /// Stable id: `<protocol>/<section>-<topic>/<name>`, for example `mpa/7.1.1-key/wrong-octet`.
     pub id: String,
-    /// Raised whenever the case may judge differently than before.
+    /// Version of the case, increased whenever the case may judge differently than before.
     pub version: u32,
-    /// One line for people.
+    /// Title of the case, one line.
     pub title: String,
-    /// The requirements that it judges, the first being the one that a plain failure counts
-    /// against.
+    /// The requirements that the case judges. A failure counts against the first of them if the
+    /// script names no other.
     #[schemars(with = "Vec<String>")]
     pub requirements: Vec<RequirementId>,
-    /// Roles of the target that it can judge.
+    /// Roles of the target that the case can test.
     pub roles: Vec<Role>,
     /// Capabilities that the target must have.
     pub capabilities: Vec<Capability>,
-    /// Free words to select by.
+    /// Words that select the case.
     pub tags: Vec<String>,
-    /// The values that each parameter takes.
+    /// All values of each parameter.
     pub parameters: BTreeMap<String, Vec<ParameterValue>>,
-    /// The position of the case in its file.
+    /// Position of the case in its file.
     pub source: SourceLocation,
 }
 
@@ -39,7 +39,7 @@ pub struct CaseInfo {
 pub struct SourceLocation {
     /// The script, relative to the suites folder.
     pub file: String,
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: u32,
 }
 

@@ -1,4 +1,4 @@
-//! How a program ended that weft had started as the target.
+//! How a program that weft had started as the target ended.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -7,24 +7,24 @@ use std::process::ExitStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Signals that a program gets for a fault of its own: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
-/// SIGSEGV and SIGSYS. Others send it the rest, or, as SIGPIPE, are no more than an error that it
-/// does not handle.
+/// Signals that a program gets for its own fault: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV
+/// and SIGSYS. Other signals come from other processes or, like SIGPIPE, report an error that the
+/// program does not handle.
 const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 
-/// The end of a program that the command `start` of the target file started. weft ends programs
-/// that still run when their case is over; those are not recorded.
+/// The end of a program that the command `start` of the target file started. When a case ends, weft
+/// kills programs that still run. Such programs are not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramEnd {
-    /// The first connection of the case that it opened, from 1.
+    /// Number of the first connection of the case that the program opened, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<u32>,
-    /// Its command line.
+    /// Command line of the program.
     pub command: String,
-    /// Its exit status, if it exited.
+    /// Exit status of the program, if it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
-    /// The signal that killed it, if one did.
+    /// Number of the signal that killed the program, if a signal did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
 }
@@ -34,13 +34,13 @@ impl ProgramEnd {
         ProgramEnd { connection, command, exit_status: status.code(), signal: status.signal() }
     }
 
-    /// It exited with status 0.
+    /// Returns whether the program exited with status 0.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.exit_status == Some(0)
     }
 
-    /// A signal killed it that a program gets for a fault of its own.
+    /// Returns whether the program was killed by a signal for its own fault.
     #[must_use]
     pub fn is_crash(&self) -> bool {
         self.signal.is_some_and(|signal| FAULTS.contains(&signal))
@@ -53,8 +53,8 @@ impl fmt::Display for ProgramEnd {
             Some(connection) => write!(f, "program of connection {connection} ended, ")?,
             None => f.write_str("program that did not connect ended, ")?,
         }
-        // The name of a signal is the library's to know (wait(2): its number is the low octet, a
-        // status the next one).
+        // The library knows the names of signals. In the status of wait(2), the signal is the low
+        // byte, and the exit status is the next byte.
         let raw = self.signal.or(self.exit_status.map(|status| status << 8));
         write!(f, "{}", ExitStatus::from_raw(raw.unwrap_or_default()))
     }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn status_and_signal_are_kept_apart() {
-        // With the bit for a core file.
+        // The bit 0x80 reports a core file.
         let (exited, crashed) = (end(3 << 8), end(11 | 0x80));
         assert_eq!(exited.to_string(), "program of connection 2 ended, exit status: 3");
         assert_eq!((exited.exit_status, exited.signal), (Some(3), None));

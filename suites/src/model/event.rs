@@ -1,4 +1,4 @@
-//! The one stream of events of a run, and who listens to it.
+//! The events of a run, and the listeners to them.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use tokio::sync::broadcast;
 
 use super::{CaseInfo, CaseKey, CaseResult, RunInfo, Step, Summary};
 
-/// Something that happened in a run. Terminal, web page, TUI, reports and store are readers of
-/// these and of nothing else.
+/// Something that happened in a run. The terminal, the web page, the TUI, the reports and the store
+/// read events and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// The first event. The plan is final from here on.
+    /// The first event. After it, the plan does not change.
     RunStarted {
         /// The run.
         run: RunInfo,
-        /// The cases that were selected, by id.
+        /// The selected cases, sorted by id.
         cases: Vec<CaseInfo>,
-        /// What will be run, in this order.
+        /// The planned variants of cases, in the order in which they run.
         planned: Vec<CaseKey>,
     },
-    /// The run goes on when somebody has done something, for example started the target.
+    /// The run waits until a person has done something, for example started the target.
     TargetWaiting {
         /// What to do, with address and port.
         what: String,
@@ -33,13 +33,13 @@ pub enum Event {
     CaseStarted {
         /// The case.
         key: CaseKey,
-        /// Its place in the plan, from 0.
+        /// Position of the case in the plan, from 0.
         index: u64,
     },
-    /// Something happened between tester and target. Readers that only want results may ignore it:
-    /// [`CaseResult::steps`] holds all steps again.
+    /// Something happened between tester and target. A reader that needs only results may ignore
+    /// this event, because [`CaseResult::steps`] has all steps again.
     CaseStep {
-        /// In which case.
+        /// The case.
         key: CaseKey,
         /// The step.
         step: Step,
@@ -51,15 +51,16 @@ pub enum Event {
     },
     /// The last event.
     RunFinished {
-        /// The sum.
+        /// The summary.
         summary: Summary,
     },
 }
 
-/// A listener. Called from several tasks at once where cases run beside each other: the events of a
-/// case come in their order, those of different cases are mixed. Be quick, never block for long.
+/// A listener to events. If cases run in parallel, several tasks call it at the same time. The
+/// events of one case arrive in order, but the events of different cases are mixed. A listener must
+/// return quickly.
 pub trait EventSink: Send + Sync {
-    /// Takes note of one event.
+    /// Receives one event.
     fn event(&self, event: &Event);
 }
 
@@ -69,7 +70,7 @@ impl<F: Fn(&Event) + Send + Sync> EventSink for F {
     }
 }
 
-/// Live readers may join a broadcast at any time; that nobody listens is fine.
+/// Live readers may subscribe at any time. A broadcast without readers is not an error.
 impl EventSink for broadcast::Sender<Arc<Event>> {
     fn event(&self, event: &Event) {
         // `send` fails only when there is no receiver.
@@ -77,7 +78,7 @@ impl EventSink for broadcast::Sender<Arc<Event>> {
     }
 }
 
-/// Several listeners as one, called in their order.
+/// Combines several listeners. They are called in order.
 #[derive(Clone, Default)]
 pub struct Fanout(pub Vec<Arc<dyn EventSink>>);
 

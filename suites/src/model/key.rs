@@ -1,5 +1,5 @@
-//! One case with one choice of parameters, and its two spellings: `id[octet=3]` for people,
-//! `id/octet=3` for folders.
+//! One variant of a case: the case with one value for each parameter. A key has two spellings:
+//! `id[octet=3]` in texts, `id/octet=3` for folders.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,13 +13,13 @@ use super::old_ids;
 /// The parameters of a case, by name.
 pub type Parameters = BTreeMap<String, ParameterValue>;
 
-/// Which case with which parameters. Its text form ([`Display`](fmt::Display), [`FromStr`]) is
+/// Identifies one variant of a case. The text form ([`Display`](fmt::Display), [`FromStr`]) is
 /// stable across releases.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct CaseKey {
     /// Id of the case.
     pub case: String,
-    /// Its parameters; empty for a case that has none.
+    /// Values of the parameters. Empty for a case without parameters.
     pub parameters: Parameters,
 }
 
@@ -31,7 +31,7 @@ pub enum ParameterValue {
     Bool(bool),
     /// An integer.
     Integer(i64),
-    /// Anything else.
+    /// Any other text.
     Text(String),
 }
 
@@ -40,7 +40,8 @@ impl fmt::Display for ParameterValue {
         match self {
             ParameterValue::Bool(value) => value.fmt(f),
             ParameterValue::Integer(value) => value.fmt(f),
-            // Bare where it reads back as the same text, else quoted as in JSON.
+            // A text has no quotes if it is read back as the same text. Otherwise it has quotes as
+            // in JSON.
             ParameterValue::Text(text) if is_plain(text) && bare(text) == *self => f.write_str(text),
             ParameterValue::Text(text) => write!(f, "{}", serde_json::Value::from(text.as_str())),
         }
@@ -54,10 +55,11 @@ impl CaseKey {
         CaseKey { case: case.to_owned(), parameters: Parameters::new() }
     }
 
-    /// The folder of its evidence below `cases/`, `/` between the parts: the id, then the
-    /// parameters as one part (`octet=3`, `crc=true,octet=3`; `default` where there are none).
-    /// Octets other than letters, digits, `.`, `_`, `-` are written `%2F`. A part that would be
-    /// longer than a file name may be is shortened, and ends with `~` and a hash of all of it.
+    /// Returns the folder of the variant's evidence below `cases/`, with `/` between the parts. The
+    /// parts are those of the id, then one part for all parameters (`octet=3`, `crc=true,octet=3`).
+    /// Without parameters, that part is `default`. Bytes other than letters, digits, `.`, `_` and
+    /// `-` are percent-encoded (`%2F`). A part that is too long for a file name is shortened, and
+    /// ends with `~` and a hash of the complete part.
     #[must_use]
     pub fn path(&self) -> String {
         let mut path: String = self.case.split('/').map(|part| shortened(path_safe(part)) + "/").collect();
@@ -73,7 +75,7 @@ impl CaseKey {
         for (i, (name, value)) in self.parameters.iter().enumerate() {
             let separator = if i == 0 { "" } else { "," };
             let value = match value {
-                // Quotes would only be written as %22.
+                // Quotes are left out, because they would be written as %22.
                 ParameterValue::Text(text) => path_safe(text),
                 other => path_safe(&other.to_string()),
             };
@@ -93,9 +95,9 @@ impl fmt::Display for CaseKey {
     }
 }
 
-/// A text that is no [`CaseKey`].
+/// A text that is not a [`CaseKey`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no case key; one looks like mpa/7.1.1-key/wrong-octet[octet=3]")]
+#[error("{0:?} is not a case key; expected a key such as mpa/7.1.1-key/wrong-octet[octet=3]")]
 pub struct InvalidKey(pub String);
 
 impl<'de> Deserialize<'de> for CaseKey {
@@ -144,7 +146,7 @@ fn parse(text: &str) -> Option<CaseKey> {
     }
 }
 
-/// What a value without quotes means.
+/// Returns the value of a text without quotes.
 fn bare(text: &str) -> ParameterValue {
     match (text, text.parse()) {
         ("true", _) => ParameterValue::Bool(true),
@@ -159,7 +161,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn path_safe(text: &str) -> String {
-    // A part of dots alone would mean another folder.
+    // A part that has only dots could mean another folder.
     if text.bytes().all(|c| c == b'.') {
         return text.bytes().map(|_| "%2E").collect();
     }
@@ -174,13 +176,13 @@ fn path_safe(text: &str) -> String {
         .collect()
 }
 
-/// The longest part of a path that is kept. Most file systems allow 255 bytes; some encrypting ones
-/// allow only 143.
+/// Maximum length in bytes of a part of a path. Most file systems allow 255 bytes, but some
+/// encrypting file systems allow only 143.
 const LONGEST_PART: usize = 140;
-/// Bytes of a longer one that stay before the hash.
+/// Number of bytes of a longer part that stay before the hash.
 const KEPT: usize = LONGEST_PART - 1 - 16;
 
-/// A part of a path that every file system takes. `part` is ASCII, and has no `~` of its own.
+/// Shortens a part of a path so that every file system accepts it. `part` is ASCII and has no `~`.
 fn shortened(part: String) -> String {
     if part.len() <= LONGEST_PART {
         return part;
@@ -188,8 +190,8 @@ fn shortened(part: String) -> String {
     format!("{}~{:016x}", &part[..KEPT], fnv1a(part.as_bytes()))
 }
 
-/// FNV-1a, which gives the same hash in every release: the names of folders that exist depend on
-/// it.
+/// FNV-1a. The hash must be the same in every release, because the names of existing folders depend
+/// on it.
 fn fnv1a(octets: &[u8]) -> u64 {
     octets
         .iter()
@@ -236,9 +238,9 @@ mod tests {
         let path = long("a").path();
         assert!(path.starts_with("mpa/7.1.1-key/wrong-octet/text=%C3%BC%C3%BC") && path.contains('~'), "{path}");
         assert!(path.split('/').all(|part| part.len() <= LONGEST_PART), "{path}");
-        // They differ only at the end.
+        // The two texts differ only at the end.
         assert_ne!(path, long("b").path());
-        // The text itself is kept.
+        // The text form has the complete text.
         assert_eq!(long("a").to_string().parse(), Ok(long("a")));
         let name = "n".repeat(300);
         let other = CaseKey::new(&name).path();
@@ -247,7 +249,7 @@ mod tests {
         assert!(!fits.path().contains('~'));
     }
 
-    /// Folders of earlier releases are found by it.
+    /// weft finds the folders of earlier releases by this hash.
     #[test]
     fn hash_of_a_shortened_part_never_changes() {
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);

@@ -1,12 +1,12 @@
-//! The parts of a run as plain data: cases, keys, verdicts, transcripts, results, events.
+//! The data types of a run: cases, keys, verdicts, transcripts, results, events.
 //!
-//! Everything here is serialised: the event stream, the JSON report, the transcripts and the
-//! results store carry exactly these types, and `schema/*.json` describes them. Nothing here runs,
-//! judges or formats; that is [`crate::run`] and [`crate::report`].
+//! All types here are serialised. The event stream, the JSON report, the transcripts and the
+//! results store consist of them, and `schema/*.json` describes them. Other modules have the code:
+//! [`crate::run`] runs and judges cases, and [`crate::report`] formats the results.
 //!
-//! The life of a run as events: [`Event::RunStarted`], maybe [`Event::TargetWaiting`], then for
-//! each planned case [`Event::CaseStarted`], its [`Event::CaseStep`]s, [`Event::CaseFinished`], and
-//! at the end [`Event::RunFinished`].
+//! A run sends [`Event::RunStarted`] first, and possibly [`Event::TargetWaiting`]. For each planned
+//! case it sends [`Event::CaseStarted`], the case's [`Event::CaseStep`]s, and
+//! [`Event::CaseFinished`]. The last event is [`Event::RunFinished`].
 
 mod capability;
 mod case;

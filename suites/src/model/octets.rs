@@ -1,49 +1,49 @@
-//! Octets for people: hexadecimal, with marked ranges.
+//! Bytes as hexadecimal text, with marked ranges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Octets that were sent or received in one go.
+/// Bytes that were sent or received in one step.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Octets {
-    /// How many there were.
+    /// Number of bytes.
     pub len: u64,
-    /// The first [`Octets::MAX_SHOWN`] of them, two lower-case digits each, without spaces.
+    /// The first [`Octets::MAX_SHOWN`] bytes, two lower-case digits for each byte, without spaces.
     pub hex: String,
-    /// Ranges worth looking at, by start.
+    /// Marked ranges, sorted by their start.
     pub marks: Vec<Mark>,
 }
 
-/// A range of octets with its meaning.
+/// A range of bytes with its meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
-    /// First octet, from the start of the [`Octets`].
+    /// Offset of the first byte of the range in the [`Octets`].
     pub start: u64,
-    /// First octet after the range.
+    /// Offset of the first byte after the range.
     pub end: u64,
-    /// What it is.
+    /// Meaning of the range.
     pub label: String,
-    /// Why it is marked.
+    /// Reason for the mark.
     pub kind: MarkKind,
 }
 
-/// Why a range is marked.
+/// The reason why a range is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkKind {
-    /// A field or message, named for the reader.
+    /// A field or a message. The mark names it for the reader.
     Field,
-    /// The tester deviates from the correct octets here: the stimulus.
+    /// The stimulus: the tester deviates from the correct bytes here.
     Stimulus,
-    /// The target broke a requirement here.
+    /// The target violated a requirement here.
     Wrong,
 }
 
 impl Octets {
-    /// Octets that are kept in hexadecimal; the pcapng holds all.
+    /// Maximum number of bytes in [`Octets::hex`]. The pcapng file has all bytes.
     pub const MAX_SHOWN: usize = 4096;
 
-    /// Unmarked octets.
+    /// Creates an [`Octets`] without marks.
     #[must_use]
     pub fn new(octets: &[u8]) -> Self {
         let shown = &octets[..octets.len().min(Self::MAX_SHOWN)];
@@ -56,7 +56,7 @@ impl Octets {
         Octets { len: octets.len() as u64, hex, marks: Vec::new() }
     }
 
-    /// The shown octets, decoded; stops at the first thing that is not hexadecimal.
+    /// Decodes [`Octets::hex`]. Stops at the first text that is not hexadecimal.
     pub fn shown(&self) -> impl Iterator<Item = u8> + '_ {
         self.hex.as_bytes().chunks_exact(2).map_while(|pair| {
             let digit = |c: u8| char::from(c).to_digit(16);

@@ -1,13 +1,13 @@
-//! Ids and parameters that cases had in earlier versions.
+//! Old ids and parameter values of renamed cases.
 //!
-//! They still select cases and name entries of a baseline, with a warning. Results of earlier
-//! versions are read as results of the renamed cases.
+//! Old ids still select cases and baseline entries, with a warning. Results of earlier versions are
+//! read as results of the renamed cases.
 
 use std::borrow::Cow;
 
 use super::key::{CaseKey, ParameterValue};
 
-/// The beginning of old ids, and of the new ones. The first match counts.
+/// The beginnings of old ids, each with its replacement. The first match counts.
 const IDS: [(&str, &str); 22] = [
     ("mpa-p2p/9.1-told/", "mpa-p2p/9.1-reported/"),
     ("mpa/7.1.1-told/said-in-request", "mpa/7.1.1-reported/sent-in-request"),
@@ -33,7 +33,8 @@ const IDS: [(&str, &str); 22] = [
     ("sdp-pm/7.5-repeats/denied-then-asked", "sdp-pm/7.5-repeats/denied-then-requested"),
 ];
 
-/// A case by its new id, a parameter, its old value and its new one.
+/// Renamed values of parameters: the new id of the case, the parameter, its old value, its new
+/// value.
 const VALUES: [(&str, &str, &str, &str); 5] = [
     ("mpa-p2p/9.1-reported/reply", "private_data", "what the user says", "private data"),
     ("mpa-p2p/9.1-reported/request", "private_data", "what the user says", "private data"),
@@ -42,7 +43,7 @@ const VALUES: [(&str, &str, &str, &str); 5] = [
     ("sdp-pm/7.4-client/any-denied-port", "port", "asked", "requested"),
 ];
 
-/// The present id of a case.
+/// Returns the current id of a case.
 fn current_id(id: &str) -> Cow<'_, str> {
     match IDS.iter().find_map(|(old, new)| Some((new, id.strip_prefix(old)?))) {
         Some((new, rest)) => Cow::Owned(format!("{new}{rest}")),
@@ -50,7 +51,7 @@ fn current_id(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// The present key of a case.
+/// Returns the current key of a case.
 pub(super) fn current(mut key: CaseKey) -> CaseKey {
     if let Cow::Owned(id) = current_id(&key.case) {
         key.case = id;
@@ -66,12 +67,12 @@ pub(super) fn current(mut key: CaseKey) -> CaseKey {
     key
 }
 
-/// The present spelling of a user's word: a key, a case, or the folder of one. Logs a warning if it
-/// is an old one.
+/// Returns the current spelling of a name from the user: a key, a case id, or a folder of cases.
+/// Logs a warning if the name is old.
 pub(crate) fn current_word(word: &str) -> String {
     let renamed = match word.parse::<CaseKey>() {
         Ok(key) if !key.parameters.is_empty() => key.to_string(),
-        // `IDS` has folders with their slash.
+        // The folders in `IDS` end with a slash.
         _ if word.ends_with("-told") => current_id(&format!("{word}/")).trim_end_matches('/').to_owned(),
         _ => current_id(word).into_owned(),
     };

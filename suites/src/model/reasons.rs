@@ -6,11 +6,11 @@ use weft_core::RequirementId;
 
 use super::{CaseResult, ExitCode, RunStatus, Summary, Verdict};
 
-/// At most this many requirements are named.
+/// Maximum number of requirements that a reason names.
 const MOST: usize = 5;
 
-/// The reasons for the exit code of an otherwise complete summary; empty if everything is as
-/// expected.
+/// Returns the reasons for the exit code of a summary that is otherwise complete. The list is empty
+/// if everything is as expected.
 pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String> {
     if summary.exit_code == ExitCode::AsExpected {
         return Vec::new();
@@ -65,8 +65,9 @@ fn cases(count: u64) -> String {
     if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
 }
 
-/// The requirements that the monitor saw violated in cases about other requirements, except those
-/// that the baseline expects or that a failing case is about.
+/// Returns the requirements that the monitor observed to be violated in cases about other
+/// requirements. Leaves out results that the baseline expects, and requirements that a failing case
+/// is about.
 pub(crate) fn also_observed<'a>(
     summary: &Summary,
     results: impl IntoIterator<Item = &'a CaseResult>,

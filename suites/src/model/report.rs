@@ -1,26 +1,26 @@
-//! A complete run as one document: the content of the JSON report, and the source of all other
-//! reports.
+//! A complete run as one document. It is the content of the JSON report, and the source of all
+//! other reports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CaseInfo, CaseResult, RunInfo, Summary};
 
-/// A finished (or cancelled) run.
+/// A finished or cancelled run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunReport {
     /// The run.
     pub run: RunInfo,
-    /// The cases that were selected, by id.
+    /// The selected cases, sorted by id.
     pub cases: Vec<CaseInfo>,
-    /// The results, in the order in which they were run.
+    /// The results, in the order in which the cases were run.
     pub results: Vec<CaseResult>,
-    /// The sum.
+    /// The summary.
     pub summary: Summary,
 }
 
 impl RunReport {
-    /// The case that a result belongs to.
+    /// Returns the case that a result belongs to, if the report has the case.
     #[must_use]
     pub fn case(&self, result: &CaseResult) -> Option<&CaseInfo> {
         self.cases.iter().find(|case| case.id == result.key.case)

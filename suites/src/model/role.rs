@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// It sends the Request.
+    /// Sends the MPA Request.
     Initiator,
-    /// It waits for a Request.
+    /// Waits for an MPA Request.
     Responder,
-    /// It does either.
+    /// Can do either.
     Both,
 }
 
 impl Role {
-    /// Can a target of this role play `wanted`?
+    /// Returns whether a target of this role can play `wanted`.
     #[must_use]
     pub fn plays(self, wanted: Role) -> bool {
         self == Role::Both || self == wanted

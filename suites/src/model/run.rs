@@ -12,18 +12,18 @@ pub struct RunInfo {
     pub id: String,
     /// The target.
     pub target: TargetInfo,
-    /// Seed of the run; a case's own seed follows from it and the case's key.
+    /// Seed of the run. The seed of a case is derived from it and from the case's key.
     pub seed: u64,
     /// Start, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// Version of weft.
     pub weft_version: String,
-    /// It plans less than the default tier of all cases: a selection, a part, the smoke tier, a
-    /// rerun.
+    /// Whether the run plans less than the default tier of all cases: a selection, a part, the
+    /// smoke tier, or a rerun.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_selection: bool,
-    /// Id of the run whose cases it runs again. Its results replace those of that run if the target
-    /// is the same.
+    /// Id of the run whose cases this run repeats. The new results replace the old results if the
+    /// target is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<String>,
 }
@@ -31,16 +31,17 @@ pub struct RunInfo {
 /// The target as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetInfo {
-    /// Its name.
+    /// The target's name.
     pub name: String,
-    /// How it is reached, for example `builtin` or `tcp 192.0.2.7:7174`.
+    /// How the tester reaches the target, for example `in process, virtual clock` or `TCP
+    /// 192.0.2.7:7174`.
     pub reached_by: String,
-    /// The role it plays.
+    /// The target's role.
     pub role: Role,
-    /// What runs on it, for example `echo`.
+    /// The service that runs on the target, for example `echo`.
     pub service: String,
-    /// What it declares to be able to do.
+    /// The target's declared capabilities.
     pub capabilities: Vec<Capability>,
-    /// Names of the deviations switched on in a builtin target.
+    /// Names of the enabled deviations of a builtin target.
     pub deviations: Vec<String>,
 }

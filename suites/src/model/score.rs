@@ -1,4 +1,4 @@
-//! How many requirements are met, by their strength.
+//! Numbers of met and violated requirements, by strength.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use weft_core::requirement::{Level, Requirement};
 
 use super::{CaseResult, Verdict};
 
-/// How strongly a requirement binds: the nine levels of the catalogues as three.
+/// How strongly a requirement binds. The three strengths group the nine levels of the catalogues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Strength {
@@ -23,10 +23,10 @@ pub enum Strength {
 }
 
 impl Strength {
-    /// All of them, the strongest first.
+    /// All strengths, strongest first.
     pub const ALL: [Strength; 3] = [Strength::Must, Strength::Should, Strength::May];
 
-    /// The strength of a requirement. A proposal has none.
+    /// Returns the strength of a requirement. A proposal counts as MAY.
     #[must_use]
     pub fn of(requirement: &Requirement) -> Self {
         if is_proposal(requirement) {
@@ -39,7 +39,7 @@ impl Strength {
         }
     }
 
-    /// Its name.
+    /// Name of the strength.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,8 +50,8 @@ impl Strength {
     }
 }
 
-/// Is it from the e-mail of 2007 that proposed a peer-to-peer model? RFC 6581 replaced it; its rows
-/// only cause notes.
+/// Returns whether the requirement is from the e-mail of 2007 that proposed a peer-to-peer model.
+/// RFC 6581 replaced the proposal, so a violation only causes a note.
 #[must_use]
 pub fn is_proposal(requirement: &Requirement) -> bool {
     requirement.section.starts_with("mail.")
@@ -63,16 +63,16 @@ impl fmt::Display for Strength {
     }
 }
 
-/// Requirements by the verdicts of a run's cases; of several verdicts the worst counts.
+/// Numbers of requirements by verdict. If a requirement has several verdicts, the worst counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// Observed to be met, and never to be violated.
+    /// Requirements that were observed to be met, and never to be violated.
     pub held: u64,
-    /// Observed to be violated.
+    /// Requirements that were observed to be violated.
     pub broken: u64,
-    /// A case could not decide.
+    /// Requirements for which no case could decide.
     pub undecided: u64,
-    /// Not tried: another role, or a missing capability.
+    /// Requirements that were not tried, because of the target's role or a missing capability.
     pub untried: u64,
 }
 
@@ -88,26 +88,26 @@ impl Tally {
         *count += number;
     }
 
-    /// Requirements that were tried.
+    /// Returns the number of tried requirements.
     #[must_use]
     pub fn tried(&self) -> u64 {
         self.held + self.broken + self.undecided
     }
 }
 
-/// The result of a run, by requirements.
+/// The result of a run, by strength of the requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
-    /// MUST and its kinds.
+    /// Requirements of strength MUST.
     pub must: Tally,
-    /// SHOULD and its kinds.
+    /// Requirements of strength SHOULD.
     pub should: Tally,
-    /// MAY and its kinds.
+    /// Requirements of strength MAY.
     pub may: Tally,
 }
 
 impl Score {
-    /// Counts the requirements of results.
+    /// Counts the requirements that the results judge.
     pub(crate) fn of<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Self {
         let mut score = Score::default();
         for (requirement, verdict) in worst(results) {
@@ -116,7 +116,7 @@ impl Score {
         score
     }
 
-    /// The tally of one strength.
+    /// Returns the tally of one strength.
     pub fn of_mut(&mut self, strength: Strength) -> &mut Tally {
         match strength {
             Strength::Must => &mut self.must,
@@ -125,14 +125,14 @@ impl Score {
         }
     }
 
-    /// The tallies with tried requirements.
+    /// Returns the tallies that have tried requirements.
     pub fn parts(&self) -> impl Iterator<Item = (Strength, Tally)> {
         let parts = [(Strength::Must, self.must), (Strength::Should, self.should), (Strength::May, self.may)];
         parts.into_iter().filter(|(_, tally)| tally.tried() > 0)
     }
 }
 
-/// `41 of 45 MUST, 3 of 3 SHOULD`: of the tried requirements.
+/// The numbers of met and tried requirements, for example `41 of 45 MUST, 3 of 3 SHOULD`.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (strength, tally)) in self.parts().enumerate() {
@@ -143,7 +143,7 @@ impl fmt::Display for Score {
     }
 }
 
-/// The requirements that results judge, each with its worst verdict.
+/// Returns the requirements that the results judge, each with its worst verdict.
 pub(crate) fn worst<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> BTreeMap<RequirementId, Verdict> {
     let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
     for judged in results.into_iter().flat_map(|result| &result.requirements) {

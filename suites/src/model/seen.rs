@@ -1,4 +1,5 @@
-//! The monitor's findings in the traffic of a case, independent of the case's subject.
+//! The monitor's findings in the traffic of a case, also about requirements that the case does not
+//! judge.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,14 +12,15 @@ pub struct Seen {
     /// The requirement that the bytes violate.
     #[schemars(with = "String")]
     pub requirement: RequirementId,
-    /// Its severity.
+    /// Severity of the finding.
     #[schemars(with = "String")]
     pub severity: Severity,
-    /// What was found, as text.
+    /// Description of the finding.
     pub text: String,
     /// Number of the packet in the case's pcapng, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<u64>,
-    /// `true`: caused by the target. `false`: caused by the tester, as part of its stimulus.
+    /// `true` if the target caused the finding. `false` if the tester caused it, as part of its
+    /// stimulus.
     pub by_target: bool,
 }

@@ -1,27 +1,27 @@
 //! The signature of a failure: the part of its text that is the same in every run.
 //!
 //! The text has values that differ in each run: an STag that the target chose, a time, a port, the
-//! number of a frame. The signature has `…` in their place. It keeps the words, and the small
-//! numbers that identify the failure: revisions, error codes, opcodes, counts of octets.
+//! number of a frame. The signature has `…` in place of such values. Words stay, and also small
+//! numbers that identify the failure: revisions, error codes, opcodes, counts of bytes.
 
-/// The text in place of a value.
+/// Replaces a value that changes from run to run.
 const LEFT_OUT: &str = "…";
-/// Hexadecimal digits after `0x` from which a value belongs to its run: opcodes, flags and error codes
-/// are shorter.
+/// Number of hexadecimal digits after `0x` from which a value counts as changing. Opcodes, flags
+/// and error codes are shorter.
 const LONG_HEX: usize = 4;
-/// Digits from which a decimal number belongs to its run.
+/// Number of decimal digits from which a value counts as changing.
 const LONG_DECIMAL: usize = 7;
-/// Words before a number that depends on the earlier traffic and its pace.
+/// Words before a number that depends on the earlier traffic and its timing.
 const COUNTERS: [&str; 6] = ["frame", "frames", "packet", "port", "MSeq", "MSeqAck"];
-/// Bytes in a row (`de ad be ef`) from which they are data, or a CRC; the three of a Terminate's
-/// control identify the error.
+/// Number of consecutive bytes (`de ad be ef`) from which they count as data or as a CRC. The three
+/// bytes of a Terminate's control field identify the error, so they stay.
 const MANY_OCTETS: usize = 4;
 
-/// The text without values that change from run to run.
+/// Returns the text without values that change from run to run.
 pub(crate) fn stable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    // The word in front of the current one.
+    // The word before the current word.
     let mut before = "";
     while !rest.is_empty() {
         let word = run(rest, |c| c.is_ascii_alphanumeric());
@@ -39,7 +39,8 @@ pub(crate) fn stable(text: &str) -> String {
     out
 }
 
-/// The present word for a word of the texts of earlier versions, from which a baseline may quote.
+/// Returns the current word for a word in texts of earlier versions. A baseline may quote such
+/// texts.
 fn current(word: &str) -> &str {
     match word {
         "octet" => "byte",
@@ -48,8 +49,8 @@ fn current(word: &str) -> &str {
     }
 }
 
-/// Length in bytes of the beginning of `rest` that changes from run to run, 0 if none does. `rest`
-/// begins with `word`.
+/// Returns the length in bytes of the beginning of `rest` that changes from run to run. The length
+/// is 0 if nothing there changes. `rest` begins with `word`.
 fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
     let is_hex = |text: &str| text.bytes().all(|c| c.is_ascii_hexdigit());
     let is_decimal = |text: &str| text.bytes().all(|c| c.is_ascii_digit());
@@ -63,7 +64,7 @@ fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
         if matches!(unit, "ms" | "s" | "µs") {
             return number;
         }
-        // An address's port; the line of a script comes after a letter.
+        // The port of an address follows a digit or `]`. The line of a script follows a letter.
         let address = out.strip_suffix(':').is_some_and(|out| out.ends_with(|c: char| c.is_ascii_digit() || c == ']'));
         if address || COUNTERS.contains(&before) || word.len() >= LONG_DECIMAL {
             return word.len();
@@ -77,7 +78,7 @@ fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
     if is_word_of_hex { word.len() } else { 0 }
 }
 
-/// The number of octets here, as two digits each with a space between.
+/// Returns the number of bytes at the start of `text`, as two digits each with a space between.
 fn octets(text: &str) -> usize {
     let mut count = 0;
     let mut rest = text;

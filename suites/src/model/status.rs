@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
-    /// Its cases are known, none was started.
+    /// The cases are known, but none has started.
     Planned,
-    /// Somebody has to start the target, or to connect it.
+    /// A person has to start the target, or to connect it.
     WaitingForTarget,
     /// Cases are being run.
     Running,
     /// All planned cases have a verdict.
     Done,
-    /// Stopped on request; the finished cases are kept.
+    /// The run was stopped on request. The finished cases are kept.
     Cancelled,
-    /// Its process is gone; the finished cases are kept. The store derives it: a process that is
-    /// killed writes no status.
+    /// The process of the run is gone. The finished cases are kept. The store derives this status,
+    /// because a killed process writes no status.
     Broken,
 }
 
 impl RunStatus {
-    /// All of them, in the order of a run's life.
+    /// All statuses, in the order of a run.
     pub const ALL: [RunStatus; 6] = [
         RunStatus::Planned,
         RunStatus::WaitingForTarget,
@@ -35,7 +35,7 @@ impl RunStatus {
         RunStatus::Broken,
     ];
 
-    /// Its name in JSON.
+    /// Name of the status in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -8,22 +8,23 @@ use super::Octets;
 /// Something that happened between tester and target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// Nanoseconds since the case began, by the link's clock (virtual for the builtin target).
+    /// Nanoseconds since the case began, by the link's clock. The clock of the builtin target is
+    /// virtual.
     pub at_ns: u64,
-    /// Which connection of the case, from 1; 0 where no connection is meant.
+    /// Number of the connection in the case, from 1. 0 if the step belongs to no connection.
     pub connection: u32,
-    /// The actor.
+    /// Direction of the step.
     pub direction: Direction,
-    /// What it was.
+    /// Kind of the step.
     pub kind: StepKind,
-    /// In words, one line.
+    /// Description of the step, one line.
     pub text: String,
-    /// The octets, where there were any.
+    /// The bytes, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub octets: Option<Octets>,
 }
 
-/// Which way an arrow of the ladder points.
+/// Direction of an arrow in the ladder diagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -39,17 +40,18 @@ pub enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
-    /// A connection is established (`received` when the target connected to the tester).
+    /// A connection was established. The direction is `received` if the target connected to the
+    /// tester.
     Connected,
-    /// No connection came about.
+    /// No connection was established.
     Refused,
-    /// Octets of the stream.
+    /// Bytes of the stream.
     Octets,
-    /// The half connection was closed in order.
+    /// One side closed its direction of the connection in order.
     Fin,
     /// The connection was reset.
     Reset,
-    /// Nothing came within the time that was waited.
+    /// Nothing arrived within the waiting time.
     Silence,
     /// An expectation was met.
     Met,

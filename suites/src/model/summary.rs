@@ -13,33 +13,33 @@ use super::{CaseKey, CaseResult, RunStatus, Score, Verdict};
 pub struct Summary {
     /// How the run ended.
     pub status: RunStatus,
-    /// Cases (with parameters) that were planned.
+    /// Number of planned variants of cases.
     pub planned: u64,
-    /// Cases by verdict.
+    /// Number of results by verdict.
     pub counts: Counts,
     /// Violated requirements, in catalogue order: those of failed cases, and those that the monitor
     /// also observed.
     #[schemars(with = "Vec<String>")]
     pub failing: Vec<RequirementId>,
-    /// The number of met requirements, by their worst verdicts; runs of older versions have none.
+    /// Numbers of met and violated requirements. Runs of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Score>,
-    /// Results other than pass that the target's baseline expects.
+    /// Results that the target's baseline expects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<ExpectedResult>,
-    /// Entries of the baseline that are no longer true, as text.
+    /// Entries of the baseline that no longer match, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
-    /// Differences between the target file's declarations and its agent's device, as text. They
+    /// Differences between the target file and the report of its agent's device, as text. They
     /// change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared_otherwise: Vec<String>,
-    /// The reason why the results store does not have all of this run. The reports have it.
+    /// Reason why the results store lacks a part of this run. The reports have the complete run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_stored: Option<String>,
     /// The exit code.
     pub exit_code: ExitCode,
-    /// The reasons for the exit code, as text; empty if everything is as expected.
+    /// The reasons for the exit code, as text. Empty if everything is as expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
     /// Wall time of the run, in microseconds.
@@ -49,16 +49,16 @@ pub struct Summary {
 /// A result that the target's baseline expects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectedResult {
-    /// Which case with which parameters.
+    /// The variant of the case.
     pub key: CaseKey,
-    /// The reason.
+    /// The reason in the baseline.
     pub reason: String,
     /// A link to more information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
 }
 
-/// Cases by verdict.
+/// Number of results by verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Counts {
@@ -77,7 +77,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts one more.
+    /// Counts one more result.
     pub fn add(&mut self, verdict: Verdict) {
         let count = match verdict {
             Verdict::Pass => &mut self.pass,
@@ -90,7 +90,7 @@ impl Counts {
         *count += 1;
     }
 
-    /// The number of results with this verdict.
+    /// Returns the number of results with this verdict.
     #[must_use]
     pub fn of(&self, verdict: Verdict) -> u64 {
         match verdict {
@@ -103,13 +103,13 @@ impl Counts {
         }
     }
 
-    /// The number of all results.
+    /// Returns the number of all results.
     #[must_use]
     pub fn total(&self) -> u64 {
         Verdict::ALL.into_iter().map(|verdict| self.of(verdict)).sum()
     }
 
-    /// The number of results in which the target was exercised.
+    /// Returns the number of results in which the target was exercised.
     #[must_use]
     pub fn run(&self) -> u64 {
         Verdict::ALL.into_iter().filter(|verdict| verdict.has_run()).map(|verdict| self.of(verdict)).sum()
@@ -124,7 +124,7 @@ pub enum ExitCode {
     AsExpected,
     /// 1: unexpected results (failures).
     Unexpected,
-    /// 2: usage; nothing was selected or run.
+    /// 2: wrong usage, or nothing was selected or run.
     NothingRun,
     /// 3: inconclusive cases, or an unreachable target.
     Inconclusive,
@@ -133,7 +133,7 @@ pub enum ExitCode {
 }
 
 impl ExitCode {
-    /// The number.
+    /// Number of the exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -145,7 +145,7 @@ impl ExitCode {
         }
     }
 
-    /// The worst exit code for `counts`: errors, then failures, then inconclusive cases.
+    /// Returns the worst exit code for `counts`. The order is errors, failures, inconclusive cases.
     #[must_use]
     pub fn of(counts: &Counts) -> Self {
         if counts.error > 0 {
@@ -174,8 +174,8 @@ impl Summary {
         Self::with_baseline(status, planned, results, duration_us, Vec::new(), Vec::new())
     }
 
-    /// Summarizes results of which some are expected. For the exit code, an expected result counts
-    /// as a pass, and a stale entry of the baseline as a failure.
+    /// Summarizes results, some of which may be expected. For the exit code, an expected result
+    /// counts as a pass, and a stale entry of the baseline counts as a failure.
     #[must_use]
     pub fn with_baseline<'a>(
         status: RunStatus,
@@ -187,7 +187,7 @@ impl Summary {
     ) -> Self {
         let mut counts = Counts::default();
         let results: Vec<&CaseResult> = results.into_iter().collect();
-        // As they count for the exit code.
+        // The counts that decide the exit code.
         let mut judged = Counts::default();
         let mut failing = BTreeSet::new();
         let mut unexpected = !stale.is_empty();
@@ -228,14 +228,15 @@ impl Summary {
         summary
     }
 
-    /// The summary after a rerun of some cases: `results` are those of the run with the new ones in
-    /// place, `is_new` identifies the new ones, and `rerun` is the summary of their run.
+    /// Returns the summary after a rerun of some cases. `results` has the new results in place of
+    /// the old results. `is_new` identifies the new results, and `rerun` is the summary of the
+    /// rerun.
     pub(crate) fn with_rerun(self, rerun: &Summary, results: &[CaseResult], is_new: impl Fn(&CaseKey) -> bool) -> Self {
         let Summary { status, planned, mut expected, mut stale, declared_otherwise, duration_us, .. } = self;
         expected.retain(|one| !is_new(&one.key));
         expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
-        // An entry about a new result is judged again; one about a complete case is true if one
-        // result shows it.
+        // An entry about a new result is judged again. An entry about a complete case is true if
+        // one result shows it.
         let is_about = |entry: &str, name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         let is_new_entry = |entry: &String| {
             results.iter().filter(|result| is_new(&result.key)).any(|result| is_about(entry, &result.key.to_string()))
@@ -251,8 +252,8 @@ impl Summary {
         Summary { declared_otherwise, ..summary }
     }
 
-    /// The summary of a run that the results store has only in part: an error of the tester's
-    /// environment, whatever the target did.
+    /// Returns the summary of a run that the results store has only in part. This is an error of
+    /// the tester's environment, independent of the target.
     pub(crate) fn not_stored(mut self, why: String) -> Self {
         self.exit_code = ExitCode::HarnessError;
         self.reasons.push(why.clone());
@@ -260,7 +261,7 @@ impl Summary {
         self
     }
 
-    /// The baseline's entry for a result, if it expects the result.
+    /// Returns the baseline's entry for a result, if the baseline expects the result.
     #[must_use]
     pub fn expects(&self, result: &CaseResult) -> Option<&ExpectedResult> {
         self.expected.iter().find(|expected| expected.key == result.key)

@@ -1,28 +1,28 @@
-//! How much of the suites is run.
+//! How many variants of the cases are run.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A tier; each holds the cases of those before it.
+/// A tier of the suites. Each tier includes the variants of the previous tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
-    /// A few choices of each case's parameters: is the target worth a longer run?
+    /// A few variants of each case, to show whether the target is worth a longer run.
     Smoke,
-    /// Choices that hold every pair of values of two parameters.
+    /// Variants that have every pair of values of two parameters.
     #[default]
     Default,
-    /// Every choice.
+    /// Every variant.
     Full,
 }
 
 impl Tier {
-    /// All of them, smallest first.
+    /// All tiers, smallest first.
     pub const ALL: [Tier; 3] = [Tier::Smoke, Tier::Default, Tier::Full];
 
-    /// The word for it.
+    /// Name of the tier.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,6 +43,6 @@ impl std::str::FromStr for Tier {
     type Err = String;
     fn from_str(word: &str) -> Result<Self, String> {
         let known = Tier::ALL.into_iter().find(|tier| tier.as_str() == word);
-        known.ok_or_else(|| format!("no tier is called {word:?}; there is smoke, default, full"))
+        known.ok_or_else(|| format!("no tier is called {word:?}; expected smoke, default or full"))
     }
 }

@@ -5,20 +5,20 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The outcome of a case. The order is from best to worst, as in TTCN-3: the worst of several is
-/// their maximum.
+/// The outcome of a case. The order is from best to worst, as in TTCN-3, so that the worst of
+/// several verdicts is their maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The target has another role, or lacks a capability that the case needs.
     NotApplicable,
-    /// The target declares that it does not implement this.
+    /// The target does not implement the subject of the case, which is allowed.
     Unimplemented,
     /// The wire shows that the requirement is met, and the target was alive before and after the
     /// stimulus.
     Pass,
-    /// Nothing observed decides the case (a time-out that no requirement is about, an unreachable
-    /// target).
+    /// No observation decides the case, for example a time-out that no requirement is about, or an
+    /// unreachable target.
     Inconclusive,
     /// The wire shows that a requirement is violated.
     Fail,
@@ -27,7 +27,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them, best first.
+    /// All verdicts, best first.
     pub const ALL: [Verdict; 6] = [
         Verdict::NotApplicable,
         Verdict::Unimplemented,
@@ -37,7 +37,7 @@ impl Verdict {
         Verdict::Error,
     ];
 
-    /// Its name in JSON and in output.
+    /// Name of the verdict in JSON and in output.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Verdict {
         }
     }
 
-    /// Was the target exercised at all?
+    /// Returns whether the target was exercised.
     #[must_use]
     pub fn has_run(self) -> bool {
         !matches!(self, Verdict::NotApplicable | Verdict::Unimplemented)

@@ -1,10 +1,10 @@
-//! Causes that make a run fail without a failed case: a rule that is violated in cases about
-//! another rule, and a stale entry of the baseline.
+//! Causes that make a run fail although no case fails. Either a rule is violated in cases about
+//! another rule, or an entry of the baseline is stale.
 //!
-//! The reports for CI systems list them outside the cases. If no case fails, a system that reads
-//! only such a report would consider the run a success: most systems read only tests, not totals or
-//! elements of a suite. So the report marks the first case that shows the cause. It adds no test
-//! and no failure, so that all reports have the same counts.
+//! The reports for CI systems list such causes outside the cases. But most CI systems read only
+//! tests, not totals or elements of a suite. If no case failed, they would consider the run a
+//! success. So the report marks the first case that shows the cause. The mark adds no test and no
+//! failure, so that all reports have the same counts.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::report::cases;
 
 /// One cause.
 pub(super) struct Beside {
-    /// Its kind.
+    /// Kind of the cause.
     pub(super) class: &'static str,
-    /// One line about it.
+    /// One line about the cause.
     pub(super) line: String,
     /// The line, the rule and the cases.
     pub(super) text: String,
-    /// The index of the result that shows it; `None` if nothing was run.
+    /// Index of the result that shows the cause. `None` if nothing was run.
     shown_by: Option<usize>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn beside(report: &RunReport) -> Vec<Beside> {
     let stale = report.summary.stale.iter().map(|entry| {
         let is_about = |name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         let shown_by = place(&|result| is_about(&result.key.to_string()) || is_about(&result.key.case));
-        // If an entry concerns no case of the run, any case serves.
+        // If the entry concerns no case of the run, mark any case.
         let shown_by =
             shown_by.or_else(|| place(&|result| result.verdict == Verdict::Pass)).or_else(|| place(&|_| true));
         let line = format!("stale entry of the baseline: {entry}");
@@ -46,7 +46,8 @@ pub(super) fn beside(report: &RunReport) -> Vec<Beside> {
     broken.chain(stale).collect()
 }
 
-/// The marks, by index of the result. Empty if a case of the run counts as a failure or an error.
+/// Returns the causes to mark, by index of the result. Empty if a case of the run counts as a
+/// failure or an error.
 pub(super) fn marks<'b>(report: &RunReport, beside: &'b [Beside]) -> BTreeMap<usize, Vec<&'b Beside>> {
     let unexpected = |result: &CaseResult| report.summary.expects(result).is_none();
     let mut marks: BTreeMap<usize, Vec<&Beside>> = BTreeMap::new();
@@ -60,7 +61,7 @@ pub(super) fn marks<'b>(report: &RunReport, beside: &'b [Beside]) -> BTreeMap<us
     marks
 }
 
-/// The message of a marked case.
+/// Returns the message of a marked case.
 pub(super) fn message(marks: &[&Beside]) -> String {
     let lines: Vec<&str> = marks.iter().map(|one| one.line.as_str()).collect();
     format!("this case does not fail, but the run does: {}", lines.join("; "))

@@ -6,14 +6,14 @@ use weft_core::{Requirement, RequirementId};
 
 use crate::model::{CaseResult, RunReport};
 
-/// At most this many results are named; the others are counted.
+/// Maximum number of results that are named. The others are counted.
 const NAMED: usize = 3;
 
 /// A violated requirement.
 pub(super) struct Broken {
     pub(super) row: &'static Requirement,
     pub(super) results: Vec<Shown>,
-    /// Results that are not named.
+    /// Number of results that are not named.
     pub(super) more: usize,
 }
 

@@ -1,16 +1,16 @@
-//! Bytes in rows of sixteen, each with its mark, as pages show them for a step.
+//! Bytes in rows of sixteen, as pages show them for a step. Each byte has the mark of its range.
 
 use crate::model::{MarkKind, Octets};
 
-/// Bytes in a row.
+/// Number of bytes in a row.
 pub const ROW: usize = 16;
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HexRow {
-    /// Offset of its first byte, at least four hexadecimal digits.
+    /// Offset of the row's first byte, with at least four hexadecimal digits.
     pub offset: String,
-    /// Its bytes.
+    /// The row's bytes.
     pub cells: Vec<HexCell>,
 }
 
@@ -19,11 +19,11 @@ pub struct HexRow {
 pub struct HexCell {
     /// Two hexadecimal digits.
     pub hex: String,
-    /// The byte as a character; a dot if it is not printable ASCII.
+    /// The byte as a character, or a dot if it is not printable ASCII.
     pub character: char,
     /// `plain`, `field-0`, `field-1` (fields alternate), `stimulus` or `wrong`.
     pub class: &'static str,
-    /// Its meaning, for a tooltip; empty without a mark.
+    /// Meaning of the byte, for a tooltip. Empty without a mark.
     pub label: String,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct HexRun<'a> {
 }
 
 impl HexRow {
-    /// Its bytes, joined if they have the same meaning.
+    /// Returns the row's bytes. Adjacent bytes with the same meaning are joined.
     pub(super) fn runs(&self) -> Vec<HexRun<'_>> {
         let alike = |a: &HexCell, b: &HexCell| (a.class, &a.label) == (b.class, &b.label);
         let run = |cells: &'_ [HexCell]| cells.iter().map(|cell| cell.hex.as_str()).collect::<Vec<_>>().join(" ");
@@ -47,18 +47,18 @@ impl HexRow {
         runs.map(|(cells, first)| HexRun { hex: run(cells), class: first.class, label: &first.label }).collect()
     }
 
-    /// Spaces for the missing bytes of the last row.
+    /// Returns spaces for the missing bytes of the last row.
     pub(super) fn gap(&self) -> String {
         " ".repeat(3 * ROW.saturating_sub(self.cells.len()))
     }
 
-    /// Its bytes as characters.
+    /// Returns the row's bytes as characters.
     pub(super) fn text(&self) -> String {
         self.cells.iter().map(|cell| cell.character).collect()
     }
 }
 
-/// The rows of at most `most` bytes.
+/// Returns rows of at most `most` bytes in total.
 #[must_use]
 pub fn rows(octets: &Octets, most: usize) -> Vec<HexRow> {
     let cells: Vec<HexCell> =

@@ -1,15 +1,15 @@
-//! The HTML report: one file with everything in it, so that it can be sent alone.
+//! The HTML report: one file that contains everything, so that it can be sent alone.
 //!
 //! Text that people read and search is plain: requirements, verdicts, expected and actual, and
-//! findings about the target. The first failed result of each case also has a plain diagram and
-//! plain bytes. The diagrams and bytes of all other results are similar and large, some 20 kB each,
-//! so they are packed ([`super::pack`]), with the statements of their requirements and the findings
+//! findings about the target. The first failed result of each case also has plain details: its
+//! diagram and its bytes. The details of the other results are similar and large, some 20 kB each.
+//! So they are packed ([`super::pack`]), with the statements of the requirements and the findings
 //! about the tester. The capture of each result is packed, too. A small script unpacks them.
 //! Without scripts the rest is still readable, and the links lead to the files next to the page.
 //!
-//! Compression finds repetitions within 32 kB (RFC 1951), and a short story has its neighbours in
-//! this window. A result has some 3.5 kB: a third is plain text, less than a third the story, the
-//! rest the capture.
+//! Compression finds repetitions within 32 kB (RFC 1951). The details of a result are short
+//! enough that those of its neighbours lie within this distance. A result takes some 3.5 kB: a
+//! third is plain text, less than a third are the details, and the rest is the capture.
 
 use std::path::Path;
 use std::{fs, io};
@@ -26,13 +26,14 @@ use super::{ReportError, ladder};
 use crate::clock;
 use crate::model::{CaseResult, EvidenceKind, ExpectedResult, RunReport, Seen, Verdict};
 
-/// At most this many bytes of a step are shown.
+/// Maximum number of bytes that are shown for a step.
 const SHOWN: usize = 256;
-/// At most this many results have a plain diagram and plain bytes.
+/// Maximum number of results with plain details.
 const MOST_PLAIN: usize = 50;
-/// The largest capture that the page includes, in bytes; a larger one stays next to the page.
+/// Maximum size in bytes of a capture that the page includes. A larger capture stays next to the
+/// page.
 const MOST_CAPTURE: u64 = 4 << 20;
-/// The script that unpacks.
+/// The script that unpacks the packs.
 const SCRIPT: &str = include_str!("../../templates/report.js");
 
 #[derive(Template)]
@@ -42,21 +43,21 @@ struct Page<'a> {
     started: String,
     took: String,
     counts: Vec<(&'static str, u64)>,
-    /// The number of met requirements, by level.
+    /// Numbers of met requirements, by strength.
     held: String,
     broken: Vec<Broken>,
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
-    /// Where the evidence comes from.
+    /// Descriptions of the evidence's sources.
     evidence: Vec<String>,
-    /// Are there several sources, so that each result names its own?
+    /// Whether there are several sources, so that each result names its source.
     mixed: bool,
     groups: Vec<Group<'a>>,
     packs: Vec<Pack>,
     script: &'static str,
 }
 
-/// The events of a result, as a diagram and in bytes.
+/// The details of a result: its events as a diagram, and its bytes.
 #[derive(Template)]
 #[template(path = "story.html")]
 struct Story<'a> {
@@ -85,21 +86,21 @@ struct Group<'a> {
 
 struct Entry<'a> {
     result: &'a CaseResult,
-    /// The reason why the baseline expects it.
+    /// The baseline entry that expects the result, if there is one.
     expected: Option<&'a ExpectedResult>,
     name: String,
     anchor: String,
     took: String,
     requirements: Vec<Requirement>,
-    /// Does each requirement have its statement here, and not only its id?
+    /// Whether each requirement has its statement in this entry, and not only its id.
     has_statements: bool,
     /// The monitor's findings about the target.
     about_target: Vec<&'a Seen>,
-    /// The story as HTML.
+    /// The plain details as HTML.
     plain: Option<String>,
-    /// The packed story.
+    /// The packed details.
     packed: Option<Piece>,
-    /// The signature that a baseline needs, for a failed result.
+    /// The signature that a baseline entry needs, for a failed result.
     signature: Option<String>,
     capture: Option<Capture>,
     transcript: Option<String>,
@@ -108,7 +109,7 @@ struct Entry<'a> {
 
 /// The capture of a result.
 struct Capture {
-    /// Its path, relative to the page.
+    /// Path of the capture, relative to the page.
     href: String,
     packed: Option<Piece>,
 }
@@ -130,11 +131,11 @@ struct StepView<'a> {
     more: u64,
 }
 
-/// Returns the report as HTML; captures are read from the run's folder `out`, and omitted if they
-/// are missing.
+/// Returns the report as HTML. Captures are read from the run's folder `out`. A missing capture is
+/// omitted.
 ///
 /// # Errors
-/// None that this model is known to have.
+/// The page cannot be made. No such case is known.
 pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     let failed = |error: &dyn std::fmt::Display| ReportError::Make { format: "HTML", error: error.to_string() };
     let counts = Verdict::ALL.into_iter().map(|verdict| (verdict.as_str(), report.summary.counts.of(verdict)));
@@ -163,7 +164,7 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     Ok(visible(&page).into_owned())
 }
 
-/// The requirements of results with the worst verdict of each, in the order of the catalogue.
+/// Returns the requirements of results in catalogue order, each with its worst verdict.
 fn ledger<'a>(results: impl Iterator<Item = &'a CaseResult>) -> Vec<Requirement> {
     let mut worst = std::collections::BTreeMap::new();
     for judged in results.flat_map(|result| &result.requirements) {
@@ -179,7 +180,8 @@ fn ledger<'a>(results: impl Iterator<Item = &'a CaseResult>) -> Vec<Requirement>
 }
 
 impl Entry<'_> {
-    /// The ids of its requirements by verdict: short, because similar results follow.
+    /// Returns the ids of the requirements, grouped by verdict. Ids are enough, because similar
+    /// results follow.
     fn ids(&self) -> impl Iterator<Item = (Verdict, String)> {
         let by = self.requirements.chunk_by(|a, b| a.verdict == b.verdict);
         by.filter_map(|alike| {
@@ -193,7 +195,7 @@ impl<'a> Maker<'a> {
     fn group(&mut self, case: &'a crate::model::CaseInfo) -> io::Result<Group<'a>> {
         let mut results: Vec<&CaseResult> =
             self.report.results.iter().filter(|result| result.key.case == case.id).collect();
-        // Failures first; a stable sort keeps the plan's order among equals.
+        // Failures come first. A stable sort keeps the plan's order among equal results.
         results.sort_by_key(|result| std::cmp::Reverse((result.verdict, went_wrong(result))));
         let entry = |(index, result): (usize, &'a CaseResult)| {
             // The first failed result is unfolded, because readers look for it.
@@ -242,7 +244,8 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// No pass, or a pass in which the monitor also observed a violation.
+/// Returns whether the result is worse than a pass, or is a pass with a violation that the monitor
+/// also observed.
 fn went_wrong(result: &CaseResult) -> bool {
     result.verdict > Verdict::Pass || result.failing().next().is_some()
 }
@@ -262,7 +265,7 @@ fn story(result: &CaseResult, requirements: Vec<Requirement>) -> io::Result<Stri
     Ok(visible(&story).into_owned())
 }
 
-/// A path as a relative link: `%` starts an escape sequence.
+/// Returns a path as a relative link. `%` is escaped, because it starts an escape sequence.
 fn link(path: &str) -> String {
     path.replace('%', "%25")
 }

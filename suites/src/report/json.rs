@@ -1,12 +1,12 @@
-//! The JSON report: a [`RunReport`] without changes; `schema/report.json` describes it.
+//! The JSON report: an unchanged [`RunReport`]. `schema/report.json` describes the format.
 
 use super::ReportError;
 use crate::model::RunReport;
 
-/// The report as JSON, indented.
+/// Returns the report as indented JSON.
 ///
 /// # Errors
-/// None that this model is known to have.
+/// The text cannot be made. No such case is known.
 pub fn json(report: &RunReport) -> Result<String, ReportError> {
     let failed = |error: serde_json::Error| ReportError::Make { format: "JSON", error: error.to_string() };
     let mut text = serde_json::to_string_pretty(report).map_err(failed)?;

@@ -6,7 +6,7 @@
 //! the counts are the same as in all other reports.
 //!
 //! Violations that were also observed and stale baseline entries are the output of a separate
-//! suite. If no case fails, a case that shows one of them is an error
+//! suite. If no case fails, the case that shows such a cause is an error
 //! ([`beside`](mod@super::beside)).
 
 use std::time::Duration;
@@ -20,10 +20,10 @@ use super::beside::{Beside, beside, marks, message};
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
 
-/// The report as JUnit XML.
+/// Returns the report as JUnit XML.
 ///
 /// # Errors
-/// None that this model is known to have.
+/// The text cannot be made. No such case is known.
 pub fn junit(report: &RunReport) -> Result<String, ReportError> {
     let mut document = Report::new(format!("weft: {}", report.run.target.name));
     document.set_time(Duration::from_micros(report.summary.duration_us));
@@ -59,14 +59,14 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
 fn suite(report: &RunReport, name: &str) -> TestSuite {
     let mut suite = TestSuite::new(name);
     let time = clock::rfc3339(report.run.started_unix_ms);
-    // The schema's timestamps have neither fraction nor zone.
+    // The schema's timestamps have no fraction and no time zone.
     let time = time.split('.').next().unwrap_or_default();
     suite.extra.insert("timestamp".into(), time.into());
     suite
 }
 
-/// The schema of Jenkins' xUnit plugin has the number of skipped tests for each suite, but not
-/// their sum.
+/// Removes the total number of skipped tests. The schema of Jenkins' xUnit plugin has this number
+/// for each suite, but not for all suites.
 fn without_skipped_sum(text: &str) -> String {
     let Some(start) = text.find("<testsuites ") else { return text.to_owned() };
     let end = text[start..].find('>').map_or(text.len(), |end| start + end);
@@ -74,7 +74,8 @@ fn without_skipped_sum(text: &str) -> String {
     format!("{}{}{}", &text[..start], attributes.collect::<Vec<_>>().join(" "), &text[end..])
 }
 
-/// A test; `marks` are the causes that it shows although it is not about them.
+/// Returns the test of a result. `marks` are the causes that the result shows although its case is
+/// not about them.
 fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&Beside>>) -> TestCase {
     let status = match result.verdict {
         _ if let Some(marks) = marks => marked(marks),
@@ -105,7 +106,7 @@ fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&Beside>>) -
     test
 }
 
-/// An error, because the case is not a failure of the target.
+/// Returns an error and not a failure, because the target does not fail this case.
 fn marked(marks: &[&Beside]) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     let text: Vec<&str> = marks.iter().map(|one| one.text.as_str()).collect();

@@ -1,16 +1,16 @@
 //! A transcript as a ladder diagram: tester and target, an arrow for each sent message, a note for
 //! each observation.
 //!
-//! This module turns a step into a row; [`weft_dissector::output::ladder`] draws.
+//! This module converts a step to a row. [`weft_dissector::output::ladder`] draws the diagram.
 
 use weft_dissector::output::ladder::{Ladder, Row, Tone, What};
 
 use crate::model::{Direction, MarkKind, Step, StepKind};
 
-/// At most this many steps are drawn; the transcript has all of them.
+/// Maximum number of steps that are drawn. The transcript has all steps.
 const MAX_STEPS: usize = 400;
 
-/// The diagram of `steps`.
+/// Returns the diagram of `steps`.
 #[must_use]
 pub fn ladder(steps: &[Step]) -> Ladder {
     let shown = &steps[..steps.len().min(MAX_STEPS)];
@@ -35,7 +35,7 @@ fn arrow(step: &Step, from: u8) -> What {
     What::Arrow { from, dashed: step.kind != StepKind::Octets }
 }
 
-/// The connection, the sent message, and its number of bytes.
+/// Returns the label of an arrow: the connection, the sent message, and its number of bytes.
 fn sent(step: &Step) -> String {
     let len = step.octets.as_ref().map_or_else(String::new, |octets| format!(" · {}", octets.len));
     format!("{} {}{len}", step.connection, step.text)

@@ -8,13 +8,13 @@ use super::sections::sections;
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
 
-/// At most this many results are listed.
+/// Maximum number of results that are listed.
 const MOST: usize = 50;
 
-/// The summary as Markdown.
+/// Returns the summary as Markdown.
 ///
 /// # Errors
-/// None that this model is known to have.
+/// The text cannot be made. No such case is known.
 pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     let (run, summary) = (&report.run, &report.summary);
     let mut text = format!("# weft: {}\n\n", escaped(&run.target.name));
@@ -105,7 +105,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     Ok(visible(&text).into_owned())
 }
 
-/// Text within a cell of a table.
+/// Escapes text within a cell of a table.
 fn cell(text: &str) -> String {
     escaped(text).replace('|', "\\|")
 }

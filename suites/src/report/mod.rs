@@ -1,8 +1,8 @@
-//! Reports: consumers of the event stream ([`Terminal`]) and of a finished run ([`write_all`]), one
-//! file per format.
+//! Reports. [`Terminal`] prints the event stream. [`write_all`] writes one file per format for a
+//! finished run.
 //!
 //! The HTML report and the pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`] (bytes
-//! with marks). Nothing here judges.
+//! with marks). Reports give no verdicts.
 
 mod beside;
 mod broken;
@@ -38,7 +38,7 @@ use crate::model::RunReport;
 /// A report that was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// Its text could not be made.
+    /// The text of the report could not be made.
     #[error("{format} report: {error}")]
     Make {
         /// The format.
@@ -46,7 +46,7 @@ pub enum ReportError {
         /// The reason.
         error: String,
     },
-    /// Its file could not be written.
+    /// The file of the report could not be written.
     #[error("{path}: {error}", path = path.display())]
     Write {
         /// The file.
@@ -56,12 +56,12 @@ pub enum ReportError {
     },
 }
 
-/// Writes a run's reports into its folder `out`, which has the linked evidence: `report.html`,
-/// `report.json`, `junit.xml`, `report.tap`, `report.sarif`, `summary.md`. Each file is either
-/// complete or unchanged.
+/// Writes a run's reports into its folder `out`, which also has the evidence that the reports link
+/// to. The files are `report.html`, `report.json`, `junit.xml`, `report.tap`, `report.sarif` and
+/// `summary.md`. Each file is either complete or unchanged.
 ///
 /// # Errors
-/// One report cannot be made or written; the earlier ones are written.
+/// A report cannot be made or written. The reports before it are written.
 pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
     for (name, make) in FORMATS {
         let (path, text) = (out.join(name), make(report, out)?);
@@ -70,10 +70,10 @@ pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// Does the folder `out` have all reports of the run, as [`write_all`] writes them?
+/// Returns whether the folder `out` has all reports of the run, as [`write_all`] writes them.
 ///
 /// # Errors
-/// One report cannot be made.
+/// A report cannot be made.
 pub fn are_written(report: &RunReport, out: &Path) -> Result<bool, ReportError> {
     for (name, make) in FORMATS {
         let text = make(report, out)?;
@@ -84,12 +84,12 @@ pub fn are_written(report: &RunReport, out: &Path) -> Result<bool, ReportError> 
     Ok(true)
 }
 
-/// The names of the files.
+/// Returns the names of the report files.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|(name, _)| *name)
 }
 
-/// Makes the text of a report; the path is the run's folder.
+/// Makes the text of a report. The path is the run's folder.
 type Make = fn(&RunReport, &Path) -> Result<String, ReportError>;
 
 /// The files, in the order in which they are written.
@@ -102,7 +102,7 @@ const FORMATS: [(&str, Make); 6] = [
     ("report.html", html),
 ];
 
-/// `1 case`, `2 cases`.
+/// Returns a number of cases as text: `1 case`, `2 cases`.
 fn cases(count: u64) -> String {
     if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
 }

@@ -1,8 +1,8 @@
 //! Compressed bytes in a page: zlib (RFC 1950) in base64, which browsers unpack without libraries
 //! (`DecompressionStream`).
 //!
-//! Many pieces share a pack, because compression uses their similarities. Packs are small enough to
-//! be unpacked without a noticeable delay.
+//! A pack holds many pieces, for example captures, because compression uses their similarities.
+//! Packs are small enough to be unpacked without a noticeable delay.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// A pack of this many bytes gets no more pieces.
+/// A pack of this many bytes or more gets no further pieces.
 const ENOUGH: usize = 1 << 20;
 
-/// Packs that are filled.
+/// Collects pieces in packs.
 pub(super) struct Packer {
     name: &'static str,
     open: Vec<u8>,
@@ -24,24 +24,24 @@ pub(super) struct Packer {
 
 /// A complete pack.
 pub(super) struct Pack {
-    /// Its id in the page.
+    /// Id of the pack in the page.
     pub(super) id: String,
-    /// Its bytes, compressed, in base64.
+    /// The bytes of the pack, compressed, in base64.
     pub(super) text: String,
 }
 
-/// The position of some bytes.
+/// The position of some bytes in a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Id of the pack.
     pub(super) pack: String,
-    /// The index of the first byte.
+    /// Index of the first byte in the uncompressed pack.
     pub(super) from: usize,
-    /// The index after the last byte.
+    /// Index after the last byte.
     pub(super) to: usize,
 }
 
-/// In the format of the page: pack, first index, index after the last.
+/// The format of the page: pack, first index, index after the last byte.
 impl fmt::Display for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.pack, self.from, self.to)
@@ -58,7 +58,7 @@ impl Packer {
         format!("{}-{}", self.name, self.done.len())
     }
 
-    /// Adds bytes; returns their future position.
+    /// Adds bytes to a pack. Returns their position there.
     pub(super) fn put(&mut self, octets: &[u8]) -> io::Result<Piece> {
         let from = self.open.len();
         self.open.extend_from_slice(octets);

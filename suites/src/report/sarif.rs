@@ -13,10 +13,10 @@ use super::ReportError;
 use crate::clock;
 use crate::model::{CaseResult, EvidenceKind, RunReport, Verdict};
 
-/// The report as SARIF.
+/// Returns the report as SARIF.
 ///
 /// # Errors
-/// None that this model is known to have.
+/// The text cannot be made. No such case is known.
 pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     let mut rules: Vec<weft_core::RequirementId> = report.results.iter().flat_map(named).collect();
     rules.sort_unstable();
@@ -63,10 +63,10 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     Ok(text)
 }
 
-/// The rule for baseline entries, after those of requirements.
+/// Id of the rule for baseline entries. It follows the rules of requirements.
 const STALE: &str = "stale-baseline";
 
-/// An entry of the baseline that is no longer true.
+/// Returns the result for a stale entry of the baseline.
 fn stale(report: &RunReport, entry: &str, rule: usize) -> Value {
     json!({
         "ruleId": STALE,
@@ -79,8 +79,8 @@ fn stale(report: &RunReport, entry: &str, rule: usize) -> Value {
     })
 }
 
-/// The requirements that a result reports: the violated ones, or the first one of a case without a
-/// decision.
+/// Returns the requirements that a result reports: the violated requirements. For a case without a
+/// decision, returns its first requirement.
 fn named(result: &CaseResult) -> Vec<weft_core::RequirementId> {
     let failing: Vec<_> = result.failing().collect();
     let open = matches!(result.verdict, Verdict::Inconclusive | Verdict::Error);
@@ -152,7 +152,7 @@ fn one(
     value
 }
 
-/// A relative path as a URI reference.
+/// Returns a relative path as a URI reference.
 fn uri(path: &str) -> String {
     path.replace('%', "%25").replace(' ', "%20").replace('[', "%5B").replace(']', "%5D")
 }

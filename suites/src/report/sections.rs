@@ -1,4 +1,5 @@
-//! A run by the sections of the specifications: how many requirements of each were judged, and how.
+//! The requirements of a run by section of the specifications: numbers of met, violated and
+//! undecided requirements.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +8,31 @@ use weft_core::requirement::{self, Catalogue, Observe};
 
 use crate::model::{RunReport, Verdict, worst};
 
-/// One section.
+/// The numbers of one section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// The specification.
     pub catalogue: Catalogue,
-    /// Its section.
+    /// The section of the specification.
     pub section: &'static str,
-    /// Met requirements.
+    /// Number of met requirements.
     pub pass: usize,
-    /// Violated requirements.
+    /// Number of violated requirements.
     pub fail: usize,
-    /// Requirements of a case that made no decision.
+    /// Number of requirements without a decision.
     pub undecided: usize,
-    /// Requirements of the section whose violation shows on the wire or in a reaction.
+    /// Number of all requirements of the section whose violation is visible on the wire or in a
+    /// reaction.
     pub observable: usize,
 }
 
-/// The sections with judged requirements of a report, in catalogue order.
+/// Returns the sections of a report that have judged requirements, in catalogue order.
 pub(super) fn sections(report: &RunReport) -> Vec<Section> {
     sections_of(worst(&report.results))
 }
 
-/// The sections with judged requirements, in catalogue order. `worst` has the worst verdict of each
-/// requirement.
+/// Returns the sections that have judged requirements, in catalogue order. `worst` has the worst
+/// verdict of each requirement.
 #[must_use]
 pub fn sections_of(worst: BTreeMap<RequirementId, Verdict>) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();

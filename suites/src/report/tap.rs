@@ -1,11 +1,11 @@
-//! The TAP report: one test point per result, with a YAML block if it is not ok.
+//! The TAP report: one test point per result. A test point that is not ok has a YAML block.
 //!
 //! The version is 13, which every reader accepts: Perl's `prove` rejects version 14.
 //!
 //! Not applicable and unimplemented cases are skipped. Results that the baseline expects are marked
 //! TODO, which readers do not count as failures. Violations that were also observed and stale
-//! baseline entries are comments. If no case fails, a case that shows one of them is `not ok`, as
-//! in the [JUnit report](mod@super::junit).
+//! baseline entries are comments. If no case fails, the case that shows such a cause is `not ok`,
+//! as in the [JUnit report](mod@super::junit).
 
 use weft_core::text::visible;
 
@@ -13,10 +13,10 @@ use super::ReportError;
 use super::beside::{beside, marks, message};
 use crate::model::{CaseResult, RunReport, Verdict};
 
-/// The report as TAP.
+/// Returns the report as TAP.
 ///
 /// # Errors
-/// None that this model is known to have.
+/// The text cannot be made. No such case is known.
 pub fn tap(report: &RunReport) -> Result<String, ReportError> {
     let beside = beside(report);
     let marks = marks(report, &beside);
@@ -71,12 +71,13 @@ fn block(result: &CaseResult) -> String {
     text + "  ...\n"
 }
 
-/// Escapes a number sign, which starts a directive, and new lines.
+/// Escapes backslashes and number signs, because a number sign starts a directive. Replaces new
+/// lines by spaces.
 fn line(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#").replace(['\n', '\r'], " ")
 }
 
-/// A JSON string is also a YAML string.
+/// Quotes text for YAML. A JSON string is also a YAML string.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

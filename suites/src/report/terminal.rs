@@ -1,7 +1,7 @@
 //! The run in a terminal: one line per finished case, then the failures, then the totals.
 //!
-//! Equal failures of one script are reported once, and so is a violation that was also observed in
-//! many cases. Cases that tried nothing are counted by reason; `--verbose` prints a line for each.
+//! Equal failures of one script are printed once, and so is a violation that was also observed in
+//! many cases. Cases that tried nothing are counted by reason. `--verbose` prints a line for each.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use super::{cases, evidence};
 use crate::clock;
 use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict, also_observed};
 
-/// At most this many cases are named in a group.
+/// Maximum number of cases that are named in a group.
 const MOST_NAMED: usize = 3;
 
 /// Writes events as text.
@@ -25,16 +25,16 @@ struct State<W> {
     writer: Visible<W>,
     colour: bool,
     verbose: bool,
-    /// All results with a failure, in the order of events.
+    /// Results that are worse than a pass or have a violation, in the order of events.
     wrong: Vec<CaseResult>,
-    /// Cases that decided nothing about the target, by verdict and reason.
+    /// Number of cases that decided nothing about the target, by verdict and reason.
     untried: BTreeMap<(Verdict, String), u64>,
-    /// Where the evidence comes from.
+    /// Sources of the evidence.
     evidence: evidence::Sources,
 }
 
 impl<W: Write + Send> Terminal<W> {
-    /// Writes to `writer`; `colour` adds ANSI colours, for terminals only.
+    /// Creates a sink that writes to `writer`. `colour` adds ANSI colours, for terminals only.
     pub fn new(writer: W, colour: bool) -> Self {
         Terminal {
             state: Mutex::new(State {
@@ -59,7 +59,7 @@ impl<W: Write + Send> Terminal<W> {
 impl<W: Write + Send> EventSink for Terminal<W> {
     fn event(&self, event: &Event) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // A closed terminal does not stop a run; the reports have all events.
+        // A closed terminal does not stop a run, because the reports have all events.
         if let Err(error) = state.write(event) {
             tracing::debug!(%error, "terminal");
         }
@@ -162,7 +162,7 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    /// Is it only counted, by its reason?
+    /// Returns whether the result is only counted, by its reason.
     fn is_counted(&self, result: &CaseResult) -> bool {
         self.untried.contains_key(&(result.verdict, result.explanation.clone()))
     }
@@ -196,7 +196,7 @@ impl<W: Write> State<W> {
         writeln!(self.writer)?;
         self.coloured(first.verdict, first.verdict.as_str())?;
         writeln!(self.writer, " {}: {}", first.key, first.title)?;
-        // An error is the tester's own, and is no verdict on requirements.
+        // An error is a fault of the tester, and no verdict on requirements.
         let about = |judged: &&RequirementVerdict| {
             judged.verdict == first.verdict && judged.verdict != Verdict::Error && !judged.seen_on_the_way
         };
@@ -224,7 +224,8 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    /// Writes text in the colour of a verdict. The text never comes from others.
+    /// Writes text in the colour of a verdict. The text must be weft's own, because control
+    /// characters in it stay active.
     fn coloured(&mut self, verdict: Verdict, text: &str) -> std::io::Result<()> {
         if !self.colour {
             return self.writer.write_all(text.as_bytes());
@@ -236,7 +237,7 @@ impl<W: Write> State<W> {
             Verdict::Inconclusive => "33",
             Verdict::NotApplicable | Verdict::Unimplemented => "2",
         };
-        // Without the writer that makes control characters visible.
+        // This bypasses the writer that makes control characters visible.
         write!(self.writer.0, "\x1b[{colour}m{text}\x1b[0m")
     }
 }
@@ -246,7 +247,7 @@ fn went_the_same_way(a: &CaseResult, b: &CaseResult) -> bool {
     a.key.case == b.key.case && a.explanation == b.explanation && of(a) == of(b)
 }
 
-/// `octet=3`, or the key of a case without parameters.
+/// Returns the parameters of a result (`octet=3`), or the key of a case without parameters.
 fn parameters(result: &CaseResult) -> String {
     let key = result.key.to_string();
     key.split_once('[').map_or(key.clone(), |(_, parameters)| parameters.trim_end_matches(']').to_owned())

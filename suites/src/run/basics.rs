@@ -1,13 +1,13 @@
-//! Basic cases: the cases that other cases rest on.
+//! Basic cases: other cases depend on the behaviour that basic cases test.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::model::{CaseResult, Verdict};
 use crate::script::SuiteCase;
 
-/// Cases with this tag come first, and are what other cases rest on.
+/// Tag of the basic cases. They run first, because other cases depend on them.
 pub(super) const BASIC: &str = "basic";
-/// Most basic cases that an explanation names.
+/// Maximum number of basic cases that an explanation names.
 const MOST_NAMED: usize = 3;
 
 /// The basic cases of this run that failed.
@@ -15,14 +15,15 @@ const MOST_NAMED: usize = 3;
 pub(super) struct Basics(Mutex<Vec<String>>);
 
 impl Basics {
-    /// Remembers the case if it is a basic one that failed.
+    /// Remembers the case if it is a basic case and failed.
     pub(super) fn note(&self, case: &SuiteCase, result: &CaseResult) {
         if result.verdict == Verdict::Fail && case.info.tags.iter().any(|tag| tag == BASIC) {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(result.key.to_string());
         }
     }
 
-    /// A sentence about them for a case that is inconclusive; empty if none failed.
+    /// Returns a sentence about the failed basic cases, for a case that is inconclusive. The
+    /// sentence is empty if no basic case failed.
     pub(super) fn named(&self) -> String {
         let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match failed.len() {

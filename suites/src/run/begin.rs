@@ -1,4 +1,4 @@
-//! How a run begins: with a plan of its own, or with what an earlier one left.
+//! Begins a run: with a new plan, or with the plan and the results of an unfinished run.
 
 use super::recorder::Patience;
 use super::{Filter, Plan, RunError, seed};
@@ -8,17 +8,17 @@ use crate::script::Suites;
 use crate::store::Store;
 use crate::targets::Target;
 
-/// A run that is in the store.
+/// A run that has begun, and is in the store.
 pub(super) struct Begun {
     pub(super) run: RunInfo,
     pub(super) plan: Plan,
-    /// For each key of the plan, what is there already.
+    /// For each key of the plan, the result from an earlier part of the run, if there is one.
     pub(super) results: Vec<Option<CaseResult>>,
-    /// Time that the run took before, in microseconds.
+    /// Time that the earlier parts of the run took, in microseconds.
     pub(super) spent_us: u64,
 }
 
-/// A new run.
+/// Begins a new run.
 pub(super) async fn fresh(
     store: &Store,
     target: &Target,
@@ -47,20 +47,20 @@ pub(super) async fn fresh(
     Ok(Begun { run, plan, results, spent_us: 0 })
 }
 
-/// The newest run against the target that did not come to its end.
+/// Resumes the newest unfinished run against the target.
 pub(super) async fn resumed(store: &Store, target: &Target, suites: &Suites) -> Result<Begun, RunError> {
     let name = target.name();
-    let nothing = || RunError::Resume(format!("no run against {name} waits for its end in this store"));
+    let nothing = || RunError::Resume(format!("this store has no unfinished run against {name}"));
     let id = store.unfinished(name).await?.ok_or_else(nothing)?;
     let detail = store.run(&id).await?.ok_or_else(nothing)?;
     let report = store.report(&id).await?.ok_or_else(nothing)?;
     let changed = |what: String| RunError::Resume(format!("run {id} cannot be resumed: {what}"));
     if detail.record.info.target != target.info() {
-        return Err(changed(format!("{name} was described otherwise then")));
+        return Err(changed(format!("{name} was described otherwise when the run began")));
     }
     let weft = env!("CARGO_PKG_VERSION");
     if detail.record.info.weft_version != weft {
-        return Err(changed(format!("it was begun by weft {}, and this is {weft}", detail.record.info.weft_version)));
+        return Err(changed(format!("weft {} started it, and this is weft {weft}", detail.record.info.weft_version)));
     }
     for case in &detail.cases {
         if suites.case(&case.id).is_none_or(|now| now.info.version != case.version) {

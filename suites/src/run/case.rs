@@ -1,4 +1,4 @@
-//! Runs one planned case from link to evidence.
+//! Runs one planned case, from the link to the evidence.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
 use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target};
 
-/// Connections that a case may want, the good exchanges among them.
+/// Maximum number of connections that a case may need, including those for good exchanges.
 const MOST_CONNECTIONS: u32 = 10;
 
-/// Seconds by which a capture may lag the tester's own record.
+/// Seconds by which a capture may be later than the tester's own record.
 const WIRE_SECONDS: f64 = 1.0;
 
-/// A case that has its verdict.
+/// A case with its verdict.
 pub(super) struct Judged {
     result: CaseResult,
-    /// The run's folder, and the files that must be on disk before the verdict is recorded.
+    /// The run's folder, and the files that must be on the disk before the verdict is recorded.
     evidence: Option<(PathBuf, evidence::Written)>,
 }
 
@@ -37,7 +37,7 @@ impl Judged {
         Judged { result, evidence: None }
     }
 
-    /// The result, once its evidence is on the disk. May take a while.
+    /// Returns the result, once its evidence is on the disk. May block for some milliseconds.
     pub(super) fn kept(self) -> Result<CaseResult, RunError> {
         let Judged { result, evidence } = self;
         if let Some((out, written)) = evidence {
@@ -47,17 +47,17 @@ impl Judged {
     }
 }
 
-/// A case's script is through.
+/// A case whose script has ended.
 pub(super) struct Played {
     pub(super) stage: OwnedMutexGuard<Stage>,
     fault: Option<ScriptFault>,
 }
 
-/// What became of the target.
+/// The state of the target after a case.
 #[derive(Debug, Default)]
 struct Afterwards {
     restarted: bool,
-    /// A sentence after the explanation.
+    /// A sentence that follows the explanation.
     sentence: String,
 }
 
@@ -68,7 +68,7 @@ impl Site {
         let mut began_unix_ns = clock::unix_ns();
         let seed = seed::of_case(self.run.seed, key);
         let Some(case) = self.suites.case(&key.case) else {
-            // The plan was made from the same suites.
+            // This cannot happen, because the plan was made from the same suites.
             let error = std::io::Error::other(format!("{key} is not among the suites"));
             return Err(RunError::Write { path: self.out.clone(), error });
         };
@@ -98,11 +98,11 @@ impl Site {
         let mut played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
         let mut afterwards = self.bring_back(played.stage.log(), key, &target).await?;
         if afterwards.restarted && !played.stage.log().alive_before {
-            // It was dead before this case began, which is no evidence about the case.
+            // The target was dead before this case began, which is no evidence about the case.
             if let Some(wire) = &self.wire {
                 wire.begin();
             }
-            // The clock of what is recorded begins with the link.
+            // Times in the record begin with the link.
             began_unix_ns = clock::unix_ns();
             played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
             afterwards = self.bring_back(played.stage.log(), key, &target).await?;
@@ -144,8 +144,8 @@ impl Site {
         Ok(Judged { result, evidence: Some((self.out.clone(), written)) })
     }
 
-    /// The frames of a case: from the wire, if the capture is complete; otherwise the reason why it is
-    /// not.
+    /// Returns the frames of a case. They come from the wire if the capture is complete. Otherwise
+    /// they are made from the tester's record, and the second value is the reason.
     async fn frames(&self, tape: &[TapeEvent], began_unix_ns: u64) -> (evidence::Frames, Option<String>) {
         let Some(wire) = &self.wire else { return (evidence::made(tape), None) };
         match wire.frames(tape, began_unix_ns, self.target.scaled(WIRE_SECONDS)).await {
@@ -154,12 +154,12 @@ impl Site {
         }
     }
 
-    /// A stage whose events are those of the run.
+    /// Creates a stage that sends its events to the run's sink.
     fn stage(&self, key: &CaseKey, target: &Arc<Target>) -> Result<Stage, RunError> {
         Ok(Stage::new(target.clone(), self.live.link(target)?, key.clone(), self.sink.clone()))
     }
 
-    /// Runs a case's script on connections of its own.
+    /// Runs a case's script on new connections.
     pub(super) async fn play(
         &self,
         case: &SuiteCase,
@@ -189,14 +189,14 @@ impl Site {
         Ok(Played { stage, fault })
     }
 
-    /// After a case that did not show the target alive: probes it, and restarts it if it is dead and its
-    /// file has a command.
+    /// If the case did not show that the target is alive, probes the target. If the target is dead,
+    /// runs the command `restart` of the target file. Does nothing without such a command.
     async fn bring_back(&self, log: &Log, key: &CaseKey, target: &Arc<Target>) -> Result<Afterwards, RunError> {
         let Some(restart) = target.remote().and_then(|remote| remote.restart.as_ref()).filter(|_| !log.alive_after)
         else {
             return Ok(Afterwards::default());
         };
-        // A stage that nobody listens to.
+        // The events of this stage are ignored.
         let mut stage = Stage::new(target.clone(), self.live.link(target)?, key.clone(), Arc::new(|_: &Event| {}));
         let alive = stage.good_exchange(Vec::new(), None).await.is_ok();
         stage.leave().await;
@@ -209,30 +209,32 @@ impl Site {
             }
             Err(why) => {
                 let sentence = format!(" The target was dead after it, and does not come back: {why}.");
-                // The first result stays.
+                // Only the first reason is stored.
                 let _ = self.gone.set(why);
                 Ok(Afterwards { restarted: false, sentence })
             }
         }
     }
 
-    /// What the next cases need not find out.
+    /// Stores what the next cases need: whether the target is reachable, and whether it sends
+    /// anything.
     fn remember(&self, stage: &Stage) {
         match &stage.log().refused {
             Some(why) if stage.log().connections == 0 && !stage.connections.has_responded => {
                 drop(self.absent.set(Some(why.clone())));
             }
             _ if stage.log().connections > 0 || stage.connections.has_responded => {
-                // The first result stays.
+                // Only the first result is stored.
                 let _ = self.absent.set(None);
                 self.silence.note(stage.connections.has_responded);
             }
-            // The script connected to nothing: the next case shows.
+            // The script made no connection, so the next case will show whether the target is
+            // reachable.
             _ => {}
         }
     }
 
-    /// Why the target cannot be judged by this case, if it cannot.
+    /// Returns the reason why this case cannot judge the target, if there is one.
     fn not_applicable(&self, case: &CaseInfo) -> Option<String> {
         if !case.roles.iter().any(|role| self.target.role().plays(*role)) {
             let judged: Vec<String> = case.roles.iter().map(ToString::to_string).collect();
@@ -242,13 +244,13 @@ impl Site {
         let of_sdp = case.capabilities.iter().any(|capability| capability.is_of_sdp());
         let service = self.target.service();
         if !of_sdp && service.driver().protocol() != Protocol::Iwarp {
-            return Some(format!("The target's service is {}, and the case judges iWARP alone.", service.as_str()));
+            return Some(format!("The target's service is {}, but the case judges only iWARP.", service.as_str()));
         }
         let asks_markers = |capabilities: &[Capability]| capabilities.contains(&Capability::AsksForMarkers);
         let has_fpdus = service.driver().operates();
         let is_ours = self.target.remote().is_none();
         if has_fpdus && !is_ours && asks_markers(self.target.capabilities()) && !asks_markers(&case.capabilities) {
-            return Some("The target asks for markers, and the case sends FPDUs without them.".to_owned());
+            return Some("The target requests markers, but the case sends FPDUs without them.".to_owned());
         }
         let has = |capability: &Capability| match capability {
             Capability::PortMapperV6 => self.target.offers(Service::PortMapper) && self.target.maps_v6(),
@@ -272,7 +274,7 @@ impl Site {
     }
 }
 
-/// The time that a script has, of which `limit` is for a target of the usual speed that is there.
+/// Returns the time limit of a script. `limit` is for a target of usual speed that needs no start.
 fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Duration {
     // The wait for the start of the target is not part of the script's time.
     let wait = match start {
@@ -286,7 +288,7 @@ fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Durat
     own.saturating_add(wait.saturating_mul(MOST_CONNECTIONS))
 }
 
-/// A case that tried nothing, and why.
+/// Returns the result of a case that tried nothing, with the reason.
 fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanation: String) -> CaseResult {
     let judged = |requirement: &weft_core::RequirementId| RequirementVerdict {
         requirement: *requirement,
@@ -306,7 +308,7 @@ fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanat
         steps: Vec::new(),
         seen: Vec::new(),
         program_ends: Vec::new(),
-        // Nothing was run, so there is nothing to show.
+        // A case that did not run has no evidence.
         evidence: Evidence::default(),
         seed,
         duration_us: 0,
@@ -318,7 +320,8 @@ mod tests {
     use super::*;
     use weft_peer::driver::LinkListener;
 
-    /// A case whose waits are all in vain is inconclusive, and not stopped as an endless script is.
+    /// If all waits of a case time out, the case is inconclusive. It must not be stopped like an
+    /// endless script.
     #[tokio::test]
     async fn a_script_has_time_for_all_that_it_waits_for() {
         let limit = Duration::from_secs(300);

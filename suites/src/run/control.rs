@@ -1,6 +1,7 @@
-//! The control run of a failed case: what it makes of the verdict.
+//! The control run of a failed case, and its effect on the verdict. The control repeats the script
+//! with correct bytes in place of the stimulus.
 //!
-//! If the control fails, too, the case is inconclusive, and its explanation names the basic cases
+//! If the control fails, too, the case is inconclusive. Its explanation then names the basic cases
 //! that failed in this run.
 
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::stage::Stage;
 use crate::targets::{Start, Target};
 
 impl Site {
-    /// If the case failed by a step that deviates, runs its control. Gives a sentence for people.
+    /// If the case failed because of a step that deviates, runs its control. Returns a sentence for
+    /// the explanation, or an empty text.
     pub(super) async fn control(
         &self,
         case: &SuiteCase,

@@ -1,10 +1,12 @@
-//! A target that dies of a case: a good exchange worked before the stimulus, and none works after
-//! it; or the target answered before the stimulus, and the command `crashed` reports that it is dead;
-//! or the program that was started as the target, and that the stimulus met, is killed by a signal
-//! for a fault of its own.
+//! Fails a case if the target dies of it. One of these observations shows this:
 //!
-//! Such a case fails, and what is known of the target's end belongs to its report: how the programs
-//! ended that were started as the target, and what the command `crashed` prints.
+//! - A good exchange worked before the stimulus, and no good exchange works after it.
+//! - The target answered before the stimulus, and the command `crashed` reports that it is dead.
+//! - A program was started as the target and received the stimulus. A signal for its own fault
+//!   killed it.
+//!
+//! The report of the case has what is known about the end of the target: how the started programs
+//! ended, and what the command `crashed` prints.
 
 use std::sync::Arc;
 
@@ -18,8 +20,8 @@ use crate::stage::{EndedProgram, Stage};
 use crate::targets::{CRASHED_SECONDS, Start, Target};
 
 impl Site {
-    /// Records how the programs ended that were started as the target. Fails a case whose target
-    /// died of it, if that is certain; not one whose script is wrong.
+    /// Records how the programs that were started as the target ended. Fails the case if the target
+    /// certainly died of it. If the script has an error, the case does not fail.
     pub(super) async fn judge_death(
         &self,
         case: &CaseInfo,
@@ -49,14 +51,15 @@ impl Site {
         }
         let state =
             excuse::TargetState { address: stage.connections.target_address(), has_ended: stage.has_target_ended() };
-        // It may serve one connection at a time.
+        // The target may serve only one connection at a time.
         stage.leave().await;
-        // One exchange may fail by chance. weft does not request another connection from a person.
+        // A single exchange may fail by chance, so try again. weft does not request another
+        // connection from a person.
         let reached = self.live.link(target)?;
         if !matches!(reached.start, Some(Start::Person { .. })) {
             let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
-            // A service that did not work before the stimulus did not die of it: such a case showed
-            // start-up alone.
+            // If the service did not work before the stimulus, the case used only the start-up.
+            // Then only the start-up is tried again.
             let service = if stage.log().has_worked { target.service() } else { target.service().of_startup() };
             let seen = Arc::new(target.with_service(service));
             let mut look = Stage::new(seen, reached, key.clone(), quiet);
@@ -74,28 +77,30 @@ impl Site {
     }
 }
 
-/// What the command `crashed` prints; `None` without such a command, or if it reports that the target
-/// lives.
+/// Returns the last lines that the command `crashed` prints. `None` if there is no such command, or
+/// if it reports that the target lives.
 async fn words_after_crash(target: &Target) -> Option<Vec<String>> {
     let (ended, printed) = target.remote()?.crashed.as_ref()?.run_and_read(target.scaled(CRASHED_SECONDS)).await;
     ended.is_ok().then_some(printed)
 }
 
-/// The case fails since the target died of it, by requirement `first`; `words` are its last.
+/// Fails the case because the target died of it. The failure counts against the requirement
+/// `first`. `words` are the last lines of the command `crashed`.
 fn fail_with_words(stage: &mut Stage, first: Option<RequirementId>, ended: &[EndedProgram], words: &[String]) {
     let ends = ends_of_stimulated(ended);
     stage.log_mut().fail_as_dead(first, &ends, words.last().map(String::as_str));
     words.iter().for_each(|words| stage.recorder().note(&format!("last words of the target: {words}")));
 }
 
-/// The crash of a program that the script did something to; none if others crash, too.
+/// Returns the crash of a program that received a stimulus. `None` if a program without a stimulus
+/// crashed, too.
 fn crash_of_stimulus(ended: &[EndedProgram]) -> Option<&ProgramEnd> {
     let mut crashes = ended.iter().filter(|program| program.end.is_crash());
     let first = crashes.clone().next()?;
     crashes.all(|program| program.is_stimulated).then_some(&first.end)
 }
 
-/// Sentences about those of them that did not exit with status 0, for people.
+/// Returns sentences about the programs that received a stimulus and did not exit with status 0.
 fn ends_of_stimulated(ended: &[EndedProgram]) -> String {
     let is_reported = |program: &&EndedProgram| program.is_stimulated && !program.end.is_success();
     ended.iter().filter(is_reported).map(|EndedProgram { end, .. }| format!(" The {end}.")).collect()
@@ -107,8 +112,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::ExitStatus;
 
-    /// Ends by a raw status of wait(2), of which some were of programs that the script did
-    /// something to.
+    /// Ends of programs: a raw status of wait(2), and whether the program received a stimulus.
     fn programs(of: &[(i32, bool)]) -> Vec<EndedProgram> {
         let program = |(number, (raw, is_stimulated)): (u32, &(i32, bool))| EndedProgram {
             end: ProgramEnd::of(Some(number), "client".to_owned(), ExitStatus::from_raw(*raw)),
@@ -123,7 +127,7 @@ mod tests {
         assert_eq!(crashed(&[(0, false), (11, true), (0, false)]), Some(2));
         assert_eq!(crashed(&[(11, false), (11, true)]), None);
         assert_eq!(crashed(&[(11, true), (11, false)]), None);
-        // SIGKILL, and a status that a shell makes of a signal.
+        // SIGKILL, and the exit status that a shell makes of a signal.
         assert_eq!(crashed(&[(9, true), (139 << 8, true)]), None);
     }
 

@@ -5,23 +5,23 @@ use std::path::PathBuf;
 use crate::store::StoreError;
 use crate::targets::OpenError;
 
-/// Why a run could not go on. The target's behaviour is never an error.
+/// Why a run cannot continue. The target's behaviour is never an error.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The target cannot be had.
+    /// The target cannot be opened.
     #[error(transparent)]
     Target(#[from] OpenError),
-    /// The interface that is to be captured on cannot be had.
+    /// The interface to capture on cannot be opened.
     #[error(transparent)]
     Capture(#[from] weft_capture::OpenError),
-    /// The results store.
+    /// The results store fails.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no run to go on with, or it was not one of these suites against this target.
+    /// There is no run to resume, or the run had other suites or another target.
     #[error("{0}")]
     Resume(String),
-    /// Another run writes there now.
-    #[error("{path}: another run writes into this folder: wait for its end, or choose another folder", path = path.display())]
+    /// Another run is writing into the folder.
+    #[error("{path}: another run writes into this folder: wait until it has finished, or choose another folder", path = path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
@@ -31,7 +31,7 @@ pub enum RunError {
     Write {
         /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
 }

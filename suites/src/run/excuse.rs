@@ -1,8 +1,9 @@
-//! Why a failure is no evidence about the target: the tester did not run meanwhile, or the link to
-//! the target is lost.
+//! Finds reasons why a failure is no evidence about the target: the tester stood still meanwhile,
+//! or the link to the target is lost.
 //!
-//! A target that does not answer is dead if its process has ended, if its host answers by TCP, or
-//! if the command `crashed` of its file reports it. Otherwise the link counts as lost.
+//! A target that does not answer is dead if its process has ended or its host answers over TCP. It
+//! is also dead if the command `crashed` of its file reports a crash. Otherwise the link counts as
+//! lost.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,20 +11,20 @@ use std::time::Duration;
 use crate::stage::Log;
 use crate::targets::{CRASHED_SECONDS, Target, host};
 
-/// Seconds in which the host has to answer.
+/// Seconds in which the target's host must answer.
 const HOST_SECONDS: f64 = 2.0;
 
 /// The state of the target when the script of a case has ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TargetState {
-    /// Its end of the last connection.
+    /// The target's address on the last connection.
     pub(super) address: Option<SocketAddr>,
-    /// The program that was started as the target has ended.
+    /// Whether the program that was started as the target has ended.
     pub(super) has_ended: bool,
 }
 
-/// The reason, if there is one. `stood_still` is the tester's longest standstill since the case
-/// began.
+/// Returns the reason, if there is one. `stood_still` is the tester's longest standstill since the
+/// case began.
 pub(super) async fn excuse(
     target: &Target,
     log: &Log,
@@ -49,7 +50,7 @@ pub(super) async fn excuse(
     Some(format!("The host {} does not answer, so the link to it counts as lost", address.ip()))
 }
 
-/// The target's host answers by TCP.
+/// Returns whether the target's host answers over TCP.
 pub(super) async fn host_is_there(target: &Target, state: TargetState) -> bool {
     match state.address {
         Some(address) => host::answers(address, target.scaled(HOST_SECONDS)).await,
@@ -97,7 +98,7 @@ mod tests {
     async fn silence_is_the_targets_only_where_its_host_is_there() {
         let lost = excuse(&target(""), &silent(), state(NO_HOST), None).await;
         assert_eq!(lost.unwrap(), "The host 224.0.0.1 does not answer, so the link to it counts as lost");
-        // Its host answers, by a reset: this is one.
+        // The host 127.0.0.1 answers with a reset.
         assert_eq!(excuse(&target(""), &silent(), state("127.0.0.1:9"), None).await, None);
         let ended = TargetState { has_ended: true, ..state(NO_HOST) };
         assert_eq!(excuse(&target(""), &silent(), ended, None).await, None);

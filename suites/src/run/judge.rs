@@ -1,8 +1,9 @@
-//! From the record of a case to its verdict.
+//! Computes the verdict of a case from its record.
 //!
-//! A pass needs evidence for each requirement of the case and a good exchange before and after. A
-//! finding of the monitor about the target counts for its own requirement. It counts against the
-//! case if the case is about that requirement, unless the script provoked it.
+//! A pass needs evidence for each requirement of the case, and a good exchange before and after. A
+//! finding of the monitor about the target counts for the requirement of the finding. The finding
+//! counts against the case if the case is about that requirement and the script did not provoke the
+//! finding.
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
@@ -12,7 +13,7 @@ use crate::model::{CaseInfo, RequirementVerdict, Seen, SourceLocation, Verdict, 
 use crate::script::ScriptFault;
 use crate::stage::Log;
 
-/// What a case came to.
+/// The result of judging a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judgement {
     pub(super) verdict: Verdict,
@@ -23,8 +24,8 @@ pub(super) struct Judgement {
     pub(super) at: Option<SourceLocation>,
 }
 
-/// Judges a case that was run. `lost` events had no room in the record, and `unseen` findings of
-/// the monitor none in its list.
+/// Judges a case that was run. `lost` is the number of events for which the record had no room.
+/// `unseen` is the same for the monitor's findings.
 pub(super) fn judge(
     case: &CaseInfo,
     log: &Log,
@@ -33,14 +34,16 @@ pub(super) fn judge(
     [lost, unseen]: [u64; 2],
 ) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
-    // Then the basic cases are about the target's fault, or the tester caused it.
+    // If the failure is excused, the tester caused it. If the control failed, basic cases judge the
+    // fault.
     let is_excused = log.is_excused || matches!(log.control.outcome, Some(Err(_)));
-    // For a case's own requirements advice counts, too: the level is next to the verdict.
+    // For a case's own requirements a warning counts, too, because reports show the level.
     let own = |seen: &Seen| seen.severity == Severity::Warning && case.requirements.contains(&seen.requirement);
     let broken = |seen: &&Seen| seen.by_target && (seen.severity == Severity::Error || own(seen));
     for seen in seen.iter().filter(broken) {
         match judgement.requirements.iter_mut().find(|judged| judged.requirement == seen.requirement) {
-            // The case's own requirement: the octets outweigh what the script made of them.
+            // For the case's own requirement, the monitor's finding outweighs the result of the
+            // script.
             Some(judged) if !judged.seen_on_the_way && !is_excused => {
                 judged.verdict = judged.verdict.max(Verdict::Fail);
                 if judgement.verdict < Verdict::Fail {
@@ -59,7 +62,7 @@ pub(super) fn judge(
         }
     }
     if unseen > 0 && judgement.verdict == Verdict::Pass {
-        // Any of them may have been about the case's own requirement.
+        // A lost finding may be about the case's own requirement.
         judgement.verdict = Verdict::Error;
         judgement.explanation = format!(
             "The record had no room for {} of the monitor, so the evidence is incomplete.",
@@ -74,10 +77,10 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         let decided = &decision.requirements;
         let fails = decision.verdict == Verdict::Fail;
         let of = |requirement: RequirementId| match decided.is_empty() || decided.contains(&requirement) {
-            // Nobody has to do what was only proposed.
+            // A requirement that was only proposed does not bind an implementation.
             true if fails && is_proposal(requirement.row()) => Verdict::Unimplemented,
             true => decision.verdict,
-            // The case stopped here: there is no evidence about the others.
+            // The case stopped here, so there is no evidence about the other requirements.
             false => Verdict::Inconclusive,
         };
         let only_proposed = fails && !decided.is_empty() && decided.iter().all(|row| is_proposal(row.row()));
@@ -223,7 +226,7 @@ mod tests {
         let note = judged(&[MAIL]);
         assert_eq!((note.verdict, note.requirements[0].verdict), (Verdict::Unimplemented, Verdict::Unimplemented));
         assert!(note.explanation.ends_with("a note, and no failure."), "{}", note.explanation);
-        // Beside a rule of an RFC only that one fails.
+        // If the case also names a rule of an RFC, only that rule fails.
         let both = judged(&[MAIL, KEY]);
         let verdicts: Vec<_> = both.requirements.iter().map(|judged| judged.verdict).collect();
         assert_eq!((both.verdict, verdicts), (Verdict::Fail, vec![Verdict::Unimplemented, Verdict::Fail]));
@@ -260,7 +263,8 @@ mod tests {
         };
         let judgement = judge(&case(&[KEY]), &asking(PAD), None, &[seen(PAD, Severity::Error, true)], [0, 0]);
         assert_eq!((judgement.verdict, judgement.requirements.len()), (Verdict::Pass, 1));
-        // A case that is about it asks all the same.
+        // If the case is about the requirement, the finding counts, although the script provokes
+        // it.
         let judgement = judge(&case(&[KEY]), &asking(KEY), None, &[seen(KEY, Severity::Error, true)], [0, 0]);
         assert_eq!(judgement.verdict, Verdict::Fail);
     }

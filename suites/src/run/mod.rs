@@ -1,9 +1,9 @@
-//! The engine: plans, runs the cases, judges, keeps evidence and results, and reports all of
-//! it as events.
+//! The engine: plans a run, runs and judges its cases, stores evidence and results, and sends
+//! events.
 //!
 //! A run writes below its folder ([`crate::folder`]): `results.sqlite`, `run.json`, and
-//! `cases/<case>/<parameters>/`. Reports are not written here ([`crate::report::write_all`]); they
-//! need nothing but what a run returns.
+//! `cases/<case>/<parameters>/`. [`crate::report::write_all`] writes the reports, from the value
+//! that a run returns.
 
 mod basics;
 mod begin;
@@ -41,63 +41,64 @@ use crate::store::{self, Store};
 use crate::targets::{Live, Target, differences_of};
 use recorder::{Patience, Recorder, RunClock};
 
-/// How often a run shows in the store that its process lives.
+/// Interval of the signs of life that a run writes into the store.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// Cases whose evidence is on its way to the disk, at most. A case is recorded only once its
-/// evidence is there, and a disk needs milliseconds for that; meanwhile the next cases run, and the
-/// file system brings the evidence of several to the disk at once.
+/// Maximum number of cases whose evidence is being written to the disk. A case is recorded only
+/// after its evidence is on the disk, which takes milliseconds. Meanwhile the next cases run, and
+/// the file system writes the evidence of several cases at once.
 const MOST_UNSYNCED: usize = 16;
 
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Against whom.
+    /// The target.
     pub target: Target,
-    /// The cases.
+    /// All suites.
     pub suites: Suites,
-    /// Which of them.
+    /// Selects cases of the suites.
     pub filter: Filter,
-    /// The run's folder; it is created. The files of the run before go to `earlier/<run id>` there
-    /// ([`crate::folder`]).
+    /// The run's folder. It is created if it is missing. The files of the previous run move to
+    /// `earlier/<run id>` in this folder ([`crate::folder`]).
     pub out: PathBuf,
-    /// Seed of everything random; one is drawn where there is none.
+    /// Seed of all random values. `None` draws a seed.
     pub seed: Option<u64>,
-    /// Becomes `true` when the run shall stop; finished cases are kept.
+    /// Becomes `true` when the run shall stop. Finished cases are kept.
     pub cancel: Option<watch::Receiver<bool>>,
 }
 
-/// How a run is done, beside what is run. The default is as many cases at a time as are good for
-/// the target, into the store in the run's folder.
+/// How a run is executed. By default, the number of parallel cases suits the target, and the store
+/// is in the run's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// Cases at a time where the target is one of weft's own; any other has one. 0: as many as are
-    /// good for the target.
+    /// Number of cases that run at a time against a builtin target. Against another target, one
+    /// case runs at a time. 0 selects a number that suits the target.
     pub jobs: usize,
-    /// The results store by its URL, instead of the file in the run's folder.
+    /// URL of the results store, instead of the file in the run's folder.
     pub store: Option<String>,
-    /// Resumes the newest unfinished run of this target in the store: its plan, its seed and its
-    /// results. The options' filter and seed are ignored then.
+    /// Resumes the newest unfinished run of this target in the store, with its plan, its seed and
+    /// its results. The filter and the seed in the options are then ignored.
     pub resume: bool,
-    /// How long the run waits for a store that cannot be written before it continues without it;
-    /// default a minute.
+    /// How long the run waits for a store that cannot be written. Then the run continues without
+    /// the store. The default is one minute.
     pub patience: Option<Duration>,
 }
 
-/// Runs the selected cases and reports their events to `sink`. If no case is selected, the report is
-/// empty, with the exit code for that.
+/// Runs the selected cases and sends their events to `sink`. If no case is selected, the report is
+/// empty, and its exit code is 2.
 ///
 /// # Errors
-/// The tester cannot work: no folder, no store, no such host. Events stop then.
+/// The tester cannot work, for example without a folder, a store or a known host. No more events
+/// follow.
 pub async fn run(options: RunOptions, sink: Arc<dyn EventSink>) -> Result<RunReport, RunError> {
     run_with(options, Schedule::default(), sink).await
 }
 
-/// As [`run`](fn@run), by a schedule.
+/// Like [`run`](fn@run), with a schedule.
 ///
 /// # Errors
-/// As [`run`](fn@run); and there is no run to go on with, or it is not one of these suites against
-/// this target.
+/// As [`run`](fn@run). Also if there is no run to resume, or if it had other suites or another
+/// target.
 pub async fn run_with(
     options: RunOptions,
     schedule: Schedule,
@@ -119,7 +120,7 @@ pub async fn run_with(
     };
     let begin::Begun { run, plan, mut results, spent_us } = begun;
     held.begin(&run)?;
-    // Before the first event: a run that is resumed had an end.
+    // This precedes the first event, because a resumed run still has the status of its earlier end.
     let mut tries = patience.tries();
     while let Err(error) = store.set_status(&run.id, RunStatus::Running).await {
         tries.after(error).await?;
@@ -128,7 +129,7 @@ pub async fn run_with(
     let mut recorder = Recorder::new(store, run.id.clone(), patience, clock);
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
-    // The stream of a resumed run is complete.
+    // A resumed run also sends events for the cases that finished before.
     for (index, result) in (0..).zip(&results) {
         if let Some(result) = result {
             sink.event(&Event::CaseStarted { key: result.key.clone(), index });
@@ -190,7 +191,7 @@ pub async fn run_with(
             _ = heartbeat.tick() => recorder.beat().await,
         }
     }
-    // Tasks of a run that was cancelled.
+    // A cancelled run may still have tasks.
     running.abort_all();
     if results.iter().any(Option::is_none) {
         status = RunStatus::Cancelled;
@@ -208,7 +209,7 @@ pub async fn run_with(
     Ok(RunReport { run, cases: plan.cases, results, summary })
 }
 
-/// The first of some tasks, in their order, once it is done.
+/// Returns the result of the first task in the queue, once it is done.
 async fn first<T>(tasks: &mut VecDeque<(usize, JoinHandle<T>)>) -> Option<(usize, T)> {
     let (index, task) = tasks.front_mut()?;
     let done = (*index, returned(task.await));
@@ -216,7 +217,7 @@ async fn first<T>(tasks: &mut VecDeque<(usize, JoinHandle<T>)>) -> Option<(usize
     Some(done)
 }
 
-/// What a task returned. Its panic is this one's.
+/// Returns the result of a task. A panic of the task continues in the caller.
 fn returned<T>(joined: Result<T, JoinError>) -> T {
     joined.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
@@ -225,7 +226,7 @@ fn is_cancelled(cancel: Option<&watch::Receiver<bool>>) -> bool {
     cancel.is_some_and(|cancel| *cancel.borrow())
 }
 
-/// Ends when the run is cancelled; never, when nobody can.
+/// Ends when the run is cancelled. Never ends if nothing can cancel the run.
 async fn cancelled(cancel: &mut Option<watch::Receiver<bool>>) {
     if let Some(receiver) = cancel
         && receiver.wait_for(|cancelled| *cancelled).await.is_ok()

@@ -1,4 +1,4 @@
-//! Which cases are run, in which order.
+//! Selects the cases of a run and their order.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ pub struct Filter {
     only: Option<BTreeSet<CaseKey>>,
     /// Only these cases, by id.
     cases: Option<BTreeSet<String>>,
-    /// The run that the keys in `only` are from.
+    /// Id of the run that the keys in `only` come from.
     rerun_of: Option<String>,
-    /// Index from 0, and how many.
+    /// Index of the part, from 0, and number of parts.
     shard: Option<(usize, usize)>,
 }
 
@@ -29,60 +29,64 @@ impl Filter {
         Filter::default()
     }
 
-    /// The cases that one of the words names; with no words, all. A word is a key
-    /// (`mpa/7.1.1-key/wrong-octet[octet=3]`), a case (`mpa/7.1.1-key/wrong-octet`), the begin of
-    /// one up to a `/` (`mpa`, `mpa/7.1.1-key`), a requirement (`MPA-7.1.1-2`), a section with
-    /// those in it (`mpa/7.1`, `MPA-7.1`) or a tag (`startup`). A key is selected whatever the
-    /// tier.
+    /// Selects the cases that one of the words names. Without words, selects all cases. A word is
+    /// one of these:
+    ///
+    /// - a key (`mpa/7.1.1-key/wrong-octet[octet=3]`), which is selected in every tier
+    /// - a case (`mpa/7.1.1-key/wrong-octet`)
+    /// - the beginning of a case id up to a `/` (`mpa`, `mpa/7.1.1-key`)
+    /// - a requirement (`MPA-7.1.1-2`)
+    /// - a section with its subsections (`mpa/7.1`, `MPA-7.1`)
+    /// - a tag (`startup`)
     #[must_use]
     pub fn of<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
         let words = words.into_iter().map(|word| current_word(&word.into())).collect();
         Filter { words, ..Filter::default() }
     }
 
-    /// Another tier than the default one.
+    /// Selects this tier instead of the default tier.
     #[must_use]
     pub fn tier(self, tier: Tier) -> Self {
         Filter { tier, ..self }
     }
 
-    /// Of what is selected, only these, whatever the tier.
+    /// Restricts the selection to these keys, in every tier.
     #[must_use]
     pub fn only(self, keys: impl IntoIterator<Item = CaseKey>) -> Self {
         Filter { only: Some(keys.into_iter().collect()), ..self }
     }
 
-    /// Of what is selected, only these, whatever the tier: cases of the run with this id, which are
-    /// run again.
+    /// Restricts the selection to these keys, in every tier. They are cases of the run with this
+    /// id, which are run again.
     #[must_use]
     pub fn rerun(self, run: &str, keys: impl IntoIterator<Item = CaseKey>) -> Self {
         Filter { rerun_of: Some(run.to_owned()), ..self.only(keys) }
     }
 
-    /// The run whose cases are run again.
+    /// Returns the id of the run whose cases are run again.
     pub(super) fn rerun_of(&self) -> Option<&str> {
         self.rerun_of.as_deref()
     }
 
-    /// Of what is selected, only what these cases have.
+    /// Restricts the selection to these cases.
     pub(crate) fn within<'a>(self, cases: impl Iterator<Item = &'a str>) -> Self {
         Filter { cases: Some(cases.map(str::to_owned).collect()), ..self }
     }
 
-    /// Part `index`, counted from 0, of `of` parts, into which the complete selection falls without
-    /// overlap.
+    /// Restricts the selection to part `index`, counted from 0, of `of` parts. The parts do not
+    /// overlap, and together they are the complete selection.
     #[must_use]
     pub fn shard(self, index: usize, of: usize) -> Self {
         Filter { shard: Some((index, of.max(1))), ..self }
     }
 
-    /// Is this choice of a case's parameters selected by its words?
+    /// Returns whether the words select this variant of a case.
     #[must_use]
     pub fn selects(&self, case: &CaseInfo, key: &CaseKey) -> bool {
         self.words.is_empty()
             || self.names(key)
             || self.words.iter().any(|word| {
-                // `mpa/` is as good as `mpa`.
+                // `mpa/` means the same as `mpa`.
                 let folder = word.strip_suffix('/').unwrap_or(word);
                 let begins = case.id.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
                 begins
@@ -97,32 +101,35 @@ impl Filter {
             })
     }
 
-    /// Does a word select exactly this?
+    /// Returns whether a word is exactly this key.
     fn names(&self, key: &CaseKey) -> bool {
         self.words.iter().any(|word| word.starts_with(&key.case) && *word == key.to_string())
     }
 }
 
-/// Is `id`, of a case or a requirement, in the section that `word` names with the protocol
-/// (`mpa/7.1`, `MPA-7.1`)?
+/// Returns whether `id`, of a case or a requirement, is in the section that `word` names with the
+/// protocol (`mpa/7.1`, `MPA-7.1`).
 fn is_section_of(word: &str, id: &str) -> bool {
     word.ends_with(|last: char| last.is_ascii_digit())
-        // Not the number of a requirement or the name of a protocol: `RDMAP-5.2-1`, `mpa-p2p`.
+        // The number of a requirement and the name of a protocol are not sections: `RDMAP-5.2-1`,
+        // `mpa-p2p`.
         && word.rsplit(['/', '-']).next().is_some_and(|section| section.starts_with(|first: char| first.is_ascii_digit()))
         && id.strip_prefix(word).is_some_and(|rest| rest.starts_with(['-', '.']))
 }
 
-/// The plan of a run: the same suites, filter and seed give the same.
+/// The plan of a run. The same suites, filter and seed give the same plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The cases of which something is run: the basic ones, then the others, each by id.
+    /// The cases with a planned variant: the basic cases, then the others, each sorted by id.
     pub cases: Vec<CaseInfo>,
-    /// In this order: cases as above, their parameters in the order of names and values.
+    /// The planned variants, in the order of `cases`. Variants of a case are sorted by the names
+    /// and values of their parameters.
     pub keys: Vec<CaseKey>,
 }
 
 impl Plan {
-    /// What `filter` selects of `suites`; `seed` is the run's, from which samples follow.
+    /// Returns the plan of what `filter` selects from `suites`. `seed` is the run's seed. Samples
+    /// of variants depend on it.
     #[must_use]
     pub fn of(suites: &Suites, filter: &Filter, seed: u64) -> Self {
         let mut plan = Plan::default();
@@ -154,8 +161,8 @@ impl Plan {
         plan
     }
 
-    /// Does it leave out something that a run of all cases with this seed has? A run of more than
-    /// the default tier leaves out nothing.
+    /// Returns whether the plan lacks a variant that a run of all cases with this seed has. A plan
+    /// of a larger tier than the default lacks nothing.
     pub(super) fn is_selection(&self, suites: &Suites, seed: u64) -> bool {
         let planned: BTreeSet<&CaseKey> = self.keys.iter().collect();
         suites.cases().any(|case| {

@@ -1,5 +1,5 @@
-//! Writes a run into the results store, and survives a store that cannot be written for a while: a
-//! database server that restarts, a file that another program locks, a full disk.
+//! Writes a run into the results store, and survives a store that cannot be written for a while.
+//! Reasons are a database server that restarts, a file that another program locks, or a full disk.
 //!
 //! A write is tried again for [`PATIENCE`]. After that the run continues without the store. Its
 //! results are in memory and, with their evidence, on disk, so its reports are complete. The
@@ -17,8 +17,8 @@ use crate::store::{Store, StoreError};
 
 /// How long a write is tried again before the run continues without the store.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The first pause between two tries. Each pause is twice as long as the one before, up to the
-/// longest.
+/// The first pause between two tries. Each pause is twice as long as the one before, up to
+/// `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The pause between two tries of a run that continues without the store.
@@ -32,12 +32,13 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// At most `limit`, or a minute; and no longer than until the run is cancelled.
+    /// Waits at most `limit`, or one minute without a limit. Stops waiting when the run is
+    /// cancelled.
     pub(super) fn new(limit: Option<Duration>, cancel: Option<watch::Receiver<bool>>) -> Self {
         Patience { limit: limit.unwrap_or(PATIENCE), cancel }
     }
 
-    /// The tries of one write, of which the first is made now:
+    /// Returns the tries of one write. The caller makes the first try itself:
     ///
     /// ```text
     /// let mut tries = patience.tries();
@@ -50,7 +51,7 @@ impl Patience {
     }
 }
 
-/// A write that is tried again, and must be safe to repeat.
+/// A write that is tried again. It must be safe to repeat.
 pub(super) struct Tries<'a> {
     patience: &'a mut Patience,
     began: Instant,
@@ -58,8 +59,8 @@ pub(super) struct Tries<'a> {
 }
 
 impl Tries<'_> {
-    /// Waits before the next try. Gives the error back if there is none: the write fails for good
-    /// or has failed for too long, or the run is cancelled.
+    /// Waits before the next try. Returns the error if there is no next try: the write can never
+    /// succeed, it has failed for too long, or the run is cancelled.
     pub(super) async fn after(&mut self, error: StoreError) -> Result<(), StoreError> {
         let left = self.patience.limit.saturating_sub(self.began.elapsed());
         if left.is_zero() || !error.may_pass() {
@@ -77,7 +78,7 @@ impl Tries<'_> {
     }
 }
 
-/// The store of one run.
+/// Records one run in the store.
 pub(super) struct Recorder {
     store: Store,
     run: String,
@@ -85,11 +86,11 @@ pub(super) struct Recorder {
     clock: RunClock,
     /// Finished cases that the store does not have yet.
     pending: Vec<CaseResult>,
-    /// Set while the run continues without the store.
+    /// Is `Some` while the run continues without the store.
     away: Option<Away>,
 }
 
-/// How long a run takes, with its parts before it was resumed.
+/// Measures how long a run takes, including the parts before it was resumed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunClock {
     began: std::time::Instant,
@@ -107,9 +108,9 @@ impl RunClock {
 }
 
 struct Away {
-    /// When the store is tried again.
+    /// Time of the next try.
     next_look: Instant,
-    /// Why it could not be written.
+    /// Why the store could not be written.
     why: StoreError,
 }
 
@@ -118,7 +119,7 @@ impl Recorder {
         Recorder { store, run, patience, clock, pending: Vec::new(), away: None }
     }
 
-    /// Keeps a finished case.
+    /// Stores a finished case.
     pub(super) async fn finish_case(&mut self, result: &CaseResult) {
         self.pending.push(result.clone());
         match &self.away {
@@ -131,10 +132,10 @@ impl Recorder {
         }
     }
 
-    /// Shows that the run's process lives.
+    /// Writes a sign of life of the run's process.
     pub(super) async fn beat(&mut self) {
         match &self.away {
-            // The next sign of life follows soon; only results are worth the wait for a store.
+            // A failed sign of life is not repeated, because the next one follows soon.
             None => {
                 if let Err(error) = self.store.beat(&self.run, self.clock.spent_us()).await {
                     tracing::debug!(%error, "no sign of life");
@@ -153,7 +154,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the run in the store. If the store does not have all of the run, returns the reason.
+    /// Ends the run in the store. If the store lacks a part of the run, returns the reason.
     pub(super) async fn finish(mut self, planned: u64, summary: &Summary) -> Option<String> {
         if self.away.is_some() {
             self.look().await;
@@ -179,17 +180,17 @@ impl Recorder {
         Ok(())
     }
 
-    /// The run continues without the store.
+    /// Lets the run continue without the store.
     fn leave(&mut self, why: StoreError) {
         tracing::error!("{why}; the run continues without the results store, and its reports will be complete");
         self.away = Some(Away { next_look: Instant::now() + NEXT_LOOK, why });
     }
 
-    /// Tries once whether the store is there again.
+    /// Tries once whether the store is available again.
     async fn look(&mut self) {
         match self.store.finish_cases(&self.run, &self.pending, self.clock.spent_us()).await {
             Ok(()) => {
-                tracing::warn!("the results store is there again and has all finished cases");
+                tracing::warn!("the results store is available again and has all finished cases");
                 self.pending.clear();
                 self.away = None;
             }
@@ -202,7 +203,7 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    /// An error as of a server that restarts.
+    /// The error of a server that restarts.
     fn passing() -> StoreError {
         StoreError::from(sqlx::Error::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset)))
     }

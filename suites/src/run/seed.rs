@@ -1,21 +1,21 @@
-//! Where randomness comes from: one seed a run, and what follows from it.
+//! The source of randomness: one seed per run, and values that are derived from it.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::clock;
 use crate::model::CaseKey;
 
-/// Seeds are integers that every JSON reader holds exactly.
+/// Seeds have 53 bits, so that every JSON reader reads them exactly.
 const MASK: u64 = (1 << 53) - 1;
 
-/// A seed that nobody chose.
+/// Returns a random seed.
 pub(super) fn draw() -> u64 {
-    // The standard library's hash keys are random; nothing more is needed here.
+    // The standard library's hash keys are random, which is enough here.
     RandomState::new().build_hasher().finish() & MASK
 }
 
-/// The seed of one case: it follows from the run's and from the key alone, not from the other cases
-/// of the run.
+/// Returns the seed of one case. It depends only on the run's seed and on the key, not on the other
+/// cases of the run.
 pub(super) fn of_case(run: u64, key: &CaseKey) -> u64 {
     // FNV-1a over the key, then the finalizer of SplitMix64.
     let hash = key
@@ -27,7 +27,8 @@ pub(super) fn of_case(run: u64, key: &CaseKey) -> u64 {
     (hash ^ (hash >> 31)) & MASK
 }
 
-/// `20260131T120000.123Z-1f3a`: sortable by time, and unique in all likelihood.
+/// Returns the id of a run, such as `20260131T120000.123Z-1f3a`. Ids sort by time, and are very
+/// probably unique.
 pub(super) fn run_id(unix_ms: u64) -> String {
     let time = clock::rfc3339(unix_ms).replace(['-', ':'], "");
     format!("{time}-{:04x}", draw() & 0xffff)

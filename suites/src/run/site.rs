@@ -16,22 +16,23 @@ pub(super) struct Site {
     pub(super) run: RunInfo,
     pub(super) target: Arc<Target>,
     pub(super) live: Live,
-    /// What is captured while the run lasts.
+    /// The capture on an interface during the run, if there is one.
     pub(super) wire: Option<evidence::Wire>,
     pub(super) suites: Suites,
     pub(super) out: PathBuf,
     pub(super) sink: Arc<dyn EventSink>,
-    /// Why the target is not there, as the first case found; `None` in it when it is.
+    /// Whether the target is reachable, from the first case that tried. The inner value is the
+    /// reason if it is not, and `None` if it is.
     pub(super) absent: OnceLock<Option<String>>,
     pub(super) silence: Silence,
-    /// For an implementation under test: a builtin target stops together with the tester.
+    /// Watches the tester. `None` for a builtin target, because it stops together with the tester.
     pub(super) standstill: Option<Standstill>,
-    /// Why the target could not be brought back.
+    /// Why the target could not be restarted.
     pub(super) gone: OnceLock<String>,
     pub(super) basics: Basics,
 }
 
-/// Whether the target has ever done anything but take connections.
+/// Whether the target has ever sent anything, or only accepts connections.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     has_responded: AtomicBool,
@@ -39,7 +40,8 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// Cases without any answer before weft skips the others, since each costs a time-out.
+    /// Number of cases without an answer after which weft skips the others, because each would wait
+    /// for a time-out.
     const PATIENCE: u32 = 3;
 
     pub(super) fn note(&self, has_responded: bool) {
@@ -50,7 +52,8 @@ impl Silence {
         }
     }
 
-    /// The number of cases without an answer, if no case had one and the number is high enough.
+    /// Returns the number of cases without an answer. `None` if a case had an answer, or if there
+    /// are too few cases.
     pub(super) fn is_all(&self) -> Option<u32> {
         let cases = self.cases.load(Relaxed);
         (cases >= Self::PATIENCE && !self.has_responded.load(Relaxed)).then_some(cases)

@@ -1,8 +1,9 @@
-//! Whether the tester stood still: its virtual machine was suspended, its process was stopped, or
-//! its clock jumped. Meanwhile the target went on, so a failure about time may be the tester's own.
+//! Detects a standstill of the tester: its virtual machine was suspended, its process was stopped,
+//! or its clock jumped. The target continues meanwhile, so the tester itself may cause a failure
+//! that depends on time.
 //!
-//! A thread looks at two clocks at short intervals. If it was not called for long, or if the two
-//! clocks moved by different amounts, the tester stood still.
+//! A thread reads two clocks at short intervals. The tester stood still if the thread did not run
+//! for a long time, or if the two clocks moved by different amounts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -10,20 +11,20 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 
-/// Between two looks.
+/// Interval between two readings of the clocks.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// A shorter pause is that of a busy machine.
+/// Minimum length of a standstill. On a busy machine, shorter pauses are normal.
 const LEAST: Duration = Duration::from_secs(2);
-/// Standstills that are remembered.
+/// Maximum number of standstills that are remembered.
 const MOST: usize = 100;
 
-/// Watches the clocks for as long as it lives.
+/// Watches the clocks until it is dropped.
 #[derive(Debug)]
 pub(super) struct Standstill(Arc<Mutex<Looks>>);
 
 impl Standstill {
-    /// Begins to watch. Without a thread, only the moments that [`since`](Self::since) is called at
-    /// are known.
+    /// Begins to watch. If no thread can be started, the clocks are read only when
+    /// [`since`](Self::since) is called.
     pub(super) fn watch() -> Self {
         let looks = Arc::new(Mutex::new(Looks::begin(Instant::now(), clock::unix_ns())));
         let watched = Arc::downgrade(&looks);
@@ -40,17 +41,17 @@ impl Standstill {
         Standstill(looks)
     }
 
-    /// The longest standstill that lasted beyond `begin`.
+    /// Returns the length of the longest standstill that ended after `begin`.
     pub(super) fn since(&self, begin: Instant) -> Option<Duration> {
         let mut looks = lock(&self.0);
-        // The thread may wake up only after the case's own timers.
+        // The thread may wake up later than the timers of the case.
         looks.look(Instant::now(), clock::unix_ns());
         looks.since(begin)
     }
 }
 
 fn lock(looks: &Mutex<Looks>) -> MutexGuard<'_, Looks> {
-    // No change panics halfway.
+    // No change to `Looks` panics halfway.
     looks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -98,13 +99,13 @@ mod tests {
         let mut looks = Looks::begin(begin, unix);
         looks.look(at(1), unix + SECOND);
         assert_eq!(looks.since(begin), None);
-        // A stopped process: both clocks go on.
+        // A stopped process: both clocks continue.
         looks.look(at(31), unix + 31 * SECOND);
         assert_eq!(looks.since(at(1)), Some(Duration::from_secs(30)));
         // A suspended machine: the monotonic clock stops.
         looks.look(at(32), unix + 91 * SECOND);
         assert_eq!(looks.since(at(31)), Some(Duration::from_secs(60)));
-        // A calendar that is set back does not matter, nor does what was before the case.
+        // Neither a calendar clock that is set back nor a standstill before the case counts.
         looks.look(at(33), unix + 33 * SECOND);
         assert_eq!(looks.since(at(32)), None);
     }

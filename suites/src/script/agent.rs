@@ -1,4 +1,4 @@
-//! The target's own verbs, `target`: the third parameter of a case with
+//! The target's own verbs: the Lua object `target`, the third parameter of a case with
 //! `capabilities = { "agent" }`.
 //!
 //! ```lua
@@ -31,13 +31,13 @@ use super::objects::Context;
 use crate::model::SourceLocation;
 use crate::stage::{Expectation, Stage};
 
-/// `target`.
+/// The Lua object `target`.
 #[derive(Clone)]
 pub(super) struct TargetVerbs {
     pub(super) context: Context,
 }
 
-/// Fields that the objects have.
+/// Fields of the objects, with their types for editors.
 pub(super) const REGION_FIELDS: [(&str, &str); 4] =
     [("stag", "integer"), ("address", "integer"), ("local_key", "integer"), ("octets", "integer")];
 pub(super) const WINDOW_FIELDS: [(&str, &str); 1] = [("stag", "integer")];
@@ -50,7 +50,7 @@ impl TargetVerbs {
     }
 }
 
-/// The given domain, or the usual one.
+/// Returns the given domain, or the default domain.
 async fn domain(stage: &mut Stage, given: Option<Object>, at: Option<&SourceLocation>) -> mlua::Result<Object> {
     match given {
         Some(domain) => Ok(domain),
@@ -58,7 +58,7 @@ async fn domain(stage: &mut Stage, given: Option<Object>, at: Option<&SourceLoca
     }
 }
 
-/// The end of a case whose agent sent the answer to another request.
+/// Ends a case whose agent sent the answer to another request.
 fn wrong_answer(stage: &mut Stage, at: Option<&SourceLocation>) -> mlua::Error {
     stage.agent().fail("answers something else", at).into()
 }
@@ -66,7 +66,7 @@ fn wrong_answer(stage: &mut Stage, at: Option<&SourceLocation>) -> mlua::Error {
 surface! {
     AGENT = TargetVerbs, bind_agent |target, stage, at, lua|;
 
-    /// Returns the properties and the objects of the device; see docs/agent.md.
+    /// Returns the properties and the objects of the device. See docs/agent.md.
     async device() -> "table" => match stage.agent().perform(Action::Device, at).await? {
         Done::Device(device) => lua.to_value(&device)?,
         _ => Err(wrong_answer(&mut stage, at))?,
@@ -100,8 +100,8 @@ surface! {
         }
     };
 
-    /// Opens a connection and brings it to Full Operation, in either role. The opening Send is
-    /// over, and FPDUs may go both ways.
+    /// Opens a connection and brings it to Full Operation, in either role. The first Send is done,
+    /// and both sides may send FPDUs.
     async operate() { agent_operate: agent_pair as (expectation, options) }
         -> "weft.Connection, weft.Pair, weft.Operated" => {
         let request = startup_from_lua(&lua, target.context.target.description.request.clone(), None)?;
@@ -112,7 +112,7 @@ surface! {
         (target.context.connection(operated.number), target.pair(operated.pair), op)
     };
 
-    /// Lets an Initiator connect. TCP is open, and the Initiator has sent its Request.
+    /// Lets an Initiator connect over TCP and send its Request.
     async connect() { agent_pair as (expectation, options) } -> "weft.Connection, weft.Pair" => {
         let (number, pair) = stage.agent().connect(&options, &expectation).await?;
         (target.context.connection(number), target.pair(pair))
@@ -164,7 +164,7 @@ async fn region(
     Ok(Region { context: context.clone(), object: region, address, local_key, stag: remote_key, octets })
 }
 
-/// The pair and the fields of the Request of which the user is notified.
+/// Expects the notification of a Request. Returns the pair, and the fields of the Request.
 async fn expect_request(
     lua: &Lua,
     stage: &mut Stage,
@@ -201,7 +201,7 @@ surface! {
         region: region.object, offset: fields.offset, octets: Octets(fields.octets),
     }, at).await?;
 
-    /// Fills the memory with the pattern of `seed`.
+    /// Fills the memory with the pattern that depends on `seed`.
     async fill() { agent_octets as fields } => access(&lua, &mut stage, Action::Fill {
         region: region.object, offset: fields.offset, length: fields.length(region.octets), seed: fields.seed,
     }, at).await?;
@@ -246,12 +246,12 @@ impl UserData for Window {
 surface! {
     SHARED = Shared, bind_shared |shared, stage, at, lua|;
 
-    /// Posts a receive. Returns its number, or the reason of a refusal.
+    /// Posts a receive. Returns its number, or nil and the reason of a refusal.
     async post_receive() { post_receive: agent_work as work } -> "integer?, string?" =>
         post_receive(&mut stage, shared.object, &work, at).await?;
 
-    /// Requests a notification of the user when fewer than this number of receives are left. Returns
-    /// whether the device supports it, or why not.
+    /// Requests that the user is notified when fewer than this number of receives are left. Returns
+    /// whether the device supports this. If not, also returns the reason.
     async limit(receives: u32 = "integer") -> "boolean, string?" => {
         let action = Action::Limit { shared: shared.object, receives };
         let limited = stage.agent().stimulate(action, at).await?;

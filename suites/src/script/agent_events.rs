@@ -14,7 +14,7 @@ pub(super) const COMPLETION_FIELDS: [(&str, &str); 8] = [
     ("immediate", "integer?"),
     ("found", "integer?"),
 ];
-/// Fields of an [`event_table`].
+/// Fields of the table from [`event_table`].
 pub(super) const EVENT_FIELDS: [(&str, &str); 6] = [
     ("event", "string"),
     ("private_data", "string?"),

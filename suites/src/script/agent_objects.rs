@@ -4,7 +4,7 @@ use weft_agent::protocol::Object;
 
 use super::objects::Context;
 
-/// `region`.
+/// The Lua object `region`: registered memory of the target.
 #[derive(Clone)]
 pub(super) struct Region {
     pub(super) context: Context,
@@ -15,14 +15,14 @@ pub(super) struct Region {
     pub(super) octets: u64,
 }
 
-/// `window`.
+/// The Lua object `window`: a memory window of the target.
 #[derive(Clone)]
 pub(super) struct Window {
     pub(super) object: Object,
     pub(super) stag: u32,
 }
 
-/// `shared`.
+/// The Lua object `shared`: a shared receive queue of the target.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) context: Context,

@@ -1,4 +1,4 @@
-//! Reads the option tables of the methods of an agent and of its ends of connections.
+//! Reads the option tables of the methods of `target`, `region`, `shared` and `pair`.
 
 use mlua::{FromLua, Lua, Table, Value};
 use weft_agent::protocol::{Access, MOST_OCTETS, Object, Operation, Part};
@@ -24,13 +24,14 @@ pub(super) struct WorkFields {
     pub(super) signaled: bool,
     pub(super) fence: bool,
     pub(super) inline: bool,
-    /// The script gets a refusal as a value. Without this, a refusal ends the case.
+    /// Whether the script gets a refusal as a value. Otherwise a refusal ends the case.
     pub(super) may_refuse: bool,
 }
 
 impl Reader<'_> {
-    /// `octets`: the length (default 4096). `access`: names (default `local_write`, `remote_write`,
-    /// `remote_read`). `fill`: the seed of a pattern; `put`: octets that it begins with.
+    /// `octets`: the length in bytes (default 4096). `access`: names (default `local_write`,
+    /// `remote_write`, `remote_read`). `fill`: the seed of a pattern. `put`: bytes at the beginning
+    /// of the region.
     pub(super) fn agent_region(&self, fields: &mut Fields<'_>) -> mlua::Result<RegionFields> {
         let default = || ["local_write", "remote_write", "remote_read"].map(str::to_owned).to_vec();
         let names = fields.optional::<Vec<String>>("access")?.unwrap_or_else(default);
@@ -43,7 +44,8 @@ impl Reader<'_> {
         })
     }
 
-    /// `posted`: of type 2, bound by a posted work request (default true).
+    /// `posted`: whether a posted work request binds the window, which is then of type 2 (default
+    /// true).
     pub(super) fn agent_window(&self, fields: &mut Fields<'_>) -> mlua::Result<(bool, Option<Object>)> {
         Ok((fields.or("posted", true)?, fields.optional("domain")?))
     }
@@ -52,7 +54,7 @@ impl Reader<'_> {
         Ok((fields.or("depth", 16)?, fields.or("parts", 1)?, fields.optional("domain")?))
     }
 
-    /// How the agent's end of a connection is made, and how long the tester waits.
+    /// Reads the settings of the agent's end of a connection, and how long the tester waits.
     pub(super) fn agent_pair(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, PairOptions)> {
         let expectation = self.answer(fields)?;
         let default = PairOptions::default();
@@ -94,7 +96,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `solicited`, and `invalidate`: an STag of the peer.
+    /// `solicited`: whether the Send has a Solicited Event. `invalidate`: an STag of the peer.
     pub(super) fn post_send(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
         let work = self.agent_work(fields)?;
         let (solicited, invalidate) = (fields.or("solicited", false)?, fields.optional("invalidate")?);
@@ -113,8 +115,8 @@ impl Reader<'_> {
         Ok((work, Operation::Read { address, key }))
     }
 
-    /// The eight octets of the peer at `stag` and `to`: `add`, or `compare` and `swap`, in numbers
-    /// that may be negative.
+    /// Reads an Atomic Operation on the eight bytes of the peer at `stag` and `to`: `add`, or
+    /// `compare` and `swap`. The numbers may be negative.
     pub(super) fn post_atomic(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
         let work = self.agent_work(fields)?;
         let (key, address) = remote(fields)?;
@@ -144,16 +146,16 @@ impl Reader<'_> {
         Ok((work, Operation::Bind { window, region: region.object, offset, length, access }))
     }
 
-    /// Octets of a region from `offset`, to its end if there is no `length`. `key` replaces the
-    /// region's own key.
+    /// Reads a range of a region. It begins at `offset` and has `length` bytes, or ends with the
+    /// region. `key` replaces the region's own key.
     pub(super) fn agent_part(&self, fields: &mut Fields<'_>) -> mlua::Result<Part> {
         let (offset, length, key) = (fields.or("offset", 0)?, fields.optional("length")?, fields.optional("key")?);
         let region: Region = fields.required("region")?;
         Ok(part_of(&region, offset, length, key))
     }
 
-    /// `status`: `"success"` (default), `"error"` for any other, one of `enum ibv_wc_status` in
-    /// lower case, or a list of them.
+    /// `status`: `"success"` (default), `"error"` for any other status, one of `enum ibv_wc_status`
+    /// in lower case, or a list of them.
     pub(super) fn expect_completion(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, CompletionFields)> {
         let expectation = self.answer(fields)?;
         let Ids(status) = fields.optional("status")?.unwrap_or_else(|| Ids(vec!["success".to_owned()]));
@@ -179,12 +181,13 @@ impl Reader<'_> {
         Ok((expectation, EventFields { events, private_data: fields.octets("private_data")? }))
     }
 
-    /// `or_end`: the end of the connection, or flushed work, is also accepted.
+    /// `or_end`: the end of the connection, or flushed work requests, are also accepted.
     pub(super) fn expect_error(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, bool)> {
         Ok((self.answer(fields)?, fields.or("or_end", false)?))
     }
 
-    /// Octets of a region: `offset` (0), `length` (the rest), and `octets` or `seed` to write.
+    /// A range of a region: `offset` (default 0), `length` (default the rest), and `octets` or
+    /// `seed` to write.
     pub(super) fn agent_octets(&self, fields: &mut Fields<'_>) -> mlua::Result<OctetsFields> {
         Ok(OctetsFields {
             offset: fields.or("offset", 0)?,
@@ -195,7 +198,7 @@ impl Reader<'_> {
     }
 }
 
-/// Octets of a region.
+/// A range of a region.
 pub(super) struct OctetsFields {
     pub(super) offset: u64,
     length: Option<u64>,
@@ -204,13 +207,13 @@ pub(super) struct OctetsFields {
 }
 
 impl OctetsFields {
-    /// The number of octets in a region of `len` octets.
+    /// Returns the number of bytes of the range in a region of `len` bytes.
     pub(super) fn length(&self, len: u64) -> u64 {
         self.length.unwrap_or_else(|| len.saturating_sub(self.offset).min(MOST_OCTETS as u64))
     }
 }
 
-/// `stag` and `to`: memory of the peer. Neither matters if the operation transfers no octets.
+/// `stag` and `to`: memory of the peer. They do not matter if the operation transfers no bytes.
 fn remote(fields: &mut Fields<'_>) -> mlua::Result<(u32, u64)> {
     Ok((fields.or("stag", 0)?, fields.or::<i64>("to", 0)?.cast_unsigned()))
 }

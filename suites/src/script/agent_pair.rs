@@ -1,4 +1,5 @@
-//! The agent's end of a connection, `pair`: the user posts work requests, and is notified.
+//! The agent's end of a connection: the Lua object `pair`. The target's user posts work requests on
+//! it, and is notified of events.
 
 use mlua::{IntoLuaMulti, Lua, LuaSerdeExt, MultiValue, UserData, UserDataMethods};
 use weft_agent::protocol::{Action, Done, Object, Octets, Operation};
@@ -11,7 +12,7 @@ use super::objects::Context;
 use crate::model::SourceLocation;
 use crate::stage::{Stage, parameters};
 
-/// `pair`.
+/// The Lua object `pair`.
 #[derive(Clone)]
 pub(super) struct Pair {
     pub(super) context: Context,
@@ -37,10 +38,10 @@ surface! {
     /// Ends the connection.
     async disconnect() => request(&mut stage, Action::Disconnect { connection: pair.object }, at).await?;
 
-    /// Destroys the connection. Only TCP notifies the peer.
+    /// Destroys the connection. The peer notices only the end of TCP.
     async destroy() => request(&mut stage, Action::Destroy { object: pair.object }, at).await?;
 
-    /// Posts a receive. Returns its number, or the reason of a refusal.
+    /// Posts a receive. Returns its number, or nil and the reason of a refusal.
     async post_receive() { post_receive: agent_work as work } -> "integer?, string?" =>
         post_receive(&mut stage, pair.object, &work, at).await?;
 
@@ -71,7 +72,7 @@ surface! {
     async expect_event() { expect_event as (expectation, wanted) } -> "weft.Event" =>
         event_table(&lua, &stage.agent().expect_event(pair.object, &expectation, &wanted).await?)?;
 
-    /// Expects that the user is notified of an error: an event of its Queue Pair, or a completion
+    /// Expects that the user is notified of an error: an event of the Queue Pair, or a completion
     /// with an error other than a flush.
     async expect_error() { expect_error as (expectation, or_end) } =>
         stage.agent().expect_error(pair.object, &expectation, or_end).await?;
@@ -87,7 +88,7 @@ impl UserData for Pair {
     }
 }
 
-/// Requests an action of the target. If the agent refuses it, the case ends.
+/// Requests an action of the target. If the agent refuses the action, the case ends.
 async fn request(stage: &mut Stage, action: Action, at: Option<&SourceLocation>) -> mlua::Result<()> {
     match stage.agent().stimulate(action, at).await? {
         Ok(_) => Ok(()),

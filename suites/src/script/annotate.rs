@@ -1,7 +1,8 @@
-//! The annotations that make an editor with LuaLS know the surface: `weft.lua`, as `---@meta`.
+//! Generates `weft.lua`, the annotations (`---@meta`) by which an editor with LuaLS knows the
+//! surface. The surface is the set of objects and functions that scripts use.
 //!
 //! The fields of a table are the fields that its reader reads ([`RecordedFields`]). The methods and
-//! their descriptions are in the entries that bind them ([`super::bind`]).
+//! their descriptions come from the entries that bind them ([`super::bind`]).
 
 use std::fmt::Write as _;
 
@@ -34,7 +35,7 @@ const CLASSES: [(&str, &[&[Method]]); 10] = [
     ("weft.Tester", &[TESTER, TESTER_SDP, TESTER_MAPPER, TESTER_PORT_MAPPER]),
 ];
 
-/// Tables whose readers need these fields.
+/// Sample tables for the readers that need some fields.
 const SAMPLES: [(&str, &str); 6] = [
     ("check", "{ expected = '', actual = '' }"),
     ("expect_octets", "{ begins = '' }"),
@@ -44,10 +45,10 @@ const SAMPLES: [(&str, &str); 6] = [
     ("expect_event", "{ event = 'established' }"),
 ];
 
-/// The annotations.
+/// Returns the annotations.
 ///
 /// # Errors
-/// The surface is wrong. A test of weft checks that it is not.
+/// A part of the surface is wrong. A test ensures that this does not happen.
 pub fn annotations() -> Result<String, String> {
     generate().map_err(|error| error.to_string())
 }
@@ -114,7 +115,7 @@ fn generate() -> mlua::Result<String> {
             let _ = writeln!(text, "---@return weft.Message\nfunction {name}(fields) end");
         }
     }
-    text.push_str("\n---Returns the rows that the monitor judges in the messages of the target, by subject");
+    text.push_str("\n---Returns the requirements that the monitor judges in the messages of the target, by subject");
     text.push_str(" (`sdp.shown { \"hello_ack\", \"data\" }`).\n");
     text.push_str("---@param about string[]\n---@return string[]\nfunction sdp.shown(about) end\n");
     let _ = write!(text, "\n---Declares a case.\n---@param fields {}\nfunction case(fields) end\n", class("case"));
@@ -175,10 +176,11 @@ fn recorded_fields() -> mlua::Result<Vec<RecordedField>> {
         let sample = SAMPLES.iter().find(|(name, _)| *name == options.name);
         let sample = sample.map(|(_, sample)| table(sample)).transpose()?;
         let result = reader.read(options.name, sample, |reader, fields| read_fields(reader, fields));
-        // A Bind needs objects of a target. All its fields are recorded before it fails.
+        // A Bind needs objects of a target, so reading it fails. But all its fields are recorded
+        // before.
         result.or_else(|error| if options.name == "post_bind" { Ok(()) } else { Err(error) })?;
     }
-    // The same with the region of a part.
+    // Record the fields of a part, too, which need a region.
     let _ = reader.read("agent_part", None, Reader::agent_part);
     Ok(lua.remove_app_data::<RecordedFields>().map(|recorded| recorded.0).unwrap_or_default())
 }
@@ -187,7 +189,7 @@ fn class(table: &str) -> String {
     format!("weft.fields.{}", table.replace('.', "_"))
 }
 
-/// The name that LuaLS has for the values from which a type of Rust is read.
+/// Returns the LuaLS type of the values from which a Rust type is read.
 fn lua_type(rust: &str) -> &'static str {
     match rust.rsplit("::").next().unwrap_or(rust) {
         "bool" => "boolean",
@@ -210,7 +212,7 @@ fn lua_type(rust: &str) -> &'static str {
     }
 }
 
-/// The body of a case that reads each method by its name.
+/// Returns the body of a case that reads each method by its name.
 #[cfg(test)]
 fn probe() -> String {
     let names = |class: &str| {

@@ -11,9 +11,9 @@
 //! }
 //! ```
 //!
-//! The head has the names of the list of [`Method`]s and of the function that binds them, and the
-//! variables of an entry: a copy of the object, the locked stage, the line of the script, and the
-//! Lua state. An entry has these parts:
+//! The head names the list of [`Method`]s, the function that binds them, and the variables of an
+//! entry. These variables are a copy of the object, the locked stage, the line of the script, and
+//! the Lua state. An entry has these parts:
 //!
 //! - `async`, or `fn` for a method that does not use the stage. In a `fn`, the stage and the line
 //!   are missing, and the object is a reference.
@@ -38,14 +38,14 @@ impl Context {
     }
 }
 
-/// The end of a case, for Lua.
+/// Converts the end of a case to a Lua error.
 impl From<Stop> for mlua::Error {
     fn from(stop: Stop) -> Self {
         mlua::Error::external(stop)
     }
 }
 
-/// A method, as the annotations describe it.
+/// A method with its description for the annotations.
 pub(super) struct Method {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -60,7 +60,7 @@ pub(super) struct Method {
 pub(super) struct Options {
     /// The name of the table.
     pub(super) name: &'static str,
-    /// Reads the fields of the table. `None`: a constructor of messages reads them.
+    /// Reads the fields of the table. `None` if a constructor of messages reads them.
     pub(super) read: Option<ReadFields>,
 }
 
@@ -93,7 +93,7 @@ macro_rules! surface {
     };
 }
 
-/// One method of [`surface!`].
+/// Binds one method of [`surface!`].
 macro_rules! method {
     ($kind:ident $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $at:ident, $lua:ident|
         ($($argument:ident: $type:ty),*) { $table:ident as $pattern:pat } $value:expr) => {

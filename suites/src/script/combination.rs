@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::model::Tier;
 
-/// How values are combined.
+/// How the values of parameters are combined into variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strategy {
     /// Every variant.
@@ -32,7 +32,7 @@ impl Default for Combination {
 }
 
 impl Combination {
-    /// How a tier combines values; `None` if the case is not in it.
+    /// Returns how a tier combines values. `None` if the case is not in the tier.
     pub(crate) fn of(&self, tier: Tier) -> Option<Strategy> {
         let strategy = match tier {
             Tier::Smoke => self.smoke,

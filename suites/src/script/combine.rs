@@ -1,16 +1,17 @@
-//! Selects the variants of a case that a tier runs: all of them, enough for every pair of values of
-//! two parameters, or a sample that depends on a seed.
+//! Selects the variants of a case that a tier runs. These are all variants, enough of them to cover
+//! each pair of values of two parameters, or a sample that depends on a seed.
 
 use super::combination::Strategy;
 use crate::model::{CaseInfo, CaseKey};
 
-/// The selected variants of a case, in the order of [`super::declare::variants`].
+/// Returns the selected variants of a case, in the order of [`super::declare::variants`].
 pub(crate) fn chosen(info: &CaseInfo, strategy: Strategy, seed: u64) -> Vec<CaseKey> {
     let all = super::declare::variants(info);
     let sizes: Vec<usize> = info.parameters.values().map(Vec::len).collect();
     let indices = match strategy {
         Strategy::All => return all,
-        // One parameter has no pairs: each of its values has to occur.
+        // One parameter has no pairs, but each of its values must occur. With two parameters, each
+        // variant is a pair.
         Strategy::Pairwise if sizes.len() < 3 => return all,
         Strategy::Sample(count) if count >= all.len() => return all,
         Strategy::Pairwise => pairwise(&sizes),
@@ -19,7 +20,7 @@ pub(crate) fn chosen(info: &CaseInfo, strategy: Strategy, seed: u64) -> Vec<Case
     indices.into_iter().filter_map(|index| all.get(index).cloned()).collect()
 }
 
-/// `count` different numbers below `of`, in rising order.
+/// Returns `count` different numbers below `of`, in rising order.
 fn sample(of: usize, count: usize, seed: u64) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..of).collect();
     let mut state = seed;
@@ -33,7 +34,7 @@ fn sample(of: usize, count: usize, seed: u64) -> Vec<usize> {
     numbers
 }
 
-/// The generator of Steele, Lea and Flood's SplitMix64.
+/// Returns the next number of SplitMix64, the generator of Steele, Lea and Flood.
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -41,10 +42,11 @@ fn split_mix(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Pairs of values of two parameters that are not in a row yet.
+/// Pairs of values of two parameters that no selected variant has yet.
 struct Uncovered {
     sizes: Vec<usize>,
-    /// Index: the two parameters, then the two values.
+    /// Whether a pair is missing. The indices are the two parameters, then the two values as one
+    /// number.
     open: Vec<Vec<Vec<bool>>>,
 }
 
@@ -82,8 +84,9 @@ impl Uncovered {
     }
 }
 
-/// Selects rows greedily: each row begins with a missing pair, and each further value is the one
-/// that adds the most missing pairs. Returns the rows as numbers in the order of all variants.
+/// Selects variants greedily: each variant begins with a missing pair, and each further value is
+/// the one that adds the most missing pairs. Returns the positions of the variants in the list of
+/// all variants.
 fn pairwise(sizes: &[usize]) -> Vec<usize> {
     let mut uncovered = Uncovered::new(sizes);
     let mut rows = Vec::new();

@@ -26,7 +26,7 @@ pub(crate) type Declarations = Arc<Mutex<Vec<Declared>>>;
 /// Maximum number of variants of one case.
 const MAX_VARIANTS: usize = 100_000;
 
-/// Adds `case` to the globals. The ids of the script `file` begin with its name.
+/// Adds `case` to the globals. The ids of cases in the script `file` begin with its name.
 pub(crate) fn install(lua: &Lua, file: &str) -> mlua::Result<Declarations> {
     let declarations = Declarations::default();
     let (into, file) = (declarations.clone(), file.to_owned());
@@ -72,7 +72,7 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     Ok(Declared { info, combination, run })
 }
 
-/// A list of words from a fixed set; `None` if the script does not have the field.
+/// Reads a list of words from a fixed set. `None` if the script does not have the field.
 fn words<T: DeserializeOwned>(lua: &Lua, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Option<Vec<T>>> {
     let Some(words) = fields.optional::<Vec<String>>(name)? else { return Ok(None) };
     let mut known = Vec::new();
@@ -147,8 +147,8 @@ fn combination(lua: &Lua, fields: &mut Fields<'_>) -> mlua::Result<Combination> 
     Ok(combination)
 }
 
-/// `mpa/7.1.1-key.lua` has the ids `mpa/7.1.1-key/<name>`, and so has each file of a folder
-/// `mpa/7.1.1-key`.
+/// Checks the id of a case. In `mpa/7.1.1-key.lua`, and in each file of a folder `mpa/7.1.1-key`,
+/// ids are `mpa/7.1.1-key/<name>`.
 fn check_id(id: &str, file: &str) -> Result<(), String> {
     let stem = file.strip_suffix(".lua").unwrap_or(file);
     let stem = stem.match_indices('/').nth(1).map_or(stem, |(end, _)| &stem[..end]);
@@ -162,7 +162,7 @@ fn check_id(id: &str, file: &str) -> Result<(), String> {
     }
 }
 
-/// Every variant of a case, in the order of the names and values of its parameters.
+/// Returns every variant of a case, in the order of the names and values of its parameters.
 pub(crate) fn variants(info: &CaseInfo) -> Vec<CaseKey> {
     let mut keys = vec![CaseKey::new(&info.id)];
     for (name, values) in &info.parameters {

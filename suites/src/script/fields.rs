@@ -15,7 +15,7 @@ pub(crate) struct RecordedField {
     /// The name of the table.
     pub(crate) what: &'static str,
     pub(crate) name: &'static str,
-    /// Its type in Rust.
+    /// The Rust type of the field.
     pub(crate) is: &'static str,
     pub(crate) required: bool,
 }
@@ -37,12 +37,12 @@ impl<'a> Fields<'a> {
         Fields { lua, what, table, known: Vec::new(), old: Vec::new() }
     }
 
-    /// The name of the table.
+    /// Returns the name of the table.
     pub(crate) fn what(&self) -> &'static str {
         self.what
     }
 
-    /// The value of an optional field.
+    /// Reads an optional field.
     pub(crate) fn optional<T: FromLua>(&mut self, name: &'static str) -> mlua::Result<Option<T>> {
         self.record::<T>(name, false);
         self.read(name)
@@ -76,8 +76,8 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The value of an optional field that was called `old` in earlier versions. The old name still
-    /// works, with a warning.
+    /// Reads an optional field that was called `old` in earlier versions. The old name still works,
+    /// with a warning.
     pub(crate) fn renamed<T: FromLua>(&mut self, name: &'static str, old: &'static str) -> mlua::Result<Option<T>> {
         let value = self.optional(name)?;
         self.old.push(old);
@@ -89,28 +89,29 @@ impl<'a> Fields<'a> {
         Ok(Some(former))
     }
 
-    /// The octets of an optional field: a string of Lua.
+    /// Reads the bytes of an optional field, which is a Lua string.
     pub(crate) fn octets(&mut self, name: &'static str) -> mlua::Result<Option<Vec<u8>>> {
         Ok(self.optional::<LuaString>(name)?.map(|octets| octets.as_bytes().to_vec()))
     }
 
-    /// The value of a field that may be left out.
+    /// Reads a field that may be missing.
     pub(crate) fn or<T: FromLua>(&mut self, name: &'static str, default: T) -> mlua::Result<T> {
         Ok(self.optional(name)?.unwrap_or(default))
     }
 
-    /// The value of a field that must be there.
+    /// Reads a field that must be present.
     pub(crate) fn required<T: FromLua>(&mut self, name: &'static str) -> mlua::Result<T> {
         self.record::<T>(name, true);
         self.read(name)?.ok_or_else(|| mlua::Error::runtime(format!("{} needs the field {name:?}", self.what)))
     }
 
-    /// The error for a wrong field.
+    /// Returns the error for a wrong field.
     pub(crate) fn wrong(&self, name: &str, why: &str) -> mlua::Error {
         wrong(self.what, name, why)
     }
 
-    /// Rejects every field that was not read, so that a typo does not mean the default.
+    /// Rejects every field that was not read. Otherwise a typing error would silently select the
+    /// default.
     pub(crate) fn done(self) -> mlua::Result<()> {
         let Some(table) = self.table else { return Ok(()) };
         for pair in table.pairs::<Value, Value>() {
@@ -125,7 +126,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The error for a wrong field of the table `what`.
+/// Returns the error for a wrong field of the table `what`.
 pub(crate) fn wrong(what: &str, name: &str, why: &str) -> mlua::Error {
     mlua::Error::runtime(format!("{what}: {name}: {why}"))
 }

@@ -1,4 +1,4 @@
-//! Runs one case: a fresh Lua state, the script, the function.
+//! Runs one case: a new Lua state, the script, then the function of the case.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::model::{Capability, CaseKey, ParameterValue, Parameters, SourceLocati
 use crate::stage::{Stage, Stop};
 use crate::targets::Target;
 
-/// The script itself is wrong. This is no verdict about the target.
+/// The script itself is wrong. This is no verdict on the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScriptFault {
     pub(crate) at: SourceLocation,
     pub(crate) message: String,
 }
 
-/// Runs the function of a case to its end, and then a good exchange, unless the function did one
-/// after its last expectation. The stage's record has the target's actions.
+/// Runs the function of a case until it ends. Then does a good exchange, if the function did none
+/// after its last expectation. The stage records the target's actions.
 pub(crate) async fn invoke(
     case: &SuiteCase,
     key: &CaseKey,
@@ -64,7 +64,7 @@ pub(crate) async fn invoke(
     }
 }
 
-/// `p`: the parameters. An unknown name is an error, not nil.
+/// Returns `p`, the table of parameters. An unknown name is an error, and not nil.
 fn parameter_table(lua: &Lua, parameters: &Parameters) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, value) in parameters {

@@ -15,7 +15,7 @@ use crate::model::{CaseInfo, CaseKey, SourceLocation, Tier};
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 
-/// Maximum size of a script in octets.
+/// Maximum size of a script in bytes.
 const MAX_SCRIPT: u64 = 1 << 20;
 /// Maximum depth of folders.
 const MAX_DEPTH: usize = 8;
@@ -30,7 +30,7 @@ pub enum LoadError {
     Script {
         /// The line.
         at: SourceLocation,
-        /// The expected and the found value.
+        /// Describes the mistake.
         message: String,
     },
     /// A folder or file cannot be read.
@@ -49,7 +49,7 @@ pub enum LoadError {
 /// One script.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Script {
-    /// Relative to the suites folder, `/` between the parts.
+    /// Path relative to the suites folder, with `/` between the parts.
     pub(crate) file: String,
     pub(crate) source: String,
 }
@@ -62,7 +62,7 @@ pub(crate) struct SuiteCase {
     pub(crate) script: Arc<Script>,
 }
 
-/// Loaded and checked suites. Cheap to clone.
+/// Loaded and checked suites. Cloning them is cheap.
 #[derive(Debug, Clone)]
 pub struct Suites {
     cases: Arc<Vec<SuiteCase>>,
@@ -70,20 +70,20 @@ pub struct Suites {
 }
 
 impl Suites {
-    /// The built-in suites.
+    /// Returns the built-in suites.
     ///
     /// # Errors
-    /// One of them is wrong.
+    /// A script is wrong.
     pub fn embedded() -> Result<Self, LoadError> {
         let mut scripts = Vec::new();
         collect_embedded(&EMBEDDED, &mut scripts);
         Self::from_scripts(scripts, Limits::default())
     }
 
-    /// The suites in `folder` instead, `<protocol>/<section>-<topic>.lua`.
+    /// Loads the suites in `folder`. The scripts are `<protocol>/<section>-<topic>.lua`.
     ///
     /// # Errors
-    /// One of them is wrong or cannot be read, or there is no script.
+    /// A script is wrong or cannot be read, or there is no script.
     pub fn from_folder(folder: &Path) -> Result<Self, LoadError> {
         Self::from_folder_with(folder, Limits::default())
     }
@@ -91,7 +91,7 @@ impl Suites {
     /// Like [`Suites::from_folder`], with other limits for the scripts.
     ///
     /// # Errors
-    /// The same as of [`Suites::from_folder`].
+    /// The same as those of [`Suites::from_folder`].
     pub fn from_folder_with(folder: &Path, limits: Limits) -> Result<Self, LoadError> {
         let mut scripts = Vec::new();
         collect_folder(folder, "", 0, &mut scripts)?;
@@ -117,23 +117,23 @@ impl Suites {
         Ok(Suites { cases: Arc::new(cases), limits })
     }
 
-    /// The declarations of the cases, by id.
+    /// Returns the declarations of the cases, sorted by id.
     pub fn cases(&self) -> impl ExactSizeIterator<Item = &CaseInfo> {
         self.cases.iter().map(|case| &case.info)
     }
 
-    /// Every variant of every case, in the order of cases, names and values.
+    /// Returns every variant of every case, in the order of cases, names and values.
     pub fn keys(&self) -> impl Iterator<Item = CaseKey> {
         self.cases().flat_map(declare::variants)
     }
 
-    /// The text of the script of a case.
+    /// Returns the text of the script of a case, or `None` if there is no such case.
     #[must_use]
     pub fn source_of(&self, case: &str) -> Option<&str> {
         self.case(case).map(|case| case.script.source.as_str())
     }
 
-    /// Describes how each tier combines the parameters of a case.
+    /// Describes how each tier combines the parameters of a case. `None` if there is no such case.
     #[must_use]
     pub fn combination_of(&self, case: &str) -> Option<String> {
         let combination = self.case(case)?.combination;
@@ -142,14 +142,14 @@ impl Suites {
         Some(Tier::ALL.map(|tier| format!("{tier}: {}", word(tier))).join(", "))
     }
 
-    /// The variants of a case that a tier runs.
+    /// Returns the variants of a case that a tier runs.
     pub(crate) fn chosen(&self, case: &str, tier: Tier, seed: u64) -> Vec<CaseKey> {
         let Some(case) = self.case(case) else { return Vec::new() };
         let strategy = case.combination.of(tier);
         strategy.map_or_else(Vec::new, |strategy| combine::chosen(&case.info, strategy, seed))
     }
 
-    /// Every variant of a case.
+    /// Returns every variant of a case, or `None` if there is no such case.
     pub(crate) fn variants_of(&self, id: &str) -> Option<Vec<CaseKey>> {
         self.case(id).map(|case| declare::variants(&case.info))
     }
@@ -159,7 +159,7 @@ impl Suites {
     }
 }
 
-/// Loads a script into a state of its own, to which the functions of the declared cases belong.
+/// Loads a script into a new Lua state. The functions of the declared cases belong to this state.
 pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, Vec<Declared>), LoadError> {
     let wrong = |error: &mlua::Error| {
         let (at, message) = location::of_error(error, &script.file);
@@ -178,7 +178,8 @@ pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, V
     Ok((lua, declared))
 }
 
-/// The line with the text that the message quotes. Lua knows only the line where `case {` begins.
+/// Returns the line with the text that the message quotes. Lua knows only the line where `case {`
+/// begins.
 fn quoted_line(script: &Script, at: SourceLocation, message: &str) -> SourceLocation {
     let first = usize::try_from(at.line.saturating_sub(1)).unwrap_or(0);
     let mut quotes = message.split(['"', '`']).skip(1).step_by(2).filter(|quoted| !quoted.is_empty());

@@ -7,7 +7,7 @@ use crate::model::SourceLocation;
 /// The name of the script of a Lua state, stored in the state.
 pub(crate) struct ScriptName(pub(crate) String);
 
-/// The current line of the script, in a Rust function that the script called.
+/// Returns the current line of the script, for a Rust function that the script called.
 pub(crate) fn here(lua: &Lua) -> Option<SourceLocation> {
     let file = lua.app_data_ref::<ScriptName>()?.0.clone();
     // The nearest frame of the script: level 0 is the Rust function, and frames of coroutines may
@@ -24,7 +24,7 @@ pub(crate) fn here(lua: &Lua) -> Option<SourceLocation> {
     None
 }
 
-/// The line that a Lua error names, and its message in one line without the traceback.
+/// Returns the line that a Lua error names, and its message in one line without the traceback.
 pub(crate) fn of_error(error: &Error, file: &str) -> (Option<SourceLocation>, String) {
     let message = error.to_string();
     let location = line_in(&message, file).map(|line| SourceLocation { file: file.to_owned(), line });
@@ -38,7 +38,7 @@ pub(crate) fn of_error(error: &Error, file: &str) -> (Option<SourceLocation>, St
     (location, text.replace('\n', " "))
 }
 
-/// The number in the first `file:number:`.
+/// Returns the number in the first `file:number:`.
 fn line_in(text: &str, file: &str) -> Option<u32> {
     text.match_indices(file).find_map(|(at, _)| {
         let rest = text[at + file.len()..].strip_prefix(':')?;

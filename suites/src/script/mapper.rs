@@ -1,4 +1,4 @@
-//! A socket for datagrams to the target's port mapper, `m`; `t:mapper` opens one.
+//! A socket for datagrams to the target's port mapper: the Lua object `m`. `t:mapper` opens one.
 //!
 //! ```lua
 //! local m = t:mapper { v6 = false }
@@ -18,7 +18,7 @@ use super::message::{self, portmap_from_lua, portmap_table};
 use super::objects::{Context, Tester};
 use crate::stage::Message;
 
-/// `m`.
+/// The Lua object `m`.
 #[derive(Clone)]
 pub(super) struct Mapper {
     context: Context,
@@ -26,11 +26,12 @@ pub(super) struct Mapper {
     v6: bool,
 }
 
-/// The offsets of the addresses in a message (Figure 17).
+/// The byte offsets of the addresses in a message (Figure 17).
 pub(super) const CP_IP: usize = 16;
 pub(super) const AP_IP: usize = 32;
 
-/// The address at an octet of a received message: of IPv4, unless IPV is 6.
+/// Returns the address at a byte offset of a received message. It is IPv6 if IPV is 6, otherwise
+/// IPv4.
 pub(super) fn address(answer: &Table, at: usize) -> mlua::Result<IpAddr> {
     let octets: mlua::LuaString = answer.get("octets")?;
     let octets = octets.as_bytes();
@@ -95,7 +96,7 @@ impl UserData for Mapper {
     }
 }
 
-/// The table, or an empty one.
+/// Returns the table, or a new table.
 pub(super) fn or_new(lua: &Lua, table: Option<Table>) -> mlua::Result<Table> {
     table.map_or_else(|| lua.create_table(), Ok)
 }
@@ -108,7 +109,7 @@ pub(super) fn fill(table: &Table, name: &str, value: Value) -> mlua::Result<()> 
     }
 }
 
-/// A PMReq from `(own, next)`: the socket's address, and the address of the next connection.
+/// Builds a PMReq. `own` is the socket's address, and `next` is the address of the next connection.
 fn request(lua: &Lua, m: &Mapper, (own, next): (SocketAddr, SocketAddr), table: Table) -> mlua::Result<Message> {
     let target = &m.context.target;
     let which: Option<String> = table.raw_get("service")?;
@@ -137,12 +138,12 @@ fn request(lua: &Lua, m: &Mapper, (own, next): (SocketAddr, SocketAddr), table: 
     portmap_from_lua(lua, Some(table))
 }
 
-/// The PMAck to a PMAccept.
+/// Builds the PMAck to a PMAccept.
 fn ack(lua: &Lua, answer: &Table, table: Table) -> mlua::Result<Message> {
     for name in ["ap_port", "cp_port", "handle", "ipv"] {
         fill(&table, name, answer.raw_get(name)?)?;
     }
-    // An IPv4 address without the octets after it, whose value is the answer's own.
+    // Copies an IPv4 address, but not the bytes after it in the field.
     for (name, at) in [("cp_ip", CP_IP), ("ap_ip", AP_IP)] {
         if table.raw_get::<Value>(name)?.is_nil() {
             let mut field = [0; 16];

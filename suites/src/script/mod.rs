@@ -1,9 +1,9 @@
 //! Cases as Lua scripts: loading, the sandbox in which they run, and the objects that they use.
 //!
-//! A script declares cases with `case { ... }`; `run = function(t, p)` gets the tester `t` and its
-//! parameters `p`. The methods of `t` and its connections are in `surface.rs`, messages are in
-//! `message/`, and `bind.rs` explains how to add a method. Nothing here decides a verdict: the
-//! stage records expectations, and [`crate::run`] judges the record.
+//! A script declares cases with `case { ... }`. The function `run = function(t, p)` receives the
+//! tester `t` and the parameters `p`. The methods of `t` and of its connections are in
+//! `surface.rs`, messages are in `message/`, and `bind.rs` explains how to add a method. Scripts
+//! decide no verdict: the stage records expectations, and [`crate::run`] judges the record.
 
 mod agent;
 mod agent_events;

@@ -1,4 +1,4 @@
-//! The objects that a script gets first: the tester and its connections.
+//! The objects that a script receives first: the tester and its connections.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use weft_core::RequirementId;
 use crate::stage::Stage;
 use crate::targets::Target;
 
-/// The case that an object of the surface belongs to.
+/// The case that a script's object belongs to.
 #[derive(Clone)]
 pub(super) struct Context {
     pub(super) stage: Arc<Mutex<Stage>>,
@@ -17,19 +17,19 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// A connection of the case, for the script.
+    /// Returns a connection of the case, for the script.
     pub(super) fn connection(&self, number: u32) -> Connection {
         Connection { context: self.clone(), number }
     }
 }
 
-/// `t`.
+/// The Lua object `t`.
 #[derive(Clone)]
 pub(super) struct Tester {
     pub(super) context: Context,
 }
 
-/// `conn`.
+/// The Lua object `conn`.
 #[derive(Clone)]
 pub(super) struct Connection {
     pub(super) context: Context,

@@ -1,12 +1,12 @@
-//! `octets`: for cases that transfer many octets and compare each of them.
+//! The Lua module `octets`, for cases that transfer many bytes and compare each of them.
 //!
-//! Lua is slow for single octets, and a report cannot compress evidence with random octets.
+//! Lua is slow for single bytes. Random bytes would make evidence that a report cannot compress.
 
 use mlua::{Lua, LuaString};
 
-/// Maximum number of octets of [`counted`].
+/// Maximum number of bytes of [`counted`].
 const MOST: usize = 1 << 20;
-/// A line of 64 octets has this text, its number in seven digits, and a line feed.
+/// A line of 64 bytes has this text, its number in seven digits, and a line feed.
 const WORDS: &str = "the octets of this line, each place of it unlike others ";
 
 /// Adds `octets.counted` and `octets.difference` to the constructors.
@@ -22,8 +22,8 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.globals().set("octets", module)
 }
 
-/// Numbered lines, cut at `length`. They show octets in a wrong position, even if it is 64 KiB
-/// away.
+/// Returns numbered lines, cut at `length` bytes. They show bytes in a wrong position, even if it
+/// is 64 KiB away.
 fn counted(length: usize) -> mlua::Result<Vec<u8>> {
     if length > MOST {
         return Err(mlua::Error::runtime(format!("octets.counted makes at most {MOST} bytes")));
@@ -39,8 +39,8 @@ fn counted(length: usize) -> mlua::Result<Vec<u8>> {
     Ok(octets)
 }
 
-/// The difference between `got` and `want`, for the "actual" of a finding; "those" if there is
-/// none.
+/// Returns the difference between `got` and `want`, for the "actual" of a finding. Returns "those"
+/// if there is no difference.
 fn difference(got: &[u8], want: &[u8]) -> String {
     if got.len() != want.len() {
         return format!("{} bytes", got.len());

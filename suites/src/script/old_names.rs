@@ -1,5 +1,5 @@
-//! Names that functions and fields of the surface had in earlier versions. They still work, and the
-//! log has a warning for each line of a script that uses one.
+//! Names that functions and fields of the surface had in earlier versions. They still work. The log
+//! has a warning for each line of a script that uses an old name.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -16,10 +16,10 @@ pub(super) const TERMINATE: &str = "told";
 /// The old name of `trailing`, a field of SDP messages.
 pub(super) const TRAILING: &str = "behind";
 
-/// Lines that the log has already named. A script is loaded again for each case.
+/// Warnings that are already in the log. A script is loaded again for each case.
 static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Keeps the old names of the methods of an object: `(old, new)`.
+/// Binds the old names of the methods of an object: `(old, new)`.
 pub(super) fn keep<T, M: UserDataMethods<T>>(methods: &mut M, names: &'static [(&str, &str)]) {
     methods.add_meta_function(MetaMethod::Index, |lua, (object, name): (AnyUserData, LuaString)| {
         let Some((old, new)) = names.iter().find(|(old, _)| *name.as_bytes() == *old.as_bytes()) else {

@@ -11,12 +11,12 @@ use super::{message, old_names};
 use crate::stage::{Before, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields};
 use crate::targets::Target;
 
-/// Seconds in which a target has to send a Reply or an FPDU.
+/// Seconds in which a target must send a Reply or an FPDU.
 pub(super) const REPLY_SECONDS: f64 = 5.0;
-/// Seconds in which a target has to close: longer than the start-up timers of 5 and 10 s that are
-/// in use.
+/// Seconds in which a target must close. This is longer than the usual start-up timers of 5 and 10
+/// s.
 pub(super) const CLOSE_SECONDS: f64 = 15.0;
-/// Seconds for which a target has to be silent.
+/// Seconds for which a target must be silent.
 pub(super) const SILENCE_SECONDS: f64 = 2.0;
 /// Maximum number of pieces of one message.
 const MAX_PIECES: usize = 4096;
@@ -44,8 +44,8 @@ impl FromLua for Ids {
     }
 }
 
-/// `true` for a step with FPDUs, or the legal frame that the control sends instead of a start-up
-/// frame.
+/// How a step deviates: `true` for a step with FPDUs, or the legal frame that a control sends
+/// instead of a start-up frame.
 pub(super) struct Deviates(Option<Deviation>);
 
 impl FromLua for Deviates {
@@ -62,7 +62,7 @@ impl FromLua for Deviates {
 pub(super) struct Reader<'a> {
     pub(super) lua: &'a Lua,
     pub(super) target: &'a Target,
-    /// The requirements that the case declares. An expectation can name no other.
+    /// The requirements that the case declares. An expectation can name no others.
     pub(super) requirements: &'a [RequirementId],
 }
 
@@ -72,7 +72,7 @@ impl Reader<'_> {
         self.known(fields, name, names)
     }
 
-    /// Requirements in a field that was called `old` in earlier versions.
+    /// Reads requirements from a field that was called `old` in earlier versions.
     fn renamed_ids(
         &self,
         fields: &mut Fields<'_>,
@@ -83,7 +83,7 @@ impl Reader<'_> {
         self.known(fields, name, names)
     }
 
-    /// The requirements of these names, which the case must list.
+    /// Parses the names of requirements. The case must list each of them.
     fn known(&self, fields: &Fields<'_>, name: &'static str, names: Option<Ids>) -> mlua::Result<Vec<RequirementId>> {
         let Some(Ids(names)) = names else { return Ok(Vec::new()) };
         let mut ids = Vec::new();
@@ -98,8 +98,8 @@ impl Reader<'_> {
         Ok(ids)
     }
 
-    /// Reads the fields of a table with `read`, and rejects fields that it does not know. `what`
-    /// is the name of the table in messages and annotations.
+    /// Reads the fields of a table with `read`, and rejects fields that `read` does not know.
+    /// `what` is the name of the table in messages and annotations.
     pub(super) fn read<T>(
         &self,
         what: &'static str,
@@ -112,12 +112,12 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// An expectation of an answer, without fields of its own.
+    /// Reads an expectation of an answer, without further fields.
     pub(super) fn answer(&self, fields: &mut Fields<'_>) -> mlua::Result<Expectation> {
         self.expectation(fields, REPLY_SECONDS)
     }
 
-    /// An expectation of silence, without fields of its own.
+    /// Reads an expectation of silence, without further fields.
     pub(super) fn silence(&self, fields: &mut Fields<'_>) -> mlua::Result<Expectation> {
         self.expectation(fields, SILENCE_SECONDS)
     }
@@ -149,7 +149,8 @@ impl Reader<'_> {
         Ok((expectation, before, close))
     }
 
-    /// `error`: one of `"12 01"` or a list: layer and type, then the code, in hexadecimal.
+    /// `error`: an error such as `"12 01"`, or a list. Layer and type are one byte, the code is the
+    /// other, in hexadecimal.
     pub(super) fn expect_terminate(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, TerminateFields)> {
         let expectation = self.answer(fields)?;
         let mut wanted = TerminateFields {
@@ -172,7 +173,7 @@ impl Reader<'_> {
         Ok((expectation, fields.or("open", false)?))
     }
 
-    /// How long the tester waits for the next event, which it does not judge.
+    /// Reads how long the tester waits for the next event, without a verdict on it.
     pub(super) fn waiting(&self, fields: &mut Fields<'_>) -> mlua::Result<Expectation> {
         let within = self.within(fields, REPLY_SECONDS)?;
         Ok(Expectation::preparation(within, here(self.lua).as_ref()))
@@ -238,14 +239,14 @@ impl Reader<'_> {
 pub(super) struct Sending {
     cuts: Vec<usize>,
     every: Option<usize>,
-    /// Between two pieces.
+    /// Pause between two pieces.
     pub(super) pause: Duration,
-    /// How the step deviates from a plain exchange.
+    /// How the step deviates from a plain exchange, if it does.
     pub(super) deviation: Option<Deviation>,
 }
 
 impl Sending {
-    /// The octets after which a message of `len` octets is cut.
+    /// Returns the byte offsets at which a message of `len` bytes is cut.
     pub(super) fn cuts(&self, len: usize) -> mlua::Result<Vec<usize>> {
         let mut cuts = self.cuts.clone();
         if let Some(every) = self.every {
@@ -262,7 +263,7 @@ impl Sending {
     }
 }
 
-/// A pause of this number of seconds.
+/// Returns a pause of this number of seconds.
 pub(super) fn pause(seconds: f64) -> Result<Duration, String> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(pause) if seconds <= MAX_PAUSE => Ok(pause),

@@ -1,4 +1,4 @@
-//! A port mapper to which the target sends requests, `m`; `t:port_mapper` opens it.
+//! A port mapper to which the target sends requests: the Lua object `m`. `t:port_mapper` opens it.
 //!
 //! ```lua
 //! local m = t:port_mapper {}
@@ -22,14 +22,14 @@ use super::message::{self, portmap_from_lua, portmap_table};
 use super::objects::{Context, Tester};
 use crate::stage::{Message, RepetitionEnd};
 
-/// `m`.
+/// The Lua object `m`.
 #[derive(Clone)]
 pub(super) struct PortMapper {
     context: Context,
     v6: bool,
 }
 
-/// The fields of a place.
+/// The fields of a place: a TCP address of the tester.
 pub(crate) const PLACE_FIELDS: [(&str, &str); 3] = [("ip", "string"), ("octets", "string"), ("port", "integer")];
 
 surface! {
@@ -56,13 +56,13 @@ surface! {
         stage.mapper_client().start(service, at).await?;
     };
 
-    /// Expects that the next datagram has these fields. Connections are kept for later.
+    /// Expects that the next datagram has these fields. Connections remain for later expectations.
     async expect() { port_mapper_expect as (expectation, wanted) } -> "weft.PortMapperMessage" => {
         let datagram = stage.mapper_client().expect(&expectation, &wanted).await?;
         portmap_table(&lua, &datagram.from.to_string(), &datagram.octets)?
     };
 
-    /// Builds the correct PMAccept to a PMReq. `at` is the place whose address it has.
+    /// Builds the correct PMAccept to a PMReq. `at` is the place whose address the PMAccept has.
     fn accept(request: Table = "weft.PortMapperMessage") { "portmap.message" as table } -> "weft.Message" =>
         accept(lua, &request, or_new(lua, table)?)?;
 
@@ -91,11 +91,11 @@ surface! {
         stage.mapper_client().send(&message, to, options.aside, None, at).await?;
     };
 
-    /// Returns what has already arrived for the next expectation.
+    /// Returns whether a connection or a datagram has already arrived for the next expectation.
     async waiting() -> "\"connection\"|\"datagram\"|nil" =>
         stage.mapper_client().waiting_kind().map(|is_connection| if is_connection { "connection" } else { "datagram" });
 
-    /// Counts datagrams until the target connects, `most` have arrived, or none arrives any more.
+    /// Counts datagrams until the target connects, `most` have arrived, or no more arrive.
     async count_repeats() { port_mapper_repeats as (expectation, most) } -> "integer, \"connection\"|\"most\"|\"quiet\"" => {
         let (count, ended) = stage.mapper_client().count_repetitions(expectation.within, most, expectation.at.as_ref()).await?;
         let ended = match ended {
@@ -136,20 +136,20 @@ fn place_table(lua: &Lua, place: SocketAddr) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The inverse of [`place_table`].
+/// Converts the table of [`place_table`] to an address.
 pub(super) fn place_from(table: &Table) -> mlua::Result<SocketAddr> {
     let ip: String = table.get("ip")?;
     let ip: IpAddr = ip.parse().map_err(|_| mlua::Error::runtime(format!("{ip:?} is not an address")))?;
     Ok(SocketAddr::new(ip, table.get("port")?))
 }
 
-/// The sender of a datagram.
+/// Returns the sender of a datagram.
 fn sender(request: &Table) -> mlua::Result<SocketAddr> {
     let from: String = request.get("from")?;
     from.parse().map_err(|_| mlua::Error::runtime(format!("{from:?} is not an address and port")))
 }
 
-/// A PMAccept. Its field `at` is a place.
+/// Builds a PMAccept. The field `at` is a place.
 fn accept(lua: &Lua, request: &Table, table: Table) -> mlua::Result<Message> {
     if let Some(place) = table.raw_get::<Option<Table>>("at")? {
         table.raw_set("at", Value::Nil)?;
@@ -160,7 +160,7 @@ fn accept(lua: &Lua, request: &Table, table: Table) -> mlua::Result<Message> {
     answer(lua, "accept", request, table)
 }
 
-/// An answer with the fields of its PMReq, changed by `table`.
+/// Builds an answer with the fields of its PMReq. `table` can set other values.
 fn answer(lua: &Lua, kind: &str, request: &Table, table: Table) -> mlua::Result<Message> {
     let octets: LuaString = request.get("octets")?;
     let field = |at: usize| match octets.as_bytes().get(at..at + 16) {

@@ -9,12 +9,13 @@ use super::sdp_options::{mapper_fields, message_type};
 use crate::stage::{DatagramFields, Expectation, SendOptions};
 
 impl Reader<'_> {
-    /// The number of a service that the target requests; 0 is the service of the good exchanges.
+    /// Reads the number of a service that the target requests. 0 is the service of the good
+    /// exchanges.
     pub(super) fn port_mapper_service(&self, fields: &mut Fields<'_>) -> mlua::Result<u32> {
         fields.or("service", 1)
     }
 
-    /// `other`: another address of the tester, if it has one; `refuses`: nobody listens.
+    /// `other`: another address of the tester, if it has one. `refuses`: connections are refused.
     pub(super) fn port_mapper_place(&self, fields: &mut Fields<'_>) -> mlua::Result<(bool, bool)> {
         Ok((fields.or("other", false)?, fields.or("refuses", false)?))
     }
@@ -34,13 +35,13 @@ impl Reader<'_> {
         Ok((expectation, wanted))
     }
 
-    /// How long no repetition may arrive, and how many repetitions are enough.
+    /// Reads for how long no repetition may arrive, and how many repetitions are enough.
     pub(super) fn port_mapper_repeats(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, usize)> {
         let expectation = self.answer(fields)?;
         Ok((expectation, fields.or("most", 1000)?))
     }
 
-    /// `ip`: as text, or as the field of a message; `port`.
+    /// `ip`: an address as text, or as the field of a message. `port`: a port.
     pub(super) fn expect_from(
         &self,
         fields: &mut Fields<'_>,
@@ -61,8 +62,7 @@ impl Reader<'_> {
     }
 }
 
-/// Parses an address, or the hexadecimal octets of a field. Octets after an IPv4 address are
-/// ignored.
+/// Parses an address, or the hexadecimal bytes of a field. Bytes after an IPv4 address are ignored.
 fn field(text: &str) -> Option<IpAddr> {
     let octets = || Some(IpAddr::from(u32::from_str_radix(text.get(..8)?, 16).ok()?.to_be_bytes()));
     text.parse().ok().or_else(|| octets().filter(|_| text.len() == 32))

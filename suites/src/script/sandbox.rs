@@ -17,11 +17,12 @@ use super::message;
 /// The limits of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Octets of memory of the Lua state.
+    /// Maximum memory of the Lua state in bytes.
     pub memory: usize,
-    /// Lua instructions of one loading or one case.
+    /// Maximum number of Lua instructions for loading a script or running a case.
     pub instructions: u64,
-    /// Wall time of one loading or one case, including the time to wait for the target.
+    /// Maximum wall time for loading a script or running a case, including the waits for the
+    /// target.
     pub time: Duration,
 }
 
@@ -31,15 +32,15 @@ impl Default for Limits {
     }
 }
 
-/// Lua instructions between two checks of the limits.
+/// Number of Lua instructions between two checks of the limits.
 const STRIDE: u32 = 1000;
-/// Maximum length of a string from `string.rep`.
+/// Maximum length in bytes of a string from `string.rep`.
 const MAX_REP: usize = 1 << 20;
 
 /// Names that are removed from the standard library, with their table ("" for globals).
 const REMOVED: [(&str, &[&str]); 4] = [
-    // Loading, catching errors, metatables (finalizers run without hooks), output, control of the
-    // collector.
+    // Loading, catching errors, metatables (finalizers run without hooks), output, and control of
+    // the garbage collector.
     (
         "",
         &[
@@ -66,7 +67,7 @@ const REMOVED: [(&str, &[&str]); 4] = [
     ("math", &["randomseed"]),
 ];
 
-/// A new state for the script `file`. Its `math.random` depends on `seed`.
+/// Creates a new Lua state for the script `file`. Its `math.random` depends on `seed`.
 pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8;
     let lua = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(true))?;
@@ -104,9 +105,9 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     Ok(lua)
 }
 
-/// The current globals for a script. The state itself also has `coroutine` after the first function
-/// that waits, because the interpreter needs it. A script must not get it: it could catch errors,
-/// or yield until its time is over.
+/// Returns the current globals for a script. After the first function that waits, the state also
+/// has `coroutine`, because the interpreter needs it. A script must not get `coroutine`: it could
+/// catch errors, or yield until its time is over.
 pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
     let seen = lua.create_table()?;
     for pair in lua.globals().pairs::<Value, Value>() {

@@ -1,4 +1,4 @@
-//! An SDP connection of a script, `s`; `t:sdp`, `t:accept_sdp` and `t:greet` open one.
+//! An SDP connection of a script: the Lua object `s`. `t:sdp` and `t:accept_sdp` open one.
 //!
 //! ```lua
 //! local s, hello_ack = t:sdp { hello = sdp.hello { max_adverts = 2 }, requirement = "SDP-..." }
@@ -22,7 +22,7 @@ use super::sdp_options::SdpOpen;
 use crate::sdp::{ReceivedMessage, shown};
 use crate::stage::{Carrier, Item};
 
-/// `s`.
+/// The Lua object `s`.
 #[derive(Clone)]
 pub(super) struct Sdp {
     context: Context,
@@ -62,9 +62,10 @@ pub(crate) const MESSAGE_FIELDS: [(&str, &str); 29] = [
     ("des_sz", "integer?"),
 ];
 
-/// Adds `sdp.shown` to the constructors. It lists the rows that the monitor judges in the messages
-/// of the target, by subject: `sdp.shown { "hello_ack", "data" }`. The rows of every message are
-/// always included. A row can also be named by its id; then the case itself must cause it.
+/// Adds `sdp.shown` to the constructors. It lists the requirements that the monitor judges in the
+/// messages of the target, by subject: `sdp.shown { "hello_ack", "data" }`. The requirements of
+/// every message are always included. A requirement can also be named by its id. Then the case
+/// itself must cause messages that it is about.
 pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     let shown = lua.create_function(|_, names: Vec<String>| {
         let mut rows: Vec<&str> = Vec::new();
@@ -86,7 +87,7 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.globals().get::<Table>("sdp")?.set("shown", shown)
 }
 
-/// A received message, as a table.
+/// Converts a received message to a table.
 fn message_table(lua: &Lua, message: &ReceivedMessage) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let name = crate::sdp::NAMES.iter().find(|(mid, _)| *mid == message.mid).map_or("unknown", |(_, name)| name);
@@ -126,7 +127,7 @@ fn read_table(lua: &Lua, read: &ReadRequest) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// Received messages, as a list of tables.
+/// Converts received messages to a list of tables.
 fn message_tables(lua: &Lua, messages: &[ReceivedMessage]) -> mlua::Result<Vec<Table>> {
     messages.iter().map(|message| message_table(lua, message)).collect()
 }
@@ -147,7 +148,7 @@ surface! {
         (Sdp { context: t.context.clone(), number }, message_table(&lua, &hello)?)
     };
 
-    /// Opens a connection and sends a Hello, but waits for nothing.
+    /// Opens a connection and sends a Hello. Does not wait for an answer.
     async greet() { sdp as options } -> "weft.Connection" =>
         t.context.connection(stage.send_hello(&options.message, options.profile, at).await?);
 }
@@ -155,7 +156,7 @@ surface! {
 surface! {
     SDP = Sdp, bind_sdp |s, stage, at, lua|;
 
-    /// Sends an SDP message in a Send. Fills in the counters that the message leaves open.
+    /// Sends an SDP message in a Send. Fills in the counters that the message does not set.
     async send(message: Value = "weft.Message|string") { carrier as (carrier, deviates) } => {
         let message = message::from_value(message)?;
         if deviates {
@@ -164,7 +165,7 @@ surface! {
         stage.sdp().send(s.number, &message, carrier, at).await?;
     };
 
-    /// Sends Data with a line of commands for a driven socket.
+    /// Sends Data with a line of commands for a socket that text commands control.
     async command(line: LuaString = "string") =>
         stage.sdp().send(s.number, &message::sdp_data([bytes(&line), b"\n".to_vec()].concat()), Carrier::default(), at).await?;
 
@@ -228,15 +229,15 @@ surface! {
     async collect(octets: usize = "integer") { sdp_quiet as (expectation, past) } -> "string" =>
         lua.create_string(stage.sdp().collect(s.number, &expectation, octets, &past).await?)?;
 
-    /// Answers the target's Reads of advertised bytes until all are read.
+    /// Answers the target's Reads of advertised bytes until all bytes are read.
     async serve(octets: LuaString = "string") { serve: sdp_serve as (expectation, va, from) } =>
         stage.sdp().serve(s.number, &expectation, va, &bytes(&octets), from).await?;
 
     /// Closes the connection: DisConn in both directions, and the end of TCP.
     async close() { sdp_quiet as (expectation, past) } => stage.sdp().close(s.number, &expectation, &past).await?;
 
-    /// Returns the next event that is not an update: the name of a message, or "read" for an RDMA
-    /// Read Request; and its fields.
+    /// Returns the next event that is not an update, and its fields. The event is the name of a
+    /// message, or "read" for an RDMA Read Request.
     async next() { next: answer as expectation } -> "string, table" =>
         match stage.sdp().next(s.number, &expectation).await? {
             Item::Read(read) => ("read".to_owned(), read_table(&lua, &read)?),
@@ -247,7 +248,7 @@ surface! {
             other => Err(mlua::Error::runtime(format!("next: {} is neither", other.name())))?,
         };
 
-    /// Expects that the connection stays open. Any message may arrive.
+    /// Expects that the connection stays open. Any message except AbortConn may arrive.
     async expect_open() { expect_open: answer as expectation } => stage.sdp().expect_open(s.number, &expectation).await?;
 
     /// Expects that the target ends the connection. AbortConn or a Terminate may arrive before the
@@ -255,8 +256,8 @@ surface! {
     async expect_end() { sdp_end as (expectation, ending) } -> "weft.SdpMessage[]" =>
         message_tables(&lua, &stage.sdp().expect_end(s.number, &expectation, &ending).await?)?;
 
-    /// Returns the counters of the next message. `bufs` sets the announced buffers, `updates`
-    /// whether updates are sent automatically.
+    /// Returns the counters of the next message. `bufs` sets the number of announced buffers.
+    /// `updates` sets whether updates are sent automatically.
     async counters() { counters as (bufs, updates) } -> "{ mseq: integer, mseq_ack: integer, bufs: integer }" => {
         let mut sdp = stage.sdp();
         let connection = sdp.connection(s.number, at)?;

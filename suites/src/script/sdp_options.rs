@@ -15,14 +15,14 @@ use crate::stage::Message;
 use crate::stage::{Carrier, Ending, Expectation, MapperFields, MessageFields, Value, hello};
 use crate::targets::SdpStart;
 
-/// How a connection is opened.
+/// How an SDP connection is opened.
 pub(super) struct SdpOpen {
     pub(super) expectation: Expectation,
     pub(super) message: Message,
     pub(super) profile: SdpStart,
 }
 
-/// The messages of these names.
+/// Returns the messages of these names.
 fn mids(what: &'static str, field: &'static str, names: &[String]) -> mlua::Result<Vec<Mid>> {
     let mid = |name: &String| {
         sdp::by_name(name).ok_or_else(|| wrong(what, field, &format!("{name:?} is not an SDP message")))
@@ -41,12 +41,13 @@ pub(super) struct SdpExpect {
     pub(super) expectation: Expectation,
     past: Vec<Mid>,
     updates: bool,
-    /// Names of fields and their values: octets for `payload`, booleans for flags.
+    /// Names of fields and their values: strings for `payload`, booleans for flags, integers for
+    /// other fields.
     fields: Option<Table>,
 }
 
 impl SdpExpect {
-    /// A message of one of these names.
+    /// Returns the expected message, which has one of these names.
     pub(super) fn wanted(&self, lua: &Lua, names: LuaValue) -> mlua::Result<MessageFields> {
         const WHAT: &str = "sdp_expect";
         let names: Vec<String> = match names {
@@ -79,7 +80,7 @@ impl SdpExpect {
 }
 
 impl Reader<'_> {
-    /// `hello`, `profile`.
+    /// `hello`: the Hello to send. `profile`: the start-up profile.
     pub(super) fn sdp(&self, fields: &mut Fields<'_>) -> mlua::Result<SdpOpen> {
         let expectation = self.answer(fields)?;
         let message = match fields.optional::<AnyUserData>("hello")? {
@@ -98,8 +99,8 @@ impl Reader<'_> {
         Ok(SdpOpen { expectation, message, profile })
     }
 
-    /// `hello_ack`; `hold`, seconds; `port`, to which the target connects to continue a suspended
-    /// connection.
+    /// `hello_ack`: the HelloAck to send. `hold`: seconds to wait before the HelloAck. `port`: the
+    /// port to which the target connects to resume a suspended connection.
     pub(super) fn accept_sdp(
         &self,
         fields: &mut Fields<'_>,
@@ -117,7 +118,7 @@ impl Reader<'_> {
         Ok((expectation, message, (hold, port)))
     }
 
-    /// How the message is sent, and whether this step deviates from a plain exchange.
+    /// Reads how the message is sent, and whether this step deviates from a plain exchange.
     pub(super) fn carrier(&self, fields: &mut Fields<'_>) -> mlua::Result<(Carrier, bool)> {
         let carrier = Carrier {
             solicited: fields.optional("solicited")?,
@@ -137,7 +138,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `length`: octets of the Writes.
+    /// `length`: number of bytes of the Writes.
     pub(super) fn expect_write(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, usize)> {
         Ok((self.answer(fields)?, fields.or("length", 1)?))
     }
@@ -179,7 +180,7 @@ impl Reader<'_> {
         fields.or("v6", false)
     }
 
-    /// Does this step deviate from a plain exchange?
+    /// Reads whether this step deviates from a plain exchange.
     pub(super) fn mapper_send(&self, fields: &mut Fields<'_>) -> mlua::Result<bool> {
         fields.or("deviates", false)
     }
@@ -197,7 +198,7 @@ impl Reader<'_> {
     }
 }
 
-/// The type of a port mapper message by its name.
+/// Reads the name of a port mapper message's type.
 pub(super) fn message_type(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Option<MessageType>> {
     Ok(match fields.optional::<String>(name)?.as_deref() {
         None => None,
@@ -209,7 +210,7 @@ pub(super) fn message_type(fields: &mut Fields<'_>, name: &'static str) -> mlua:
     })
 }
 
-/// The fields of an expected port mapper message.
+/// Reads the fields of an expected port mapper message.
 pub(super) fn mapper_fields(fields: &mut Fields<'_>) -> mlua::Result<MapperFields> {
     Ok(MapperFields {
         message_type: message_type(fields, "type")?,

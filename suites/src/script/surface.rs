@@ -11,10 +11,10 @@
 //! conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
 //! ```
 //!
-//! If an expectation with a `requirement` is not met, the case fails. An expectation without one is
-//! preparation: if it is not met, the case is inconclusive. `shows` names requirements that the
-//! monitor judges in the messages that meet the expectation. The target's time scale stretches all
-//! seconds (`within`).
+//! If an expectation with a `requirement` is not met, the case fails. An expectation without a
+//! `requirement` is a preparation: if it is not met, the case is inconclusive. `shows` names
+//! requirements that the monitor judges in the messages that meet the expectation. The target's
+//! time scale stretches all seconds (`within`).
 //!
 //! SDP is in `sdp.rs`, the port mapper in `mapper.rs` and `port_mapper.rs`.
 
@@ -31,11 +31,12 @@ use crate::stage::{Expectation, Message, Next, Operation, ReplyFields, Stage};
 surface! {
     TESTER = Tester, bind_tester |t, stage, at, lua|;
 
-    /// Uses the target's service on a connection of its own. Call it before the stimulus.
+    /// Uses the target's service on a new connection, to show that the target works. Call this
+    /// method before the stimulus.
     async good_exchange() { good_exchange as shows } => stage.good_exchange(shows, at).await?;
 
-    /// Shows by a good exchange after an expectation that the target still works. weft does this at
-    /// the end of each case; call it if more follows.
+    /// Does a good exchange after an expectation, to show that the target still works. weft does
+    /// this at the end of each case. Call this method if more steps follow.
     async liveness() { good_exchange as shows } => stage.good_exchange(shows, at).await?;
 
     /// Opens a TCP connection and sends no MPA frame. If the target is an Initiator, starts it and
@@ -50,23 +51,24 @@ surface! {
     };
 
     /// Opens a connection and brings it to Full Operation: the first exchange of the service is
-    /// over, and FPDUs went both ways.
+    /// done, with FPDUs in both directions.
     async operate() { "mpa.request" as table } -> "weft.Connection, weft.Operation" => {
         let (number, operation) = operate(&lua, &t.context, &mut stage, table, at).await?;
         (t.context.connection(number), operation_table(&lua, &operation)?)
     };
 
-    /// Builds the Request that this target accepts.
+    /// Builds a Request that this target accepts.
     fn request() { "mpa.request" as table } -> "weft.Message" => startup_from_lua(lua, t.context.target.description.request.clone(), table)?;
 
     /// Judges a condition of the script.
     async check(holds: bool = "boolean") { check as (expectation, expected, actual) } =>
         stage.recorder().check(holds, &expectation, &expected, &actual)?;
 
-    /// Ends the case: the target does not implement its subject, and need not.
+    /// Ends the case, because the target does not implement the subject of the case, which is
+    /// allowed.
     async unimplemented(why: String = "string") => Err::<(), _>(stage.recorder().unimplemented(&why, at))?;
 
-    /// Waits. The target continues.
+    /// Waits. The target continues meanwhile.
     async pause(seconds: f64 = "number") => stage.connections.pause(options::pause(seconds).map_err(mlua::Error::runtime)?).await;
 
     /// Adds a line to the transcript.
@@ -82,7 +84,7 @@ impl UserData for Tester {
     }
 }
 
-/// An answer of the target that the case does not judge.
+/// Returns an expectation of an answer that the case does not judge.
 fn preparation(context: &Context, at: Option<&SourceLocation>) -> Expectation {
     Expectation::preparation(context.target.scaled(REPLY_SECONDS), at)
 }
@@ -105,7 +107,7 @@ async fn start_up(
     let number = stage.connect(at).await?;
     stage.connections.send(number, &request, at).await?;
     let reply = stage.rdma().expect_frame(number, &expectation, StartupKind::Reply, &wanted).await?;
-    // Some targets lose a message that arrives immediately after their Reply; see `settle_ms`.
+    // Some targets lose a message that arrives immediately after their Reply. See `settle_ms`.
     if !context.target.options.settle.is_zero() {
         stage.connections.pause(context.target.options.settle).await;
     }
@@ -129,8 +131,8 @@ async fn operate(
     Ok((number, stage.operate(number, &request, &expectation).await?))
 }
 
-/// Accepts the connection of an Initiator with the right Reply, changed by `table`, and waits until
-/// the tester may send.
+/// Accepts the connection of an Initiator with the correct Reply, changed by `table`, and waits
+/// until the tester may send.
 async fn welcome(
     lua: &Lua,
     stage: &mut Stage,
@@ -159,7 +161,7 @@ surface! {
     async expect_request() { expect_request: frame as (expectation, wanted) } -> "weft.Reply" =>
         reply_table(&lua, &stage.rdma().expect_frame(conn.number, &expectation, StartupKind::Request, &wanted).await?)?;
 
-    /// Builds the right Reply to the received Request.
+    /// Builds the correct Reply to the received Request.
     async reply() { "mpa.reply" as table } -> "weft.Message" =>
         startup_from_lua(&lua, stage.rdma().correct_reply(conn.number, at)?, table)?;
 
@@ -175,7 +177,7 @@ surface! {
         fpdu.map(|fpdu| terminate_table(&lua, &fpdu)).transpose()?
     };
 
-    /// Expects that the next bytes of the target begin with these.
+    /// Expects that the next bytes of the target begin with `begins`.
     async expect_octets() { expect_octets as (expectation, begins, keep) } -> "string" =>
         lua.create_string(stage.rdma().expect_octets(conn.number, &expectation, &begins, keep).await?)?;
 
@@ -183,24 +185,25 @@ surface! {
     async expect_silence() { expect_silence as (expectation, open) } =>
         stage.rdma().expect_silence(conn.number, &expectation, open).await?;
 
-    /// Expects that the target closes, and sends no byte before. Returns the seconds until then.
+    /// Expects that the target closes the connection and sends no byte before the close. Returns
+    /// the seconds until the close.
     async expect_close() { expect_close as (expectation, before, close) } -> "number" =>
         stage.rdma().expect_close(conn.number, &expectation, before, close).await?.as_secs_f64();
 
-    /// Expects that the target starts SDP: a Hello arrives first.
+    /// Expects that the target starts SDP, with a Hello or a start-up frame of MPA.
     async expect_sdp() { expect_sdp: silence as expectation } => stage.sdp().expect_start(conn.number, &expectation).await?;
 
     /// Expects that the connection came from this address or port.
     async expect_from() { expect_from as (expectation, ip, port) } =>
         stage.mapper_client().expect_source(conn.number, &expectation, ip, port)?;
 
-    /// Expects a connection without SDP: first neither a Hello nor a start-up frame of MPA arrives.
-    /// The target may also send nothing.
+    /// Expects a connection without SDP: the first bytes are neither a Hello nor a start-up frame
+    /// of MPA. The target may also send nothing.
     async expect_plain() { expect_plain: silence as expectation } =>
         stage.sdp().expect_no_start(conn.number, &expectation).await?;
 
-    /// Returns the next event and judges nothing: a start-up frame or an FPDU with its fields,
-    /// other bytes, the end of the connection, or nil if nothing arrives.
+    /// Returns the next event without a verdict: a start-up frame or an FPDU with its fields, other
+    /// bytes, or the end of the connection. Returns nil if nothing arrives.
     async next() { waiting as expectation }
         -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
         event(&lua, stage.rdma().next(conn.number, &expectation).await?)?;
@@ -209,10 +212,10 @@ surface! {
     /// position of its next FPDU.
     async position() -> "integer" => stage.connections.position(conn.number, at)?;
 
-    /// Closes the tester's half of the connection with FIN.
+    /// Closes the tester's direction of the connection with FIN.
     async finish() => stage.connections.half_close(conn.number, at).await?;
 
-    /// Sends FIN, and waits a moment for the target's FIN.
+    /// Sends FIN, and waits a short time for the target's FIN.
     async close() => stage.connections.close(conn.number, at).await?;
 
     /// Resets the connection.
@@ -243,7 +246,7 @@ async fn send(
     Ok(())
 }
 
-/// The name of an event, and the fields of a frame.
+/// Returns the name of an event, and the fields of a frame.
 fn event(lua: &Lua, next: Next) -> mlua::Result<(Option<&'static str>, Option<Table>)> {
     Ok(match next {
         Next::Frame(StartupKind::Request, octets) => (Some("request"), Some(reply_table(lua, &octets)?)),

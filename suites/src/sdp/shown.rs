@@ -1,23 +1,24 @@
-//! The rows that the monitor judges in the messages of a target, and the messages that can meet
-//! each row.
+//! The requirements that the monitor judges in the messages of a target, and the messages that can
+//! meet each requirement.
 //!
-//! A case lists rows by their subjects (`sdp.shown { "hello_ack", "data" }`). It passes for a row
-//! only if the target sent a message of the subject. Rows that depend on other messages (credit,
-//! crossing) are not here. Cases that cause such situations list them.
+//! A case lists requirements by their subjects (`sdp.shown { "hello_ack", "data" }`). It passes for
+//! a requirement only if the target sent a message of the subject. Requirements that depend on
+//! other messages (credit, crossing) are not in this file. Cases that cause such situations list
+//! them.
 
 use weft_core::RequirementId;
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
 use super::{NAMES, ReceivedMessage};
 
-/// A subject of rows: a message of the target, or a property of one.
+/// A subject of requirements: a message of the target, or a property of a message.
 #[derive(Debug)]
 pub(crate) struct Subject {
-    /// Its name in scripts.
+    /// Name of the subject in scripts.
     pub(crate) name: &'static str,
-    /// Its description.
+    /// Description of the subject.
     pub(crate) about: &'static str,
-    /// The rows without "SDP-". The monitor has a rule for each.
+    /// Requirement ids without "SDP-". The monitor has a rule for each.
     rows: &'static str,
 }
 
@@ -27,16 +28,17 @@ impl Subject {
     }
 }
 
-/// The subject of each message after start-up. Every list has its rows.
+/// The subject of each message after start-up. Its requirements belong to every list.
 pub(crate) const EVERY: &str = "every";
 
-/// The subjects of a row. If it has several, a message of any of them can meet the row.
+/// Returns the subjects of a requirement. If there are several, a message of any of them can meet
+/// the requirement.
 pub(crate) fn of_row(row: RequirementId) -> impl Iterator<Item = &'static Subject> {
     SUBJECTS.iter().filter(move |subject| subject.rows().any(|other| other == row))
 }
 
-/// The subjects of a message of the target. `mode` is the Mode of the half-connection to the
-/// tester, as its Data Source knows it.
+/// Returns the subjects of a message from the target. `mode` is the Mode of the half-connection to
+/// the tester, as the Data Source of this half-connection knows it.
 pub(crate) fn of_message(message: &ReceivedMessage, mode: Mode) -> Vec<&'static str> {
     let mut about: Vec<&'static str> =
         NAMES.iter().filter(|(mid, _)| *mid == message.mid).map(|(_, name)| *name).collect();
@@ -160,7 +162,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// No list may claim what nothing looks at.
+    /// No subject may list a requirement that no rule checks.
     #[test]
     fn each_row_has_a_rule_of_the_monitor() {
         let judged: BTreeSet<RequirementId> =

@@ -1,43 +1,45 @@
-//! The control run of a failed case: the same script, with a legal step in place of the one that
+//! The control run of a failed case: the same script, with a legal step in place of the step that
 //! deviates.
 //!
-//! A script marks the step that deviates from a plain exchange (`conn:send(message, { deviates =
-//! true })`). If the case fails, it is run again as a control. The control is the same up to the
-//! first marked step. In its place the tester does plain exchanges with FPDUs of the lengths that
-//! the failed run sent in its marked steps, and the control is over. If they fail, too, the target
-//! has a more basic fault than the one that the case is about.
+//! A plain exchange is a correct exchange of the target's service on an open connection. A script
+//! marks the step that deviates from a plain exchange (`conn:send(message, { deviates = true })`).
+//! If the case fails, the script runs again as a control. The control is the same up to the first
+//! marked step. In place of this step the tester does plain exchanges, with FPDUs of the lengths
+//! that the failed run sent in its marked steps. Then the control ends. If the plain exchanges
+//! fail, too, the target has a more basic fault than the one that the case is about.
 //!
-//! With SDP the plain exchange is Data in both directions, with a port mapper a right PMReq, with
-//! its client a right PMAccept for another service, and with an agent a Send each way on a
-//! connection of its own.
+//! With SDP, the plain exchange is Data in both directions. With a port mapper, it is a correct
+//! PMReq. With a port mapper's client, it is a correct PMAccept for another service. With an agent,
+//! it is a Send in each direction on a new connection.
 //!
-//! A start-up frame is marked with the legal frame that takes its place in the control (`{ deviates
-//! = t:request() }`). The control sends that one, finishes start-up, does what the target's service
-//! is for once, and is over.
+//! A script marks a start-up frame with the legal frame that replaces it in the control (`{
+//! deviates = t:request() }`). The control sends the legal frame, finishes start-up, does one
+//! exchange of the target's service, and ends.
 
 use super::deviation::{Deviation, UNTAGGED, without_markers};
 use super::sdp::SEGMENT;
 use super::{Decision, Expectation, Message, Stage, Stop};
 use crate::model::{SourceLocation, Verdict};
 
-/// Seconds for each answer in a plain exchange.
+/// Seconds to wait for each answer in a plain exchange.
 const ANSWER_SECONDS: f64 = 5.0;
-/// Octets of a port mapper's message.
+/// Length of a port mapper's message in bytes.
 const MAPPER_MESSAGE: usize = 48;
 impl Stage {
-    /// Makes it the stage of a control that tries these lengths.
+    /// Makes this the stage of a control that tries these lengths of ULPDUs.
     pub(crate) fn into_control(mut self, lengths: Vec<u16>) -> Self {
         self.control = Some(lengths);
         self
     }
 
-    /// Is it the stage of a control?
+    /// Returns whether this is the stage of a control.
     pub(crate) fn is_control(&self) -> bool {
         self.control.is_some()
     }
 
-    /// A script is about to send what deviates from a plain exchange. In a control, the plain
-    /// exchange takes its place and ends the case.
+    /// Called before a script sends a message that deviates from a plain exchange. In a control,
+    /// the plain exchange replaces the message and ends the case. Otherwise the lengths in the
+    /// message are noted for a control.
     pub(crate) async fn deviates(
         &mut self,
         number: u32,
@@ -66,7 +68,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The same with an SDP message.
+    /// Like [`deviates`](Self::deviates), for an SDP message.
     pub(crate) async fn sdp_deviates(
         &mut self,
         number: u32,
@@ -81,7 +83,7 @@ impl Stage {
         self.instead(number, at).await
     }
 
-    /// The same with a datagram to a port mapper, or from one.
+    /// Like [`deviates`](Self::deviates), for a datagram to or from a port mapper.
     pub(crate) async fn mapper_deviates(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
         if !self.is_control() {
             self.connections.log.control.note_length(MAPPER_MESSAGE);
@@ -90,7 +92,7 @@ impl Stage {
         self.instead(0, at).await
     }
 
-    /// The plain exchanges of a control, which end the case.
+    /// Does the plain exchanges of a control, and ends the case.
     pub(in crate::stage) async fn instead(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
         let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS), at);
         let outcome = self.connections.target.service().driver().plain_exchanges(self, number, &expectation).await?;
@@ -113,12 +115,12 @@ impl Stage {
         })
     }
 
-    /// The lengths of ULPDUs that the control tries.
+    /// Returns the lengths of ULPDUs that the control tries.
     pub(in crate::stage) fn control_lengths(&self) -> Vec<u16> {
         self.control.clone().unwrap_or_default()
     }
 
-    /// Start-up with this frame of the tester, and what the target's service is for, once.
+    /// Does start-up with this frame of the tester, then one exchange of the target's service.
     pub(in crate::stage) async fn legal_start_up(
         &mut self,
         number: u32,
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn markers_are_no_part_of_an_fpdu() {
         let ulpdu = correct::send(1, &[b'w'; 600]);
-        // From the first octet of the stream, and from one in front of its second marker.
+        // From the first byte of the stream, and from a byte before its second marker.
         for position in [0, 500] {
             let marked = correct::fpdu_with_markers(position, &ulpdu, true);
             let plain = without_markers(position, &marked);

@@ -1,4 +1,4 @@
-//! An expectation of the target.
+//! What a script expects of the target.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use weft_core::RequirementId;
 
 use crate::model::SourceLocation;
 
-/// The common part of all expectations.
+/// The part that all expectations share.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
-    /// The requirements that are violated if it is not met. Without a requirement, the expectation is
-    /// preparation: if it is not met, the case is inconclusive.
+    /// The requirements that are violated if the expectation is not met. Without a requirement, the
+    /// expectation is a preparation: if it is not met, the case is inconclusive.
     pub(crate) requirements: Vec<RequirementId>,
-    /// The requirements that the monitor can judge if it is met.
+    /// The requirements that the monitor can judge if the expectation is met.
     pub(crate) shows: Vec<RequirementId>,
-    /// The requirement is about time: a late answer is a failure.
+    /// Whether a late answer is a failure, because the requirement is about time.
     pub(crate) overdue_fails: bool,
-    /// How long to wait.
+    /// Time limit of the wait.
     pub(crate) within: Duration,
-    /// Its line in the script.
+    /// Line of the expectation in the script.
     pub(crate) at: Option<SourceLocation>,
 }
 
 impl Expectation {
-    /// An expectation that is only preparation.
+    /// Creates an expectation that is only a preparation.
     pub(crate) fn preparation(within: Duration, at: Option<&SourceLocation>) -> Self {
         Expectation { requirements: Vec::new(), shows: Vec::new(), overdue_fails: false, within, at: at.cloned() }
     }
 
-    /// `MPA-7.1.1-2, MPA-7.1.2-4`.
+    /// Returns the ids of the requirements, for example `MPA-7.1.1-2, MPA-7.1.2-4`.
     pub(super) fn names(&self) -> String {
         self.requirements.iter().chain(&self.shows).map(|id| id.as_str()).collect::<Vec<_>>().join(", ")
     }

@@ -1,8 +1,8 @@
 //! The good exchange, which shows that the target is alive and its service works.
 //!
-//! With the echo service: Request, Reply with R=0, a Send, the same octets back in a Send, an
-//! orderly close. With rping, its ritual in place of the Send. Where nothing is known above MPA:
-//! Request, Reply with R=0, an orderly close.
+//! With the echo service it is: Request, Reply with R=0, a Send, the same bytes back in a Send, an
+//! orderly close. With rping, one round of rping replaces the Sends. If the service above MPA is
+//! unknown, it is: Request, Reply with R=0, an orderly close.
 
 use weft_core::RequirementId;
 
@@ -11,11 +11,12 @@ use crate::correct;
 use crate::model::SourceLocation;
 use crate::stage::Message;
 
-/// Seconds that the target has for its Reply, and again for its echo.
+/// Seconds to wait for the target's Reply, and again for its echo.
 const ANSWER_SECONDS: f64 = 5.0;
 
 impl Stage {
-    /// The good exchange of a target that connects: start-up, and one exchange of its service.
+    /// Does the good exchange with a target that connects: start-up, and one exchange of its
+    /// service.
     pub(in crate::stage) async fn exchange_as_responder(
         &mut self,
         number: u32,
@@ -31,8 +32,8 @@ impl Stage {
         self.connections.target.service().driver().serve(self, number, &opened, expectation).await
     }
 
-    /// A good exchange on a connection of its own; without one the case is inconclusive. It is
-    /// evidence for `shows`.
+    /// Does a good exchange on a new connection. If it works, it is evidence for `shows`. If it
+    /// fails, the case is inconclusive.
     pub(crate) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
@@ -55,7 +56,8 @@ impl Stage {
         self.connections.target.service().driver().good_exchange(self, &expectation).await
     }
 
-    /// Ends the connection of a good exchange that worked, and decides the case if it did not.
+    /// Closes the connection of a good exchange that worked. If the exchange failed, decides the
+    /// case.
     pub(in crate::stage) async fn conclude(
         &mut self,
         done: Result<u32, String>,
@@ -73,7 +75,7 @@ impl Stage {
         }
     }
 
-    /// Start-up in either role, and the work of the target's service.
+    /// Does start-up in either role, and the exchange of the target's service.
     pub(in crate::stage) async fn iwarp_exchange(
         &mut self,
         number: u32,
@@ -89,8 +91,8 @@ impl Stage {
         }
     }
 
-    /// Request and Reply, and then what brings the target's service into Full Operation: it has
-    /// sent FPDUs, and so may send more.
+    /// Does start-up, and brings the target's service into Full Operation: the target has then sent
+    /// FPDUs, and so may send more.
     pub(crate) async fn operate(
         &mut self,
         number: u32,
@@ -106,7 +108,8 @@ impl Stage {
         if let Ok(operation) = &begun {
             self.connections.get(number, expectation.at.as_ref())?.progress.buffer = operation.buffer;
             self.connections.log.operates();
-            // siw also loses what arrives immediately after its first echo: about one time in twenty.
+            // siw also loses bytes that arrive immediately after its first echo, about one time in
+            // twenty.
             let settled = self.connections.link.now() + self.connections.target.options.settle;
             self.connections.link.pause(settled).await;
         }

@@ -1,9 +1,9 @@
-//! The part that a message has in the memory of its script.
+//! Counts the memory of messages that a script has.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A part of an account. It ends when the value is dropped.
+/// A number of bytes in a script's memory account. They are subtracted when the value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryShare(Option<(Arc<AtomicUsize>, usize)>);
 
@@ -14,7 +14,7 @@ impl MemoryShare {
     }
 }
 
-/// A copy is not counted until a script gets it.
+/// A copy is not counted until a script receives it.
 impl Clone for MemoryShare {
     fn clone(&self) -> Self {
         MemoryShare::default()
@@ -29,7 +29,7 @@ impl Drop for MemoryShare {
     }
 }
 
-/// The account is not a part of the message.
+/// Messages may be equal if their accounts differ.
 impl PartialEq for MemoryShare {
     fn eq(&self, _: &Self) -> bool {
         true

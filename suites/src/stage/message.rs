@@ -4,15 +4,15 @@ use super::memory_share::MemoryShare;
 use crate::model::Mark;
 use crate::sdp::{Counters, Draft};
 
-/// Octets to be sent, with a name for the transcript.
+/// Bytes to send, with a name for the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
     pub(crate) marks: Vec<Mark>,
-    /// An SDP message. The connection that sends it may fill in the counters.
+    /// An SDP message. The connection that sends it fills in the missing counters.
     pub(crate) draft: Option<Box<Draft>>,
-    /// The memory that it uses while a script has it.
+    /// The memory that the message uses while a script has it.
     pub(crate) share: MemoryShare,
 }
 
@@ -21,14 +21,14 @@ impl Message {
         Message { name: name.into(), octets, marks: Vec::new(), draft: None, share: MemoryShare::default() }
     }
 
-    /// An SDP message whose octets the connection makes.
+    /// Creates an SDP message whose bytes the connection makes.
     pub(crate) fn of_draft(name: impl Into<String>, draft: Draft) -> Self {
         let mut message = Message::new(name, Vec::new());
         message.draft = Some(Box::new(draft));
         message
     }
 
-    /// Octets `begin..end`, the piece `number`, with their marks.
+    /// Returns bytes `begin..end` of the message as its piece `number`, with their marks.
     pub(crate) fn piece(&self, number: usize, begin: usize, end: usize) -> Self {
         let end = end.min(self.octets.len());
         let begin = begin.min(end);
@@ -45,7 +45,7 @@ impl Message {
         }
     }
 
-    /// The message with the counters of the connection.
+    /// Returns the message with its bytes. The counters are those of the connection.
     pub(crate) fn filled(&self, counters: Counters) -> Self {
         match &self.draft {
             Some(draft) => Message { octets: draft.octets(counters), draft: None, ..self.clone() },

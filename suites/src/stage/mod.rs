@@ -1,6 +1,8 @@
-//! The tester while one case runs: its connections to the target, and the record of the case.
+//! The tester's state while one case runs: its connections to the target, and the record of the
+//! case.
 //!
-//! Scripts act through a [`Stage`]. It owns the [`Connections`], and the state of each side:
+//! Scripts act through a [`Stage`]. It owns the [`Connections`], and the state of each side. A side
+//! is the tester's part of a protocol:
 //!
 //! | side | what the tester does |
 //! | --- | --- |
@@ -10,8 +12,9 @@
 //! | [`MapperClientSide`] | answers a target that is a client of a port mapper |
 //! | [`AgentSide`] | controls the target's verbs through its agent |
 //!
-//! A [`Recorder`] adds to the record. If an expectation is not met, it decides the case and returns
-//! [`Stop`], which no script can catch. [`crate::run`] judges the verdict of the complete record.
+//! A [`Recorder`] adds to the record. If an expectation is not met, the recorder decides the case
+//! and returns [`Stop`], which no script can catch. [`crate::run`] computes the verdict from the
+//! complete record.
 
 mod agent;
 mod connections;
@@ -60,7 +63,8 @@ use crate::model::{Capability, CaseKey, EventSink, SourceLocation};
 use crate::targets::{Reached, Target};
 
 /// Requirements of RFC 6581 for enhanced Responders only. A Responder without the enhanced set-up
-/// closes on an enhanced Request (P2P-10-4). On the wire, both look the same if the Reply is wrong.
+/// closes the connection on an enhanced Request (P2P-10-4). On the wire, both kinds of Responder
+/// look the same if the Reply is wrong.
 const OF_ENHANCED_RESPONDERS: [RequirementId; 3] =
     [requirement!("P2P-5-2"), requirement!("P2P-10-2"), requirement!("P2P-10-9")];
 
@@ -69,9 +73,9 @@ pub(crate) struct Stage {
     pub(crate) connections: Connections,
     /// The connections that speak SDP, by number.
     sdp: BTreeMap<u32, SdpConnection>,
-    /// For datagrams to a target that is a port mapper.
+    /// Sockets for datagrams to a target that is a port mapper.
     sockets: Vec<DatagramSocket>,
-    /// Of a target that is a client of a port mapper.
+    /// State for a target that is a client of a port mapper.
     mapper_client: port_mapper::client::State,
     agent: agent::State,
     /// For a control: the lengths of ULPDUs that it tries in place of the step that deviates.
@@ -108,7 +112,7 @@ impl Stage {
         &mut self.connections.log
     }
 
-    /// Adds to the record of the case.
+    /// Returns the recorder, which adds to the record of the case.
     pub(crate) fn recorder(&mut self) -> Recorder<'_> {
         self.connections.recorder()
     }
@@ -128,7 +132,7 @@ impl Stage {
         MapperServerSide { connections: &mut self.connections, sockets: &mut self.sockets }
     }
 
-    /// The tester as the port mapper of a target that is a client of one.
+    /// The tester as the port mapper, for a target that is a client.
     pub(crate) fn mapper_client(&mut self) -> MapperClientSide<'_> {
         MapperClientSide { connections: &mut self.connections, state: &mut self.mapper_client }
     }
@@ -147,17 +151,17 @@ impl Stage {
         self.connections.open(at).await
     }
 
-    /// The programs that were started as the target and have ended by themselves.
+    /// Returns the programs that were started as the target and have ended by themselves.
     pub(crate) async fn ended_programs(&mut self) -> Vec<EndedProgram> {
         self.connections.programs.ended(&self.connections.log).await
     }
 
-    /// The program that was started last as the target has ended.
+    /// Returns whether the last program that was started as the target has ended.
     pub(crate) fn has_target_ended(&mut self) -> bool {
         self.connections.programs.last_end().is_some()
     }
 
-    /// Closes what the case left open, so that the evidence is complete and the target is free.
+    /// Closes all that the case left open, so that the evidence is complete and the target is free.
     pub(crate) async fn leave(&mut self) {
         self.agent().leave().await;
         self.connections.leave().await;

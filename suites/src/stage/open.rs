@@ -1,4 +1,4 @@
-//! Steps that open a connection of their own: start-up with SDP, and probes.
+//! Steps that open a new connection: start-up with SDP, and probes.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ impl Stage {
     }
 
     /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck after `hold`, during which nothing may arrive. With a `port`, the target resumes a
-    /// suspended connection. Returns the Hello.
+    /// HelloAck. The answer follows after `hold`, and nothing may arrive during this time. With a
+    /// `port`, the target resumes a suspended connection. Returns the Hello.
     pub(crate) async fn accept_sdp(
         &mut self,
         hello_ack: &Message,
@@ -40,7 +40,7 @@ impl Stage {
         Ok((number, self.sdp().answer_hello(number, hello_ack, hold, expectation).await?))
     }
 
-    /// Connects and sends a Hello, with the MPA frames of the profile. Waits for nothing.
+    /// Connects and sends a Hello, with the MPA frames of the profile. Does not wait for an answer.
     pub(crate) async fn send_hello(
         &mut self,
         hello: &Message,
@@ -63,8 +63,9 @@ impl Stage {
         self.sdp().probe_hello(number, profile, order, within).await
     }
 
-    /// The same, and then sends a few octets and closes the connection. Returns what the socket did
-    /// within `within`. A socket that sends without a request does so within `quiet`.
+    /// Connects, starts SDP in this profile, sends a few bytes, and closes the connection. Returns
+    /// what the socket did. `times` are the wait for a socket that sends first, and the wait for an
+    /// answer.
     pub(crate) async fn probe_sdp(
         &mut self,
         profile: SdpStart,
@@ -75,7 +76,7 @@ impl Stage {
         self.sdp().probe(number, profile, order, times).await
     }
 
-    /// Sends a Request on a connection of its own. Returns the Reply, or what arrived instead.
+    /// Sends a Request on a new connection. Returns the Reply, or what arrived instead.
     pub(crate) async fn probe_mpa(
         &mut self,
         request: &StartupFields,
@@ -85,8 +86,8 @@ impl Stage {
         self.rdma().probe(number, request, within).await
     }
 
-    /// Does a server of rping take a byte after the end of the buffer that its file describes?
-    /// `within` is the time for each answer.
+    /// Returns whether a server of rping accepts a byte after the end of the buffer that the target
+    /// file describes. `within` is the time for each answer.
     pub(crate) async fn probe_rping_buffer(&mut self, within: Duration) -> Result<Result<bool, String>, Stop> {
         let number = self.connect(None).await?;
         self.rdma().takes_byte_after_buffer(number, within).await

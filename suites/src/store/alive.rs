@@ -1,23 +1,24 @@
-//! Signs of life. The process of a run writes one every few seconds. If an unfinished run has had
-//! none for a while, it is broken: its process was killed, or its host is down.
+//! Signs of life of runs. The process of a run writes a sign of life every few seconds. If an
+//! unfinished run has had no sign for a while, the run is broken: its process was killed, or its
+//! host is down.
 //!
 //! The status of a run is computed when it is read. So no process has to watch runs, and a resumed
-//! run is no longer broken. Times are those of the database, because the clocks of several hosts
-//! may differ.
+//! run is no longer broken. Times come from the database's clock, because the clocks of several
+//! hosts may differ.
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
 use super::{Store, StoreError};
 
-/// Seconds without a sign of life after which a run is broken. It is longer than a run waits for
-/// its store.
+/// Seconds without a sign of life after which a run is broken. This time is longer than a run waits
+/// for its store.
 const SILENCE: u32 = 90;
 
 impl Store {
-    /// Writes a sign of life of a run, and the time that it took so far.
+    /// Writes a sign of life of a run, and the time that the run took so far, in microseconds.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub(crate) async fn beat(&self, run: &str, spent_us: u64) -> Result<(), StoreError> {
         self.alive(&mut *self.pool.acquire().await?, run, spent_us).await
     }
@@ -40,18 +41,18 @@ impl Store {
         Ok(())
     }
 
-    /// The time that all parts of a run took until its last sign of life, in microseconds; 0 if it
-    /// is unknown.
+    /// Returns the time that all parts of a run took until its last sign of life, in microseconds.
+    /// Returns 0 if the time is unknown.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub(super) async fn spent_us(&self, run: &str) -> Result<u64, StoreError> {
         let row = sqlx::query("SELECT spent_us FROM runs WHERE id = $1").bind(run).fetch_optional(&self.pool).await?;
         let spent = row.map(|row| row.try_get::<i64, _>("spent_us")).transpose()?;
         Ok(spent.and_then(|spent| u64::try_from(spent).ok()).unwrap_or(0))
     }
 
-    /// The database's clock as an expression, in seconds since 1970.
+    /// Returns an SQL expression for the database's clock, in seconds since 1970.
     pub(super) fn now(&self) -> &'static str {
         if self.is_file {
             "CAST(strftime('%s', 'now') AS INTEGER)"
@@ -60,7 +61,7 @@ impl Store {
         }
     }
 
-    /// The status of a row of `runs` as an expression.
+    /// Returns an SQL expression for the status of a row of `runs`.
     pub(super) fn status(&self) -> String {
         let now = self.now();
         format!(

@@ -1,13 +1,13 @@
-//! The results that represent a target: those of its newest complete run, with later reruns of
-//! single cases.
+//! The results that represent a target: those of its newest complete run, with later reruns of some
+//! cases.
 //!
-//! A complete run has a verdict for all cases of the suites. A selection, or a run that was
-//! stopped, represents a target only while there is no complete run of it, and is marked as partial
+//! A complete run has a verdict for all cases of the suites. A selection or a stopped run
+//! represents a target only while the target has no complete run. Such a run is marked as partial
 //! wherever it is shown.
 //!
-//! A rerun names the run whose cases it runs again, and replaces the results of these cases. It
-//! replaces nothing if the target was described differently: the results of two targets are never
-//! mixed.
+//! A rerun names the run whose cases it repeats, and replaces the results of these cases. It
+//! replaces nothing if the description of the target has changed, so that the results of two
+//! targets are never mixed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,26 +17,26 @@ use super::read::{PlannedCase, RunRecord, record};
 use super::{Store, StoreError};
 use crate::model::{CaseKey, RunReport, Score};
 
-/// An order of a target's runs. The first one represents the target.
+/// SQL order of a target's runs. The first run represents the target.
 pub(super) const BEST_FIRST: &str = "CASE WHEN status = 'done' AND is_selection = 0 THEN 0 \
      WHEN summary IS NOT NULL AND rerun_of IS NULL THEN 1 WHEN summary IS NOT NULL THEN 2 ELSE 3 END, \
      sequence DESC, id DESC";
 
-/// Cases with reruns, each with the id of the last run that has a result of it.
+/// Cases with reruns. Each has the id of the last run that has a result of the case.
 type Again = BTreeMap<CaseKey, String>;
 
 /// The results that represent a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latest {
-    /// The run. Its summary is that of these results.
+    /// The run. Its summary is about these results.
     pub record: RunRecord,
-    /// The number of met requirements in these results.
+    /// Numbers of met and violated requirements in these results.
     pub score: Score,
     again: Again,
 }
 
 impl Latest {
-    /// The run whose result of a case counts.
+    /// Returns the id of the run whose result of a case counts.
     #[must_use]
     pub fn run_of(&self, key: &CaseKey) -> &str {
         self.again.get(key).unwrap_or(&self.record.info.id)
@@ -44,10 +44,10 @@ impl Latest {
 }
 
 impl Store {
-    /// The results that represent a target; `None` if there is no run against it.
+    /// Returns the results that represent a target. `None` if there is no run against the target.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn latest(&self, target: &str) -> Result<Option<Latest>, StoreError> {
         let Some(mut record) = self.best(target).await? else { return Ok(None) };
         if let Some((report, again)) = self.with_reruns(&record).await? {
@@ -59,11 +59,11 @@ impl Store {
         Ok(Some(Latest { record, score, again: Again::new() }))
     }
 
-    /// The run that represents a target as a report without transcripts, in which the results of
-    /// reruns replace its own.
+    /// Returns the run that represents a target as a report without transcripts. The results of
+    /// reruns replace the run's own results.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn latest_outcomes(&self, target: &str) -> Result<Option<RunReport>, StoreError> {
         let Some(record) = self.best(target).await? else { return Ok(None) };
         match self.with_reruns(&record).await? {
@@ -72,10 +72,10 @@ impl Store {
         }
     }
 
-    /// The plan of the run that represents a target, with the verdicts that count.
+    /// Returns the plan of the run that represents a target, with the verdicts that count.
     ///
     /// # Errors
-    /// The database, or a damaged key or verdict in it.
+    /// The database fails, or a key or verdict in it is damaged.
     pub async fn latest_cases(&self, latest: &Latest) -> Result<Vec<PlannedCase>, StoreError> {
         let mut cases = self.planned(&latest.record.info.id).await?;
         let runs: BTreeSet<&String> = latest.again.values().collect();
@@ -92,7 +92,7 @@ impl Store {
         Ok(cases)
     }
 
-    /// The run of a target that is the first in [`BEST_FIRST`].
+    /// Returns the run of a target that is the first in the order [`BEST_FIRST`].
     async fn best(&self, target: &str) -> Result<Option<RunRecord>, StoreError> {
         let text = format!("SELECT id FROM runs WHERE target = $1 ORDER BY {BEST_FIRST} LIMIT 1");
         let row = sqlx::query(AssertSqlSafe(text)).bind(target).fetch_optional(&self.pool).await?;
@@ -102,8 +102,8 @@ impl Store {
         }
     }
 
-    /// A finished run in which the results of its reruns replace its own; `None` if it has no
-    /// reruns.
+    /// Returns a finished run in which the results of its reruns replace its own results. `None` if
+    /// the run has no reruns.
     async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, Again)>, StoreError> {
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;

@@ -1,4 +1,4 @@
-//! Lists of runs: pages, targets, counts by status.
+//! Queries of lists: pages of runs, targets, counts by status.
 
 use sqlx::{AssertSqlSafe, Row};
 
@@ -12,7 +12,7 @@ use crate::model::{CaseKey, RunStatus};
 pub struct RunsPage<'a> {
     /// Only runs of this target.
     pub target: Option<&'a str>,
-    /// Only runs older than the run with this id; none if there is no such run.
+    /// Only runs older than the run with this id. The page is empty if there is no such run.
     pub before: Option<&'a str>,
     /// Maximum number of runs.
     pub limit: u32,
@@ -21,19 +21,19 @@ pub struct RunsPage<'a> {
 /// A target with runs in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetRecord {
-    /// Its name.
+    /// The target's name.
     pub name: String,
-    /// The number of runs against it.
+    /// Number of runs against the target.
     pub runs: u64,
-    /// Id of the run that represents it ([`Store::latest`]).
+    /// Id of the run that represents the target ([`Store::latest`]).
     pub last: String,
 }
 
 impl Store {
-    /// The runs of a page, newest first.
+    /// Returns the runs of a page, newest first.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn runs_of(&self, page: RunsPage<'_>) -> Result<Vec<RunRecord>, StoreError> {
         let query = self.records(
             "WHERE ($1 = '' OR target = $2) AND ($3 = '' OR \
@@ -45,10 +45,10 @@ impl Store {
         query.fetch_all(&self.pool).await?.iter().map(record).collect()
     }
 
-    /// The targets with runs, by name.
+    /// Returns the targets with runs, sorted by name.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub async fn targets(&self) -> Result<Vec<TargetRecord>, StoreError> {
         let text = format!(
             "SELECT target, COUNT(*) AS runs, \
@@ -63,11 +63,11 @@ impl Store {
         rows.iter().map(target).collect()
     }
 
-    /// The results of one variant of a case on a target, newest first. Unlike
-    /// [`history`](Self::history) it reads only these results.
+    /// Returns the results of one variant of a case on a target, newest first. It reads only these
+    /// results, unlike [`history`](Self::history).
     ///
     /// # Errors
-    /// The database, or a damaged row in it.
+    /// The database fails, or a row in it is damaged.
     pub async fn past(&self, target: &str, key: &CaseKey, limit: u32) -> Result<Vec<PastResult>, StoreError> {
         let rows = sqlx::query(
             "SELECT results.run_id, runs.started_unix_ms, results.case_key, results.verdict, results.duration_us \
@@ -79,10 +79,10 @@ impl Store {
         rows.iter().map(past_result).collect()
     }
 
-    /// The number of runs with each status. A status without runs is omitted.
+    /// Returns the number of runs with each status. A status without runs is omitted.
     ///
     /// # Errors
-    /// The database, or a damaged row in it.
+    /// The database fails, or a row in it is damaged.
     pub async fn counts(&self) -> Result<Vec<(RunStatus, u64)>, StoreError> {
         let text = format!("SELECT {} AS status, COUNT(*) AS runs FROM runs GROUP BY 1 ORDER BY 1", self.status());
         let rows = sqlx::query(AssertSqlSafe(text));

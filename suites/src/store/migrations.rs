@@ -1,13 +1,13 @@
 //! The migrations of the results store: one step for each file of `suites/migrations`, in order.
 //!
 //! A released step never changes: the database stores the hash of its text, and rejects another
-//! text. The steps are listed here and not by `sqlx::migrate!`, because that macro
-//! compiles all of sqlx and SQLite a second time for the compiler.
+//! text. The steps are listed here, because the macro `sqlx::migrate!` would compile all of sqlx
+//! and SQLite a second time for the compiler.
 
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
-/// Version, name and text of each step; the file is `VERSION_NAME.sql`.
+/// Version, name and text of each step. The file is `VERSION_NAME.sql`.
 const STEPS: [(i64, &str, &str); 6] = [
     (1, "runs", include_str!("../../migrations/0001_runs.sql")),
     (2, "runs by target", include_str!("../../migrations/0002_runs_by_target.sql")),
@@ -17,7 +17,7 @@ const STEPS: [(i64, &str, &str); 6] = [
     (6, "sequence", include_str!("../../migrations/0006_sequence.sql")),
 ];
 
-/// Updates a database to the newest schema.
+/// Returns the migrations that update a database to the newest schema.
 pub(super) fn migrator() -> Migrator {
     let step = |(version, name, text): (i64, &'static str, &'static str)| {
         Migration::new(version, name.into(), MigrationType::Simple, text.into_sql_str(), false)

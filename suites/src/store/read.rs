@@ -1,4 +1,4 @@
-//! The queries of pages and reports.
+//! The queries for pages and reports.
 
 use std::ops::Range;
 
@@ -15,19 +15,19 @@ use crate::model::{
 pub struct RunRecord {
     /// The run.
     pub info: RunInfo,
-    /// Its status.
+    /// Status of the run.
     pub status: RunStatus,
-    /// Cases with a verdict.
+    /// Number of cases with a verdict.
     pub finished: u64,
-    /// Planned cases.
+    /// Number of planned cases.
     pub planned: u64,
-    /// The summary, after the end of the run.
+    /// The summary, if the run has ended.
     pub summary: Option<Summary>,
 }
 
 impl RunRecord {
-    /// Is the plan a selection, or does a planned case have no verdict? Such a run does not
-    /// represent its target.
+    /// Returns whether the plan is a selection, or a planned case has no verdict. Such a run
+    /// represents its target only if the target has no complete run.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.info.is_selection || self.status != RunStatus::Done
@@ -39,20 +39,20 @@ impl RunRecord {
 pub struct RunDetail {
     /// The run.
     pub record: RunRecord,
-    /// The selected cases, by id.
+    /// The selected cases, sorted by id.
     pub cases: Vec<CaseInfo>,
-    /// The plan in its order.
+    /// The planned variants in their order.
     pub planned: Vec<PlannedCase>,
 }
 
-/// One line of a plan.
+/// One planned variant of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedCase {
-    /// The case and its parameters.
+    /// The variant.
     pub key: CaseKey,
-    /// Its verdict; `None` until it has finished.
+    /// Verdict of the variant. `None` until it has finished.
     pub verdict: Option<Verdict>,
-    /// Wall time in microseconds; `None` until it has finished.
+    /// Wall time in microseconds. `None` until the variant has finished.
     pub duration_us: Option<u64>,
 }
 
@@ -98,20 +98,20 @@ impl Outcome {
 /// One result of a case in the history of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastResult {
-    /// The run.
+    /// Id of the run.
     pub run: String,
-    /// Its start, in milliseconds since 1970-01-01 UTC.
+    /// Start of the run, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// The case and its parameters.
+    /// The variant of the case.
     pub key: CaseKey,
-    /// Its verdict.
+    /// Verdict of the variant.
     pub verdict: Verdict,
     /// Wall time in microseconds.
     pub duration_us: u64,
 }
 
 impl Store {
-    /// A query for records of runs with its conditions.
+    /// Returns a query for records of runs with these SQL conditions.
     pub(super) fn records(&self, conditions: &'static str) -> AssertSqlSafe<String> {
         // The query consists of constant text only.
         AssertSqlSafe(format!(
@@ -122,29 +122,29 @@ impl Store {
         ))
     }
 
-    /// The newest `limit` runs, newest first.
+    /// Returns the newest `limit` runs, newest first.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn runs(&self, limit: u32) -> Result<Vec<RunRecord>, StoreError> {
         let newest = self.records("ORDER BY sequence DESC, id DESC LIMIT $1");
         let rows = sqlx::query(newest).bind(i64::from(limit)).fetch_all(&self.pool).await?;
         rows.iter().map(record).collect()
     }
 
-    /// One run with its plan.
+    /// Returns one run with its plan, or `None` if there is no such run.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn run(&self, id: &str) -> Result<Option<RunDetail>, StoreError> {
         let Some(record) = self.record(id).await? else { return Ok(None) };
         Ok(Some(RunDetail { record, cases: self.cases(id).await?, planned: self.planned(id).await? }))
     }
 
-    /// The plan of a run in its order; empty if there is no such run.
+    /// Returns the plan of a run in its order. Empty if there is no such run.
     ///
     /// # Errors
-    /// The database, or a damaged key or verdict in it.
+    /// The database fails, or a key or verdict in it is damaged.
     pub async fn planned(&self, id: &str) -> Result<Vec<PlannedCase>, StoreError> {
         let planned =
             sqlx::query("SELECT case_key, verdict, duration_us FROM results WHERE run_id = $1 ORDER BY position")
@@ -158,7 +158,7 @@ impl Store {
     /// 0.
     ///
     /// # Errors
-    /// The same as of [`planned`](Self::planned).
+    /// The same as those of [`planned`](Self::planned).
     pub async fn planned_at(&self, id: &str, places: Range<u32>) -> Result<Vec<PlannedCase>, StoreError> {
         let query = "SELECT case_key, verdict, duration_us FROM results \
                      WHERE run_id = $1 AND position >= $2 AND position < $3 ORDER BY position";
@@ -167,10 +167,11 @@ impl Store {
         planned.iter().map(|row| planned_case(id, row)).collect()
     }
 
-    /// One result of a run; `None` if it has no such case, or the case has not finished.
+    /// Returns one result of a run. `None` if the run has no such case, or if the case has not
+    /// finished.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn result(&self, run: &str, key: &CaseKey) -> Result<Option<CaseResult>, StoreError> {
         let row = sqlx::query("SELECT result FROM results WHERE run_id = $1 AND case_key = $2 AND result IS NOT NULL")
             .bind(run)
@@ -180,11 +181,11 @@ impl Store {
         row.map(|row| parsed(run, &row.try_get::<String, _>("result")?)).transpose()
     }
 
-    /// A run as a report. The summary of a run that has not finished, or was killed, has the
-    /// results so far.
+    /// Returns a run as a report. If the run has not finished or was killed, the summary is about
+    /// the results so far.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn report(&self, id: &str) -> Result<Option<RunReport>, StoreError> {
         let Some(record) = self.record(id).await? else { return Ok(None) };
         let rows = sqlx::query("SELECT result FROM results WHERE run_id = $1 AND result IS NOT NULL ORDER BY position")
@@ -207,11 +208,11 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: self.cases(id).await?, results, summary }))
     }
 
-    /// Like [`report`](Self::report), without transcripts and findings. These are the largest part
+    /// Like [`report`](Self::report), without transcripts and findings. They are the largest part
     /// of a run, and a comparison does not need them.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn outcomes(&self, id: &str) -> Result<Option<RunReport>, StoreError> {
         let Some(record) = self.record(id).await? else { return Ok(None) };
         let rows = sqlx::query("SELECT result FROM results WHERE run_id = $1 AND result IS NOT NULL ORDER BY position")
@@ -224,11 +225,11 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: Vec::new(), results, summary }))
     }
 
-    /// The results of a case on a target, newest first. `case` is an id, for all variants, or a
-    /// key.
+    /// Returns the results of a case on a target, newest first. `case` is an id, for all variants,
+    /// or a key.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn history(&self, target: &str, case: &str, limit: u32) -> Result<Vec<PastResult>, StoreError> {
         let rows = sqlx::query(
             "SELECT results.run_id, runs.started_unix_ms, results.case_key, results.verdict, results.duration_us \
@@ -247,10 +248,11 @@ impl Store {
         rows.iter().map(past_result).collect()
     }
 
-    /// The newest unfinished run against a target: killed, cancelled, or still running.
+    /// Returns the id of the newest unfinished run against a target: killed, cancelled, or still
+    /// running.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub async fn unfinished(&self, target: &str) -> Result<Option<String>, StoreError> {
         let row = sqlx::query(
             "SELECT id FROM runs WHERE target = $1 AND status <> $2 ORDER BY sequence DESC, id DESC LIMIT 1",
@@ -262,10 +264,10 @@ impl Store {
         Ok(row.map(|row| row.try_get("id")).transpose()?)
     }
 
-    /// One run without its plan.
+    /// Returns one run without its plan, or `None` if there is no such run.
     ///
     /// # Errors
-    /// The database, or a damaged document in it.
+    /// The database fails, or a document in it is damaged.
     pub async fn record(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
         let row = sqlx::query(self.records("WHERE id = $1")).bind(id).fetch_optional(&self.pool).await?;
         row.as_ref().map(record).transpose()
@@ -283,7 +285,7 @@ pub(super) fn record(row: &AnyRow) -> Result<RunRecord, StoreError> {
     let summary: Option<String> = row.try_get("summary")?;
     let count = |name| row.try_get::<i64, _>(name).map(|count| u64::try_from(count).unwrap_or(0));
     let mut info: RunInfo = parsed(&id, &row.try_get::<String, _>("info")?)?;
-    // Runs of older versions do not record it themselves.
+    // The `info` of older versions lacks this value, but the column has it.
     info.is_selection = row.try_get::<i64, _>("is_selection")? != 0;
     Ok(RunRecord {
         info,

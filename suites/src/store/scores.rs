@@ -1,4 +1,4 @@
-//! The verdicts of runs on requirements, and the cases that change their verdicts.
+//! The verdicts of runs on requirements, and the cases whose verdicts differ between runs.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use super::read::damaged;
 use super::{Store, StoreError};
 use crate::model::{CaseKey, CaseResult, Counts, Score, Strength, Verdict, worst};
 
-/// A case with different verdicts in a set of runs.
+/// A variant of a case with different verdicts in a set of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsteady {
-    /// The case and its parameters.
+    /// The variant of the case.
     pub key: CaseKey,
-    /// The number of runs with each verdict.
+    /// Number of runs with each verdict.
     pub counts: Counts,
 }
 
 impl Store {
-    /// Adds the verdicts of a finished case on its requirements to those of its run.
+    /// Adds the verdicts of a finished case on its requirements to the verdicts of its run.
     pub(super) async fn judge(
         transaction: &mut sqlx::AnyConnection,
         run: &str,
@@ -41,11 +41,11 @@ impl Store {
         Ok(())
     }
 
-    /// The number of met requirements of each of these runs. A run without a verdict on any
-    /// requirement is omitted.
+    /// Returns the numbers of met and violated requirements of each of these runs. A run without a
+    /// verdict on any requirement is omitted.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub async fn scores(&self, runs: &[&str]) -> Result<BTreeMap<String, Score>, StoreError> {
         let mut scores: BTreeMap<String, Score> = BTreeMap::new();
         if runs.is_empty() {
@@ -56,7 +56,7 @@ impl Store {
              GROUP BY run_id, strength, verdict",
             places(runs.len())
         );
-        // Only numbered placeholders were inserted.
+        // The text has only constant parts and numbered placeholders.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for run in runs {
             query = query.bind(*run);
@@ -72,11 +72,11 @@ impl Store {
         Ok(scores)
     }
 
-    /// The verdict of a run on each requirement: the worst of its cases. Requirements that this
-    /// version of weft does not know are omitted.
+    /// Returns the verdict of a run on each requirement: the worst verdict of the run's cases.
+    /// Requirements that this version of weft does not know are omitted.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub async fn judged(&self, run: &str) -> Result<BTreeMap<RequirementId, Verdict>, StoreError> {
         let rows = sqlx::query("SELECT requirement, verdict FROM judged WHERE run_id = $1").bind(run);
         let mut judged = BTreeMap::new();
@@ -89,10 +89,11 @@ impl Store {
         Ok(judged)
     }
 
-    /// The cases with different verdicts in `runs`, by key, `limit` at most.
+    /// Returns the variants of cases with different verdicts in `runs`, sorted by key, `limit` at
+    /// most.
     ///
     /// # Errors
-    /// The database, or a damaged key in it.
+    /// The database fails, or a key in it is damaged.
     pub async fn unsteady(&self, runs: &[&str], limit: u32) -> Result<Vec<Unsteady>, StoreError> {
         if runs.is_empty() {
             return Ok(Vec::new());
@@ -109,7 +110,7 @@ impl Store {
              GROUP BY case_key HAVING MIN(verdict) <> MAX(verdict) ORDER BY case_key LIMIT {limit}",
             places(runs.len())
         );
-        // Only names of verdicts and numbers were inserted.
+        // The text has only constant parts, names of verdicts, and numbers.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for run in runs {
             query = query.bind(*run);
@@ -127,7 +128,7 @@ impl Store {
     }
 }
 
-/// `$1, $2, ...`
+/// Returns `$1, $2, ...`, with `number` placeholders.
 fn places(number: usize) -> String {
     (1..=number).map(|at| format!("${at}")).collect::<Vec<_>>().join(", ")
 }

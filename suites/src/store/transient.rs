@@ -6,11 +6,11 @@ use super::StoreError;
 /// Classes of SQLSTATE: connections, resources, operator intervention (including a
 /// restart).
 const CLASSES: [&str; 3] = ["08", "53", "57P"];
-/// `SQLITE_BUSY` and `SQLITE_LOCKED`. Extended codes have these in their low byte.
+/// `SQLITE_BUSY` and `SQLITE_LOCKED`. The low byte of an extended code has one of these values.
 const LOCKS: [u32; 2] = [5, 6];
 
 impl StoreError {
-    /// True if the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         let StoreError::Database(error) = self else { return false };
@@ -22,7 +22,8 @@ impl StoreError {
     }
 }
 
-/// SQLSTATE has five characters, a code of SQLite has at most four digits.
+/// Returns whether a code is temporary. A SQLSTATE has five characters, a code of SQLite at most
+/// four digits.
 fn is_transient(code: &str) -> bool {
     match code.len() {
         5 => CLASSES.iter().any(|class| code.starts_with(class)),

@@ -1,4 +1,4 @@
-//! The records that a run writes.
+//! The records that a run writes to the store.
 
 use sqlx::AssertSqlSafe;
 
@@ -9,7 +9,7 @@ impl Store {
     /// Writes a run with its complete plan.
     ///
     /// # Errors
-    /// The database; or there is already another run with this id.
+    /// The database fails, or another run has this id.
     pub async fn begin(&self, run: &RunInfo, cases: &[CaseInfo], planned: &[CaseKey]) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
         // An earlier commit may have succeeded although its answer was lost.
@@ -53,10 +53,10 @@ impl Store {
         Ok(())
     }
 
-    /// Changes the status of the run. The summary of an earlier end is deleted.
+    /// Changes the status of a run. Deletes the summary of an earlier end.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub async fn set_status(&self, run: &str, status: RunStatus) -> Result<(), StoreError> {
         let update =
             format!("UPDATE runs SET status = $1, summary = NULL, alive_unix_s = {} WHERE id = $2", self.now());
@@ -64,17 +64,17 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a finished case with its verdicts on requirements: all of it, or nothing if the
-    /// process is killed meanwhile.
+    /// Writes a finished case with its verdicts on requirements. If the process is killed
+    /// meanwhile, nothing is written.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub async fn finish_case(&self, run: &str, result: &CaseResult) -> Result<(), StoreError> {
         self.finish_cases(run, std::slice::from_ref(result), 0).await
     }
 
-    /// Writes finished cases, all of them or none, and the time that the run took so far. May be
-    /// repeated.
+    /// Writes finished cases, all of them or none, and the time in microseconds that the run took
+    /// so far. The call may be repeated.
     pub(crate) async fn finish_cases(
         &self,
         run: &str,
@@ -103,7 +103,7 @@ impl Store {
     /// Writes the end of a run.
     ///
     /// # Errors
-    /// The database.
+    /// The database fails.
     pub async fn finish(&self, run: &str, summary: &Summary) -> Result<(), StoreError> {
         sqlx::query("UPDATE runs SET status = $1, summary = $2, spent_us = $3 WHERE id = $4")
             .bind(summary.status.as_str())

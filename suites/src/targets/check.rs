@@ -1,12 +1,13 @@
-//! Probes a target before a run: is it there, does its good exchange work, and what does its service
-//! answer? It judges nothing.
+//! Probes a target before a run: whether it is reachable, whether its good exchange works, and how
+//! its service answers. A good exchange is a correct exchange with the target's service. Probes
+//! give no verdicts.
 //!
-//! | file | asks |
+//! | file | probes |
 //! | --- | --- |
-//! | `agent` | the agent of a target that has one: its device, and a connection of its own |
+//! | `agent` | the agent, if the target has one: its device, and a connection |
 //! | `mpa` | an MPA Responder: each kind of Request |
-//! | `sdp` | an SDP socket: a Hello, and what it does with octets; where that fails, each start-up profile |
-//! | `mapper` | a port mapper: the services that its file names |
+//! | `sdp` | an SDP socket: a Hello, and how it uses data. If that fails, each start-up profile |
+//! | `mapper` | a port mapper: the services that the target file names |
 
 mod agent;
 mod mapper;
@@ -20,25 +21,25 @@ use super::{Live, OpenError, Service, Target};
 use crate::model::{Capability, CaseKey, EventSink, Role};
 use crate::stage::Stage;
 
-/// What one look showed.
+/// Result of one probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// What was tried.
+    /// What was probed.
     pub what: &'static str,
-    /// Did it work as a run needs it? `None`: a fact that is neither good nor bad.
+    /// Whether the result is as a run needs it. `None` for a fact that is neither good nor bad.
     pub works: Option<bool>,
     /// What the target did.
     pub text: String,
 }
 
-/// Probes a target; `sink` receives what the probes wait for. The first probe shows whether suites can
-/// run against it.
+/// Probes a target. `sink` receives an event when a probe waits. The first probe shows whether
+/// suites can run against the target.
 ///
 /// # Errors
-/// The target cannot be had at all.
+/// The target cannot be opened.
 pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Probe>, OpenError> {
     let live = Live::open(target).await?;
-    // Its good exchange has markers if its file declares that it requests them.
+    // Good exchanges have markers if the target file declares that the target requests them.
     let requests_markers = target.remote().is_some() && target.capabilities().contains(&Capability::AsksForMarkers);
     let mut target = target.clone();
     target.options.requests_markers = requests_markers;
@@ -51,7 +52,7 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
         return Ok(looker.probes);
     }
     if target.role() == Role::Initiator {
-        // What asks a port mapper has no Request.
+        // The client of a port mapper does not begin with an MPA Request.
         if works && service != Service::PortMapper {
             looker.request_of_target().await?;
         }
@@ -60,7 +61,8 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
             looker.mapper().await?;
         }
     } else if service.is_sdp() {
-        // A socket that is driven is a builtin target's alone, whose behaviour is known.
+        // Only builtin targets have the services `sdp-connect` and `sdp-drive`. Their behaviour is
+        // known.
         if !matches!(service, Service::SdpConnect | Service::SdpDrive) {
             looker.sdp().await?;
         }
@@ -74,11 +76,11 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
     Ok(looker.probes)
 }
 
-/// Seconds for an answer; shorter where many things are tried that cannot all work.
+/// Seconds to wait for an answer. `TRY_SECONDS` is for a series of attempts that cannot all work.
 const ANSWER_SECONDS: f64 = 5.0;
 const TRY_SECONDS: f64 = 2.0;
 
-/// Looks, and keeps what was seen.
+/// Runs the probes and collects their results.
 struct Looker {
     live: Live,
     target: Arc<Target>,
@@ -104,7 +106,8 @@ impl Looker {
         self.target.scaled(TRY_SECONDS)
     }
 
-    /// Two, for one may break what the next needs. Do they work, and is there anybody?
+    /// Runs two good exchanges, because the first may break something that the second needs.
+    /// Returns whether both work, and whether a connection was established.
     async fn good_exchanges(&mut self) -> Result<(bool, bool), OpenError> {
         for what in ["a good exchange", "a second one"] {
             let mut stage = self.stage()?;
@@ -131,7 +134,7 @@ impl Looker {
         Ok((true, true))
     }
 
-    /// Reports a buffer of rping's server that is larger than its file declares.
+    /// Reports if the buffer of rping's server is larger than the target file declares.
     async fn buffer_of_rping(&mut self) -> Result<(), OpenError> {
         let mut stage = self.stage()?;
         let taken = stage.probe_rping_buffer(self.try_time()).await;
@@ -147,7 +150,7 @@ impl Looker {
         Ok(())
     }
 
-    /// If the target's echo does not work, is it rping's server, and the other way round?
+    /// If the target's echo does not work, tries rping, and the reverse.
     async fn other_service(&mut self) -> Result<(), OpenError> {
         let other = match self.target.service() {
             Service::Echo => Service::Rping,

@@ -1,8 +1,8 @@
-//! A command of a target file that runs to its end: one that brings a dead target back, or one that
-//! reports whether the target has crashed.
+//! Runs a command of a target file until it ends. The command restarts a dead target, or reports
+//! whether the target has crashed.
 //!
-//! The command may use a power switch, a virtual machine or a service manager. The run decides when
-//! it is called ([`crate::run`]).
+//! The command may use a power switch, a virtual machine or a service manager. The run
+//! ([`crate::run`]) decides when to execute it.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -23,34 +23,36 @@ impl std::fmt::Display for LocalCommand {
     }
 }
 
-/// Seconds that `restart` has.
+/// Time limit in seconds for the command `restart`, before the time scale.
 pub(crate) const RESTART_SECONDS: f64 = 120.0;
-/// Seconds that `crashed` has.
+/// Time limit in seconds for the command `crashed`, before the time scale.
 pub(crate) const CRASHED_SECONDS: f64 = 10.0;
 
 impl LocalCommand {
-    /// Runs it to its end, at most so long. What it prints goes to weft's standard error; it reads
-    /// nothing.
+    /// Runs the command until it ends, at most for `limit`. Its output goes to weft's standard
+    /// error. Its standard input is empty.
     ///
     /// # Errors
-    /// It does not start, its status is not 0, or it does not end; the text names the fault.
+    /// The command does not start, its exit status is not 0, or it does not end in time. The text
+    /// names the fault.
     pub(crate) async fn run(&self, limit: Duration) -> Result<(), String> {
         let child = self.command().stdout(std::io::stderr()).spawn();
         self.wait(Running(child.map_err(|error| self.failed(&error))?), limit).await
     }
 
-    /// Runs it as [`run`](Self::run), and reads what it prints: the last lines, the end of each.
+    /// Runs the command as [`run`](Self::run) does, and returns the last lines of its output.
     pub(crate) async fn run_and_read(&self, limit: Duration) -> (Result<(), String>, Vec<String>) {
         let mut child = match self.command().stdout(Stdio::piped()).spawn() {
             Ok(child) => child,
             Err(error) => return (Err(self.failed(&error)), Vec::new()),
         };
         let Some(output) = child.stdout.take() else { return (Ok(()), Vec::new()) };
-        // A thread of its own: the command may print more than a pipe holds before it ends.
+        // A separate thread reads, because the command may print more than a pipe holds before it
+        // ends.
         let reader = std::thread::spawn(move || last_lines(output));
         let ended = self.wait(Running(child), limit).await;
         let until = Instant::now() + LOOK * 10;
-        // A program that it started and that still runs may have the pipe.
+        // A program that the command started may still run and keep the pipe open.
         while !reader.is_finished() && Instant::now() < until {
             tokio::time::sleep(LOOK).await;
         }
@@ -84,11 +86,12 @@ impl LocalCommand {
     }
 }
 
-/// Most lines that are read of what a command prints, and most octets of each.
+/// Number of lines that are kept of a command's output, and longest line in bytes. A longer line
+/// counts as several lines.
 const MOST_LINES: usize = 10;
 const LONGEST_LINE: u64 = 400;
 
-/// The last lines of what a command prints.
+/// Returns the last lines of a command's output, without empty lines.
 fn last_lines(output: ChildStdout) -> Vec<String> {
     let mut reader = BufReader::new(output);
     let mut lines = VecDeque::new();
@@ -108,15 +111,15 @@ fn last_lines(output: ChildStdout) -> Vec<String> {
     }
 }
 
-/// How often its end is looked for.
+/// Interval between checks whether the command has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A process that does not outlive the wait for it.
+/// A process that is killed when this guard is dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Where it has ended already, both fail or do nothing.
+        // If the process has already ended, both calls fail or do nothing.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

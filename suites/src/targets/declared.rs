@@ -1,7 +1,7 @@
-//! Compares a target file's declarations with the report of its agent's device. It does not decide
-//! which of the two is right.
+//! Compares the capabilities that a target file declares with those that the agent's device
+//! reports. Differences are reported, but not judged: either side may be wrong.
 //!
-//! Left out are capabilities that no device reports (CRCs, markers, revisions of MPA).
+//! CRCs, markers and MPA revisions are not compared, because no device reports them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Live, OpenError, Service, Target};
 use crate::model::{Capability, CaseKey, Event};
 use crate::stage::Stage;
 
-/// Where the two differ, in words.
+/// Lists the differences between the declared capabilities and those of the device, one text each.
 pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<String> {
     let reported = [(Capability::Atomics, "Atomic Operations", device.atomics)];
     let differ =
@@ -23,8 +23,8 @@ pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<Strin
     differ.collect()
 }
 
-/// The same of a target as it is now. Nothing where it has no agent, or none that answers: cases
-/// report that.
+/// Queries the device of a target's agent, and lists its differences from the target file. The list
+/// is empty if the target has no agent, or if the agent does not answer. Cases report that.
 pub(crate) async fn differences_of(live: &Live, target: &Target) -> Result<Vec<String>, OpenError> {
     if target.remote().is_none_or(|remote| remote.agent.is_none()) {
         return Ok(Vec::new());

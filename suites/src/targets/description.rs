@@ -1,5 +1,5 @@
-//! What a target is: its name, its role, its service, and what it can do. How it is reached is its
-//! [`Reach`](super::kind::Reach).
+//! Describes a target: its name, its role, its service and its capabilities.
+//! [`Reach`](super::kind::Reach) describes how the tester reaches it.
 
 use std::net::SocketAddr;
 
@@ -13,22 +13,22 @@ use crate::correct::StartupFields;
 use crate::model::{Capability, Role};
 use crate::targets::SdpStart;
 
-/// The ports of a service that the builtin port mapper maps, and of one that it does not.
+/// Port of a service that the builtin port mapper maps. `UNMAPPED` is one that it does not map.
 pub(crate) const MAPPED: u16 = 5001;
 const UNMAPPED: u16 = 5999;
-/// A service that the builtin port mapper maps to a new port for each Request.
+/// Port of a service that the builtin port mapper maps to a new port for each PMReq.
 pub(crate) const MADE: u16 = 5002;
 
-/// The description of a target, independent of how it is reached.
+/// The description of a target, independent of the way to reach it.
 #[derive(Debug, Clone)]
 pub(crate) struct Description {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) service: Service,
     pub(crate) capabilities: Vec<Capability>,
-    /// The start-up frame that it accepts.
+    /// Fields of an MPA Request that the target accepts.
     pub(crate) request: StartupFields,
-    /// Octets of the data buffer of `rping -s`.
+    /// Size in bytes of the data buffer of `rping -s`.
     pub(crate) rping_size: u32,
     pub(crate) sdp: SdpFacts,
     pub(crate) mapper: MapperFacts,
@@ -39,27 +39,28 @@ pub(crate) struct Description {
 /// How a target speaks SDP.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SdpFacts {
-    /// How connections are started.
+    /// Start-up profile of SDP connections.
     pub(crate) start: SdpStart,
-    /// Field order of messages.
+    /// Order of the fields in SDP messages.
     pub(crate) order: FieldOrder,
 }
 
 /// What the port mapper of a target maps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MapperFacts {
-    /// A service that it maps.
+    /// Address of a service that the port mapper maps.
     pub(crate) mapped: SocketAddr,
-    /// A service that it does not map.
+    /// Address of a service that the port mapper does not map.
     pub(crate) unmapped: SocketAddr,
-    /// A service that it maps to a new port for each Request, if it has one.
+    /// Address of a service that the port mapper maps to a new port for each PMReq, if there is
+    /// one.
     pub(crate) made: Option<SocketAddr>,
-    /// The port mapper over IPv6, and a service of that family.
+    /// Address of the port mapper over IPv6, and address of an IPv6 service that it maps.
     pub(crate) v6: Option<(SocketAddr, SocketAddr)>,
 }
 
 impl MapperFacts {
-    /// Those of the builtin port mapper.
+    /// Returns the services of the builtin port mapper.
     pub(crate) fn builtin() -> Self {
         let v6 = VirtualLink::mapper(true, false);
         MapperFacts {

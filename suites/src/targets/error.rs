@@ -10,7 +10,7 @@ pub enum TargetError {
     Read {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
     /// There is no such file, and no builtin target of the name.
@@ -54,7 +54,7 @@ fn unreadable(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match error.kind() {
         ErrorKind::IsADirectory => "is a directory; name a TOML file that describes a target".to_owned(),
-        ErrorKind::InvalidData => "is no text; name a TOML file that describes a target".to_owned(),
+        ErrorKind::InvalidData => "is not a text file; name a TOML file that describes a target".to_owned(),
         ErrorKind::NotFound => "there is no such file".to_owned(),
         ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
         _ => error.to_string(),

@@ -1,5 +1,5 @@
-//! The fields of a target file. Its schema (`schema/target.json`) is made from them.
-//! [`super::Target::from_toml`] checks that they fit together.
+//! The fields of a target file. The JSON schema (`schema/target.json`) is generated from them.
+//! [`super::Target::from_toml`] checks that the fields are consistent.
 //!
 //! ```
 //! let target: weft_suites::targets::TargetFile = toml::from_str(r#"
@@ -27,86 +27,96 @@ use crate::targets::SdpStart;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetFile {
-    /// The name in reports: letters, digits, `.`, `_` and `-`. It must not begin with `.`.
+    /// Name of the target in reports: letters, digits, `.`, `_` and `-`. The name must not begin
+    /// with `.`.
     pub name: String,
-    /// How it is reached.
+    /// How the tester reaches the target.
     pub kind: KindName,
     /// Defaults for a known implementation: `siw`, `cxgb4`, `irdma`, `qedr`.
     #[serde(default)]
     pub preset: Option<String>,
-    /// `host:port`. Required for a responder of kind `tcp`, rejected for other targets.
+    /// Address of the target as `host:port`. Required for a responder of kind `tcp`, rejected for
+    /// other targets. For the service `port-mapper`, the port is a UDP port.
     #[serde(default)]
     pub address: Option<String>,
-    /// The role that it plays: `responder` or `initiator`. Default `responder`. A target that plays
-    /// both has a file for each.
+    /// Role of the target: `responder` or `initiator`. Default `responder`. If a target can play
+    /// both roles, write a file for each role.
     #[serde(default = "responder")]
     pub role: Role,
-    /// The address that an initiator of kind `tcp` connects to: an address of this machine and a
-    /// port, 0 for a free one. For the service `port-mapper`, the UDP port that gets its requests;
-    /// it then connects to TCP ports of the same address.
+    /// Address on this machine that an initiator of kind `tcp` connects to. If the port is 0, weft
+    /// chooses a free port. For the service `port-mapper`, this is the UDP address that receives
+    /// the target's requests. The target then connects to TCP ports of the same IP address.
     #[serde(default)]
     pub listen: Option<String>,
-    /// A command with its arguments that makes an initiator connect. It runs on this machine,
-    /// without a shell, for each connection. `{address}` and `{port}` are replaced by the address to
-    /// connect to, `{mapper_address}` and `{mapper_port}` by that of the port mapper. The initiator
-    /// must connect within 30 s times `time_scale`. The command is ended with its case. Without
-    /// `start`, the run prints the address each time and waits 300 s times `time_scale`.
+    /// A command with its arguments that starts an initiator. weft runs the command on this
+    /// machine, without a shell, for each connection. weft replaces `{address}` and `{port}` by the
+    /// address to connect to, and `{mapper_address}` and `{mapper_port}` by the address of the port
+    /// mapper. The initiator must connect within 30 s times `time_scale`. When the case ends, weft
+    /// kills the command. Without `start`, weft prints the address for each connection, and waits
+    /// 300 s times `time_scale` for a person to start the initiator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub start: Vec<String>,
-    /// The service that runs on it. Default: `echo` for the builtin targets, `none` otherwise.
+    /// The service that runs on the target. Default: `echo` for the builtin targets, `none`
+    /// otherwise.
     #[serde(default)]
     pub service: Option<Service>,
-    /// Capabilities beyond those that every implementation must have.
+    /// Capabilities beyond those that every implementation must have. Default: those of the preset.
+    /// Without a preset, none.
     #[serde(default)]
     pub capabilities: Option<Vec<Capability>>,
-    /// Factor for all of the tester's time limits, 0.1 to 1000; above 1 for a slow target. Default 1.
+    /// Factor for all time limits of the tester, 0.1 to 1000. Use a factor above 1 for a slow
+    /// target. Default: the factor of the preset. Without a preset, 1.
     #[serde(default)]
     pub time_scale: Option<f64>,
-    /// Deviations of a builtin target, by name.
+    /// Names of deviations: deliberate faults of a builtin target.
     #[serde(default)]
     pub deviations: Vec<String>,
-    /// Size in bytes of `rping -s -S`, 64 to 65535. Default 64, the default of rping.
+    /// Size in bytes of the data buffer of `rping -s` (its option `-S`), 64 to 65535. Default for
+    /// kind `tcp`: 64, the default of rping.
     #[serde(default)]
     pub rping_size: Option<u32>,
-    /// How the tester starts a connection that the target accepts.
+    /// How the tester starts a connection: fields of its MPA Request, and a pause after the Reply.
     #[serde(default)]
     pub startup: StartupTable,
-    /// How SDP connections are started, for an SDP service.
+    /// For an SDP service: how SDP connections start.
     #[serde(default)]
     pub sdp: SdpTable,
-    /// The services that its port mapper maps, for the service `port-mapper`.
+    /// For the service `port-mapper`: the services that the target maps.
     #[serde(default)]
     pub portmap: MapperTable,
-    /// A command with its arguments that restarts a dead target. It runs on this machine, without a
-    /// shell, if the good exchange fails after a case that did not pass. Its time limit is 120 s
-    /// times `time_scale`. Exit status 0 means that the target is available again.
+    /// A command with its arguments that restarts a dead target. weft runs the command on this
+    /// machine, without a shell, if a case did not pass and the good exchange after the case fails.
+    /// The good exchange is a correct exchange with the target's service. The time limit of the
+    /// command is 120 s times `time_scale`. Exit status 0 means that the target is available again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restart: Vec<String>,
     /// A command with its arguments that checks whether the target has crashed, for example on its
-    /// console. It runs on this machine, without a shell, if a case timed out and the target's host
-    /// does not answer. Exit status 0 means that the target has crashed. With another status, the
-    /// link counts as lost, and the case is inconclusive. Its time limit is 10 s times
-    /// `time_scale`.
+    /// console. weft runs the command on this machine, without a shell, if a case timed out and the
+    /// target's host does not answer. Exit status 0 means that the target has crashed. With another
+    /// status, weft assumes that the link is lost, and the case is inconclusive. The time limit of
+    /// the command is 10 s times `time_scale`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashed: Vec<String>,
-    /// The `weft agent` on the NIC's host, which cases use to drive the NIC's verbs: `"host:port"`,
-    /// or a command with its arguments that speaks the agent's protocol on standard input and
-    /// output, for example `["ssh", "nic", "weft", "agent", "--stdio"]`. The command runs on this
-    /// machine, without a shell. Such cases connect to, or from, the IP address of `address` or
-    /// `listen`. For kind `tcp`.
+    /// The `weft agent` on the NIC's host. Cases use it to call the NIC's verbs. The value is
+    /// `"host:port"`, or a command with its arguments, for example `["ssh", "nic", "weft", "agent",
+    /// "--stdio"]`. The command speaks the agent's protocol on standard input and output. weft runs
+    /// the command on this machine, without a shell. Cases that use the agent connect to, or from,
+    /// the IP address of `address` or `listen`. Only for kind `tcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentField>,
-    /// The token that the agent was started with. Default: the environment's `WEFT_AGENT_TOKEN`,
-    /// for an agent of this machine or of the host that `WEFT_AGENT_TOKEN_FOR` names.
+    /// The token that the agent was started with. Default: the environment variable
+    /// `WEFT_AGENT_TOKEN`, if `WEFT_AGENT_TOKEN_FOR` names the agent's host. Without
+    /// `WEFT_AGENT_TOKEN_FOR`, the default is only for an agent on this machine. A command has no
+    /// default token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_token: Option<String>,
-    /// The address that the agent listens on, or connects to, if address translation makes it
-    /// different from `address` or `listen`. Default: a free port at the IP address of `address`, or
-    /// `listen`.
+    /// Address that the agent listens on or connects to. Set it only if address translation makes
+    /// it different from `address` or `listen`. Default: a free port at the IP address of `address`
+    /// or `listen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_at: Option<SocketAddr>,
-    /// The interface to capture on during a run, as in `--capture`: the evidence is then the traffic
-    /// on the wire.
+    /// Network interface to capture on during a run, as with `--capture`. The evidence then shows
+    /// the traffic on the wire.
     #[serde(default)]
     pub capture: Option<String>,
     /// Outcomes that are known and expected.
@@ -114,7 +124,7 @@ pub struct TargetFile {
     pub baseline: Vec<BaselineEntry>,
 }
 
-/// How the agent of a target is reached.
+/// How weft reaches the agent of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AgentField {
@@ -130,7 +140,8 @@ pub enum AgentField {
 pub struct SdpTable {
     /// The start-up profile. Default `swapped`.
     pub start: SdpStart,
-    /// Are the fields inside 32-bit words in reverse order, as in InfiniBand? Default false.
+    /// Whether the fields inside each 32-bit word are in reverse order, as in InfiniBand. Default
+    /// false.
     pub mirrored: bool,
 }
 
@@ -138,29 +149,33 @@ pub struct SdpTable {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapperTable {
-    /// IPv4 address and port of a service that it maps. Required for the service `port-mapper`.
+    /// IPv4 address and port of a service that the target maps. Required for a responder with the
+    /// service `port-mapper`.
     pub service: Option<SocketAddr>,
-    /// IPv4 address and port of a service that it does not map. Default: port 9 of the same address.
+    /// IPv4 address and port of a service that the target does not map. Default: port 9 of the IP
+    /// address in `service`.
     pub unmapped: Option<SocketAddr>,
-    /// The port mapper's IPv6 address, and an IPv6 service that it maps.
+    /// Two addresses: the port mapper's IPv6 address, and an IPv6 service that it maps.
     pub v6: Option<[SocketAddr; 2]>,
 }
 
-/// The `[startup]` table of a target file. The defaults are those of the preset, if there is one.
+/// The `[startup]` table of a target file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StartupTable {
-    /// Rev of the Request. Default 1.
+    /// Revision field of the MPA Request. Default 1.
     pub revision: Option<u8>,
-    /// C of the Request. Default true.
+    /// C flag of the MPA Request, which requests CRCs. Default true.
     pub crc: Option<bool>,
-    /// Makes the Request enhanced (RFC 6581): S=1 and revision 2.
+    /// Makes the MPA Request enhanced (RFC 6581), with S=1. Requires `revision = 2`.
     pub enhanced: Option<EnhancedTable>,
-    /// Private data of the Request in hexadecimal, at most 512 octets.
+    /// Private data of the MPA Request in hexadecimal, at most 512 bytes. Some presets allow only
+    /// 256 bytes. An enhanced Request has room for 4 bytes less.
     pub private_data: String,
-    /// Pause in milliseconds between the Reply and the first FPDU, or the end of a connection without
-    /// FPDUs. Default 20: some implementations do not process bytes that arrive directly after their
-    /// own Reply until more bytes arrive, and some fail on a FIN there.
+    /// Pause in milliseconds after the Reply. Then the tester sends its first FPDU, or closes a
+    /// connection without FPDUs. Default: the pause of the preset. Without a preset, 20. Some
+    /// implementations need the pause: they do not process bytes that arrive directly after their
+    /// own Reply, or they fail on a FIN at that time.
     pub settle_ms: Option<u32>,
 }
 
@@ -172,8 +187,8 @@ pub struct EnhancedTable {
     pub ird: u16,
     /// ORD of the Request, 0 to 16383. Default 1.
     pub ord: u16,
-    /// The ready-to-receive messages that the Request offers. If there are any, it requests the
-    /// peer-to-peer model. Default none.
+    /// Ready-to-receive messages that the Request offers. If the list is not empty, the Request
+    /// requests the peer-to-peer model. Default: empty.
     pub rtr: Vec<RtrKind>,
 }
 
@@ -196,7 +211,7 @@ pub enum RtrKind {
 }
 
 impl EnhancedTable {
-    /// The enhanced header of the Request.
+    /// Returns the enhanced header of the Request, or `None` if IRD or ORD is above 16383.
     pub(super) fn words(&self) -> Option<Enhanced> {
         let fits = self.ird <= NOT_NEGOTIATED && self.ord <= NOT_NEGOTIATED;
         fits.then(|| Enhanced {

@@ -1,5 +1,5 @@
-//! Reads the TOML file that describes a target: its fields ([`TargetFile`]) make sense together, or
-//! the error names the fault.
+//! Reads the TOML file that describes a target, and checks that its fields ([`TargetFile`]) are
+//! consistent. An error names the fault.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,18 +15,18 @@ use crate::baseline::missing_fields;
 use crate::correct::StartupFields;
 use crate::model::{Role, Verdict, current_word};
 
-/// Greatest target file that is read, in octets.
+/// Maximum size of a target file in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 impl Target {
     /// Reads a target file.
     ///
     /// # Errors
-    /// It cannot be read, or its fields are wrong; the error names the place.
+    /// The file cannot be read, or its fields are wrong. The error names the field or the line.
     pub fn from_file(path: &Path) -> Result<Self, TargetError> {
         let file = path.display().to_string();
         let failed = |error| TargetError::Read { file: file.clone(), error };
-        // A device, for example, has no length in advance.
+        // A device file, for example, does not report its length.
         let mut octets = Vec::new();
         std::fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut octets)).map_err(failed)?;
         if octets.len() as u64 > MAX_FILE {
@@ -37,10 +37,10 @@ impl Target {
         Self::from_toml(&file, &text)
     }
 
-    /// Reads the text of a target file; `file` names it in errors.
+    /// Parses the text of a target file. `file` is the file name in errors.
     ///
     /// # Errors
-    /// Its fields are wrong.
+    /// The text is not TOML, or its fields are wrong.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, TargetError> {
         let wrong = |message: String| TargetError::Sense { file: file.to_owned(), message };
         // Serde would name one missing field at a time.
@@ -78,13 +78,13 @@ impl Target {
         }
         if let Some(other) = fields.capabilities.iter().flatten().find(|capability| !capability.is_declared()) {
             return Err(wrong(format!(
-                "capabilities: {other} follows from the service; declared are asks-for-markers, atomics, crc, markers, pm-connect, revision-1 and revision-2"
+                "capabilities: {other} follows from the service; a file can declare asks-for-markers, atomics, crc, markers, pm-connect, revision-1 and revision-2"
             )));
         }
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
             return Err(wrong(format!("baseline: {}: expected a reason", entry.case)));
         }
-        // With a signature it is a pass on whose way a requirement was broken.
+        // A pass with a signature is valid: the case passed, but the target violated a requirement.
         let alone =
             |entry: &&crate::baseline::BaselineEntry| entry.outcome == Verdict::Pass && entry.signature.is_empty();
         if let Some(entry) = fields.baseline.iter().find(alone) {
@@ -104,8 +104,8 @@ impl Target {
         };
         if initiates && let Some(service) = fields.service.filter(|service| service.is_sdp()) {
             return Err(wrong(format!(
-                "service = \"{}\" with role = \"initiator\": SDP is judged of a socket that accepts, with role = \"responder\" and its address; an \
-                 initiator has \"echo\", \"rping\", \"port-mapper\" or \"none\"",
+                "service = \"{}\" with role = \"initiator\": SDP is tested on a socket that accepts, with role = \"responder\" and its address; an \
+                 initiator can have \"echo\", \"rping\", \"port-mapper\" or \"none\"",
                 service.as_str()
             )));
         }
@@ -158,7 +158,8 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     octets.collect()
 }
 
-/// The error of a file's TOML. Values that may be a token are not repeated.
+/// Converts a TOML error. If a value may be the agent's token, the message does not repeat the
+/// value.
 fn wrong_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
     let mut message = error.message().trim_end().to_owned();
     let mut place = String::new();
@@ -285,7 +286,7 @@ mod tests {
             message(&folder.path().display().to_string())
                 .ends_with("is a directory; name a TOML file that describes a target")
         );
-        // It has no length and no end.
+        // The file has no length and no end.
         assert!(message("/dev/zero").ends_with("expected at most 1048576 bytes"));
     }
 

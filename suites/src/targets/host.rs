@@ -1,5 +1,5 @@
-//! The host of a target: how its address is written, and whether it answers at all. A port that
-//! refuses a connection belongs to a host that is there.
+//! The host of a target: the syntax of its address, and whether the host answers. A host that
+//! refuses a connection has answered.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -11,8 +11,8 @@ use tokio::time::timeout;
 /// A port that hardly any host listens on (tcpmux).
 const CLOSED_PORT: u16 = 1;
 
-/// Does the host of `address` answer by TCP? The port itself is tried last, because a connection
-/// that is closed at once may disturb who listens there.
+/// Returns whether the host of `address` answers over TCP. The port of `address` is tried last,
+/// because a connection that closes at once may disturb the program that listens there.
 pub(crate) async fn answers(address: SocketAddr, within: Duration) -> bool {
     for port in [CLOSED_PORT, address.port()] {
         match timeout(within, TcpStream::connect(SocketAddr::new(address.ip(), port))).await {
@@ -24,12 +24,13 @@ pub(crate) async fn answers(address: SocketAddr, within: Duration) -> bool {
     false
 }
 
-/// A reset, in place of a router's or this machine's own complaint.
+/// Returns whether the host itself sent the error: a reset. Other errors come from a router or from
+/// this machine.
 fn is_an_answer(error: ErrorKind) -> bool {
     matches!(error, ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset)
 }
 
-/// Is it `host:port`? Whether the host exists is found out when a run begins.
+/// Returns whether the text has the form `host:port`. A run checks later whether the host exists.
 pub(crate) fn is_host_and_port(address: &str) -> bool {
     let Some((host, port)) = address.rsplit_once(':') else { return false };
     let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));

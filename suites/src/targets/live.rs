@@ -1,4 +1,4 @@
-//! A target while a run lasts.
+//! A target that is open during a run.
 
 use super::Target;
 use super::kind::{Connector, Reached};
@@ -8,7 +8,8 @@ use super::open_error::OpenError;
 pub struct Live(Box<dyn Connector>);
 
 impl Live {
-    /// Starts a builtin target; resolves the address of any other. Nothing is sent to it.
+    /// Starts a builtin target, or resolves the address of another target. Sends nothing to the
+    /// target.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -16,16 +17,16 @@ impl Live {
         Ok(Live(target.reach.open(target).await?))
     }
 
-    /// The number of cases that may run at the same time; `requested` is 0 if the user did not
-    /// choose.
+    /// Returns the number of cases that may run at the same time. `requested` is 0 if the user did
+    /// not choose a number.
     pub(crate) fn jobs(&self, requested: usize) -> usize {
         self.0.jobs(requested)
     }
 
-    /// A new link for one case, to the service of `target`; its clock starts now.
+    /// Creates a link for one case to the service of `target`. The link's clock starts now.
     ///
     /// # Errors
-    /// The builtin target has no RNIC; no port is free.
+    /// The builtin target has no RNIC, or no port is free.
     pub(crate) fn link(&self, target: &Target) -> Result<Reached, OpenError> {
         self.0.link(target)
     }

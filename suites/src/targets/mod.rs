@@ -1,8 +1,8 @@
 //! The implementation under test: how to reach it, what runs on it, what it can do.
 //!
-//! A [`Target`] is a description, a way to reach it and options, from a TOML file or by name
-//! (`builtin`, `builtin-tcp`). [`Live`] is the target while a run lasts: it gives each case a link
-//! of its own. The kinds of targets are in the folder `kind`.
+//! A [`Target`] consists of a description, a way to reach the target, and options. It comes from a
+//! TOML file or a builtin name (`builtin`, `builtin-tcp`). [`Live`] is an open target during a run.
+//! It creates a link for each case. The kinds of targets are in the folder `kind`.
 
 mod check;
 mod command;
@@ -60,25 +60,25 @@ pub struct Target {
 const BUILTIN: [&str; 5] = ["builtin", "builtin-tcp", "builtin-plain", "builtin-initiator", "builtin-initiator-tcp"];
 
 impl Target {
-    /// Is it the name of a target that needs no file?
+    /// Returns whether `name` is the name of a builtin target, which needs no file.
     #[must_use]
     pub fn is_builtin_name(name: &str) -> bool {
         BUILTIN.contains(&name)
     }
 
-    /// True if a target may have this name. The name is also that of a folder for the target's
-    /// runs, so it must not lead out of the folder above or hide there.
+    /// Returns whether a target may have this name. The target's runs are in a folder of the same
+    /// name. So the name must not lead out of the parent folder, and the folder must not be hidden.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         !name.is_empty() && !name.starts_with('.') && name.chars().all(is_allowed)
     }
 
-    /// The target that a command line names: `builtin`, `builtin-tcp`, `builtin-plain`,
+    /// Returns the target that a command line names: `builtin`, `builtin-tcp`, `builtin-plain`,
     /// `builtin-initiator`, `builtin-initiator-tcp`, or a TOML file.
     ///
     /// # Errors
-    /// The file is not understood.
+    /// The file cannot be read, or its fields are wrong.
     pub fn resolve(name: &str) -> Result<Self, TargetError> {
         match name {
             "builtin" => Ok(Self::builtin()),
@@ -105,8 +105,8 @@ impl Target {
         Self::builtin_of(Description::builtin(), InProcess::default())
     }
 
-    /// The same without the optional features of an endpoint: it requests no CRCs, and does not
-    /// implement RFC 6581.
+    /// The builtin responder without optional features: it requests no CRCs, and does not implement
+    /// RFC 6581.
     #[must_use]
     pub fn builtin_plain() -> Self {
         let requests_no_crc = BaselineEntry {
@@ -123,8 +123,8 @@ impl Target {
         Self::builtin_of(description, InProcess(Builtin { plain: true, ..Builtin::default() }))
     }
 
-    /// weft's own initiator, in process, with a virtual clock: it opens with a Send and echoes, or
-    /// is `rping -c`.
+    /// weft's own initiator, in process, with a virtual clock. With the service echo, it sends a
+    /// Send first and then echoes. With the service rping, it acts as `rping -c`.
     #[must_use]
     pub fn builtin_initiator() -> Self {
         let description =
@@ -132,8 +132,8 @@ impl Target {
         Self::builtin_of(description, InProcess::default())
     }
 
-    /// The responder over real TCP, on a loopback port of its own. All cases share one server
-    /// there, and it requests no markers.
+    /// weft's own responder over real TCP, on a loopback port. All cases share one server. The
+    /// responder requests no markers.
     #[must_use]
     pub fn builtin_tcp() -> Self {
         let mut description = Description { name: "builtin-tcp".into(), ..Description::builtin() };
@@ -141,14 +141,14 @@ impl Target {
         Self::builtin_of(description, Loopback::default())
     }
 
-    /// The initiator over real TCP.
+    /// weft's own initiator over real TCP.
     fn builtin_initiator_tcp() -> Self {
         let description =
             Description { name: "builtin-initiator-tcp".into(), role: Role::Initiator, ..Description::builtin() };
         Self::builtin_of(description, Loopback::default())
     }
 
-    /// Switches deviations on.
+    /// Enables deviations, which are deliberate faults of a builtin target.
     ///
     /// # Errors
     /// A name is unknown, or the target is not builtin.
@@ -177,27 +177,27 @@ impl Target {
         &self.description.baseline
     }
 
-    /// Its role.
+    /// The target's role.
     pub(crate) fn role(&self) -> Role {
         self.description.role
     }
 
-    /// The service that runs on it.
+    /// The service that runs on the target.
     pub(crate) fn service(&self) -> Service {
         self.description.service
     }
 
-    /// Its capabilities.
+    /// The target's capabilities.
     pub(crate) fn capabilities(&self) -> &[Capability] {
         &self.description.capabilities
     }
 
-    /// The host of an implementation under test; `None` for a builtin target.
+    /// The host of an implementation under test. `None` for a builtin target.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         self.reach.remote()
     }
 
-    /// A builtin target with one more deviation.
+    /// Returns a builtin target with one more deviation. Returns another target unchanged.
     pub(crate) fn deviating(mut self, deviation: &'static Deviation) -> Self {
         if let Some(reach) = self.reach.with_deviation(deviation) {
             self.reach = reach;
@@ -205,42 +205,42 @@ impl Target {
         self
     }
 
-    /// The same target with another of its services.
+    /// Returns the same target with another of its services.
     pub(crate) fn with_service(&self, service: Service) -> Self {
         let mut target = self.clone();
         target.description.service = service;
         target
     }
 
-    /// Captures on `interface` while a run lasts, so that its evidence is what was on the wire.
-    /// `None` if there is no wire, or weft is on both ends of it.
+    /// Enables a capture on `interface` during a run, so that the evidence shows the traffic on the
+    /// wire. Returns `None` for a builtin target, because weft is on both ends of its connections.
     #[must_use]
     pub fn captured_on(mut self, interface: String) -> Option<Self> {
         self.options.capture = Some(interface);
         self.reach.builtin().is_none().then_some(self)
     }
 
-    /// Outcomes that are known and expected, instead of those of its file.
+    /// Replaces the baseline, the list of known and expected outcomes.
     #[must_use]
     pub fn with_baseline(mut self, baseline: Vec<BaselineEntry>) -> Self {
         self.description.baseline = baseline;
         self
     }
 
-    /// Does its file have the token of its agent?
+    /// Returns whether the target file contains the agent's token.
     #[must_use]
     pub fn keeps_token(&self) -> bool {
         self.remote().and_then(|remote| remote.agent.as_ref()).is_some_and(|agent| agent.token_in_file)
     }
 
-    /// The commands that a run, or a check, of this target executes on this machine: the field of
-    /// its file, and the command line.
+    /// Returns the commands that a run or a check of this target executes on this machine. Each has
+    /// the field of the target file, and the command line.
     #[must_use]
     pub fn commands(&self) -> Vec<(&'static str, String)> {
         self.reach.commands()
     }
 
-    /// Its part of a report.
+    /// Returns the target's part of a report.
     #[must_use]
     pub fn info(&self) -> TargetInfo {
         let deviations = self.reach.builtin().map(|builtin| &builtin.deviations);
@@ -256,18 +256,19 @@ impl Target {
         }
     }
 
-    /// Can several cases run at the same time against it? Otherwise they would disturb each other.
+    /// Returns whether several cases may run at the same time. On a target that is not builtin,
+    /// they would disturb each other.
     #[must_use]
     pub fn runs_several_cases(&self) -> bool {
         self.reach.builtin().is_some()
     }
 
-    /// Does this service run on it?
+    /// Returns whether this service runs on the target.
     pub(crate) fn offers(&self, service: Service) -> bool {
         self.service() == service || self.reach.offers(service, &self.description)
     }
 
-    /// The service for a case with these needs.
+    /// Returns the service for a case that needs these capabilities.
     pub(crate) fn service_for(&self, capabilities: &[Capability]) -> Service {
         let is_wanted = |service: &Service| match service {
             Service::SdpEcho if capabilities.contains(&Capability::Sdp) && !self.service().is_sdp() => true,
@@ -278,17 +279,18 @@ impl Target {
         Service::ALL.into_iter().find(is_wanted).unwrap_or(self.service())
     }
 
-    /// Does a client of a port mapper connect to the address that it gets?
+    /// Returns whether the target, as a port mapper's client, connects to the address in the
+    /// answer.
     pub(crate) fn connects(&self) -> bool {
         self.reach.builtin().is_some() || self.capabilities().contains(&Capability::PmConnect)
     }
 
-    /// Does it map over IPv6, or send its requests over IPv6?
+    /// Returns whether the target maps over IPv6 or, as a client, sends its requests over IPv6.
     pub(crate) fn maps_v6(&self) -> bool {
         self.reach.maps_v6(&self.description)
     }
 
-    /// `seconds`, stretched by its time scale.
+    /// Returns `seconds` times the target's time scale.
     pub(crate) fn scaled(&self, seconds: f64) -> Duration {
         self.options.scaled(seconds)
     }

@@ -1,20 +1,20 @@
-//! How a run uses a target: its pace, and what a case requests of a builtin target.
+//! How a run uses a target: time limits, capture, and the requests of a case to a builtin target.
 
 use std::time::Duration;
 
 /// How a run uses a target.
 #[derive(Debug, Clone)]
 pub(crate) struct TargetOptions {
-    /// Factor on every time that the tester waits.
+    /// Factor for all time limits of the tester.
     pub(crate) time_scale: f64,
-    /// The time between start-up and the tester's first FPDU.
+    /// Pause between start-up and the tester's first FPDU.
     pub(crate) settle: Duration,
-    /// The interface that is captured on during a run, for evidence from the wire.
+    /// Network interface to capture on during a run, so that the evidence shows the wire.
     pub(crate) capture: Option<String>,
-    /// A builtin initiator requests the peer-to-peer model of RFC 6581, for the cases that need it.
+    /// Whether a builtin initiator requests the peer-to-peer model of RFC 6581. Cases set it.
     pub(crate) requests_enhanced: bool,
-    /// A builtin target requests markers, for the cases that need it, and the tester's own
-    /// exchanges have them.
+    /// Whether a builtin target requests markers. The tester's own exchanges then have markers.
+    /// Cases set it.
     pub(crate) requests_markers: bool,
 }
 
@@ -31,7 +31,7 @@ impl Default for TargetOptions {
 }
 
 impl TargetOptions {
-    /// `seconds`, stretched by the time scale.
+    /// Returns `seconds` times the time scale.
     pub(crate) fn scaled(&self, seconds: f64) -> Duration {
         Duration::try_from_secs_f64(seconds * self.time_scale).unwrap_or(Duration::MAX)
     }

@@ -1,6 +1,7 @@
 //! Presets for known implementations: defaults for a target file, and remarks for its author.
 //!
-//! Behaviour of public drivers at connection time, no verdicts: nothing here makes a case pass.
+//! A preset describes the behaviour of a public driver at connection time. It contains no verdicts,
+//! and makes no case pass.
 
 use weft_core::wire::mpa::startup::MAX_PD_LENGTH;
 
@@ -9,17 +10,17 @@ use crate::model::Capability;
 /// Defaults for an implementation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
-    /// The name in a target file.
+    /// Name of the preset in a target file.
     pub name: &'static str,
-    /// A description.
+    /// Description of the implementation.
     pub about: &'static str,
-    /// Its capabilities.
+    /// Capabilities of the implementation.
     pub capabilities: &'static [Capability],
-    /// Milliseconds between its Reply and the tester's first FPDU.
+    /// Pause in milliseconds between the target's Reply and the tester's first FPDU.
     pub settle_ms: u32,
     /// Factor for the tester's time limits.
     pub time_scale: f64,
-    /// The largest private data in bytes that it accepts, including the 4 bytes of RFC 6581.
+    /// Largest private data in bytes that the target accepts, including the 4 bytes of RFC 6581.
     pub private_data: u16,
     /// Further remarks.
     pub remarks: &'static [&'static str],
@@ -42,7 +43,7 @@ pub const PRESETS: [Preset; 4] = [
             "does not process bytes that arrive directly after its Reply, hence settle_ms",
             "offers ready-to-receive by Write and Read and prefers Write; ORD and IRD up to 128",
             "start-up timers: 5 s for a Request, 10 s for a Reply",
-            "as initiator, its kernel crashes on a Reply with more than 256 bytes of private data, or with S=1 and none: configure `restart`",
+            "as initiator, its kernel crashes on a Reply with more than 256 bytes of private data, or with S=1 and no private data: configure `restart`",
         ],
     },
     Preset {
@@ -50,14 +51,15 @@ pub const PRESETS: [Preset; 4] = [
         about: "Chelsio's T4 and later NICs",
         capabilities: &[Crc, Markers, Revision1, Revision2],
         settle_ms: 20,
-        // Its start-up timer is 60 s, and a case waits 15 s for a close.
+        // The driver's start-up timer is 60 s, but without a factor a case waits only 15 s for a
+        // close.
         time_scale: 5.0,
         private_data: 256,
         remarks: &[
             "requests CRC; does not request markers, but sends them if requested",
             "as initiator, tries revision 1 if its revision 2 Request is answered by a reset, but not after a FIN",
             "in revision 1, its peer-to-peer setting sends a zero-length Read that was not negotiated",
-            "offers the one ready-to-receive message that it is configured for",
+            "offers only the ready-to-receive message that it is configured for",
         ],
     },
     Preset {
@@ -97,7 +99,7 @@ impl Preset {
         remarks: &[],
     };
 
-    /// The preset of that name.
+    /// Returns the preset of that name, or `None` if there is no such preset.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Preset> {
         PRESETS.iter().find(|preset| preset.name == name)

@@ -3,27 +3,30 @@
 use serde::{Deserialize, Serialize};
 use weft_core::{RequirementId, requirement};
 
-/// How SDP's start-up and MPA's are put together.
+/// The order of SDP's start-up messages and MPA's start-up frames. The Connecting Peer sends Hello
+/// first in each profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SdpStart {
-    /// Hello; the Accepting Peer sends the MPA Request, the Connecting Peer the Reply; HelloAck is
-    /// the first FPDU.
+    /// The Accepting Peer sends the MPA Request, and the Connecting Peer sends the Reply. HelloAck
+    /// is the first FPDU.
     #[default]
     Swapped,
-    /// Hello, then FPDUs with CRC and without markers.
+    /// There are no MPA start-up frames. FPDUs with CRC and without markers follow Hello.
     Bare,
-    /// Hello and Request; Reply, then HelloAck.
+    /// The Connecting Peer sends the MPA Request directly after Hello. The Accepting Peer sends the
+    /// Reply, then HelloAck.
     Natural,
-    /// The same with revision 2 and a zero-length Write before HelloAck.
+    /// As `natural`, but with MPA revision 2. The Connecting Peer sends a zero-length RDMA Write
+    /// before HelloAck.
     Enhanced,
-    /// Hello and HelloAck are private data.
+    /// Hello is the private data of the MPA Request. HelloAck is the private data of the Reply.
     PrivateData,
 }
 
 impl SdpStart {
-    /// The rules that the Accepting Peer must violate in this profile: its HelloAck is an FPDU
-    /// before the first one of the Initiator.
+    /// Returns the rules that the Accepting Peer must violate in this profile, because its HelloAck
+    /// is an FPDU before the Initiator's first FPDU.
     pub(crate) const fn breaks(self) -> &'static [RequirementId] {
         match self {
             SdpStart::Natural => &[requirement!("MPA-7.1.2-17"), requirement!("MPA-7.1.3-2")],

@@ -3,29 +3,31 @@
 use crate::model::Capability;
 use crate::stage::service::{self, Protocol, Sdp, ServiceDriver};
 
-/// The service above MPA, which determines the good exchange. If the target is the Initiator, each
-/// exchange begins with a message of its own, since a Responder may not send first.
+/// The service above MPA on the target. It determines the good exchange, a correct exchange that
+/// shows whether the target works. If the target is the Initiator, each exchange begins with a
+/// message of the target, because a Responder may not send first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// The verbs of its agent. A target file cannot name this service: cases that need the agent use
-    /// it.
+    /// The verbs of the target's agent. A target file cannot name this service. weft selects it for
+    /// cases that need the agent.
     #[serde(skip)]
     Agent,
-    /// Answers each Send with a Send of the same bytes (the builtin responder; `siwprobe server -e`).
-    /// An Initiator begins with a Send of its own.
+    /// Answers each Send with a Send of the same bytes (the builtin responder, or
+    /// `siwprobe server -e`). An Initiator sends first.
     Echo,
-    /// `rping -s`, or `rping -c` if the target is the Initiator. A round of rping is the good
-    /// exchange; a Send of another kind ends the connection.
+    /// `rping -s`, or `rping -c` if the target is the Initiator. The good exchange is one round of
+    /// rping. A Send of another kind ends the connection.
     Rping,
     /// No known service above MPA: the good exchange is the start-up alone.
     None,
-    /// An SDP port mapper over UDP. The good exchange is a PMReq with its answer. An Initiator sends
-    /// the PMReq, and connects to the address in the answer.
+    /// An SDP port mapper over UDP. The good exchange is a PMReq and its answer. If the target is
+    /// the Initiator, it is a client: it sends the PMReq, and connects to the address in the
+    /// answer.
     PortMapper,
-    /// An SDP socket that connects. Only builtin targets have it.
+    /// An SDP socket that connects. Only builtin targets have this service.
     SdpConnect,
-    /// An SDP socket that is controlled by text commands. Only builtin targets have it.
+    /// An SDP socket that is controlled by text commands. Only builtin targets have this service.
     SdpDrive,
     /// An SDP socket that returns the bytes that it receives, and closes when its peer does.
     SdpEcho,
@@ -36,7 +38,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// All of them. If a case can run against several, it runs against the first of them.
+    /// All services. If a case can run against several services, it runs against the first.
     pub(crate) const ALL: [Service; 10] = [
         Service::Agent,
         Service::Rping,
@@ -66,36 +68,39 @@ impl Service {
         }
     }
 
-    /// The service from which a capability follows.
+    /// Returns the service from which a capability follows, if there is one.
     pub(crate) fn of_capability(capability: Capability) -> Option<Self> {
         Self::ALL.into_iter().find(|service| service.driver().capability() == Some(capability))
     }
 
-    /// Its name in target files and reports.
+    /// The service's name in target files and reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.driver().name()
     }
 
-    /// Does it speak SDP?
+    /// Returns whether the service speaks SDP.
     pub(crate) fn is_sdp(self) -> bool {
         self.driver().protocol() == Protocol::Sdp
     }
 
-    /// The service whose good exchange ends after start-up, if there can be one.
+    /// Returns the service for a good exchange that ends after start-up. If this service cannot have
+    /// one, returns the service itself.
     pub(crate) fn of_startup(self) -> Self {
         if self.driver().has_plain_exchange() { Service::None } else { self }
     }
 }
 
 impl Capability {
-    /// Is it one that a target's file declares? The others follow from its service.
+    /// Returns whether a target file can declare this capability. The others follow from the
+    /// service.
     pub(crate) fn is_declared(self) -> bool {
         use Capability::{AsksForMarkers, Atomics, Crc, Markers, PmConnect, Revision1, Revision2};
         matches!(self, AsksForMarkers | Atomics | Crc | Markers | PmConnect | Revision1 | Revision2)
     }
 
-    /// Is it about a service that speaks no MPA at once?
+    /// Returns whether the capability belongs to SDP or to a port mapper, where a connection does
+    /// not begin with MPA.
     pub(crate) fn is_of_sdp(self) -> bool {
         use Capability::{PmConnect, PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource};
         let of_sdp = [PmConnect, PortMapper, PortMapperV6, Sdp, SdpConnect, SdpDrive, SdpEcho, SdpSink, SdpSource];

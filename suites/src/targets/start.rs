@@ -1,7 +1,8 @@
-//! What makes a target that connects do so: nothing (in process), a task, a command, or a person.
+//! Makes a target connect to the tester. The start is automatic (in process), a task, a command, or
+//! a person.
 //!
-//! A start is for one connection. [`crate::stage`] decides when to start and how long to wait for
-//! the connection.
+//! Each connection needs a new start. [`crate::stage`] decides when to start and how long to wait
+//! for the connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
@@ -19,51 +20,52 @@ use weft_peer::{Deviations, Settings};
 
 use super::Service;
 
-/// The placeholders of a command line: where the target connects to, and the port mapper that it
-/// queries.
+/// Placeholders in a command line. The first two are the address to connect to, the others are the
+/// address of the port mapper to query.
 const PLACEHOLDERS: [&str; 4] = ["{address}", "{port}", "{mapper_address}", "{mapper_port}"];
 const WHERE_TO_CONNECT: usize = 2;
 
-/// Seconds in which a started target has to connect.
+/// Seconds in which a target that weft started must connect.
 pub(crate) const COMMAND_SECONDS: f64 = 30.0;
-/// Seconds that a person has.
+/// Seconds in which a target that a person starts must connect.
 pub(crate) const PERSON_SECONDS: f64 = 300.0;
 
-/// How a target comes to connect.
+/// What makes a target connect.
 #[derive(Debug, Clone)]
 pub(crate) enum Start {
-    /// The virtual link does it.
+    /// The virtual link connects without a start.
     Virtual,
-    /// weft's own PM Client, over UDP, which connects where it is sent.
+    /// weft's own PM Client, over UDP. It connects to the address in the port mapper's answer.
     MapperClient { client: PmClient, deviations: Deviations },
     /// weft's own initiator, over TCP.
     Builtin { settings: Box<Settings>, service: Service, listener: LinkListener },
-    /// A program and its arguments, with `{address}` and `{port}` for where it
-    /// connects, `{mapper_address}` and `{mapper_port}` for the port mapper that it queries.
+    /// A program and its arguments. `{address}` and `{port}` are replaced by the address to connect
+    /// to, `{mapper_address}` and `{mapper_port}` by the address of the port mapper to query.
     Command { argv: Vec<String>, listener: Option<LinkListener> },
-    /// A person starts it on request.
+    /// A person starts the target on request.
     Person { name: String },
 }
 
-/// What was started; it does not outlive this.
+/// A started target. Dropping this value kills the task or the program.
 #[derive(Debug)]
 pub(crate) enum Running {
-    /// Nothing of ours.
+    /// There is nothing to stop.
     Nothing,
     Task(AbortHandle),
     Program(String, Child),
 }
 
 impl Start {
-    /// Starts it: it shall connect to `there`, and where there is a `mapper` ask that one how.
+    /// Starts the target, which shall connect to `there`. If there is a `mapper`, the target
+    /// queries that port mapper first.
     ///
     /// # Errors
-    /// The command does not start; the text has the reason.
+    /// The command does not start. The text contains the reason.
     pub(crate) async fn start(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Result<Running, String> {
         match self {
             Start::Virtual | Start::Person { .. } => Ok(Running::Nothing),
             Start::MapperClient { client, deviations } => {
-                let Some(mapper) = mapper else { return Err("there is no port mapper to ask".to_owned()) };
+                let Some(mapper) = mapper else { return Err("there is no port mapper to query".to_owned()) };
                 let (client, deviations) = (client.clone(), deviations.clone());
                 let task = tokio::spawn(async move {
                     if let Err(error) = ask(&client, deviations, mapper, there).await {
@@ -90,7 +92,8 @@ impl Start {
                 let argv = filled(argv, there, mapper);
                 let Some((program, arguments)) = argv.split_first() else { return Err("no command".to_owned()) };
                 let mut command = Command::new(program);
-                // A group of its own: what it starts ends with it.
+                // The program gets its own process group. When the group is killed, the program's
+                // children end too.
                 command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
                 let child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
                 Ok(Running::Program(argv.join(" "), child))
@@ -114,12 +117,12 @@ impl Start {
 }
 
 impl Running {
-    /// It is a program, whose end can be known.
+    /// Returns whether this is a program, whose exit status can be queried.
     pub(crate) fn is_program(&self) -> bool {
         matches!(self, Running::Program(..))
     }
 
-    /// How the program ended, once it has.
+    /// Returns the command line and the exit status of the program, once it has ended.
     pub(crate) fn ended(&mut self) -> Option<(String, ExitStatus)> {
         match self {
             Running::Program(line, child) => child.try_wait().ok().flatten().map(|status| (line.clone(), status)),
@@ -148,8 +151,8 @@ impl Drop for Running {
     }
 }
 
-/// The processes that a process started, and those that they started. Some are not in its process
-/// group: `timeout` makes its own. Children of a process that has ended are missing.
+/// Returns the descendants of a process. Some are not in its process group: `timeout` makes its own
+/// group. Children of a process that has ended are missing.
 fn descendants(process: u32) -> Vec<Pid> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let children = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -162,9 +165,9 @@ fn descendants(process: u32) -> Vec<Pid> {
     children.into_iter().flat_map(of_child).collect()
 }
 
-/// The error in the placeholders of a command line: a name in braces that is not a placeholder,
-/// most likely a typing error. `${NAME}` is left to the shell, and braces around other text to the
-/// program.
+/// Returns an error if a command line has a name in braces that is not a placeholder, most likely a
+/// typing error. `${NAME}` is left to the shell, and braces around other text to the program.
+/// `asks` allows the placeholders of a port mapper.
 pub(super) fn wrong_placeholder(argv: &[String], asks: bool) -> Option<String> {
     let known = if asks { &PLACEHOLDERS[..] } else { &PLACEHOLDERS[..WHERE_TO_CONNECT] };
     let slip = argv.iter().find_map(|word| unknown(word, known))?;
@@ -187,10 +190,10 @@ fn unknown<'w>(word: &'w str, known: &[&str]) -> Option<&'w str> {
     None
 }
 
-/// The command line with the addresses in it.
+/// Replaces the placeholders of a command line by addresses.
 fn filled(argv: &[String], there: SocketAddr, mapper: Option<SocketAddr>) -> Vec<String> {
-    // A listener on all addresses is reached here by loopback; a target elsewhere has the address
-    // in its command.
+    // If the listener is on all addresses, a command on this machine reaches it by loopback. A
+    // target on another host needs the address in its command.
     let host = |address: SocketAddr| match address.ip() {
         ip if !ip.is_unspecified() => ip.to_string(),
         IpAddr::V4(_) => Ipv4Addr::LOCALHOST.to_string(),
@@ -209,8 +212,8 @@ fn filled(argv: &[String], there: SocketAddr, mapper: Option<SocketAddr>) -> Vec
     argv.iter().map(fill).collect()
 }
 
-/// Queries the port mapper for a service, connects to the address, and speaks SDP there or sends a few
-/// plain octets, until the other side closes.
+/// Queries the port mapper for a service and connects to the address in the answer. Then speaks
+/// SDP, or sends a few bytes without SDP, until the other side closes.
 async fn ask(
     client: &PmClient,
     deviations: Deviations,
@@ -234,7 +237,7 @@ async fn ask(
     Ok(())
 }
 
-/// What it sends without SDP.
+/// Bytes that the client sends on a connection without SDP.
 const WORDS: &[u8] = b"plain words\n";
 
 #[cfg(test)]
@@ -287,13 +290,13 @@ mod tests {
         // Clients that another program starts: in its process group, and in a group that `timeout`
         // makes.
         for client in ["cat /dev/zero", "timeout 600 cat /dev/zero"] {
-            // The client's end of the pipe closes when it ends.
+            // The client's end of the pipe closes when the client ends.
             let (mut reader, writer) = std::io::pipe().unwrap();
             let pipe = format!("/proc/{}/fd/{}", std::process::id(), writer.as_raw_fd());
             let line = format!("{client} >/dev/null 3>{pipe} & wait");
             let running = start(&["/bin/sh", "-c", &line]).start(there, None).await.unwrap();
             let Running::Program(_, child) = &running else { panic!("no program") };
-            // Not before the client has the pipe.
+            // Wait until the client has the pipe.
             let is_cat = |process: &Pid| {
                 let exe = std::fs::read_link(format!("/proc/{}/exe", process.as_raw_nonzero()));
                 exe.is_ok_and(|exe| exe.ends_with("cat"))

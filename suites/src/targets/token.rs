@@ -1,18 +1,20 @@
-//! Which agent gets the token of the environment.
+//! Decides which agent gets the token from the environment.
 //!
-//! A target file may come from somebody else, and it names the agent's address. So the token goes
-//! to this machine, or to the host that `WEFT_AGENT_TOKEN_FOR` names, and to no other.
+//! A target file names the agent's address, and the file may come from somebody else. So weft sends
+//! the token only to the host that `WEFT_AGENT_TOKEN_FOR` names. Without that variable, only an
+//! agent on this machine gets the token.
 
 use std::net::IpAddr;
 
 use crate::agent::Way;
 
-/// The token of an agent whose target file has none.
+/// Environment variable: the token for an agent whose target file has none.
 const TOKEN: &str = "WEFT_AGENT_TOKEN";
-/// The agent that [`TOKEN`] is for: `HOST` or `HOST:PORT`, as target files name it.
+/// Environment variable: the agent that [`TOKEN`] is for, `HOST` or `HOST:PORT`, as target files
+/// name it.
 const TOKEN_FOR: &str = "WEFT_AGENT_TOKEN_FOR";
 
-/// The environment's token, and the agent that it is for.
+/// The token from the environment, and the agent that it is for.
 #[derive(Debug, Default)]
 pub(super) struct EnvironmentToken {
     token: Option<String>,
@@ -25,11 +27,11 @@ impl EnvironmentToken {
         EnvironmentToken { token: variable(TOKEN), bound_to: variable(TOKEN_FOR) }
     }
 
-    /// The token for this agent, if it is meant for it. A command of a target file gets none.
+    /// Returns the token if it is for this agent. A command of a target file gets no token.
     ///
     /// # Errors
-    /// An agent on another host needs a token, and this one is not for it; the text explains what to
-    /// do.
+    /// The agent is on another host, and the token is not for that host. The text explains the
+    /// remedy.
     pub(super) fn for_agent(self, way: &Way) -> Result<Option<String>, String> {
         let (Some(token), Way::Tcp(address)) = (self.token, way) else { return Ok(None) };
         let host = host(address);

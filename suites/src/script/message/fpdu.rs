@@ -1,5 +1,5 @@
-//! `mpa.fpdu{...}`: an FPDU with a ULPDU (RFC 5044 section 4.1). If its position in the stream is
-//! given, it has markers (section 4.3).
+//! `mpa.fpdu{...}`: an FPDU with a ULPDU (RFC 5044 section 4.1). With a position in the stream, the
+//! FPDU has markers (section 4.3).
 
 use mlua::{Lua, Table, Value};
 use weft_core::crc;
@@ -9,11 +9,11 @@ use weft_core::wire::mpa::fpdu::pad_len;
 use crate::script::fields::Fields;
 use crate::stage::Message;
 
-/// Fields: `ulpdu` (a message or octets), `ulpdu_length`, `pad` (octets), `crc` (`true`, `false`
-/// for a field of zeros, or four octets). The defaults are correct for the ulpdu. With `position`,
-/// the octet of the tester's stream where the FPDU begins (`conn:position()`), it has the markers
-/// that are due there. `fpduptr` then replaces the distance from `ULPDU_Length` in each marker, and
-/// `reserved` is the other half of the marker.
+/// Fields: `ulpdu` (a message or bytes), `ulpdu_length`, `pad` (bytes), `crc` (`true`, `false` for
+/// a field of zeros, or four bytes). The defaults are correct for the ULPDU. `position` is the byte
+/// of the tester's stream where the FPDU begins (`conn:position()`). With `position`, the FPDU has
+/// the markers that are due there. `fpduptr` then replaces the distance from `ULPDU_Length` in each
+/// marker, and `reserved` is the other half of the marker.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "mpa.fpdu", table);
     let ulpdu = super::from_value(fields.required::<Value>("ulpdu")?)?;
@@ -77,7 +77,8 @@ mod tests {
         octets.as_bytes().to_vec()
     }
 
-    /// The layout of RFC 5044 Figure 2: length 5, five octets, one of PAD, CRC32c over those eight.
+    /// The layout of RFC 5044 Figure 2: length 5, five bytes, one byte of PAD, and the CRC32c over
+    /// these eight bytes.
     #[test]
     fn pad_and_crc_are_correct_by_default() {
         let made = octets("mpa.fpdu{ulpdu='12345'}:octets()");
@@ -93,8 +94,8 @@ mod tests {
         assert_eq!((made.len(), &made[..2], &made[20..]), (26, &b"\0\x07"[..], &b"\x01\x02abcd"[..]));
     }
 
-    /// RFC 5044 Figures 5 and 6: a Send of 24 octets of zero at the start of the stream, and its
-    /// like at 0x1ec.
+    /// RFC 5044 Figures 5 and 6: a Send of 24 zero bytes at the start of the stream, and a second
+    /// such Send at 0x1ec.
     #[test]
     fn markers_are_where_figures_5_and_6_have_them() {
         let figure = |msn: u8, position: u32| {

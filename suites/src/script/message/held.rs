@@ -1,4 +1,5 @@
-//! Accounts for the memory of a script's messages, which Lua neither counts nor collects early.
+//! Counts the memory of a script's messages. Lua does not count this memory, and does not collect
+//! it early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,15 +8,15 @@ use mlua::Lua;
 
 use crate::stage::{MemoryShare, Message};
 
-/// The approximate size of a script's messages in octets.
+/// The approximate size of a script's messages in bytes.
 pub(super) struct Account(Arc<AtomicUsize>);
 
-/// Opens the account of a script.
+/// Creates the memory account of a script.
 pub(super) fn open(lua: &Lua) {
     lua.set_app_data(Account(Arc::default()));
 }
 
-/// Counts a message that a script gets.
+/// Counts a message that a script receives.
 ///
 /// # Errors
 /// The script's messages are too large, even after unreachable messages were collected.

@@ -1,4 +1,4 @@
-//! The methods of a message: a script changes its octets, cuts it, or joins two messages.
+//! The methods of a message: a script changes its bytes, cuts it, or joins two messages.
 
 use mlua::{LuaString, MetaMethod, UserData, UserDataMethods, Value};
 
@@ -8,15 +8,16 @@ use crate::model::{Mark, MarkKind};
 use crate::script::bind::surface;
 use crate::stage::Message;
 
-/// Maximum length of a message in octets: ten times the longest legal FPDU.
+/// Maximum length of a message in bytes: about 16 times the longest legal FPDU.
 const MAX_LEN: usize = 1 << 20;
-/// Maximum number of changed pieces of a message, and of octets of its name. Both would double with
-/// each `m .. m`.
+/// Maximum number of changed pieces of a message. `LONGEST_NAME` is the maximum length of its name
+/// in bytes. Each `m .. m` would double both.
 const MOST_MARKS: usize = 1000;
 const LONGEST_NAME: usize = 1000;
 
 impl Message {
-    /// The message with `octets` from `first`. It grows if they reach beyond its end.
+    /// Returns the message with `octets` in place of its bytes from `first`. The message grows if
+    /// `octets` reach beyond its end.
     fn replaced(&self, first: usize, octets: &[u8]) -> mlua::Result<Self> {
         let end = first.saturating_add(octets.len());
         if first > self.octets.len() || end > MAX_LEN {
@@ -36,7 +37,7 @@ impl Message {
         Ok(changed)
     }
 
-    /// The message with the bits of `mask` (all by default) changed in one octet.
+    /// Returns the message with the bits of `mask` (all by default) inverted in one byte.
     fn flipped(&self, at: usize, mask: Option<u8>) -> mlua::Result<Self> {
         let Some(octet) = self.octets.get(at) else {
             let len = self.octets.len();
@@ -45,7 +46,7 @@ impl Message {
         self.replaced(at, &[octet ^ mask.unwrap_or(0xff)])
     }
 
-    /// The first `len` octets.
+    /// Returns the first `len` bytes of the message.
     fn truncated(&self, len: usize) -> Self {
         let mut cut = Message { draft: None, ..self.clone() };
         cut.octets.truncate(len);
@@ -57,12 +58,12 @@ impl Message {
 surface! {
     MESSAGE = Message, bind_message |message, stage, at, lua|;
 
-    /// Returns the message with the bits of `mask` (all by default) changed in one byte. The first
+    /// Returns the message with the bits of `mask` (all by default) inverted in one byte. The first
     /// byte is 0.
     fn flip(octet: usize = "integer", mask: Option<u8> = "integer?") -> "weft.Message" =>
         held(lua, message.flipped(octet, mask)?)?;
 
-    /// Returns the message with other bytes from `first`. The first byte is 0.
+    /// Returns the message with `octets` in place of its bytes from `first`. The first byte is 0.
     fn replace(first: usize = "integer", octets: LuaString = "string") -> "weft.Message" =>
         held(lua, message.replaced(first, &octets.as_bytes())?)?;
 
@@ -104,7 +105,7 @@ fn check_marks(pieces: usize) -> mlua::Result<()> {
     Ok(())
 }
 
-/// The name of a message that was made from a message of this name.
+/// Returns the name of a message that was made from a message of this name.
 fn joined(name: &str, more: &str) -> String {
     if name.len() + more.len() > LONGEST_NAME { name.to_owned() } else { format!("{name}, {more}") }
 }

@@ -1,8 +1,7 @@
-//! Messages of scripts: octets that are correct by default. A script can make them wrong on
-//! purpose.
+//! Messages of scripts: bytes that are correct by default. A script can make them wrong on purpose.
 //!
-//! A constructor reads a table, and fills a missing field correctly. If a script changes the octets
-//! afterwards, the message records the range, so that reports show the stimulus.
+//! A constructor reads a table, and uses correct values for missing fields. If a script changes the
+//! bytes afterwards, the message records the range, so that reports show the stimulus.
 
 mod fpdu;
 mod held;
@@ -33,7 +32,7 @@ pub(crate) use read::{
 pub(crate) use sdp::data as sdp_data;
 pub(crate) use startup::from_lua as startup_from_lua;
 
-/// What `conn:send` takes: a message, or a Lua string of raw octets.
+/// Reads the value that `conn:send` accepts: a message, or a Lua string of raw bytes.
 pub(crate) fn from_value(value: Value) -> mlua::Result<Message> {
     match value {
         Value::UserData(data) => Ok(data.borrow::<Message>()?.clone()),
@@ -45,7 +44,7 @@ pub(crate) fn from_value(value: Value) -> mlua::Result<Message> {
     }
 }
 
-/// A function that makes a message of the fields of a table.
+/// A function that makes a message from the fields of a table.
 type Make = fn(&Lua, Option<Table>) -> mlua::Result<Message>;
 
 /// A constructor as scripts see it.
@@ -132,7 +131,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
     sdp!("data", DATA),
 ];
 
-/// Puts the constructors, in their modules, into the globals of a script.
+/// Adds the constructors, in their modules, to the globals of a script.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     held::open(lua);
     for constructor in &CONSTRUCTORS {

@@ -11,8 +11,8 @@ use crate::script::fields::Fields;
 use crate::stage::Message;
 
 /// Fields: `type` (`"req"`, `"accept"`, `"ack"`, `"deny"`), `version`, `ipv`, `pm_time`,
-/// `reserved`, `ap_port`, `cp_port`, `handle`, `cp_ip` and `ap_ip` (addresses in text, or 16
-/// octets).
+/// `reserved`, `ap_port`, `cp_port`, `handle`, `cp_ip` and `ap_ip` (addresses as text, or 16
+/// bytes).
 pub(crate) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "portmap.message", table);
     let kind = match fields.optional::<String>("type")?.as_deref() {
@@ -40,7 +40,7 @@ pub(crate) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     Ok(Message::new(kind.name(), raw.as_bytes().to_vec()))
 }
 
-/// The 16 octets of an address, and whether it is an IPv6 address.
+/// Reads an address. Returns its 16 bytes, and whether it is the text of an IPv6 address.
 fn address(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<([u8; 16], bool)> {
     let Some(octets) = fields.octets(name)? else { return Ok(([0; 16], false)) };
     if let Ok(octets) = <[u8; 16]>::try_from(octets.as_slice()) {
@@ -73,8 +73,9 @@ pub(crate) const PORTMAP_FIELDS: [(&str, &str); 13] = [
     ("ap_ip", "string?"),
 ];
 
-/// A datagram from the target, with the fields of a message if it has 48 octets. An address is text
-/// if the octets after an IPv4 address are zero.
+/// Converts a datagram from the target to a table. If the datagram has 48 bytes, the table has the
+/// fields of a message. An IPv4 address is text if the bytes after it are zero. Otherwise it is
+/// hexadecimal.
 pub(crate) fn portmap_table(lua: &Lua, from: &str, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("octets", lua.create_string(octets)?)?;
@@ -111,7 +112,7 @@ pub(crate) fn portmap_table(lua: &Lua, from: &str, octets: &[u8]) -> mlua::Resul
 mod tests {
     use super::*;
 
-    /// Figure 17.
+    /// The layout of Figure 17.
     #[test]
     fn every_field_has_its_place() {
         let lua = Lua::new();

@@ -57,9 +57,9 @@ pub(crate) const TERMINATE_FIELDS: [(&str, &str); 8] = [
 pub(crate) const OPERATION_FIELDS: [(&str, &str); 5] =
     [("msn", "integer"), ("ird", "integer?"), ("stag", "integer?"), ("to", "integer?"), ("length", "integer?")];
 
-/// The values with which a script continues after start-up: the MSN of its next Send, the IRD of an
-/// enhanced Reply, and STag, TO and length of a tagged buffer of the target, if its service names
-/// one.
+/// Returns the values with which a script continues after start-up: the MSN of its next Send, and
+/// the IRD of an enhanced Reply. If the target's service names a tagged buffer, also returns its
+/// STag, TO and length.
 pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("msn", operation.msn)?;
@@ -72,8 +72,8 @@ pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<
     Ok(table)
 }
 
-/// The fields of an FPDU with a Terminate (RFC 5040 Figure 7). `rest` has the octets after the
-/// first four.
+/// Returns the fields of an FPDU with a Terminate (RFC 5040 Figure 7). `rest` has the bytes after
+/// the first four.
 pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = fpdu_table(lua, octets)?;
     let payload = table.get::<Option<mlua::LuaString>>("payload")?;
@@ -90,7 +90,8 @@ pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The fields of a Reply or of an Initiator's Request, with those of RFC 6581 if it is enhanced.
+/// Returns the fields of a Reply or of an Initiator's Request, with those of RFC 6581 if the frame
+/// is enhanced.
 pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("octets", lua.create_string(octets)?)?;
@@ -113,7 +114,7 @@ pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The fields of an FPDU without markers, with those of its DDP segment if it contains one.
+/// Returns the fields of an FPDU without markers, with those of its DDP segment if it contains one.
 pub(crate) fn fpdu_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let ulpdu = ulpdu(octets);

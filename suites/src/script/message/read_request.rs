@@ -1,5 +1,5 @@
-//! `rdmap.read_request{...}`: an RDMA Read Request (RFC 5040 section 4.4) in its untagged DDP
-//! segment: a ULPDU.
+//! `rdmap.read_request{...}`: the ULPDU of an RDMA Read Request (RFC 5040 section 4.4), which is
+//! one untagged DDP segment.
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::queue;
@@ -9,8 +9,8 @@ use super::ulpdu;
 use crate::script::fields::Fields;
 use crate::stage::Message;
 
-/// Fields: `sink_stag`, `sink_to`, `rdmardsz` (octets wanted), `src_stag`, `src_to`, and those of
-/// [`ulpdu::untagged`].
+/// Fields: `sink_stag`, `sink_to`, `rdmardsz` (number of bytes to read), `src_stag`, `src_to`, and
+/// the fields of [`ulpdu::untagged`].
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "rdmap.read_request", table);
     let read = ReadRequest {
@@ -31,7 +31,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
 mod tests {
     use super::*;
 
-    /// RFC 5040 Figure 5 after an untagged header of queue 1.
+    /// RFC 5040 Figure 5, after an untagged header of queue 1.
     #[test]
     fn every_field_has_its_place() {
         let lua = Lua::new();
@@ -43,8 +43,8 @@ mod tests {
         assert_eq!(octets.as_bytes(), *expected);
     }
 
-    /// RFC 5041 Figure 7, RFC 5040 Figure 3: any control octet, and the word that a Read Request
-    /// does not use.
+    /// RFC 5041 Figure 7, RFC 5040 Figure 3: any control byte, and the header field that a Read
+    /// Request does not use.
     #[test]
     fn the_header_can_be_wrong() {
         let lua = Lua::new();

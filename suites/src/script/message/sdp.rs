@@ -1,7 +1,7 @@
-//! `sdp.hello{...}`, `sdp.data{...}` and the others: SDP messages (draft-pinkerton-iwarp-sdp-01
+//! `sdp.hello{...}`, `sdp.data{...}` and the other SDP messages (draft-pinkerton-iwarp-sdp-01
 //! section 6).
 //!
-//! `s:send` fills in Bufs, MSeq and MSeqAck of its connection if the table does not have them.
+//! `s:send` fills in Bufs, MSeq and MSeqAck from its connection if the table does not have them.
 
 use mlua::{Lua, LuaString, Table};
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, FieldOrder, Mid};
@@ -14,9 +14,9 @@ use crate::stage::Message;
 /// The counters of a message that is built without a connection.
 const ALONE: Counters = Counters { bufs: 16, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure };
 
-/// Fields: those of the BSDH (`mid`, `bufs`, `flags`, or `oob_pres`, `oob_pend`, `req_pipe`; `len`,
-/// `mseq`, `mseq_ack`), those of the extended header, `payload`, `trailing` (octets that Len does
-/// not count), `order` (`"figure"`, `"mirrored"`).
+/// The table has the fields of the BSDH: `mid`, `bufs`, `len`, `mseq`, `mseq_ack`, and `flags` or
+/// `oob_pres`, `oob_pend` and `req_pipe`. It also has the fields of the extended header, `payload`,
+/// `trailing` (bytes that Len does not count) and `order` (`"figure"` or `"mirrored"`).
 pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, what, table);
     let mut draft = Draft::new(mid);
@@ -50,7 +50,7 @@ pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Ta
     Ok(drafted(draft))
 }
 
-/// Data with this payload.
+/// Returns Data with this payload.
 pub(crate) fn data(payload: Vec<u8>) -> Message {
     let mut draft = Draft::new(Mid::DATA);
     draft.payload = payload;

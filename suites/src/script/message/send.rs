@@ -1,5 +1,5 @@
-//! `rdmap.send{...}`: one untagged DDP segment that carries an RDMAP Send (RFC 5040 section 4.3,
-//! RFC 5041 section 4.3): a ULPDU.
+//! `rdmap.send{...}`: the ULPDU of an RDMAP Send, which is one untagged DDP segment (RFC 5040
+//! section 4.3, RFC 5041 section 4.3).
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::queue;
@@ -9,7 +9,7 @@ use super::ulpdu;
 use crate::script::fields::Fields;
 use crate::stage::Message;
 
-/// Fields: `payload` (octets), and those of [`ulpdu::untagged`].
+/// Fields: `payload` (bytes), and the fields of [`ulpdu::untagged`].
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "rdmap.send", table);
     let payload = fields.octets("payload")?.unwrap_or_default();

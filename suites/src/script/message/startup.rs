@@ -10,10 +10,13 @@ use crate::correct::StartupFields;
 use crate::script::fields::Fields;
 use crate::stage::Message;
 
-/// The frame of these fields, which a table may override. Fields: `key` (octets), `markers`,
-/// `crc`, `reject`, `enhanced` (S, and the four octets of RFC 6581: `peer_to_peer`, `ird`, `ord`,
-/// `rtr_send`, `rtr_write`, `rtr_read`; the revision is 2 then), `flags` (all of octet 16 instead),
-/// `revision`, `pd_length` (the field, independent of the sent length), `private_data` (octets).
+/// Builds a start-up frame with the fields of `defaults`. A table may set other values. Fields:
+///
+/// - `key` (bytes), `markers`, `crc`, `reject`, `revision`, `private_data` (bytes)
+/// - `enhanced`: S, and the four bytes of RFC 6581 (`peer_to_peer`, `ird`, `ord`, `rtr_send`,
+///   `rtr_write`, `rtr_read`). The default revision is then 2.
+/// - `flags`: the complete byte 16, instead of the flags
+/// - `pd_length`: the field, independent of the sent length
 pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>) -> mlua::Result<Message> {
     let (what, key) = if defaults.reply { ("mpa.reply", REPLY_KEY) } else { ("mpa.request", REQUEST_KEY) };
     let mut fields = Fields::new(lua, what, table);

@@ -1,5 +1,5 @@
-//! Shared by the constructors of ULPDUs: control octets and headers of one DDP segment. A script
-//! may set every field.
+//! Parts that the constructors of ULPDUs share: control bytes and headers of one DDP segment. A
+//! script may set every field.
 
 use weft_core::wire::ddp::RawUntagged;
 use weft_core::wire::rdmap::Opcode;
@@ -9,7 +9,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::script::fields::Fields;
 use crate::stage::Message;
 
-/// The two control octets. Fields: `opcode`, `last`, `ddp_version`, `rdmap_version`.
+/// Reads the two control bytes. Fields: `opcode`, `last`, `ddp_version`, `rdmap_version`.
 pub(super) fn control(
     fields: &mut Fields<'_>,
     tagged: bool,
@@ -21,8 +21,8 @@ pub(super) fn control(
     Ok((ddp, rdmap::Control::new(opcode, fields.or("rdmap_version", rdmap::Control::VERSION)?)))
 }
 
-/// The header of an untagged segment. Fields: those of [`control`], `invalidate_stag`, `qn`, `msn`
-/// (from 1), `mo`.
+/// Reads the header of an untagged segment. Fields: the fields of [`control`], `invalidate_stag`,
+/// `qn`, `msn` (from 1), `mo`.
 pub(super) fn untagged(fields: &mut Fields<'_>, opcode: Opcode, qn: u32) -> mlua::Result<RawUntagged> {
     let (control, ulp_control) = control(fields, false, opcode)?;
     Ok(RawUntagged {
@@ -35,7 +35,7 @@ pub(super) fn untagged(fields: &mut Fields<'_>, opcode: Opcode, qn: u32) -> mlua
     })
 }
 
-/// A header and the octets after it, named after its opcode.
+/// Returns a message of a header and the bytes after it. Its name is that of the opcode.
 pub(super) fn message(opcode: Opcode, header: &(impl IntoBytes + Immutable), rest: &[u8]) -> Message {
     Message::new(opcode.name(), [header.as_bytes(), rest].concat())
 }

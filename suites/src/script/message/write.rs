@@ -1,5 +1,5 @@
-//! `rdmap.write{...}`: one tagged DDP segment that carries an RDMA Write (RFC 5040 section 4.3, RFC
-//! 5041 section 4.2): a ULPDU.
+//! `rdmap.write{...}`: the ULPDU of one segment of an RDMA Write, which is a tagged DDP segment
+//! (RFC 5040 section 4.3, RFC 5041 section 4.2).
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::RawTagged;
@@ -9,8 +9,8 @@ use super::ulpdu;
 use crate::script::fields::Fields;
 use crate::stage::Message;
 
-/// Fields: `payload` (octets), `stag`, `tagged_offset`, and those of [`ulpdu::control`]; opcode 2
-/// makes it a Read Response.
+/// Fields: `payload` (bytes), `stag`, `tagged_offset`, and the fields of [`ulpdu::control`]. Opcode
+/// 2 makes the message a Read Response.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "rdmap.write", table);
     let payload = fields.octets("payload")?.unwrap_or_default();

@@ -7,9 +7,9 @@ use super::{AgentSide, Expectation, Stop};
 /// The expected fields of a completion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CompletionFields {
-    /// Which work request; the next one that completes.
+    /// Number of the work request. `None` means the next one that completes.
     pub(crate) work: Option<u64>,
-    /// One of these; `error` means any status except success.
+    /// The allowed statuses. `error` means any status except success.
     pub(crate) status: Vec<String>,
     pub(crate) operation: Option<String>,
     pub(crate) octets: Option<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct CompletionFields {
 /// The expected event of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct EventFields {
-    /// One of these: `established`, `rejected`, `failed`, `disconnected`, `asynchronous`.
+    /// The allowed events: `established`, `rejected`, `failed`, `disconnected`, `asynchronous`.
     pub(crate) events: Vec<String>,
     pub(crate) private_data: Option<Vec<u8>>,
 }
@@ -30,7 +30,7 @@ impl CompletionFields {
             "error" => it.status != "success",
             status => it.status == status,
         };
-        // If a work request failed, only its number is defined.
+        // If a work request failed, its operation and its number of bytes are not defined.
         let succeeded = it.status == "success";
         let operation = !succeeded || self.operation.as_ref().is_none_or(|wanted| *wanted == it.operation);
         let octets = !succeeded || self.octets.is_none_or(|wanted| wanted == it.octets);
@@ -66,7 +66,7 @@ fn describe(it: &Completion) -> String {
 }
 
 impl AgentSide<'_> {
-    /// The target's user is notified of this completion.
+    /// Expects that the target's user is notified of this completion.
     pub(crate) async fn expect_completion(
         &mut self,
         pair: Object,
@@ -94,8 +94,8 @@ impl AgentSide<'_> {
         }
     }
 
-    /// The target's user is notified of one of these events of a connection. Events of other
-    /// connections, and completions, are kept.
+    /// Expects that the target's user is notified of one of these events of a connection. Events of
+    /// other connections, and completions, remain for later expectations.
     pub(crate) async fn expect_event(
         &mut self,
         pair: Object,
@@ -104,8 +104,9 @@ impl AgentSide<'_> {
     ) -> Result<Event, Stop> {
         let expected = format!("its user is notified: {}", wanted.events.join(" or "));
         let deadline = self.connections.link.now() + expectation.within;
-        // Any event except a completion is the next one: a connection that is established although a
-        // rejection was expected has another event. Asynchronous events are separate.
+        // Any event of the connection except a completion is the next one. For example, a
+        // connection that is established although a rejection was expected has another event.
+        // Asynchronous events and disconnections count only if they are wanted.
         let is_wanted = |name: &str| wanted.events.iter().any(|event| event == name);
         let is_it = |event: &Event| match event {
             Event::Asynchronous { connection, .. } => *connection == Some(pair) && is_wanted("asynchronous"),
@@ -132,9 +133,10 @@ impl AgentSide<'_> {
         Ok(event)
     }
 
-    /// The target's user is notified of an error of a connection: by an event of its Queue Pair, or by
-    /// a completion in error that is not a flush. With `or_end`, the end of the connection is
-    /// sufficient: its event, or flushed work. The event is kept.
+    /// Expects that the target's user is notified of an error of a connection. The notification is
+    /// an event of its Queue Pair, or a completion in error that is not a flush. With `or_end`, the
+    /// end of the connection is sufficient: its event, or flushed work requests. The event remains
+    /// for later expectations.
     pub(crate) async fn expect_error(
         &mut self,
         pair: Object,
@@ -173,7 +175,8 @@ impl AgentSide<'_> {
         }
     }
 
-    /// The target's user is notified that a shared receive queue has fewer receives than its limit.
+    /// Expects that the target's user is notified that a shared receive queue has fewer receives
+    /// than its limit.
     pub(crate) async fn expect_limit(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         const KIND: &str = "srq_limit_reached";
         let expected = "its user is notified that fewer receives are left than the limit of the shared receive queue";
@@ -191,7 +194,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// The target's user is notified of no completion of a connection.
+    /// Expects that the target's user is notified of no completion of a connection.
     pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "its user is notified of no completion";
         let deadline = self.connections.link.now() + expectation.within;
@@ -207,7 +210,7 @@ impl AgentSide<'_> {
     }
 }
 
-/// The name of an event in scripts.
+/// Returns the name of an event in scripts.
 pub(crate) fn event_name(event: &Event) -> &'static str {
     match event {
         Event::Asynchronous { .. } => "asynchronous",

@@ -1,8 +1,9 @@
-//! The agent of the target in a case. Requests, answers and events are in the record, beside the
-//! wire.
+//! The agent of the target in a case. The record has its requests, answers and events, in addition
+//! to the traffic on the wire.
 //!
-//! If the agent fails or refuses a request, the case is inconclusive: that is no verdict on the
-//! target. `operate` opens connections with the agent, `expect` has the expectations of its events.
+//! If the agent fails or refuses a request, the case is inconclusive, because that is no verdict on
+//! the target. `operate` opens connections with the agent. `expect` has the expectations of its
+//! events.
 
 mod expect;
 mod operate;
@@ -21,25 +22,25 @@ use super::{Connections, Decision, Expectation, Recorder, Stop};
 use crate::agent::Agent;
 use crate::model::{Direction, SourceLocation, StepKind, Verdict};
 
-/// Seconds for an answer: to find the way to a peer may take several.
+/// Seconds to wait for an answer. It may take several seconds to find the route to a peer.
 const ANSWER_SECONDS: f64 = 20.0;
-/// Seconds in which an agent has to be there.
+/// Seconds in which an agent must be reachable.
 const OPEN_SECONDS: f64 = 20.0;
 /// Maximum length of the text of one step, in characters.
 const MOST_TEXT: usize = 400;
-/// Maximum number of events that no expectation has taken.
+/// Maximum number of events that no expectation has used.
 const MOST_EVENTS: usize = 10_000;
 
-/// The agent, as far as a case has one.
+/// The state of the agent in a case.
 #[derive(Default)]
 pub(in crate::stage) struct State {
     agent: Option<Agent>,
     domain: Option<Object>,
-    /// Where it listens.
+    /// The address that the agent listens on.
     listener: Option<SocketAddr>,
-    /// Events that no expectation has taken, each with its time.
+    /// Events that no expectation has used. Each has its time in nanoseconds of the agent's clock.
     events: VecDeque<(u64, Event)>,
-    /// The last work request's number.
+    /// Number of the last work request.
     work: u64,
 }
 
@@ -49,7 +50,7 @@ impl State {
     }
 }
 
-/// The tester's side of the agent of the target.
+/// The tester's side, for the agent of the target.
 pub(crate) struct AgentSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
     pub(in crate::stage) state: &'a mut State,
@@ -60,7 +61,8 @@ impl AgentSide<'_> {
         self.connections.recorder()
     }
 
-    /// Has the agent perform an action that is not a stimulus. If it fails, the case is inconclusive.
+    /// Lets the agent perform an action that is not a stimulus. If the action fails, the case is
+    /// inconclusive.
     pub(crate) async fn perform(&mut self, action: Action, at: Option<&SourceLocation>) -> Result<Done, Stop> {
         match self.request(action, at).await? {
             Ok(done) => Ok(done),
@@ -68,7 +70,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// Has the agent perform an action that is a stimulus for the target.
+    /// Lets the agent perform an action that is a stimulus for the target.
     pub(crate) async fn stimulate(
         &mut self,
         action: Action,
@@ -101,8 +103,8 @@ impl AgentSide<'_> {
         Ok(answer)
     }
 
-    /// Takes the first event that `wanted` accepts, and waits for it until `deadline`. Keeps the other
-    /// events.
+    /// Returns the first event that `wanted` accepts. Waits for it until `deadline`. The other
+    /// events remain for later expectations.
     pub(crate) async fn event(
         &mut self,
         deadline: Instant,
@@ -142,20 +144,20 @@ impl AgentSide<'_> {
         Ok(true)
     }
 
-    /// Records the events that the agent has sent until now.
+    /// Records the events that the agent has sent until now, and closes the control connection.
     pub(in crate::stage) async fn leave(&mut self) {
         let now = self.connections.link.now();
         while self.state.agent.is_some() && matches!(self.receive(now, None).await, Ok(true)) {}
         self.state.agent = None;
     }
 
-    /// A number for a work request that no other has.
+    /// Returns a new number for a work request.
     pub(crate) fn next_work(&mut self) -> u64 {
         self.state.work += 1;
         self.state.work
     }
 
-    /// The Protection Domain of all that names no other.
+    /// Returns the Protection Domain of all objects for which the script names no other.
     pub(crate) async fn domain(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
         if let Some(domain) = self.state.domain {
             return Ok(domain);
@@ -186,7 +188,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// The agent failed, which is no verdict on the target.
+    /// Records that the agent failed, which is no verdict on the target. The case is inconclusive.
     pub(crate) fn fail(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
         self.step(Direction::Observed, why);
         self.recorder().decide(Decision {

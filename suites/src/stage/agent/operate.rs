@@ -1,4 +1,5 @@
-//! Connections between the tester and the agent, and the good exchange on one of them.
+//! Connections between the tester and the agent's device, and the good exchange on such a
+//! connection.
 
 use std::net::SocketAddr;
 
@@ -14,12 +15,13 @@ use crate::stage::Message;
 use crate::stage::rdma::StartUpResult;
 use crate::stage::{ReplyFields, describe, ulpdu};
 
-/// The payload of the opening Sends.
+/// The payload of the Sends that open a connection.
 const OPENING: &[u8] = b"weft opening";
-/// Numbers of the work requests that open a connection; a script's count from 1.
+/// Number of the first work request that opens a connection. The work requests of a script count
+/// from 1.
 const OPENING_WORK: u64 = 1 << 32;
 
-/// How the agent's side of a connection is made. The defaults are those of a correct user.
+/// Settings for the agent's side of a connection. The defaults are those of a correct user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PairOptions {
     pub(crate) private_data: Vec<u8>,
@@ -52,20 +54,20 @@ impl Default for PairOptions {
 /// A connection in Full Operation: both sides may send FPDUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AgentConnection {
-    /// The tester's end.
+    /// Number of the connection at the tester.
     pub(crate) number: u32,
-    /// The agent's.
+    /// The agent's object for the connection.
     pub(crate) pair: Object,
     /// MSN of the tester's next Send.
     pub(crate) msn: u32,
     /// MSN of the target's next Send.
     pub(crate) target_msn: u32,
-    /// CRCs are in use.
+    /// Whether CRCs are in use.
     crc: bool,
 }
 
 impl AgentSide<'_> {
-    /// A TCP connection to where the agent listens.
+    /// Opens a TCP connection to the address that the agent listens on.
     pub(in crate::stage) async fn open_connection(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
         if self.connections.target.role() == Role::Initiator {
             return Err(self
@@ -87,7 +89,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// The address in the target file at which the agent reaches the tester.
+    /// Returns the address `agent_at` of the target file, if it has one.
     fn address(&self) -> Option<SocketAddr> {
         self.connections.target.remote()?.agent.as_ref()?.place
     }
@@ -97,8 +99,8 @@ impl AgentSide<'_> {
             return Ok(listener);
         }
         let (target, meeting) = (self.connections.link.target(), self.address());
-        // The meeting address may have an interface of the agent's host; the target's address has one
-        // of this host.
+        // `agent_at` may name an interface of the agent's host. The target's address may name an
+        // interface of this host.
         let (address, port) =
             meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
         let Done::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }, at).await? else {
@@ -112,7 +114,8 @@ impl AgentSide<'_> {
         Ok(there)
     }
 
-    /// The agent's end of a connection that is not begun yet: there is a way to the tester.
+    /// Creates the agent's end of a connection, and finds the route to the tester. The connection
+    /// does not begin yet.
     async fn resolve(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
         let target = self.connections.link.target();
         let (there, address) =
@@ -144,7 +147,7 @@ impl AgentSide<'_> {
         Ok(())
     }
 
-    /// The agent's end connects to the tester by TCP, and sends its Request. Returns both ends.
+    /// Lets the agent's end connect to the tester over TCP and send its Request. Returns both ends.
     pub(crate) async fn connect(
         &mut self,
         options: &PairOptions,
@@ -171,7 +174,8 @@ impl AgentSide<'_> {
         }
     }
 
-    /// The agent's end of the connection whose Request was sent last.
+    /// Waits until the target's user is notified of a Request. Returns the agent's end of its
+    /// connection, and the event.
     pub(crate) async fn expect_request(&mut self, expectation: &Expectation) -> Result<(Object, Event), Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         let is_request = |event: &Event| matches!(event, Event::Request { .. });
@@ -184,8 +188,8 @@ impl AgentSide<'_> {
         }
     }
 
-    /// A connection in Full Operation, whichever role the target plays. `request` is the tester's,
-    /// where it is the Initiator.
+    /// Opens a connection in Full Operation, in either role of the target. `request` is the
+    /// tester's Request, for the case that the tester is the Initiator.
     pub(crate) async fn operate(
         &mut self,
         options: &PairOptions,
@@ -211,7 +215,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// The agent accepts a connection of the tester's, which begins with a Send.
+    /// Lets the agent accept a connection from the tester. The tester sends the first Send.
     async fn operate_as_responder(
         &mut self,
         options: &PairOptions,
@@ -242,7 +246,7 @@ impl AgentSide<'_> {
         Ok(done.map(|()| AgentConnection { number, pair, msn: msn + 1, target_msn: 1, crc: started.crc }))
     }
 
-    /// The agent connects, and begins with a Send.
+    /// Lets the agent connect and send the first Send.
     async fn operate_as_initiator(
         &mut self,
         options: &PairOptions,
@@ -268,7 +272,7 @@ impl AgentSide<'_> {
         Ok(sent.map(|msn| AgentConnection { number, pair, msn: 1, target_msn: msn + 1, crc: opened.started.crc }))
     }
 
-    /// The agent posts a Send of the opening octets. Returns the MSN of the received Send.
+    /// Lets the agent post a Send of the opening bytes. Returns the MSN of the received Send.
     async fn receive_opening(
         &mut self,
         number: u32,
@@ -301,7 +305,7 @@ impl AgentSide<'_> {
         Ok(self.await_work(pair, OPENING_WORK, expectation).await?.map(|()| msn))
     }
 
-    /// Memory for an opening Send, which has its octets.
+    /// Registers memory for an opening Send, and fills it with the bytes of the Send.
     async fn opening_part(&mut self, options: &PairOptions, at: Option<&SourceLocation>) -> Result<Part, Stop> {
         let domain = match options.domain {
             Some(domain) => domain,
@@ -349,7 +353,8 @@ impl AgentSide<'_> {
         })
     }
 
-    /// A Send each way on a connection of its own, which ends in order.
+    /// Does a Send in each direction on a new connection, then closes it in order. Returns its
+    /// number.
     pub(in crate::stage) async fn exchange(&mut self, expectation: &Expectation) -> Result<Result<u32, String>, Stop> {
         let at = expectation.at.as_ref();
         let options = PairOptions::default();
@@ -362,7 +367,7 @@ impl AgentSide<'_> {
             Ok(operated) => operated,
             Err(why) => return Ok(Err(why)),
         };
-        // The other way.
+        // The other direction.
         let part = self.opening_part(&options, at).await?;
         let started = StartUpResult { crc, markers: false, rtr: None, ird: None };
         let done = match self.connections.target.role() {
@@ -385,14 +390,14 @@ impl AgentSide<'_> {
         self.connections.finish(number, at).await?;
         let deadline = self.connections.link.now() + expectation.within;
         let ended = |event: &Event| matches!(event, Event::Disconnected { connection } if *connection == pair);
-        // The following request notifies a device that needs it.
+        // If a device needs a request to end the connection, the next request does this.
         self.event(deadline, ended, at).await?;
         self.perform(Action::Destroy { object: pair }, at).await?;
         Ok(Ok(number))
     }
 }
 
-/// The parameters of a connection in the agent's protocol.
+/// Returns the parameters of a connection in the agent's protocol.
 pub(crate) fn parameters(connection: Object, options: &PairOptions) -> Parameters {
     let &PairOptions { ref private_data, ird, ord, .. } = options;
     Parameters { connection, private_data: Octets(private_data.clone()), ird, ord }

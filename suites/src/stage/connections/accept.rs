@@ -7,12 +7,12 @@ use crate::model::{Direction, Event, SourceLocation};
 use crate::stage::{Expectation, Stop};
 use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
-/// How often the tester checks for the end of a command while it waits for its connection.
+/// How often the tester checks whether the command has ended while it waits for a connection.
 pub(in crate::stage) const LOOK: Duration = Duration::from_millis(50);
-/// How long a connection may still arrive after its command has ended: ssh ends before the program
-/// that it started.
+/// How long a connection may still arrive after the command has ended. For example, ssh ends before
+/// the program that it started.
 pub(in crate::stage) const GRACE: Duration = Duration::from_secs(1);
-/// Between two lines of a countdown.
+/// Time between two messages of a countdown.
 pub(in crate::stage) const COUNTDOWN: Duration = Duration::from_secs(10);
 impl Connections {
     /// Starts the target, and waits for its connection.
@@ -69,7 +69,7 @@ impl Connections {
         }
     }
 
-    /// Waits for the connection by which the target resumes a suspended one.
+    /// Waits for the connection with which the target resumes a suspended connection.
     pub(in crate::stage) async fn await_reconnection(
         &mut self,
         port: u16,

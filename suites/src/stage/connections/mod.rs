@@ -31,28 +31,30 @@ use crate::model::{CaseKey, Direction, EventSink, SourceLocation, StepKind};
 use crate::stage::Message;
 use crate::targets::{Start, Target};
 
-/// Most connections of one case.
+/// Maximum number of connections of one case.
 const MAX_CONNECTIONS: usize = 1000;
-/// Most octets that a case receives; a target that sends more is cut off.
+/// Maximum number of bytes that a case receives. If a target sends more, the case ends.
 const MAX_RECEIVED: usize = 16 << 20;
-/// Most octets that a case sends over TCP: all of it is kept as evidence.
+/// Maximum number of bytes that a case sends over TCP. All of them are kept as evidence.
 const MAX_SENT: usize = 64 << 20;
-/// Seconds that a target has for closing its half after the tester's FIN, before the tester resets.
+/// Seconds to wait after the tester's FIN until the target closes its direction. Then the tester
+/// resets.
 const CLOSING_SECONDS: f64 = 2.0;
 
 /// One connection of the case.
 pub(in crate::stage) struct Connection {
     pub(in crate::stage) end: TesterConnection,
-    /// Received, but not yet used by an expectation.
+    /// Received bytes that no expectation has used yet.
     pub(in crate::stage) unread: Vec<u8>,
-    /// Octets that the tester sent after its start-up frame: where its next FPDU begins.
+    /// Number of bytes that the tester sent after its start-up frame. Its next FPDU begins there.
     pub(in crate::stage) position: u64,
     pub(in crate::stage) finished: bool,
-    /// The target has sent its Reply, and is busy with the new connection until then.
+    /// Time `settle_ms` after the target's start-up frame. Until then, the target may be busy with
+    /// the new connection.
     pub(in crate::stage) settled: Option<Instant>,
-    /// For a plain exchange that is to continue here.
+    /// State for a plain exchange that continues on this connection.
     pub(in crate::stage) progress: Progress,
-    /// The Request of a target that is the Initiator, once it is here.
+    /// The Request of a target that is the Initiator, once it has arrived.
     pub(in crate::stage) request: Option<Vec<u8>>,
 }
 
@@ -69,13 +71,14 @@ pub(in crate::stage) enum Arrival {
 pub(crate) struct Connections {
     pub(in crate::stage) target: Arc<Target>,
     pub(in crate::stage) link: Link,
-    /// The way to start an initiator.
+    /// How to start an initiator. `None` for a responder.
     pub(in crate::stage) start: Option<Start>,
     pub(in crate::stage) programs: Programs,
     list: Vec<Connection>,
     received: usize,
     sent: usize,
-    /// The target has sent something or closed a connection, so it is more than an open port.
+    /// Whether the target has sent something or closed a connection, so that it is more than an
+    /// open port.
     pub(crate) has_responded: bool,
     key: CaseKey,
     pub(in crate::stage) sink: Arc<dyn EventSink>,
@@ -106,7 +109,7 @@ impl Connections {
         }
     }
 
-    /// Adds to the record of the case.
+    /// Returns the recorder, which adds to the record of the case.
     pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
         Recorder { now: self.link.now(), key: &self.key, sink: &*self.sink, log: &mut self.log }
     }
@@ -116,17 +119,18 @@ impl Connections {
         RdmaSide { connections: self }
     }
 
-    /// The way to start an initiator.
+    /// Returns how to start an initiator. `None` for a responder.
     pub(crate) fn start(&self) -> Option<&Start> {
         self.start.as_ref()
     }
 
-    /// Everything that crossed the wire, and how many events and steps the record had no room for.
+    /// Returns everything that crossed the wire, and the number of events and steps for which the
+    /// record had no room.
     pub(crate) fn tape(&self) -> (Vec<TapeEvent>, u64) {
         (self.link.tape().events(), self.link.tape().lost() + self.log.lost)
     }
 
-    /// Where the target's end of the last connection is, or was.
+    /// Returns the target's address on the last connection, or in the last datagram.
     pub(crate) fn target_address(&self) -> Option<SocketAddr> {
         self.link.tape().events().iter().rev().find_map(|event| match event.what {
             What::Connected { target, .. } | What::Datagram { target, .. } => Some(target),
@@ -161,7 +165,7 @@ impl Connections {
         number
     }
 
-    /// Sends octets as a script made them.
+    /// Sends the bytes of a script unchanged.
     pub(crate) async fn send(
         &mut self,
         number: u32,
@@ -172,8 +176,8 @@ impl Connections {
         self.put(number, message, at).await
     }
 
-    /// Sends octets in pieces, cut after these numbers of octets, with `pause` in between. Each piece
-    /// is a separate write. If TCP does not join the writes, it is a separate segment.
+    /// Sends bytes in pieces that end at the offsets `cuts`, with `pause` in between. Each piece is
+    /// a separate write. If TCP does not join the writes, each piece is a separate segment.
     pub(crate) async fn send_cut(
         &mut self,
         number: u32,
@@ -195,7 +199,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits. The target continues.
+    /// Waits. The target continues meanwhile.
     pub(crate) async fn pause(&mut self, time: Duration) {
         self.recorder().step(
             0,
@@ -207,13 +211,13 @@ impl Connections {
         self.link.pause(self.link.now() + time).await;
     }
 
-    /// Closes only the tester's half with FIN. The target may continue to send.
+    /// Closes only the tester's direction with FIN. The target may continue to send.
     pub(crate) async fn half_close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.stimulate(number);
         self.finish(number, at).await
     }
 
-    /// Closes the tester's half, and waits a while for the target to do the same.
+    /// Closes the tester's direction, and waits a short time for the target to close its direction.
     pub(crate) async fn close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.await_settled(number, at).await?;
         self.finish(number, at).await?;
@@ -231,8 +235,9 @@ impl Connections {
         }
     }
 
-    /// Some implementations fail if a connection ends immediately after their Reply: Linux's `iwcm`
-    /// sometimes stops with a bug. A close that is not a stimulus waits `settle_ms` after the Reply.
+    /// Waits until `settle_ms` after the Reply. Some implementations fail if a connection ends
+    /// immediately after their Reply: Linux's `iwcm` sometimes stops with a bug. A close that is a
+    /// stimulus does not wait.
     pub(in crate::stage) async fn await_settled(
         &mut self,
         number: u32,
@@ -258,10 +263,10 @@ impl Connections {
         reset.map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
-    /// Counts octets before they are sent by TCP or UDP, and ends a case that sends too many.
+    /// Counts bytes before they are sent over TCP or UDP. Ends a case that sends too many.
     pub(in crate::stage) fn check_sent(&mut self, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.sent += message.octets.len();
-        // A write that the transcript has no room for would cost memory all the same.
+        // A write for which the transcript has no room would still use memory.
         if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
             let why = format!("a case may send {MAX_SENT} bytes, and have {MAX_STEPS} events");
             return Err(self.recorder().harness(at, &why));
@@ -289,15 +294,15 @@ impl Connections {
         };
         let sent = conn.end.send(&message.octets).await;
         if is_bad {
-            // This FPDU does not permit the Responder to send. Cases about CRCs judge whether the
-            // target checks it.
+            // An FPDU with a wrong CRC does not permit the Responder to send. Cases about CRCs
+            // judge whether the target checks it.
             self.log.invited.push(requirement!("MPA-7.1.2-17"));
         }
         let octets = describe::octets(&message.octets, &message.marks);
         self.recorder().step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
         match sent {
             Ok(()) => Ok(()),
-            // The next receive on the connection reports it.
+            // The next receive on the connection reports the reset.
             Err(LinkError::Reset) => Ok(()),
             Err(error @ LinkError::SendTimeout { .. }) => {
                 let expectation = Expectation::preparation(Duration::ZERO, at);
@@ -307,7 +312,8 @@ impl Connections {
         }
     }
 
-    /// Where the tester's next FPDU begins in its stream: octets sent after its start-up frame.
+    /// Returns where the tester's next FPDU begins in its stream: the number of bytes sent after
+    /// its start-up frame.
     pub(crate) fn position(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<u64, Stop> {
         Ok(self.get(number, at)?.position)
     }
@@ -326,7 +332,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits for one event from the target and records it. Appends octets to the unread ones.
+    /// Waits for one event from the target and records it. Appends received bytes to the unread
+    /// bytes.
     pub(in crate::stage) async fn receive(
         &mut self,
         number: u32,
@@ -358,7 +365,7 @@ impl Connections {
         Ok(arrival)
     }
 
-    /// Counts received octets. A target that sends too many ends the case.
+    /// Counts received bytes. Ends the case if the target sends too many.
     pub(in crate::stage) fn check_received(&mut self, octets: usize, at: Option<&SourceLocation>) -> Result<(), Stop> {
         self.received += octets;
         if self.received > MAX_RECEIVED {
@@ -377,13 +384,13 @@ impl Connections {
         Ok(&mut self.list[index])
     }
 
-    /// The script does something to the target, on this connection.
+    /// Notes a stimulus on this connection.
     pub(in crate::stage) fn stimulate(&mut self, number: u32) {
         self.log.stimulated();
         self.programs.stimulate(number);
     }
 
-    /// The same without a connection.
+    /// Notes a stimulus without a connection.
     pub(in crate::stage) fn stimulate_last(&mut self) {
         self.log.stimulated();
         self.programs.stimulate_last();
@@ -409,7 +416,7 @@ impl Connections {
         for index in 0..self.list.len() {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
             if !self.list[index].finished {
-                // There is such a connection.
+                // This cannot fail, because the connection exists.
                 let _ = self.await_settled(number, None).await;
             }
             if !self.list[index].finished && self.list[index].end.reset().await.is_ok() {
@@ -421,7 +428,8 @@ impl Connections {
     }
 }
 
-/// Octets after the start-up frame that a message begins with. `None`: it does not begin with one.
+/// Returns the number of bytes after the start-up frame that a message begins with. `None` if the
+/// message does not begin with one.
 fn len_after_startup(octets: &[u8]) -> Option<usize> {
     let is_frame = octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY);
     let pd_length = octets.get(..HEADER_LEN).filter(|_| is_frame)?.last_chunk()?;

@@ -1,5 +1,5 @@
-//! The programs that were started as the target, one for each connection that it opens, and how
-//! they ended.
+//! The programs that were started as the target, one for each connection that the target opens, and
+//! their ends.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use crate::model::{Direction, ProgramEnd, StepKind};
 use crate::stage::Log;
 use crate::targets::Running;
 
-/// A program closes its connections a moment before its end is known.
+/// Time to wait for the end of a program after it has closed its connections.
 const ENDING: Duration = Duration::from_millis(200);
-/// How often its end is looked for meanwhile.
+/// Interval between checks whether the program has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// One of them.
+/// A program that was started as the target.
 #[derive(Debug)]
 struct Program {
     running: Running,
-    /// The first connection that it opened.
+    /// Number of the first connection that the program opened.
     connection: Option<u32>,
-    /// The script did something to it.
+    /// Whether the script sent a stimulus to the program.
     is_stimulated: bool,
 }
 
-/// How one of them ended by itself.
+/// A program that has ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EndedProgram {
     pub(crate) end: ProgramEnd,
-    /// The script had done something to it.
+    /// Whether the script had sent a stimulus to the program.
     pub(crate) is_stimulated: bool,
 }
 
@@ -40,26 +40,26 @@ impl Program {
     }
 }
 
-/// All of them, in the order in which they were started.
+/// All programs, in the order in which they were started.
 #[derive(Debug, Default)]
 pub(in crate::stage) struct Programs {
     list: Vec<Program>,
 }
 
 impl Programs {
-    /// This was started for the target's next connection.
+    /// Adds a program that was started for the target's next connection.
     pub(in crate::stage) fn add(&mut self, running: Running) {
         self.list.push(Program { running, connection: None, is_stimulated: false });
     }
 
-    /// The target opened a connection.
+    /// Notes that the target opened a connection.
     pub(in crate::stage) fn assign(&mut self, number: u32) {
         if let Some(program) = self.list.last_mut() {
             program.connection.get_or_insert(number);
         }
     }
 
-    /// The script does something to the target, on this connection.
+    /// Notes a stimulus on this connection.
     pub(super) fn stimulate(&mut self, number: u32) {
         let opened = |program: &&mut Program| program.connection.is_some_and(|first| first <= number);
         if let Some(program) = self.list.iter_mut().rfind(opened) {
@@ -67,7 +67,7 @@ impl Programs {
         }
     }
 
-    /// The same without a connection.
+    /// Notes a stimulus without a connection.
     pub(super) fn stimulate_last(&mut self) {
         if let Some(program) = self.list.last_mut() {
             program.is_stimulated = true;
@@ -78,14 +78,14 @@ impl Programs {
         self.list.clear();
     }
 
-    /// How the program ended that was started last, once it has.
+    /// Returns the command line and the exit status of the last program, once it has ended.
     pub(in crate::stage) fn last_end(&mut self) -> Option<(String, std::process::ExitStatus)> {
         self.list.last_mut().and_then(|program| program.running.ended())
     }
 
-    /// Those that have ended by themselves, in the order in which they were started. Where the case
-    /// is decided, or one has crashed, this waits a moment for the end of each that has closed its
-    /// connection.
+    /// Returns the programs that have ended by themselves, in the order in which they were started.
+    /// If the case is decided, or a program has crashed, waits a short time for the end of each
+    /// program that has closed its connection.
     pub(crate) async fn ended(&mut self, log: &Log) -> Vec<EndedProgram> {
         let until = Instant::now() + ENDING;
         loop {
@@ -98,7 +98,7 @@ impl Programs {
         }
     }
 
-    /// A program runs that has closed its connection.
+    /// Returns whether a program still runs although it has closed its connection.
     fn is_any_ending(&mut self, log: &Log) -> bool {
         let steps = &log.steps;
         let has_closed = |number: u32| {

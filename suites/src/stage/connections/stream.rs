@@ -9,7 +9,7 @@ use crate::model::SourceLocation;
 use crate::stage::{Expectation, NoFrame, Stop, describe};
 
 impl Connections {
-    /// Takes one complete start-up frame of this kind from the stream.
+    /// Reads one complete start-up frame of this kind from the stream.
     pub(in crate::stage) async fn startup_frame(
         &mut self,
         number: u32,
@@ -42,7 +42,7 @@ impl Connections {
         }
     }
 
-    /// Waits for more octets of an incomplete frame, of which `partial` describes the octets so far.
+    /// Waits for more bytes of an incomplete frame. `partial` describes the bytes so far.
     async fn receive_more(
         &mut self,
         number: u32,
@@ -59,7 +59,7 @@ impl Connections {
         })
     }
 
-    /// Takes one complete FPDU from the stream.
+    /// Reads one complete FPDU from the stream.
     pub(in crate::stage) async fn fpdu(
         &mut self,
         number: u32,

@@ -1,4 +1,4 @@
-//! Datagrams to the target's port mapper and back.
+//! Exchanges datagrams with the target's port mapper.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -12,21 +12,21 @@ use crate::model::{Direction, Octets, SourceLocation, StepKind};
 use crate::stage::Message;
 use crate::stage::{Connections, Expectation, Recorder, Stop};
 
-/// Sockets of one case.
+/// Maximum number of sockets of one case.
 const MAX_SOCKETS: usize = 64;
-/// AssocHandles of queries begin here.
+/// The AssocHandles of queries begin here.
 const QUERY_HANDLES: u64 = 0x0a5c_ed00_0000_0000;
 
 /// The expected fields of an answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MapperFields {
-    /// By their raw values; addresses by their 16 octets.
+    /// All fields have their raw values.
     pub(crate) message_type: Option<MessageType>,
     pub(crate) pm_time: Option<u8>,
     pub(crate) ap_port: Option<u16>,
     pub(crate) cp_port: Option<u16>,
     pub(crate) handle: Option<u64>,
-    /// Its source is the destination of the Request.
+    /// Whether the source of the answer must be the destination of the Request.
     pub(crate) from_there: bool,
 }
 
@@ -65,7 +65,7 @@ impl std::fmt::Display for MapperFields {
     }
 }
 
-/// The tester's side of a target that is a port mapper.
+/// The tester's side, for a target that is a port mapper.
 pub(crate) struct MapperServerSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
     pub(in crate::stage) sockets: &'a mut Vec<DatagramSocket>,
@@ -76,7 +76,7 @@ impl MapperServerSide<'_> {
         self.connections.recorder()
     }
 
-    /// A socket for datagrams to the target's port mapper.
+    /// Opens a socket for datagrams to the target's port mapper. Returns the index of the socket.
     pub(crate) async fn open(&mut self, v6: bool, at: Option<&SourceLocation>) -> Result<usize, Stop> {
         if self.sockets.len() >= MAX_SOCKETS {
             return Err(self.recorder().harness(at, &format!("a case may have {MAX_SOCKETS} sockets")));
@@ -90,7 +90,8 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// The address of a socket; that of the next connection, where it is known.
+    /// Returns the address of a socket, and the address of the next connection. If that is unknown,
+    /// both are the address of the socket.
     pub(crate) fn addresses(&self, socket: usize) -> (SocketAddr, SocketAddr) {
         let own = self.sockets.get(socket).map_or_else(|| self.connections.link.target(), |socket| socket.tester);
         (own, self.connections.link.next_address().unwrap_or(own))
@@ -103,7 +104,8 @@ impl MapperServerSide<'_> {
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.connections.log.stimulated();
-        // A target that reflects the received address (section 7.3.1.9) may reflect the entire field.
+        // A target that reflects the received address (section 7.3.1.9) may reflect the complete
+        // field.
         if let Ok((sent, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&message.octets)
             && sent.ipv() == 4
             && sent.cp_ip_addr[4..].iter().any(|octet| *octet != 0)
@@ -182,8 +184,8 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// Connects from the port in the Request to the address of an answer. Returns the number of the
-    /// connection.
+    /// Connects to the address of an answer, from the port in the Request. Returns the number of
+    /// the connection.
     pub(crate) async fn connect(
         &mut self,
         (from, address): (SocketAddr, SocketAddr),
@@ -194,14 +196,14 @@ impl MapperServerSide<'_> {
         match self.connections.link.connect_to(address, Some(from)).await {
             Ok(end) => {
                 let number = self.connections.connected(end, Direction::Sent);
-                self.recorder().met(number, expectation, &expected, "it takes it");
+                self.recorder().met(number, expectation, &expected, "it accepts the connection");
                 Ok(number)
             }
             Err(error) => Err(self.recorder().unmet(expectation, &expected, &error.to_string())),
         }
     }
 
-    /// Expects no datagram; with `or_deny`, a PMDeny may arrive.
+    /// Expects no datagram. With `or_deny`, a PMDeny may arrive.
     pub(crate) async fn expect_quiet(
         &mut self,
         socket: usize,
@@ -227,8 +229,8 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// Requests a service from a socket of its own, and acknowledges a PMAccept. `None`: no answer. An
-    /// error describes what arrived instead.
+    /// Requests a service from a new socket, and acknowledges a PMAccept. Returns `None` if there
+    /// is no answer. An inner error describes what arrived instead.
     pub(crate) async fn query(
         &mut self,
         service: SocketAddr,
@@ -265,7 +267,7 @@ impl MapperServerSide<'_> {
         Ok(Some(Ok(answer)))
     }
 
-    /// A Request of a socket of its own is answered.
+    /// Sends a Request from a new socket, and expects an answer.
     pub(in crate::stage) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
@@ -310,7 +312,7 @@ fn is_deny(octets: &[u8]) -> bool {
         .is_ok_and(|(message, _)| message.mt() == MessageType::PM_DENY)
 }
 
-/// The field of an IPv4 address.
+/// Returns the 16-byte field of an IPv4 address.
 pub(in crate::stage) fn padded(address: SocketAddr) -> [u8; 16] {
     let mut field = [0; 16];
     if let std::net::IpAddr::V4(address) = address.ip() {

@@ -10,12 +10,12 @@ use weft_core::wire::rdmap::Opcode;
 use super::{NoFrame, RdmaSide};
 use crate::stage::{Arrival, Expectation, Stop, describe};
 
-/// Messages that may precede a close.
+/// Messages that the target may send before a close.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Before {
-    /// An MPA Reply with R=1 will do, with or without a close.
+    /// An MPA Reply with R=1 also meets the expectation, with or without a close.
     pub(crate) reject: bool,
-    /// One Terminate.
+    /// One Terminate may precede the close.
     pub(crate) terminate: bool,
 }
 
@@ -40,8 +40,8 @@ pub(crate) struct ReplyFields {
 }
 
 impl RdmaSide<'_> {
-    /// The target closes the connection (FIN or reset). Before that, it sends only what `before`
-    /// allows. Returns the time until the close.
+    /// Expects that the target closes the connection (FIN or reset). Before the close, the target
+    /// may send only what `before` allows. Returns the time until the close.
     pub(crate) async fn expect_close(
         &mut self,
         number: u32,
@@ -61,7 +61,7 @@ impl RdmaSide<'_> {
         let closed = loop {
             let unread = &mut self.connections.get(number, at)?.unread;
             if before.terminate && sent == "no byte before" && begins_terminate(unread) {
-                // Until the rest of it is here there is nothing to judge.
+                // Judge the Terminate when it is complete.
                 if let Some(len) = complete_fpdu_len(unread) {
                     unread.drain(..len);
                     sent = "a Terminate before";
@@ -108,7 +108,7 @@ impl RdmaSide<'_> {
         Ok(took)
     }
 
-    /// The target sends a start-up frame of this kind and these fields.
+    /// Expects a start-up frame of this kind with these fields. Returns the frame.
     pub(crate) async fn expect_frame(
         &mut self,
         number: u32,
@@ -143,8 +143,8 @@ impl RdmaSide<'_> {
         Err(self.recorder().unmet(expectation, &expected, &actual))
     }
 
-    /// The target sends nothing until the time is over. It may close, unless the connection has to
-    /// stay `open`.
+    /// Expects that the target sends nothing until the time is over. The target may close the
+    /// connection, except if `open` is set.
     pub(crate) async fn expect_silence(
         &mut self,
         number: u32,
@@ -204,12 +204,12 @@ impl std::fmt::Display for ReplyFields {
     }
 }
 
-/// Are the octets a Reply with R=1, whatever else is in it?
+/// Returns whether the bytes are a Reply with R=1. Its other fields may be wrong.
 fn rejects(octets: &[u8]) -> bool {
     octets.starts_with(&REPLY_KEY) && octets.len() >= HEADER_LEN && octets[16] & FLAG_R != 0
 }
 
-/// Do the octets begin an FPDU with a Terminate, as far as they go?
+/// Returns whether the bytes begin an FPDU with a Terminate, which may be incomplete.
 fn begins_terminate(octets: &[u8]) -> bool {
     const ULP_CONTROL: usize = 3;
     match octets.get(ULP_CONTROL) {
@@ -218,7 +218,7 @@ fn begins_terminate(octets: &[u8]) -> bool {
     }
 }
 
-/// Length of the FPDU without markers that the octets begin with, if it is complete.
+/// Returns the length of the FPDU without markers at the start of the bytes, if it is complete.
 fn complete_fpdu_len(octets: &[u8]) -> Option<usize> {
     let len = len_without_markers(u16::from_be_bytes(*octets.first_chunk()?));
     (octets.len() >= len).then_some(len)
@@ -232,8 +232,8 @@ fn milliseconds(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// As siw rejects a Request with S=1 and no words: its own frame has S=1 and no words, which is
-    /// another matter.
+    /// siw rejects a Request with S=1 and no enhanced header like this: its own frame has S=1 and
+    /// no enhanced header. That is a separate fault.
     #[test]
     fn a_rejection_may_be_wrong_otherwise() {
         assert!(rejects(b"MPA ID Rep Frame\x70\x02\0\0"));

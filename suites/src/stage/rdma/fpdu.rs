@@ -13,16 +13,16 @@ use crate::stage::{Arrival, Expectation, Stop, describe};
 pub(crate) struct FpduFields {
     /// RDMAP opcode.
     pub(crate) opcode: Option<u8>,
-    /// The octets after the headers.
+    /// The bytes after the headers.
     pub(crate) payload: Option<Vec<u8>>,
-    /// Fields of its DDP header.
+    /// Fields of the DDP header.
     pub(crate) header: HeaderFields,
-    /// The CRC field is right.
+    /// Whether the CRC field must be correct.
     pub(crate) crc: bool,
 }
 
-/// The expected fields of a DDP header. Only a tagged header has STag and TO, only an untagged one
-/// has QN, MSN and MO.
+/// The expected fields of a DDP header. Only a tagged header has STag and TO. Only an untagged
+/// header has QN, MSN and MO.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HeaderFields {
     pub(crate) last: Option<bool>,
@@ -34,7 +34,7 @@ pub(crate) struct HeaderFields {
 }
 
 impl HeaderFields {
-    /// The first field that is another, and its value.
+    /// Describes the first field that differs, with its value.
     fn miss(&self, segment: &Segment<'_>) -> Option<String> {
         let last = segment.control().last();
         if self.last.is_some_and(|wanted| wanted != last) {
@@ -79,7 +79,7 @@ impl std::fmt::Display for HeaderFields {
 }
 
 impl RdmaSide<'_> {
-    /// The target sends an FPDU with these fields. Returns the complete FPDU.
+    /// Expects an FPDU with these fields. Returns the complete FPDU.
     pub(crate) async fn expect_fpdu(
         &mut self,
         number: u32,
@@ -110,8 +110,8 @@ impl RdmaSide<'_> {
         Err(self.recorder().unmet(expectation, &expected, &actual))
     }
 
-    /// The target's next octets begin with these. Returns all received octets, and with `keep` leaves
-    /// them for the next expectation.
+    /// Expects that the target's next bytes begin with `begins`. Returns all received bytes. `keep`
+    /// leaves them for the next expectation.
     pub(crate) async fn expect_octets(
         &mut self,
         number: u32,
@@ -167,13 +167,13 @@ impl RdmaSide<'_> {
     }
 }
 
-/// The ULPDU of a complete FPDU.
+/// Returns the ULPDU of a complete FPDU.
 pub(crate) fn ulpdu(fpdu: &[u8]) -> &[u8] {
     let length = fpdu.first_chunk().map_or(0, |len| usize::from(u16::from_be_bytes(*len)));
     fpdu.get(LENGTH_LEN..LENGTH_LEN + length).unwrap_or_default()
 }
 
-/// Is the CRC field of a complete FPDU without markers right?
+/// Returns whether the CRC field of a complete FPDU without markers is correct.
 pub(crate) fn crc_is_right(fpdu: &[u8]) -> bool {
     let (covered, field) = fpdu.split_at(fpdu.len().saturating_sub(CRC_LEN));
     crc::to_octets(crc::crc32c(covered)) == *field

@@ -1,4 +1,4 @@
-//! Start-up of the tester as Initiator, and FPDUs of its exchanges.
+//! Start-up of the tester as Initiator, and FPDUs of the tester's exchanges.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl RdmaSide<'_> {
         Ok(reply.map_err(|none| none.to_string()))
     }
 
-    /// Request and Reply, and in the peer-to-peer model the ready-to-receive message.
+    /// Does start-up: Request, Reply and, in the peer-to-peer model, the ready-to-receive message.
     pub(in crate::stage) async fn start_up(
         &mut self,
         number: u32,
@@ -37,7 +37,7 @@ impl RdmaSide<'_> {
         self.finish_start_up(number, request, expectation).await
     }
 
-    /// The same after the Request.
+    /// Like [`start_up`](Self::start_up), after the Request was sent.
     pub(in crate::stage) async fn finish_start_up(
         &mut self,
         number: u32,
@@ -76,21 +76,22 @@ impl RdmaSide<'_> {
         Ok(Ok(started))
     }
 
-    /// Do the tester's own exchanges have markers if the target requests them? Only in cases about
-    /// markers, since scripts place their own. If nothing is known above MPA, no exchange has FPDUs.
+    /// Returns whether the tester's own exchanges have markers if the target requests them. They
+    /// have markers only in cases about markers, because scripts place their own markers. If the
+    /// service above MPA is unknown, no exchange has FPDUs.
     pub(in crate::stage) fn sends_markers(&self) -> bool {
         self.connections.target.options.requests_markers || !self.connections.target.service().driver().has_fpdus()
     }
 
-    /// Waits `settle_ms`, because some implementations lose what arrives immediately after their
-    /// Reply until more arrives. Returns false if something arrived.
+    /// Waits `settle_ms`. Some implementations do not process bytes that arrive immediately after
+    /// their Reply until more bytes arrive. Returns false if something arrived during the wait.
     pub(in crate::stage) async fn settle(&mut self, number: u32, expectation: &Expectation) -> Result<bool, Stop> {
         let settled = self.connections.link.now() + self.connections.target.options.settle;
         Ok(self.connections.receive(number, settled, expectation.at.as_ref()).await? == Arrival::TimedOut)
     }
 
-    /// The first Send of a connection. A ready-to-receive Send has used up the first number (RFC
-    /// 5040 section 5.3).
+    /// Sends the first Send of a connection. Returns its MSN, which is 2 after a ready-to-receive
+    /// Send (RFC 5040 section 5.3).
     pub(in crate::stage) async fn first_send(
         &mut self,
         number: u32,
@@ -124,8 +125,8 @@ impl RdmaSide<'_> {
         self.connections.put(number, &message, at).await
     }
 
-    /// Waits for the target's next FPDU, and skips the answer to a ready-to-receive Read. `due` names
-    /// the expected FPDU.
+    /// Waits for the target's next FPDU, and skips the answer to a ready-to-receive Read. `due`
+    /// names the expected FPDU in errors.
     pub(in crate::stage) async fn answer(
         &mut self,
         number: u32,

@@ -26,16 +26,16 @@ pub(crate) use terminate::TerminateFields;
 use super::{Connections, Recorder};
 use crate::correct::Rtr;
 
-/// Why an exchange with a target that has M=1 stops.
+/// Why an exchange stops if the target has M=1.
 pub(in crate::stage) const MARKERS_REQUESTED: &str = "it requests markers, which this exchange does not send";
 
 /// The result of start-up.
 pub(crate) struct StartUpResult {
-    /// CRCs are in use.
+    /// Whether CRCs are in use.
     pub(in crate::stage) crc: bool,
-    /// The target requested markers.
+    /// Whether the target requested markers.
     pub(in crate::stage) markers: bool,
-    /// The tester's ready-to-receive message.
+    /// Kind of the tester's ready-to-receive message.
     pub(in crate::stage) rtr: Option<Rtr>,
     /// IRD of an enhanced Reply, or of an initiator's Request.
     pub(in crate::stage) ird: Option<u16>,
@@ -48,17 +48,18 @@ pub(crate) struct Operation {
     pub(crate) msn: u32,
     /// A tagged buffer of the target: the sink of rping's Read.
     pub(crate) buffer: Option<TaggedBuffer>,
-    /// IRD of the target's enhanced Reply: the Reads that it accepts at a time.
+    /// IRD of the target's enhanced Reply: the number of RDMA Reads that the target accepts at a
+    /// time.
     pub(crate) ird: Option<u16>,
 }
 
-/// Octets of the target that a tagged segment can name.
+/// A range of the target's memory that a tagged segment can address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaggedBuffer {
     pub(crate) stag: u32,
-    /// TO of its first octet.
+    /// TO of the first byte.
     pub(crate) tagged_offset: u64,
-    /// Its length, from the target file.
+    /// Length in bytes, from the target file.
     pub(crate) length: u32,
 }
 
@@ -67,7 +68,7 @@ pub(in crate::stage) enum NoFrame {
     Fin,
     Reset,
     TimedOut,
-    /// Octets that are not such a frame.
+    /// Other bytes arrived.
     Other(String),
 }
 

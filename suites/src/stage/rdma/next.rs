@@ -1,4 +1,4 @@
-//! The next event on a connection, for a script that depends on it. Decides nothing.
+//! The next event on a connection, for a script that depends on it. This decides nothing.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
@@ -13,11 +13,11 @@ pub(crate) enum Next {
     Frame(StartupKind, Vec<u8>),
     /// A complete FPDU without markers.
     Fpdu(Vec<u8>),
-    /// Octets that are neither.
+    /// Bytes that are neither a start-up frame nor an FPDU.
     Octets,
     /// FIN, or a reset.
     Close,
-    /// Nothing, until the time was over.
+    /// Nothing arrived until the time was over.
     Nothing,
 }
 
@@ -30,7 +30,7 @@ impl RdmaSide<'_> {
             let unread = &self.connections.get(number, at)?.unread;
             let begins = |key: &[u8]| !unread.is_empty() && unread.iter().zip(key).all(|(a, b)| a == b);
             match (begins(&REQUEST_KEY), begins(&REPLY_KEY)) {
-                // Too few octets to distinguish them.
+                // There are too few bytes to distinguish the two keys.
                 (true, true) => {}
                 (true, false) => break Some(StartupKind::Request),
                 (false, true) => break Some(StartupKind::Reply),
@@ -59,7 +59,7 @@ impl RdmaSide<'_> {
                 self.connections.log.answered();
                 Ok(complete)
             }
-            // Octets have arrived, so this is not a close, even if one follows.
+            // Bytes have arrived, so this is not a close, even if a close follows.
             Err(NoFrame::Other(_) | NoFrame::Fin | NoFrame::Reset | NoFrame::TimedOut) => Ok(Next::Octets),
         }
     }

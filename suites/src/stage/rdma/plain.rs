@@ -1,4 +1,4 @@
-//! Parts of the plain exchanges of all services.
+//! Parts that the plain exchanges of all services share.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -7,7 +7,7 @@ use super::{Progress, RdmaSide, StartUpResult, ulpdu};
 use crate::stage::{Expectation, Stop, describe};
 
 impl RdmaSide<'_> {
-    /// Where a connection is, for a plain exchange on it.
+    /// Returns the state of a connection, so that a plain exchange can continue there.
     pub(in crate::stage) fn progress(
         &mut self,
         number: u32,
@@ -17,7 +17,7 @@ impl RdmaSide<'_> {
         Ok((StartUpResult { crc: progress.crc, markers: progress.markers, rtr: None, ird: None }, progress))
     }
 
-    /// The payload of the target's next message.
+    /// Waits for the target's next message, and returns its payload.
     pub(in crate::stage) async fn collect(
         &mut self,
         number: u32,
@@ -44,7 +44,7 @@ impl RdmaSide<'_> {
         }
     }
 
-    /// The target numbers its Sends from 1 (DDP-4.3-7).
+    /// Checks that the MSN of the target's first Send is 1 (DDP-4.3-7).
     pub(in crate::stage) fn check_first_msn(&mut self, number: u32) -> Result<(), String> {
         match self.connections.get(number, None).ok().and_then(|conn| conn.progress.first_msn) {
             None | Some(1) => Ok(()),

@@ -1,4 +1,4 @@
-//! Where a connection is, so that a plain exchange can continue there.
+//! The state of a connection, so that a plain exchange can continue there.
 
 use weft_core::wire::ddp::{Segment, queue};
 use weft_core::wire::mpa::Startup;
@@ -6,21 +6,21 @@ use weft_core::wire::mpa::fpdu::len_without_markers;
 
 use super::{TaggedBuffer, crc_is_right, ulpdu};
 
-/// Where one connection is, so that a plain exchange can continue there.
+/// The state of one connection, so that a plain exchange can continue there.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::stage) struct Progress {
-    /// CRCs are in use.
+    /// Whether CRCs are in use.
     pub(in crate::stage) crc: bool,
-    /// The target requested markers.
+    /// Whether the target requested markers.
     pub(in crate::stage) markers: bool,
-    /// MSN of the tester's next Send, and of its next Read Request.
+    /// MSN of the tester's next Send. `read_msn` is that of its next Read Request.
     pub(in crate::stage) send_msn: u32,
     pub(in crate::stage) read_msn: u32,
     /// MSN of the first Send that the target sent.
     pub(in crate::stage) first_msn: Option<u32>,
-    /// The tester has sent an FPDU.
+    /// Whether the tester has sent an FPDU.
     pub(in crate::stage) has_sent: bool,
-    /// A buffer of the target that may be written and read.
+    /// A buffer of the target that the tester may write and read.
     pub(in crate::stage) buffer: Option<TaggedBuffer>,
 }
 
@@ -39,8 +39,9 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Notes octets that the tester sends: a start-up frame, FPDUs, or others made by a script.
-    /// Returns whether they begin with the first FPDU of the connection and its CRC is wrong.
+    /// Notes bytes that the tester sends: a start-up frame, FPDUs, or other bytes of a script.
+    /// Returns whether the bytes begin with the connection's first FPDU and the CRC of this FPDU is
+    /// wrong.
     pub(in crate::stage) fn sends(&mut self, octets: &[u8]) -> bool {
         if let Ok(frame) = Startup::parse(octets) {
             self.crc |= frame.crc;
@@ -67,12 +68,12 @@ impl Progress {
         is_bad
     }
 
-    /// The target requested markers.
+    /// Returns whether the target requested markers.
     pub(in crate::stage) fn has_markers(&self) -> bool {
         self.markers
     }
 
-    /// The target sent this start-up frame.
+    /// Notes a start-up frame that the target sent.
     pub(in crate::stage) fn started(&mut self, frame: &[u8]) {
         if let Ok(frame) = Startup::parse(frame) {
             self.crc |= frame.crc;
@@ -80,7 +81,7 @@ impl Progress {
         }
     }
 
-    /// The target sent this FPDU.
+    /// Notes an FPDU that the target sent.
     pub(in crate::stage) fn receives(&mut self, fpdu: &[u8]) {
         if let Ok(Segment::Untagged(header, _)) = Segment::parse(ulpdu(fpdu))
             && header.ulp_control.opcode().is_send()

@@ -10,18 +10,19 @@ use crate::model::SourceLocation;
 use crate::stage::Message;
 use crate::stage::{Expectation, ReplyFields, Stop, describe};
 
-/// Seconds for the Request and for each FPDU that a right start-up leads to.
+/// Seconds to wait for the Request.
 const ANSWER_SECONDS: f64 = 5.0;
 
-/// The result of a start-up by the target.
+/// The result of start-up with a target that connects.
 pub(crate) struct AcceptedStartUp {
     pub(in crate::stage) started: StartUpResult,
-    /// The tagged buffer that rping advertised.
+    /// The tagged buffer that rping's client advertised.
     pub(in crate::stage) buffer: Option<TaggedBuffer>,
 }
 
 impl RdmaSide<'_> {
-    /// The last received Request on a connection. It is an error of the script if there is none.
+    /// Returns the last received Request on a connection. If there is none, the script has an
+    /// error.
     pub(crate) fn request(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
         match self.connections.get(number, at)?.request.clone() {
             Some(request) => Ok(request),
@@ -31,20 +32,20 @@ impl RdmaSide<'_> {
         }
     }
 
-    /// The fields of a correct Reply to the last Request.
+    /// Returns the fields of a correct Reply to the last Request.
     pub(crate) fn correct_reply(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<StartupFields, Stop> {
         let request = self.request(number, at)?;
         Ok(correct::reply_to(&request, &self.connections.target.description.request))
     }
 
-    /// Waits for the Request, as a preparation.
+    /// Waits for the Request. If it does not arrive, the case is inconclusive.
     pub(crate) async fn await_request(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
         let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS), at);
         self.expect_frame(number, &expectation, StartupKind::Request, &ReplyFields::default()).await
     }
 
-    /// Sends the Reply, and waits until the tester may send: for the ready-to-receive message, if the
-    /// peers have agreed on one, and for the first message of the target's service.
+    /// Sends the Reply, and waits until the tester may send. It waits for the ready-to-receive
+    /// message, if the peers have agreed on one, and for the first message of the target's service.
     pub(in crate::stage) async fn accept(
         &mut self,
         number: u32,
@@ -109,8 +110,8 @@ impl RdmaSide<'_> {
         Ok(Ok(opened))
     }
 
-    /// Right start-up with a target that connects; `reply` makes the Reply of what a right one
-    /// holds.
+    /// Does start-up with a target that connects, and answers with `reply`. If start-up fails, the
+    /// case is inconclusive.
     pub(crate) async fn operate_as_responder(
         &mut self,
         number: u32,

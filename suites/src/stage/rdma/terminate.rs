@@ -1,4 +1,4 @@
-//! A refusal: a Terminate with an error, or a close without a Terminate.
+//! Expects a refusal: a Terminate with an error, or a close without a Terminate.
 
 use weft_core::RequirementId;
 use weft_core::wire::ddp::Segment;
@@ -10,10 +10,11 @@ use crate::stage::{Expectation, Stop, describe};
 /// The fields of an expected refusal.
 ///
 /// A refusal with or without a Terminate meets the requirements of the [`Expectation`], which are
-/// about the refused message. Other requirements are about the Terminate and its error.
+/// about the refused message. The other requirements here are about the Terminate and its error.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminateFields {
-    /// The errors that will do: layer and type in one octet, then the code. None: any.
+    /// The allowed errors: layer and type in one byte, then the code. If the list is empty, any
+    /// error is allowed.
     pub(crate) errors: Vec<[u8; 2]>,
     /// The requirements that are violated if the Terminate has another error.
     pub(crate) code: Vec<RequirementId>,
@@ -22,8 +23,8 @@ pub(crate) struct TerminateFields {
 }
 
 impl RdmaSide<'_> {
-    /// The target refuses what it received. Returns the complete FPDU of its Terminate, if it sent
-    /// one.
+    /// Expects that the target refuses what it received. Returns the complete FPDU of the
+    /// Terminate, if the target sent one.
     pub(crate) async fn expect_terminate(
         &mut self,
         number: u32,
@@ -66,7 +67,7 @@ impl RdmaSide<'_> {
                         &actual,
                     ));
                 }
-                // Without any requirement it was the Terminate itself that the script wanted.
+                // If there is no requirement, the script wants the Terminate itself.
                 if !fields.code.is_empty() || everything.requirements.is_empty() {
                     let code = Expectation { shows: fields.code.clone(), requirements: Vec::new(), ..refused };
                     return Err(self.recorder().undecided(&code, &expected, &actual));
@@ -85,7 +86,7 @@ impl RdmaSide<'_> {
     }
 }
 
-/// Layer and type, and code, where the FPDU holds a Terminate.
+/// Returns layer and type, then the code, if the FPDU has a Terminate.
 fn error_of(fpdu: &[u8]) -> Option<[u8; 2]> {
     let segment = Segment::parse(ulpdu(fpdu)).ok()?;
     let (Segment::Tagged(_, payload) | Segment::Untagged(_, payload)) = segment;
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn only_a_terminate_has_an_error() {
-        // RFC 5040 Figure 7 after an untagged header of queue 2.
+        // A Terminate (RFC 5040 Figure 7) after an untagged header of queue 2.
         let ulpdu = b"\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x12\x01\0\0";
         assert_eq!(error_of(&correct::fpdu(ulpdu, true)), Some([0x12, 0x01]));
         assert_eq!(error_of(&correct::fpdu(&ulpdu[..19], true)), None);

@@ -1,5 +1,4 @@
-//! Octets in words and with their fields marked, for transcripts. Judges nothing; the monitor does
-//! that.
+//! Describes bytes and marks their fields, for transcripts. The monitor judges them.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::fpdu::{LENGTH_LEN, len_without_markers};
@@ -8,7 +7,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 
 use crate::model::{Mark, MarkKind, Octets};
 
-/// Name and number of the octets.
+/// Returns the name and the number of the bytes.
 pub(in crate::stage) fn stream(octets: &[u8]) -> String {
     let len = match octets.len() {
         1 => "1 byte".to_owned(),
@@ -17,7 +16,7 @@ pub(in crate::stage) fn stream(octets: &[u8]) -> String {
     name(octets).map_or_else(|| len.clone(), |name| format!("an {name} ({len})"))
 }
 
-/// The name of a complete start-up frame or FPDU.
+/// Returns the name of a complete start-up frame or FPDU.
 pub(in crate::stage) fn name(octets: &[u8]) -> Option<String> {
     if let Ok(frame) = Startup::parse(octets) {
         let kind = if frame.kind == StartupKind::Reply { "MPA Reply" } else { "MPA Request" };
@@ -28,7 +27,7 @@ pub(in crate::stage) fn name(octets: &[u8]) -> Option<String> {
     Some(format!("FPDU with {}", segment.ulp_control().opcode().name()))
 }
 
-/// The octets with their fields marked, then `marks`.
+/// Returns the bytes with marks of their fields, then `marks`.
 pub(in crate::stage) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
     let mut shown = Octets::new(octets);
     let mut field = |start: usize, end: usize, label: &str| {
@@ -55,13 +54,13 @@ pub(in crate::stage) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
     shown
 }
 
-/// A start-up frame, or one with a few key octets changed.
+/// Returns whether the bytes are a start-up frame, in which a few bytes of the key may be wrong.
 fn is_startup(octets: &[u8]) -> bool {
     let like = |key: &[u8; KEY_LEN]| octets.iter().zip(key).filter(|(a, b)| a == b).count() > KEY_LEN / 2;
     octets.len() >= HEADER_LEN && (like(&REQUEST_KEY) || like(&REPLY_KEY))
 }
 
-/// The ULPDU, where the octets are exactly one FPDU without markers.
+/// Returns the ULPDU, if the bytes are exactly one FPDU without markers.
 fn complete_ulpdu(octets: &[u8]) -> Option<&[u8]> {
     let length = u16::from_be_bytes(*octets.first_chunk()?);
     (octets.len() == len_without_markers(length)).then(|| &octets[LENGTH_LEN..LENGTH_LEN + usize::from(length)])

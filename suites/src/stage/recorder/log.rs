@@ -9,34 +9,35 @@ use crate::stage::deviation::ControlLog;
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) steps: Vec<Step>,
-    /// Expectations that were met, in order; only those that name a requirement.
+    /// Expectations that were met, in order. Only those that name a requirement.
     pub(crate) met: Vec<Met>,
     /// The first decision that ended the case early.
     pub(crate) decision: Option<Decision>,
-    /// A good exchange preceded the script's first octet, or the target answered correctly.
+    /// Whether a good exchange preceded the script's first byte, or the target answered correctly.
     pub(crate) alive_before: bool,
-    /// A good exchange followed the script's last octet and last expectation.
+    /// Whether a good exchange followed the script's last byte and last expectation.
     pub(crate) alive_after: bool,
-    /// What is not held against the target: rows that no side keeps in a start-up profile which the
-    /// script chose, and rows that are for targets with a capability that this one does not have.
+    /// Requirements whose violation does not count against the target. Either the start-up profile
+    /// that the script chose rules them out, or this target lacks the capability that they concern.
     pub(crate) invited: Vec<RequirementId>,
     /// Number of established TCP connections.
     pub(crate) connections: u32,
     /// Why the first failed connection attempt failed.
     pub(crate) refused: Option<String>,
-    /// How programs ended that were started as the target.
+    /// The ends of programs that were started as the target.
     pub(crate) program_ends: Vec<ProgramEnd>,
-    /// Steps that had no room.
+    /// Number of steps for which the record had no room.
     pub(crate) lost: u64,
     /// The steps that deviate, and the control.
     pub(crate) control: ControlLog,
-    /// A good exchange, or the first exchange of the target's service, preceded the stimulus.
+    /// Whether a good exchange, or the first exchange of the target's service, preceded the
+    /// stimulus.
     pub(crate) has_worked: bool,
-    /// The failure does not depend on the target.
+    /// Whether the failure does not depend on the target.
     pub(crate) is_excused: bool,
     stimulated: bool,
     expected: bool,
-    /// A good exchange after the stimulus did not work.
+    /// Whether a good exchange after the stimulus failed.
     is_dead: bool,
 }
 
@@ -53,7 +54,8 @@ pub(crate) struct Met {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
-    /// Those that it decides; none: all of the case.
+    /// The requirements that the decision is about. If the list is empty, all requirements of the
+    /// case.
     pub(crate) requirements: Vec<RequirementId>,
     pub(crate) expected: Option<String>,
     pub(crate) actual: Option<String>,
@@ -62,25 +64,25 @@ pub(crate) struct Decision {
 }
 
 impl Log {
-    /// A record of these expectations, for tests of its verdict.
+    /// Creates a record of these expectations, for tests of its verdict.
     #[cfg(test)]
     pub(crate) fn of(met: Vec<Met>, alive_before: bool, alive_after: bool, decision: Option<Decision>) -> Self {
         Log { met, alive_before, alive_after, decision, ..Log::default() }
     }
 
-    /// The script decided that the target fails.
+    /// Returns whether the script decided that the target fails.
     pub(crate) fn has_failed(&self) -> bool {
         self.decision.as_ref().is_some_and(|decision| decision.verdict == Verdict::Fail)
     }
 
-    /// The script waited in vain, and the target has done nothing since.
+    /// Returns whether the script's last wait timed out, and the target has done nothing since.
     pub(crate) fn ends_in_silence(&self) -> bool {
         let is_either = |step: &&Step| step.kind == StepKind::Silence || step.direction == Direction::Received;
         self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
     }
 
-    /// Turns a failure into an inconclusive verdict, for this reason. Findings of the monitor on
-    /// the case's rows no longer fail it, either.
+    /// Turns a failure into an inconclusive verdict, for this reason. Then findings of the monitor
+    /// about the case's requirements do not fail the case, either.
     pub(crate) fn excuse(&mut self, why: &str) {
         let is_open = |decision: &Decision| matches!(decision.verdict, Verdict::Fail | Verdict::Inconclusive);
         self.is_excused |= self.decision.as_ref().is_some_and(is_open);
@@ -91,48 +93,50 @@ impl Log {
         }
     }
 
-    /// The script does something to the target: it has to be shown alive again.
+    /// Notes a stimulus. After it, the target must be shown alive again.
     pub(in crate::stage) fn stimulated(&mut self) {
         self.stimulated = true;
         self.alive_after = false;
     }
 
-    /// An expectation that counts was met: the target has to be shown alive again.
+    /// Notes that an expectation with a requirement was met. The target must be shown alive again.
     pub(in crate::stage) fn expected(&mut self) {
         self.expected = true;
         self.alive_after = false;
     }
 
-    /// The target sent an expected start-up frame or FPDU, so it is alive.
+    /// Notes that the target sent an expected start-up frame or FPDU, so it is alive.
     pub(in crate::stage) fn answered(&mut self) {
         self.alive_before = true;
     }
 
-    /// The target's service has done its first exchange.
+    /// Notes that the target's service has done its first exchange.
     pub(in crate::stage) fn operates(&mut self) {
         self.answered();
         self.has_worked = true;
     }
 
-    /// A good exchange failed.
+    /// Notes that a good exchange failed.
     pub(in crate::stage) fn dead(&mut self) {
         self.is_dead = self.alive_before && (self.stimulated || self.expected);
     }
 
-    /// The target was alive, and the good exchange after the stimulus ended the case.
+    /// Returns whether the target was alive, and the good exchange after the stimulus failed and
+    /// ended the case.
     pub(crate) fn is_dead_after(&self) -> bool {
         let undecided = |decision: &Decision| decision.verdict == Verdict::Inconclusive;
         self.is_dead && self.decision.as_ref().is_some_and(undecided)
     }
 
-    /// The target answered, the script did something to it, and nothing was decided.
+    /// Returns whether the target answered, the script sent a stimulus, and the case is
+    /// inconclusive.
     pub(crate) fn is_undecided_after_stimulus(&self) -> bool {
         let undecided = |decision: &Decision| decision.verdict == Verdict::Inconclusive;
         self.alive_before && self.stimulated && self.decision.as_ref().is_some_and(undecided)
     }
 
-    /// The case fails, since the target died of it: by this requirement, with how its programs
-    /// ended and with its last words.
+    /// Fails the case because the target died of it. The failure counts against this requirement.
+    /// `ends` describes how the programs ended. `words` is the last line of the command `crashed`.
     pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, ends: &str, words: Option<&str>) {
         let Some(decision) = self.decision.as_mut() else { return };
         decision.verdict = Verdict::Fail;
@@ -141,8 +145,8 @@ impl Log {
         decision.explanation = format!("The target died of the case. {}{ends}{words}", decision.explanation);
     }
 
-    /// The target did something before, and its program crashed: a case that has not failed fails,
-    /// by this requirement.
+    /// Fails the case because the target answered before and its program then crashed. The failure
+    /// counts against this requirement. Does nothing if the case has already failed.
     pub(crate) fn fail_as_crashed(&mut self, requirement: Option<RequirementId>, end: &ProgramEnd) {
         if !self.alive_before || self.decision.as_ref().is_some_and(|decision| decision.verdict >= Verdict::Fail) {
             return;
@@ -165,7 +169,7 @@ impl Log {
         }
     }
 
-    /// A good exchange worked.
+    /// Notes that a good exchange worked.
     pub(in crate::stage) fn alive(&mut self) {
         self.alive_before |= !self.stimulated;
         self.has_worked |= !self.stimulated;

@@ -1,6 +1,6 @@
 //! The record of a case: steps, expectations that were met, and the decision that ends the case.
 //!
-//! [`crate::run`] judges the verdict of the complete record.
+//! [`crate::run`] computes the verdict from the complete record.
 
 pub(in crate::stage) mod describe;
 mod log;
@@ -14,7 +14,7 @@ use crate::model::{
     CaseKey, Direction, Event, EventSink, Mark, MarkKind, Octets, SourceLocation, Step, StepKind, Verdict,
 };
 
-/// Most steps that a transcript holds.
+/// Maximum number of steps in a transcript.
 pub(in crate::stage) const MAX_STEPS: usize = 10_000;
 
 /// Adds to the record of a case.
@@ -26,7 +26,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// The target does not implement the subject of the case, which is allowed.
+    /// Ends the case as unimplemented: the target does not implement its subject, which is allowed.
     pub(crate) fn unimplemented(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
         self.step(0, Direction::Observed, StepKind::Note, format!("unimplemented: {why}"), None);
         self.decide(Decision {
@@ -39,8 +39,8 @@ impl Recorder<'_> {
         })
     }
 
-    /// The result of a script's own check. If it is met, the observation equals the expectation:
-    /// `actual` is the script's text for a violation.
+    /// Records the result of a script's own check. `actual` is the script's text for a violation.
+    /// If the check passes, the recorded observation is `expected`.
     pub(crate) fn check(
         &mut self,
         holds: bool,
@@ -55,7 +55,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// An expectation is met.
+    /// Records that an expectation is met.
     pub(in crate::stage) fn met(&mut self, number: u32, expectation: &Expectation, expected: &str, actual: &str) {
         let names = expectation.names();
         if names.is_empty() {
@@ -69,7 +69,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// The target behaved differently: a failure if a requirement is named.
+    /// Records that the target behaved differently. This is a failure if a requirement is named.
     pub(in crate::stage) fn unmet(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.requirements.is_empty() {
             return self.undecided(expectation, expected, actual);
@@ -89,7 +89,7 @@ impl Recorder<'_> {
         })
     }
 
-    /// The time is over: a failure if the requirement is about time.
+    /// Records that the time is over. This is a failure if the requirement is about time.
     pub(in crate::stage) fn overdue(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.overdue_fails {
             self.unmet(expectation, expected, actual)
@@ -98,7 +98,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// The expected event did not happen, which decides nothing: a time-out, or a mere preparation.
+    /// Records that an expected event did not happen and that this decides nothing. The reason is a
+    /// time-out, or the expectation was only a preparation.
     pub(in crate::stage) fn undecided(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         let names = expectation.names();
         let explanation = match expectation.requirements.len() + expectation.shows.len() {
@@ -116,7 +117,7 @@ impl Recorder<'_> {
         })
     }
 
-    /// Marks the last bytes of a connection as the wrong ones.
+    /// Marks the last bytes that the target sent on a connection as wrong.
     pub(in crate::stage) fn mark_wrong(&mut self, number: u32) {
         let from_target = |step: &&mut Step| {
             step.connection == number && step.direction == Direction::Received && step.octets.is_some()
@@ -127,7 +128,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// An error of the tester ends the case.
+    /// Ends the case with an error of the tester.
     pub(crate) fn harness(&mut self, at: Option<&SourceLocation>, what: &str) -> Stop {
         self.decide(Decision {
             verdict: Verdict::Error,
@@ -144,7 +145,7 @@ impl Recorder<'_> {
         Stop
     }
 
-    /// No connection was established: the case is inconclusive.
+    /// Records that no connection was established. The case is inconclusive.
     pub(in crate::stage) fn unreached(&mut self, expected: &str, actual: String, at: Option<&SourceLocation>) -> Stop {
         self.step(0, Direction::Observed, StepKind::Refused, actual.clone(), None);
         self.log.refused.get_or_insert(actual.clone());
@@ -158,7 +159,7 @@ impl Recorder<'_> {
         })
     }
 
-    /// Notes something for people.
+    /// Adds a note to the transcript, at most 1000 characters.
     pub(crate) fn note(&mut self, text: &str) {
         const MOST: usize = 1000;
         let text = text.chars().take(MOST).collect();
@@ -183,7 +184,7 @@ impl Recorder<'_> {
         self.log.steps.push(step);
     }
 
-    /// Notes that nothing arrived in the time of an expectation.
+    /// Notes that nothing arrived within the time of an expectation. Returns the text of the note.
     pub(in crate::stage) fn silence(&mut self, number: u32, expectation: &Expectation) -> String {
         let text = format!("nothing within {} s", expectation.within.as_secs_f64());
         self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);

@@ -1,4 +1,4 @@
-//! How a connection of a client of a port mapper begins: with SDP, or in streaming mode without it.
+//! The first bytes of a connection from a port mapper's client: SDP, or streaming mode without SDP.
 
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::sdp::{FieldOrder, Mid};
@@ -7,11 +7,11 @@ use super::SdpSide;
 use crate::sdp::ReceivedMessage;
 use crate::stage::{Arrival, Expectation, Stop, describe};
 
-/// Octets of a Hello.
+/// Length of a Hello in bytes.
 const HELLO_LEN: usize = 32;
 
 impl SdpSide<'_> {
-    /// SDP begins on the connection: a Hello, or an MPA Request that carries one.
+    /// Expects that the connection begins with SDP: with a Hello, or with a start-up frame of MPA.
     pub(crate) async fn expect_start(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "a Hello";
         let octets = self.first_octets(number, expectation).await?;
@@ -28,8 +28,8 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// Streaming mode without SDP: what comes, if anything does, is neither a Hello nor a start-up
-    /// frame of MPA.
+    /// Expects streaming mode without SDP: the first bytes, if any arrive, are neither a Hello nor
+    /// a start-up frame of MPA.
     pub(crate) async fn expect_no_start(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let octets = self.first_octets(number, expectation).await?;
         let expected = "bytes of the user alone, and no Hello";
@@ -41,8 +41,8 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// The first octets of a connection: enough to recognise a Hello, or what arrived until the end
-    /// of the time or of the stream.
+    /// Returns the first bytes of a connection: enough to recognise a Hello, or what arrived until
+    /// the time was over or the stream ended.
     pub(in crate::stage) async fn first_octets(
         &mut self,
         number: u32,
@@ -59,7 +59,7 @@ impl SdpSide<'_> {
     }
 }
 
-/// Is it, as far as it goes, how a connection begins on which SDP is spoken?
+/// Returns whether these bytes begin a connection with SDP.
 fn begins_sdp(octets: &[u8]) -> bool {
     let hello = octets.get(..HELLO_LEN).is_some_and(|hello| {
         let order = FieldOrder::of_hello(hello).unwrap_or_default();

@@ -14,14 +14,14 @@ use crate::sdp::{Counters, Draft, ReceivedMessage, shown};
 use crate::stage::Message;
 use crate::stage::{NoFrame, Stop, ulpdu};
 
-/// Octets of a message that is put together from segments at most.
+/// Maximum size in bytes of a message that is assembled from segments.
 const MOST: usize = 1 << 20;
-/// Receive Private Buffers that the tester announces.
+/// Number of Receive Private Buffers that the tester announces.
 const BUFS: u16 = 16;
 /// If the target has only this many credits left, the tester announces its buffers.
 const LEAST_TARGET_CREDIT: u32 = 3;
 
-/// How a message is sent, where not as is right.
+/// How a message is sent, if a script deviates from the correct values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Carrier {
     pub(crate) solicited: Option<bool>,
@@ -30,11 +30,11 @@ pub(crate) struct Carrier {
     pub(crate) msn: Option<u32>,
 }
 
-/// Something from the target.
+/// An event from the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {
     Message(Box<ReceivedMessage>),
-    /// Octets in a Send that are no message.
+    /// Bytes in a Send that are not a message.
     Other(Vec<u8>),
     Read(ReadRequest),
     Write {
@@ -56,24 +56,24 @@ pub(crate) enum Item {
 pub(crate) struct SdpConnection {
     pub(crate) order: FieldOrder,
     pub(crate) crc: bool,
-    /// MSeq of the next message.
+    /// MSeq of the next message to send.
     pub(crate) mseq: u32,
     /// MSeq of the last received message.
     pub(crate) last_mseq: u32,
     /// Bufs and MSeqAck of the last sent message.
     pub(crate) announced: (u16, u32),
-    /// Bufs of the next message.
+    /// Bufs of the next message to send.
     pub(crate) bufs: u16,
-    /// Updates go out by themselves.
+    /// Whether the tester sends updates automatically.
     pub(crate) updates: bool,
-    /// MSN of the next Send, and of the next Read Request.
+    /// MSN of the next Send. `read_msn` is that of the next Read Request.
     send_msn: u32,
     read_msn: u32,
-    /// The target's Bufs and MSeqAck.
+    /// Bufs and MSeqAck in the target's last message.
     credit: (u16, u32),
     partial: Vec<u8>,
     pub(crate) queue: VecDeque<Item>,
-    /// The target's messages that requirements of the monitor are about.
+    /// Subjects of the messages that the target sent ([`shown`]).
     pub(super) came: BTreeSet<&'static str>,
     /// The Mode of the half-connection to the tester.
     source_mode: Mode,
@@ -100,9 +100,9 @@ impl SdpConnection {
         }
     }
 
-    /// Notes the credit of a HelloAck, which has a number of its own.
+    /// Notes the credit of a HelloAck, whose number is always 0.
     pub(super) fn acknowledged(&mut self, first: &ReceivedMessage) {
-        // HelloAck is the message of number 0.
+        // HelloAck is message number 0.
         self.last_mseq = 0;
         self.credit = (first.bufs, 0);
     }
@@ -113,13 +113,14 @@ impl SdpConnection {
         self.note(hello);
     }
 
-    /// Keeps in mind what the target sent.
+    /// Notes what the target sent.
     fn note(&mut self, received: &ReceivedMessage) {
         self.came.extend(shown::of_message(received, self.source_mode));
         self.change(received, 0);
     }
 
-    /// A ModeChange of this S may be about the half-connection to the tester.
+    /// Notes the Mode of a ModeChange with this S, which is about the half-connection to the
+    /// tester.
     fn change(&mut self, message: &ReceivedMessage, s: u64) {
         let named = message.field("mode").filter(|_| message.field("s") == Some(s));
         if let Some(mode) = named.and_then(|mode| Mode::from_value(u8::try_from(mode).ok()?)) {
@@ -131,19 +132,19 @@ impl SdpConnection {
         Counters { bufs: self.bufs, mseq: self.mseq, mseq_ack: self.last_mseq, order: self.order }
     }
 
-    /// Messages that the tester may still send, by the last announcement of the target.
+    /// Returns how many messages the tester may still send, by the last announcement of the target.
     fn credit(&self) -> u32 {
         let sent = self.mseq.wrapping_sub(1).wrapping_sub(self.credit.1);
         u32::from(self.credit.0).saturating_sub(sent)
     }
 
-    /// Messages that the target may still send, by the last announcement of the tester.
+    /// Returns how many messages the target may still send, by the last announcement of the tester.
     fn target_credit(&self) -> u32 {
         let sent = self.last_mseq.wrapping_sub(self.announced.1);
         u32::from(self.announced.0).saturating_sub(sent)
     }
 
-    /// Takes the content of a complete FPDU.
+    /// Puts the content of a complete FPDU into the queue.
     fn take(&mut self, fpdu: &[u8]) {
         let octets = ulpdu(fpdu);
         let item = match Segment::parse(octets) {
@@ -175,8 +176,8 @@ impl SdpConnection {
                         Some(mut received) => {
                             received.opcode = opcode.0;
                             received.invalidates = header.ulp_word.get();
-                            // HelloAck is the message of number 0: nothing is acknowledged by an
-                            // update that it is due to.
+                            // HelloAck is message number 0. So an update that follows it
+                            // acknowledges nothing.
                             if received.mid != Mid::HELLO_ACK {
                                 self.last_mseq = self.last_mseq.wrapping_add(1);
                             }
@@ -203,8 +204,8 @@ impl SdpSide<'_> {
         Err(self.recorder().harness(at, &format!("connection {number} speaks no SDP")))
     }
 
-    /// Sends an SDP message in a Send. Fills in the counters that it leaves open. Waits for send
-    /// credit as long as the target may need for an answer.
+    /// Sends an SDP message in a Send. Fills in the counters that the message does not set. Waits
+    /// for send credit as long as the target may need for an answer.
     pub(crate) async fn send(
         &mut self,
         number: u32,
@@ -261,7 +262,7 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// Sends an RDMA Read Request for octets of the target. `sink_stag` identifies the Read.
+    /// Sends an RDMA Read Request for bytes of the target. `sink_stag` identifies the Read.
     pub(crate) async fn request_read(
         &mut self,
         number: u32,
@@ -294,7 +295,7 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// Takes the next FPDU from the stream into the queue of the connection.
+    /// Reads the next FPDU from the stream, and puts its content into the connection's queue.
     pub(in crate::stage) async fn receive_fpdu(
         &mut self,
         number: u32,
@@ -315,7 +316,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// The next event of the target.
+    /// Returns the next event from the target.
     pub(in crate::stage) async fn next_item(
         &mut self,
         number: u32,
@@ -333,10 +334,10 @@ impl SdpSide<'_> {
     }
 }
 
-/// Octets of payload in one segment of the tester's.
+/// Maximum number of payload bytes in one segment from the tester.
 pub(in crate::stage) const SEGMENT: usize = 1000;
 
-/// Messages that by default are sent in a Send with Solicited Event (section 14.2).
+/// Returns whether a message is sent in a Send with Solicited Event by default (section 14.2).
 fn is_solicited(mid: Mid) -> bool {
     const UNSOLICITED: [Mid; 7] = [
         Mid::DIS_CONN,
@@ -360,7 +361,8 @@ mod tests {
         correct::fpdu(&correct::send_segment(Opcode::SEND_SE, 0, msn, 0, true, &octets), true)
     }
 
-    /// With three buffers an update is due as soon as HelloAck is here; it acknowledges nothing.
+    /// With three buffers, an update is due as soon as HelloAck arrives. The update acknowledges
+    /// nothing.
     #[test]
     fn hello_ack_is_the_message_of_number_0() {
         let mut connection = SdpConnection::new(FieldOrder::Figure, true, false);

@@ -1,4 +1,4 @@
-//! A case's expectations of an SDP connection.
+//! Expectations of an SDP connection.
 
 use weft_core::wire::rdmap::ReadRequest;
 use weft_core::wire::sdp::Mid;
@@ -18,21 +18,21 @@ pub(crate) enum Value {
 /// The fields of an expected message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MessageFields {
-    /// One of these.
+    /// The allowed types of the message.
     pub(crate) mids: Vec<Mid>,
     pub(crate) fields: Vec<(String, Value)>,
-    /// Messages of these kinds may come before.
+    /// Messages of these types may arrive before.
     pub(crate) past: Vec<Mid>,
-    /// Updates are not passed over.
+    /// Whether an update can meet the expectation. Otherwise updates are skipped.
     pub(crate) updates: bool,
 }
 
 /// How a connection may end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ending {
-    /// Messages of these kinds may come before.
+    /// Messages of these types may arrive before.
     pub(crate) past: Vec<Mid>,
-    /// Neither Terminate nor AbortConn nor reset: FIN.
+    /// Whether the connection must end with FIN, without Terminate, AbortConn or reset.
     pub(crate) graceful: bool,
 }
 
@@ -78,8 +78,8 @@ impl std::fmt::Display for MessageFields {
 }
 
 impl SdpSide<'_> {
-    /// The target sends a message of this kind with these fields next; updates, and what is `past`,
-    /// may come before.
+    /// Expects a message of these types with these fields. Updates, and messages in `past`, may
+    /// arrive before.
     pub(crate) async fn expect(
         &mut self,
         number: u32,
@@ -121,7 +121,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// The target sends an RDMA Read Request; updates may come before.
+    /// Expects an RDMA Read Request. Updates may arrive before.
     pub(crate) async fn expect_read(&mut self, number: u32, expectation: &Expectation) -> Result<ReadRequest, Stop> {
         let expected = "an RDMA Read Request";
         match self.next_but_updates(number, expectation, expected).await? {
@@ -134,7 +134,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// The target sends RDMA Writes of `len` octets in all; updates may come before.
+    /// Expects RDMA Writes of `len` bytes in total. Updates may arrive before.
     pub(crate) async fn expect_write(
         &mut self,
         number: u32,
@@ -160,7 +160,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// The target answers a Read Request of the tester completely.
+    /// Expects a complete answer to a Read Request of the tester. Returns the data.
     pub(crate) async fn expect_response(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
         let expected = "an RDMA Read Response";
         let mut got = Vec::new();
@@ -200,7 +200,8 @@ impl SdpSide<'_> {
         }
     }
 
-    /// The connection does not end within the time. Any message may arrive.
+    /// Expects that the connection does not end within the time. Messages may arrive, except
+    /// AbortConn.
     pub(crate) async fn expect_open(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "a connection that stays open";
         let deadline = self.connections.link.now() + expectation.within;
@@ -252,8 +253,8 @@ impl SdpSide<'_> {
         self.recorder().unmet(expectation, expected, &format!("it {none}"))
     }
 
-    /// Within the time, the target sends only updates and messages in `past`, and keeps the
-    /// connection open. Returns these messages.
+    /// Expects that, within the time, the target sends only updates and messages in `past`, and
+    /// keeps the connection open. Returns these messages.
     pub(crate) async fn expect_quiet(
         &mut self,
         number: u32,
@@ -283,8 +284,8 @@ impl SdpSide<'_> {
         }
     }
 
-    /// Checks that the target sent a subject of each requirement that the expectation shows, so that
-    /// the monitor could judge it.
+    /// Checks that the target sent a subject ([`shown`]) of each requirement in the expectation's
+    /// `shows`. Otherwise the monitor could not judge the requirement.
     pub(in crate::stage) fn check_subjects(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let came = &self.connection(number, expectation.at.as_ref())?.came;
         let missing = expectation.shows.iter().find_map(|row| {
@@ -297,8 +298,8 @@ impl SdpSide<'_> {
         Err(self.recorder().undecided(&wanted, about, "the target sent none"))
     }
 
-    /// The target ends the connection: AbortConn or a Terminate may come before the end of TCP, and
-    /// messages that the target sent earlier.
+    /// Expects that the target ends the connection. Before the end of TCP, AbortConn or a Terminate
+    /// may arrive, and messages that the target sent earlier.
     pub(crate) async fn expect_end(
         &mut self,
         number: u32,
@@ -347,7 +348,7 @@ impl SdpSide<'_> {
 }
 
 impl ReceivedMessage {
-    /// For people.
+    /// Describes the message in one line.
     pub(crate) fn describe(&self) -> String {
         let mut text =
             format!("{} (MSeq {}, MSeqAck {}, Bufs {}", self.mid.name(), self.mseq, self.mseq_ack, self.bufs);

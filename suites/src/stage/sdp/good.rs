@@ -1,6 +1,6 @@
 //! The good exchange with an SDP service: start-up, the work of the service, and a graceful close.
-//! An echo returns a few octets. A driven socket, as any target that connects, sends a few octets on
-//! a command.
+//! An echo returns a few bytes. A driven socket sends a few bytes on a command, and so does a
+//! target that connects.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::stage::{Arrival, Expectation, Stop};
 
 /// The payload for an echo.
 const PAYLOAD: &[u8] = b"weft good exchange";
-/// A command for a driven socket, and how many octets it sends then.
+/// A command for a driven socket. `COMMANDED` is the number of bytes that the socket then sends.
 pub(super) const COMMAND: &[u8] = b"send 5\n";
 pub(super) const COMMANDED: usize = 5;
 
@@ -34,7 +34,7 @@ impl SdpSide<'_> {
             let hello_ack = Message::of_draft("HelloAck", draft);
             let alive = self.connections.log.alive_before;
             self.answer_hello(number, &hello_ack, Duration::ZERO, expectation).await?;
-            // Only the complete exchange shows that.
+            // Only the complete exchange shows that the target is alive.
             self.connections.log.alive_before = alive;
         } else {
             let profile = self.connections.target.description.sdp.start;
@@ -78,7 +78,7 @@ impl SdpSide<'_> {
                 Err(none) => return Ok(Err(format!("it {none} where DisConn was due"))),
             }
         }
-        // The side whose DisConn was the last ends TCP.
+        // The side that sent the last DisConn closes TCP.
         while self.connections.receive(number, deadline, at).await? == Arrival::Octets {}
         Ok(Ok(()))
     }

@@ -1,16 +1,16 @@
-//! SDP connections of a case: start-up in the target's profile, and messages over FPDUs whose
-//! counters the tester keeps.
+//! SDP connections of a case: start-up in the target's profile, and messages over FPDUs. The tester
+//! keeps the counters of the messages.
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `begin` | how a connection begins: with SDP or without |
+//! | `begin` | the first bytes of a connection: with SDP or without |
 //! | `connection` | the counters of one connection, and received messages |
-//! | `expect` | what a case can expect of it |
+//! | `expect` | the expectations of a connection |
 //! | `good` | the good exchange with an SDP service |
 //! | `plain` | the plain exchange of a control |
 //! | `probe` | the behaviour of an unknown socket |
-//! | `start` | Hello and HelloAck, and MPA's frames around them |
-//! | `transfer` | transfers in one step |
+//! | `start` | Hello and HelloAck, with the start-up frames of MPA |
+//! | `transfer` | transfers that need several messages |
 
 mod begin;
 mod connection;

@@ -1,5 +1,5 @@
-//! The plain exchange of a control with an SDP service: Data there, and what the service sends for
-//! it.
+//! The plain exchange of a control with an SDP service: Data to the service, and the service's
+//! answer.
 
 use weft_core::wire::sdp::Mid;
 
@@ -11,11 +11,11 @@ use crate::stage::Message;
 use crate::stage::deviation::{UNTAGGED, pattern, payload_len};
 use crate::stage::{Expectation, Stop};
 
-/// Messages that may still be in flight from before.
+/// Messages that may still be in flight from earlier steps.
 const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
 
 impl SdpSide<'_> {
-    /// Data whose ULPDU has about this length and the same PAD, and the answer.
+    /// Sends Data whose ULPDU has about this length and the same PAD, and waits for the answer.
     pub(in crate::stage) async fn plain_exchange(
         &mut self,
         is_echo: bool,
@@ -26,7 +26,7 @@ impl SdpSide<'_> {
         let mut payload = pattern(room(length, if is_echo { 1 } else { COMMAND.len() }));
         let due = if is_echo { payload.len() } else { COMMANDED };
         if !is_echo {
-            // Blanks between the command and the end of its line.
+            // Fill the space between the command and the end of its line with blanks.
             let (command, end) = COMMAND.split_at(COMMAND.len() - 1);
             let last = payload.len() - end.len();
             payload.fill(b' ');
@@ -48,8 +48,8 @@ impl SdpSide<'_> {
     }
 }
 
-/// Length of the payload that makes a ULPDU of `length` octets, or a longer one with the same PAD.
-/// It is `least` or more.
+/// Returns the payload length for a ULPDU of `length` bytes, or for a longer one with the same PAD.
+/// The payload length is at least `least`.
 fn room(length: usize, least: usize) -> usize {
     let mut room = payload_len(length, UNTAGGED + BSDH_LEN);
     while room < least {
@@ -68,7 +68,7 @@ mod tests {
             let (room, ulpdu) = (room(length, 7), |room| room + UNTAGGED + BSDH_LEN);
             assert!(room >= 7 && ulpdu(room) % 4 == length % 4 && ulpdu(room) >= length, "{length}: {room}");
         }
-        // Data with three octets of payload.
+        // Data with three bytes of payload.
         assert_eq!(room(37, 1), 3);
     }
 }

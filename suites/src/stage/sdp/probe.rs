@@ -1,4 +1,4 @@
-//! A probe of an SDP socket that accepts: its answer to a Hello, and to Data. Judges nothing.
+//! A probe of an SDP socket that accepts: its answer to a Hello, and to Data. It gives no verdict.
 
 use std::time::Duration;
 
@@ -21,16 +21,16 @@ const PAYLOAD: &[u8] = b"weft target check";
 #[derive(Debug)]
 pub(crate) struct Behaviour {
     pub(crate) hello_ack: HelloAck,
-    /// Octets that it sent.
+    /// Bytes that the socket sent.
     pub(crate) sent: Vec<u8>,
-    /// It offered octets in its memory.
+    /// Whether the socket offered bytes in its memory.
     pub(crate) advertised: bool,
-    /// It closed after the tester.
+    /// Whether the socket closed after the tester.
     pub(crate) closed: bool,
 }
 
 impl Behaviour {
-    /// Which service does that; `None`: none that is known.
+    /// Returns the service with this behaviour. `None` if no known service has it.
     pub(crate) fn service(&self) -> Option<Service> {
         match () {
             () if self.sent == PAYLOAD => Some(Service::SdpEcho),
@@ -58,8 +58,9 @@ impl SdpSide<'_> {
         self.start(number, &hello, profile, &expectation).await
     }
 
-    /// The same, and then sends a few octets and closes the connection. Returns what the socket did
-    /// within `within`. A socket that sends without a request does so within `quiet`.
+    /// Like [`probe_hello`](Self::probe_hello). Then sends a few bytes and closes the connection.
+    /// Returns what the socket did. `quiet` is the wait for data. `within` is the wait for the
+    /// HelloAck, and for the close.
     pub(in crate::stage) async fn probe(
         &mut self,
         number: u32,
@@ -80,13 +81,13 @@ impl SdpSide<'_> {
         let deadline = self.connections.link.now() + within;
         self.gather(number, deadline, &mut seen, false).await?;
         if seen.closed {
-            // The side whose DisConn was the last ends TCP.
+            // The side that sent the last DisConn closes TCP.
             while self.connections.receive(number, deadline, None).await? == Arrival::Octets {}
         }
         Ok(Ok(seen))
     }
 
-    /// Notes what arrives until the deadline; with `briefly`, until something has arrived.
+    /// Notes what arrives until the deadline. With `briefly`, stops when something has arrived.
     async fn gather(
         &mut self,
         number: u32,

@@ -1,4 +1,4 @@
-//! From a TCP connection to one that speaks SDP, in each start-up profile.
+//! Starts SDP on a TCP connection, in each start-up profile.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::stage::{Arrival, Expectation, NoFrame, Stop};
 use crate::targets::SdpStart;
 
 const EXPECTED: &str = "HelloAck after a good Hello";
-/// Octets of a Hello.
+/// Length of a Hello in bytes.
 const HELLO_LEN: usize = 32;
 
 /// The target's answer to a Hello.
@@ -45,7 +45,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// The same without a verdict. The error describes what arrived instead.
+    /// Like [`open`](Self::open), without a verdict. The error describes what arrived instead.
     pub(in crate::stage) async fn start(
         &mut self,
         number: u32,
@@ -83,8 +83,8 @@ impl SdpSide<'_> {
             }
             SdpStart::Bare => self.connections.put(number, &hello, at).await?,
             SdpStart::Natural | SdpStart::Enhanced | SdpStart::PrivateData => {
-                // Both in one write: a target that sees the Hello alone takes it for another
-                // profile's.
+                // Both are in one write: a target that first receives only the Hello would assume
+                // another profile.
                 let sent = if profile == SdpStart::PrivateData {
                     request.private_data.clone_from(&hello.octets);
                     Message::new("MPA Request with Hello", correct::startup(&request))
@@ -117,7 +117,7 @@ impl SdpSide<'_> {
         connection.announced = (bufs, 0);
         self.list.insert(number, connection);
         if let Some(hello_ack) = acknowledged {
-            // It used no buffer, and no Send.
+            // This HelloAck used no buffer, and no Send.
             self.connection(number, at)?.acknowledged(&hello_ack);
             return Ok(Ok(Box::new(hello_ack)));
         }
@@ -134,7 +134,8 @@ impl SdpSide<'_> {
     }
 
     /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck after `hold`, during which nothing may arrive. Returns the Hello.
+    /// HelloAck. The answer follows after `hold`, and nothing may arrive during this time. Returns
+    /// the Hello.
     pub(in crate::stage) async fn answer_hello(
         &mut self,
         number: u32,
@@ -186,7 +187,7 @@ impl SdpSide<'_> {
         Ok(Box::new(hello))
     }
 
-    /// Sends a Hello, with the MPA frames of the profile. Waits for nothing.
+    /// Sends a Hello, with the MPA frames of the profile. Does not wait for an answer.
     pub(in crate::stage) async fn send_hello(
         &mut self,
         number: u32,
@@ -214,7 +215,7 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// Takes one complete start-up frame from the stream, a Request or a Reply.
+    /// Reads one complete start-up frame, a Request or a Reply, from the stream.
     async fn any_startup_frame(
         &mut self,
         number: u32,
@@ -239,7 +240,7 @@ impl SdpSide<'_> {
     }
 }
 
-/// The Request of a Connecting Peer that is MPA Initiator.
+/// Returns the Request of a Connecting Peer that is MPA Initiator.
 fn request(profile: SdpStart) -> StartupFields {
     let words = Enhanced { peer_to_peer: true, ird: 4, ord: 4, rtr_write: true, ..Enhanced::default() };
     let enhanced = (profile == SdpStart::Enhanced).then_some(words);
@@ -247,7 +248,7 @@ fn request(profile: SdpStart) -> StartupFields {
     StartupFields { revision, enhanced, ..StartupFields::REQUEST }
 }
 
-/// A Hello with the values of the tester.
+/// Returns a Hello with the values of the tester.
 pub(crate) fn hello() -> Message {
     let draft = Draft::new(Mid::HELLO);
     Message::of_draft("Hello", draft)

@@ -1,5 +1,5 @@
-//! Exchanges in one step: receive octets in any way that the target offers, serve a SrcAvail, close
-//! gracefully.
+//! Exchanges that need several messages: receive bytes in any way that the target offers, serve a
+//! SrcAvail, close gracefully.
 
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::Mid;
@@ -10,7 +10,7 @@ use crate::sdp::{Draft, ReceivedMessage};
 use crate::stage::Message;
 use crate::stage::{Expectation, Stop};
 
-/// Names the tester's memory for Reads; nothing is looked up by it.
+/// STag of the tester's memory in Read Requests. Its value has no meaning.
 const SINK: u32 = 0x5151;
 
 fn message(draft: Draft) -> Message {
@@ -18,7 +18,7 @@ fn message(draft: Draft) -> Message {
     Message::of_draft(name, draft)
 }
 
-/// The octets that a SrcAvail advertises beside its payload: STag, VA, and length.
+/// Returns the bytes that a SrcAvail advertises in addition to its payload: STag, VA, and length.
 fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
     let field = |name| received.field(name).unwrap_or_default();
     let carried = received.payload.len() as u64;
@@ -28,7 +28,7 @@ fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
 }
 
 impl SdpSide<'_> {
-    /// Receives `due` octets: the payload of messages, and the octets of SrcAvails by RDMA Read.
+    /// Receives `due` bytes: the payload of messages, and the bytes of SrcAvails by RDMA Read.
     pub(crate) async fn collect(
         &mut self,
         number: u32,
@@ -37,7 +37,7 @@ impl SdpSide<'_> {
         past: &[Mid],
     ) -> Result<Vec<u8>, Stop> {
         let mut mids = vec![Mid::DATA, Mid::SRC_AVAIL];
-        // One that may come may carry some of the octets.
+        // A SinkAvail may have some of the bytes as payload.
         mids.extend(past.iter().filter(|mid| **mid == Mid::SINK_AVAIL));
         let wanted = MessageFields { mids, past: past.to_vec(), ..MessageFields::default() };
         let mut got = Vec::new();
@@ -52,7 +52,7 @@ impl SdpSide<'_> {
         Ok(got)
     }
 
-    /// Reads `octets` advertised octets at `va`, and sends the RdmaRdCompl.
+    /// Reads `octets` advertised bytes at `va`, and sends the RdmaRdCompl.
     pub(crate) async fn fetch(
         &mut self,
         number: u32,
@@ -71,8 +71,8 @@ impl SdpSide<'_> {
         Ok(fetched)
     }
 
-    /// Answers the Reads of octets that were advertised at `va`, from octet `from` on, until all
-    /// have been read.
+    /// Answers Reads of bytes that were advertised at `va`. Ends when all bytes from the offset
+    /// `from` on have been read.
     pub(crate) async fn serve(
         &mut self,
         number: u32,
@@ -97,7 +97,8 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// DisConn from the tester, DisConn from the target, and TCP's end; `past` may come before.
+    /// Sends DisConn, then expects the target's DisConn and the end of TCP. Messages in `past` may
+    /// arrive before.
     pub(crate) async fn close(&mut self, number: u32, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
         let at = expectation.at.as_ref();
         self.send(number, &message(Draft::new(Mid::DIS_CONN)), Carrier::default(), at).await?;

@@ -1,4 +1,4 @@
-//! The target's verbs, driven by an agent: a Send each way is the good exchange.
+//! The target's verbs, which an agent calls. The good exchange is a Send in each direction.
 
 use super::{Expectation, Outcome, ServiceDriver, Stage};
 use crate::model::Capability;

@@ -1,4 +1,4 @@
-//! A service that returns each Send: one Send and its echo are the good exchange.
+//! A service that returns each Send. The good exchange is one Send and its echo.
 
 use weft_core::wire::ddp::Segment;
 
@@ -76,7 +76,8 @@ impl ServiceDriver for Echo {
 }
 
 impl RdmaSide<'_> {
-    /// A Send with this MSN, and the same bytes back; for a target that has sent before.
+    /// Sends a Send with this MSN, and expects the same bytes back. For a target that has sent
+    /// before.
     pub(in crate::stage) async fn echo_at(
         &mut self,
         number: u32,
@@ -89,7 +90,7 @@ impl RdmaSide<'_> {
         Ok(echo.and_then(|fpdu| judge_echo(&fpdu)))
     }
 
-    /// The first Send of a connection, and the same bytes back.
+    /// Sends the first Send of a connection, and expects the same bytes back.
     async fn echo(
         &mut self,
         number: u32,
@@ -104,7 +105,7 @@ impl RdmaSide<'_> {
     }
 }
 
-/// Is the FPDU the echo of the Send?
+/// Checks that the FPDU is the echo of the Send.
 fn judge_echo(fpdu: &[u8]) -> Result<(), String> {
     match Segment::parse(ulpdu(fpdu)) {
         Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload == PAYLOAD => Ok(()),

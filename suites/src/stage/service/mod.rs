@@ -1,7 +1,7 @@
-//! The tester's exchanges with the service of a target: one file per service.
+//! The tester's exchanges with the service of a target. Each service has a file.
 //!
-//! A new service is a file with its [`ServiceDriver`], and a variant of [`Service`] that names it.
-//! The defaults of the trait are those of an iWARP service that echoes Sends.
+//! To add a service, write a file with its [`ServiceDriver`], and add a variant to [`Service`]. The
+//! defaults of the trait are those of an iWARP service that echoes Sends.
 
 mod agent;
 mod echo;
@@ -30,11 +30,12 @@ use super::{Expectation, Stage, Stop};
 use crate::model::Capability;
 use crate::targets::{LOOPBACK, OpenError, Service, Start};
 
-/// A step of the tester that works, or does not for a reason; [`Stop`] ends the case.
+/// A step of the tester. The inner error is the reason why the step did not work. [`Stop`] ends the
+/// case.
 pub(crate) type Outcome<'s, T = ()> = Pin<Box<dyn Future<Output = Result<Result<T, String>, Stop>> + Send + 's>>;
-/// A step that decides the case where it does not work.
+/// A step that decides the case if it does not work.
 pub(crate) type Decided<'s> = Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 's>>;
-/// The work of a client of weft's own, until its server closes.
+/// The work of a builtin client, until its server closes.
 pub(crate) type Client = Pin<Box<dyn Future<Output = Result<(), Box<dyn std::error::Error + Send + Sync>>> + Send>>;
 
 /// The protocol that a service speaks first.
@@ -42,50 +43,51 @@ pub(crate) type Client = Pin<Box<dyn Future<Output = Result<(), Box<dyn std::err
 pub(crate) enum Protocol {
     /// MPA, with Sends, Writes and Reads.
     Iwarp,
-    /// SDP on top of it, or in front of it.
+    /// SDP, above MPA or before it.
     Sdp,
     /// Port mapper messages over UDP.
     PortMapper,
 }
 
-/// How a service is exercised by the tester, and how a builtin target offers it.
+/// How the tester exercises a service, and how a builtin target offers the service.
 pub(crate) trait ServiceDriver: Sync {
-    /// Its name in target files and reports.
+    /// The service's name in target files and reports.
     fn name(&self) -> &'static str;
 
-    /// The capability of a target that offers it.
+    /// The capability of a target that offers the service.
     fn capability(&self) -> Option<Capability>;
 
-    /// The protocol that it speaks.
+    /// The protocol that the service speaks.
     fn protocol(&self) -> Protocol {
         Protocol::Iwarp
     }
 
-    /// The expected good exchange, for reports.
+    /// Description of the expected good exchange, for reports.
     fn good_exchange_text(&self) -> &'static str;
 
-    /// Does it accept SDP connections?
+    /// Returns whether the service accepts SDP connections.
     fn accepts_sdp(&self) -> bool {
         false
     }
 
-    /// Does its good exchange reach Full Operation, so that the target has sent FPDUs and may send
-    /// more?
+    /// Returns whether the good exchange reaches Full Operation, so that the target has sent FPDUs
+    /// and may send more.
     fn operates(&self) -> bool {
         false
     }
 
-    /// Does an exchange of messages exist that can take the place of a step that deviates?
+    /// Returns whether the service has an exchange of messages that can replace a step that
+    /// deviates.
     fn has_plain_exchange(&self) -> bool {
         true
     }
 
-    /// Do its exchanges have FPDUs of the tester?
+    /// Returns whether the tester sends FPDUs in the service's exchanges.
     fn has_fpdus(&self) -> bool {
         true
     }
 
-    /// A good exchange that is evidence for `expectation.shows`.
+    /// Does a good exchange, which is evidence for `expectation.shows`.
     fn good_exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Decided<'s> {
         Box::pin(async move {
             let done = self.exchange(stage, expectation).await?;
@@ -93,7 +95,7 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// The good exchange on a connection of its own, without its end. Returns the connection.
+    /// Does the good exchange on a new connection, without closing it. Returns the connection.
     fn exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Outcome<'s, u32> {
         Box::pin(async move {
             let number = stage.connect(expectation.at.as_ref()).await?;
@@ -102,7 +104,7 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// One exchange of the service, after start-up by the tester.
+    /// Does one exchange of the service, after start-up by the tester.
     fn work<'s>(
         &'s self,
         stage: &'s mut Stage,
@@ -114,7 +116,7 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(std::future::ready(Ok(Ok(()))))
     }
 
-    /// The exchange that reaches Full Operation after start-up by the tester.
+    /// Does the exchange that reaches Full Operation, after start-up by the tester.
     fn operate<'s>(
         &'s self,
         stage: &'s mut Stage,
@@ -126,21 +128,21 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(std::future::ready(Ok(Err("neither echo nor rping runs above MPA".to_owned()))))
     }
 
-    /// As Initiator, does it send first? A Responder must not.
+    /// Returns whether a target that is Initiator sends first. A Responder must not send first.
     fn opens_with_send(&self) -> bool {
         true
     }
 
-    /// The buffer that the first Send of an Initiator describes, if it does.
+    /// Returns the buffer that the first Send of an Initiator describes, if it describes one.
     ///
     /// # Errors
-    /// The Send is not this service's.
+    /// The Send does not belong to this service.
     fn buffer_of(&self, first_send: &[u8]) -> Result<Option<TaggedBuffer>, String> {
         let _ = first_send;
         Ok(None)
     }
 
-    /// One exchange of the service, after the first Send of an Initiator.
+    /// Does one exchange of the service, after the first Send of an Initiator.
     fn serve<'s>(
         &'s self,
         stage: &'s mut Stage,
@@ -151,7 +153,7 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(async move { stage.rdma().echo_at(number, &opened.started, 1, expectation).await })
     }
 
-    /// The plain exchanges of a control, which take the place of a step that deviates.
+    /// Does the plain exchanges of a control, which replace a step that deviates.
     fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, number: u32, expectation: &'s Expectation) -> Outcome<'s> {
         Box::pin(async move {
             for length in stage.control_lengths() {
@@ -163,7 +165,7 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// One message there and its answer back, with a ULPDU of about `length` bytes and of the same
+    /// Sends one message and waits for its answer. The ULPDU has about `length` bytes and the same
     /// PAD.
     fn plain_exchange<'s>(
         &'s self,
@@ -176,23 +178,24 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(std::future::ready(Ok(Ok(()))))
     }
 
-    /// The service on a builtin target in process, as Responder.
+    /// Creates a builtin target in process, which offers the service as Responder.
     ///
     /// # Errors
-    /// Its RNIC does not open.
+    /// The RNIC does not open.
     fn responder(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
         Ok(VirtualLink::echo(settings))
     }
 
-    /// The same as Initiator.
+    /// Creates a builtin target in process, which uses the service as Initiator.
     ///
     /// # Errors
-    /// As above, or its Request has no room for its private data.
+    /// As for [`responder`](Self::responder), or the Request has no room for its private data.
     fn initiator(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
         VirtualLink::echo_client(settings).map_err(|error| OpenError::Builtin(std::io::Error::other(error)))
     }
 
-    /// The same over loopback TCP: what the tester waits on, and what makes the Initiator connect.
+    /// Like [`initiator`](Self::initiator), over loopback TCP. Returns the link that the tester
+    /// waits on, and what makes the Initiator connect.
     ///
     /// # Errors
     /// No port is free.
@@ -203,7 +206,7 @@ pub(crate) trait ServiceDriver: Sync {
         Ok((link, Start::Builtin { settings: Box::new(settings), service, listener }))
     }
 
-    /// The Initiator itself, in real time.
+    /// Runs the builtin Initiator in real time.
     fn client(&self, address: SocketAddr, settings: Settings) -> Client {
         Box::pin(async move { echo_client(address, settings).await.map_err(Into::into) })
     }

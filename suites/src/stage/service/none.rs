@@ -1,4 +1,4 @@
-//! Nothing is known above MPA: start-up alone is the good exchange.
+//! No known service above MPA. The good exchange is start-up alone.
 
 use super::{AcceptedStartUp, Expectation, Outcome, ServiceDriver, Stage};
 use crate::model::Capability;

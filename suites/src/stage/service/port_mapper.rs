@@ -1,4 +1,4 @@
-//! An SDP port mapper, or a client of one: a Request and its answer are the good exchange.
+//! An SDP port mapper, or a client of one. The good exchange is a Request and its answer.
 
 use weft_core::wire::portmap::MessageType;
 use weft_peer::Settings;
@@ -65,7 +65,7 @@ impl ServiceDriver for PortMapper {
     }
 }
 
-/// The client is started once more, gets a right PMAccept, and acknowledges it.
+/// Starts the client once more, sends a correct PMAccept, and expects the acknowledgement.
 async fn plain_accept(stage: &mut Stage, expectation: &Expectation) -> Result<(), String> {
     let done = stage.mapper_client().good_exchange(Vec::new(), expectation.within, expectation.at.as_ref()).await;
     done.map_err(|_| {
@@ -75,7 +75,7 @@ async fn plain_accept(stage: &mut Stage, expectation: &Expectation) -> Result<()
 }
 
 impl MapperServerSide<'_> {
-    /// A right Request to a port mapper for a service that it maps, and its answer.
+    /// Sends a correct Request for a service that the port mapper maps, and expects its answer.
     pub(in crate::stage) async fn plain_exchange(
         &mut self,
         expectation: &Expectation,

@@ -1,9 +1,10 @@
-//! `rping`: the good exchange is its ritual. The tester is rping's client, or its server if the
-//! target is the client.
+//! `rping`. The good exchange is one round of rping. The tester is rping's client, or its server if
+//! the target is the client.
 //!
-//! As client, the tester sends where its data is, the data for the target's Read, and where the
-//! data shall go for the target's Write. A script that observes or breaks a step takes it itself;
-//! this is the correct ritual.
+//! In a round, the client sends the address of its data, and the server reads the data. Then the
+//! client sends the address of its sink, and the server writes the data there. The server sends a
+//! go-ahead after each half. A script that observes or breaks a step does this step itself. This
+//! file has the correct round.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -34,11 +35,11 @@ const SOURCE: RemoteAddress = RemoteAddress { stag: 0x7765_6601, tagged_offset: 
 const SINK: RemoteAddress = RemoteAddress { stag: 0x7765_6602, tagged_offset: 0x2000 };
 /// The STag of the buffer that a plain exchange reads into.
 const PLAIN_SINK_STAG: u32 = 0x7765_6604;
-/// Bytes of a segment's payload: they fit what any Ethernet carries.
+/// Maximum payload of a segment in bytes. It fits any Ethernet.
 const SEGMENT: usize = 1024;
-/// Bytes of a round: rping's own default.
+/// Size of a round in bytes: rping's own default.
 const ROUND: u32 = 64;
-/// Between two rounds of weft's client, so that an endless client is no load.
+/// Pause between two rounds of the builtin client, so that an endless client causes little load.
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) struct Rping;
@@ -53,7 +54,7 @@ impl ServiceDriver for Rping {
     }
 
     fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: start-up, and rping's ritual"
+        "a good exchange: start-up, and a round of rping"
     }
 
     fn operates(&self) -> bool {
@@ -117,12 +118,12 @@ impl ServiceDriver for Rping {
             let (started, progress) = stage.rdma().progress(number, expectation)?;
             match progress.buffer {
                 Some(buffer) => stage.rdma().write_and_read(number, &started, buffer, length, expectation).await,
-                // Before rping's first Read no buffer is known: that Send and that Read are the
-                // plain exchange.
+                // Before rping's first Read no buffer is known. Then the first Send and this Read
+                // are the plain exchange.
                 None if !progress.has_sent => {
                     Ok(stage.rdma().read_half(number, &started, ROUND, expectation).await?.map(|_| ()))
                 }
-                // In the middle of rping's ritual there is no plain exchange that it allows.
+                // In the middle of a round, rping allows no plain exchange.
                 None => Ok(Ok(())),
             }
         })
@@ -155,7 +156,8 @@ impl ServiceDriver for Rping {
 }
 
 impl RdmaSide<'_> {
-    /// The target reads `size` octets and sends its go-ahead.
+    /// Does the first half of a round as client: the target reads `size` bytes and sends its
+    /// go-ahead.
     async fn read_half(
         &mut self,
         number: u32,
@@ -194,7 +196,8 @@ impl RdmaSide<'_> {
         Ok(Ok(Operation { msn: msn + 1, buffer: Some(buffer), ird: started.ird }))
     }
 
-    /// The target writes the data and sends its go-ahead.
+    /// Does the second half of a round as client: the target writes the data and sends its
+    /// go-ahead.
     async fn write_half(
         &mut self,
         number: u32,
@@ -225,8 +228,8 @@ impl RdmaSide<'_> {
         Ok(go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)))
     }
 
-    /// Does a server of rping take a byte after the end of the buffer that its file describes?
-    /// `within` is the time for each answer.
+    /// Returns whether a server of rping accepts a byte after the end of the buffer that the target
+    /// file describes. `within` is the time for each answer.
     pub(in crate::stage) async fn takes_byte_after_buffer(
         &mut self,
         number: u32,
@@ -279,8 +282,8 @@ impl RdmaSide<'_> {
         }))
     }
 
-    /// The tester as the server: Read, go-ahead, Write, go-ahead. `source` is what the client
-    /// advertised.
+    /// Does a round as server: Read, go-ahead, Write, go-ahead. `source` is the buffer that the
+    /// client advertised.
     async fn serve_rping(
         &mut self,
         number: u32,
@@ -343,11 +346,11 @@ impl RdmaSide<'_> {
     }
 }
 
-/// How the server calls its buffer.
+/// Address of the server's buffer.
 const DATA: RemoteAddress = RemoteAddress { stag: 0x7765_6603, tagged_offset: 0x3000 };
 /// The payload of a go-ahead.
 const GO_AHEAD: [u8; 16] = [0; 16];
-/// The longest round that a server of `rping -s` takes.
+/// Maximum size in bytes of a round that a server of `rping -s` accepts.
 const MOST: u32 = 65_535;
 
 fn read_request(fpdu: &[u8]) -> Option<ReadRequest> {
@@ -368,7 +371,8 @@ fn is_go_ahead(fpdu: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Takes the next segment of a message to a buffer of the tester. Returns whether it is the last.
+/// Appends the next segment of a message to `came`. Returns whether the segment is the last one, or
+/// `None` if the FPDU is not such a segment.
 fn take_tagged(fpdu: &[u8], opcode: Opcode, to: RemoteAddress, came: &mut Vec<u8>) -> Option<bool> {
     let Ok(Segment::Tagged(header, payload)) = Segment::parse(ulpdu(fpdu)) else { return None };
     let next = to.tagged_offset + came.len() as u64;

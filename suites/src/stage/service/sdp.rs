@@ -16,7 +16,7 @@ pub(crate) struct Sdp {
     capability: Capability,
     /// The user of the socket.
     pub(in crate::stage) user: SdpUser,
-    /// The target connects.
+    /// The target's role: connecting or accepting.
     pub(in crate::stage) role: Role,
 }
 

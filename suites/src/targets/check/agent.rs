@@ -1,4 +1,4 @@
-//! The agent of a target: is it there, what does its device hold, and does its good exchange work?
+//! Probes the agent of a target: its device, and whether its good exchange works.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::targets::declared::differences;
 use crate::targets::{OpenError, Service};
 
 impl Looker {
-    /// Looks where the target has one.
+    /// Probes the agent, if the target has one.
     pub(super) async fn agent(&mut self) -> Result<(), OpenError> {
         if !self.target.offers(Service::Agent) {
             return Ok(());
@@ -44,7 +44,7 @@ impl Looker {
     }
 }
 
-/// The properties of a device that cases use, in a line.
+/// Describes the properties of a device that cases use, in one line.
 fn text_of(device: &Device) -> String {
     let Device { name, driver, firmware, max_ird, max_ord, max_shared, max_windows, max_parts, .. } = device;
     let driver = driver.as_deref().unwrap_or("an unknown driver");

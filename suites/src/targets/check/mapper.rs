@@ -1,4 +1,5 @@
-//! A port mapper, over UDP: does it map the service that its file declares, and not the other one?
+//! Probes a port mapper over UDP. It must map the service that the target file declares as mapped,
+//! and must not map the other one.
 
 use std::net::SocketAddr;
 
@@ -8,13 +9,13 @@ use super::Looker;
 use crate::targets::OpenError;
 
 impl Looker {
-    /// Checks its answer for each service that the target file names.
+    /// Checks the answer for each service that the target file names.
     pub(super) async fn mapper(&mut self) -> Result<(), OpenError> {
         let (mapped, unmapped) = (self.target.description.mapper.mapped, self.target.description.mapper.unmapped);
         self.query("a service that it maps", mapped, true).await?;
-        self.query("one that it does not map", unmapped, false).await?;
+        self.query("a service that it does not map", unmapped, false).await?;
         if let Some((_, service)) = self.target.description.mapper.v6 {
-            self.query("one over IPv6", service, true).await?;
+            self.query("a service over IPv6", service, true).await?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! What speaks MPA: a Responder is sent each kind of Request, an Initiator's own is shown.
+//! Probes a target that speaks MPA. A Responder receives each kind of Request. For an Initiator,
+//! the probe shows the Request that the target sends.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +11,17 @@ use crate::correct::StartupFields;
 use crate::model::Capability;
 use crate::targets::OpenError;
 
-/// What came for a Request, in words.
+/// The answer to a Request.
 enum Answer {
     Reply(Vec<u8>),
-    /// A close, or other octets.
+    /// Description of a close, or of bytes that are not a Reply.
     Other(String),
     Silence,
 }
 
 impl Looker {
-    /// What a Responder answers. Where its good exchange does not work, and it answers no Request
-    /// either, it may be another's.
+    /// Probes what a Responder answers to each kind of Request. If it accepts no Request, tries
+    /// SDP, because the target file may declare a wrong service.
     pub(super) async fn mpa(&mut self, works: bool) -> Result<(), OpenError> {
         let enhanced = Enhanced { ird: 1, ord: 1, ..Enhanced::default() };
         let ready = Enhanced { peer_to_peer: true, rtr_write: true, rtr_read: true, ..enhanced };
@@ -29,7 +30,7 @@ impl Looker {
         let (mut speaks_mpa, mut accepts) = (works, works);
         let mut silent = 0;
         let mut shown = BTreeSet::new();
-        // Its good exchange has FPDUs then, whose CRCs were looked at.
+        // The good exchange then had FPDUs, and their CRCs were checked.
         if works && self.target.description.request.crc && self.target.service().driver().operates() {
             shown.insert(Capability::Crc);
         }
@@ -55,25 +56,26 @@ impl Looker {
                 }
             };
             self.add(what, None, text);
-            // A target that answers neither of two will not answer the others, and each costs time.
+            // A target that does not answer two Requests will not answer the others. Each attempt
+            // takes time.
             if !speaks_mpa && silent == 2 {
                 break;
             }
         }
-        // SDP whose Hello is private data rejects every Request without one.
+        // An SDP target that expects Hello as private data rejects every Request without a Hello.
         if speaks_mpa && (accepts || !self.profiles().await?) {
             self.undeclared(shown);
             return Ok(());
         }
         let text = match speaks_mpa || self.profiles().await? {
             true => "it speaks SDP: service = \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and its start in [sdp]",
-            false => "it takes connections, and answers neither MPA Request nor Hello",
+            false => "it accepts connections, but answers neither an MPA Request nor a Hello",
         };
         self.add("its service", Some(false), text);
         Ok(())
     }
 
-    /// Reports capabilities that it showed and that its file does not declare.
+    /// Reports capabilities that the target showed but that its file does not declare.
     fn undeclared(&mut self, mut shown: BTreeSet<Capability>) {
         shown.retain(|capability| !self.target.capabilities().contains(capability));
         if !shown.is_empty() {
@@ -86,12 +88,12 @@ impl Looker {
         }
     }
 
-    /// The Request that asks for least.
+    /// Returns the Request with default fields and the private data of the target file.
     fn plain(&self) -> StartupFields {
         StartupFields { private_data: self.target.description.request.private_data.clone(), ..StartupFields::REQUEST }
     }
 
-    /// Is it one that answers MPA Requests? Gives the Reply in words.
+    /// Sends an MPA Request, and returns a description of the Reply. `None` if there is no Reply.
     pub(super) async fn mpa_reply(&mut self) -> Result<Option<String>, OpenError> {
         let request = self.plain();
         Ok(match self.answer_to(&request, false).await? {
@@ -100,7 +102,8 @@ impl Looker {
         })
     }
 
-    /// What a Request is answered by; `patiently`: there should be a Reply.
+    /// Sends a Request and returns the answer. `patiently` waits longer, because a Reply is
+    /// expected.
     async fn answer_to(&mut self, request: &StartupFields, patiently: bool) -> Result<Answer, OpenError> {
         let within = if patiently { self.answer_time() } else { self.try_time() };
         let mut stage = self.stage()?;
@@ -114,7 +117,7 @@ impl Looker {
         })
     }
 
-    /// The Request of an Initiator.
+    /// Shows the Request of an Initiator.
     pub(super) async fn request_of_target(&mut self) -> Result<(), OpenError> {
         let mut stage = self.stage()?;
         let request = stage.request_of_target().await;
@@ -125,7 +128,7 @@ impl Looker {
     }
 }
 
-/// The revision that a Reply takes part in, and what it asks for.
+/// Returns the capabilities that a Reply shows: its revision, and whether it requests markers.
 fn shown_by(reply: &[u8]) -> impl Iterator<Item = Capability> {
     let frame = Startup::parse(reply).ok().filter(|frame| !frame.reject);
     let revision = frame.and_then(|frame| match (frame.revision, frame.enhanced) {
@@ -138,7 +141,7 @@ fn shown_by(reply: &[u8]) -> impl Iterator<Item = Capability> {
 }
 
 fn described_frame(octets: &[u8]) -> String {
-    let Ok(frame) = Startup::parse(octets) else { return "sent a start-up frame that makes no sense".into() };
+    let Ok(frame) = Startup::parse(octets) else { return "sent an invalid start-up frame".into() };
     let bit = u8::from;
     let (m, c, r) = (bit(frame.markers), bit(frame.crc), bit(frame.reject));
     let kind = if frame.kind == StartupKind::Reply { "Reply" } else { "Request" };

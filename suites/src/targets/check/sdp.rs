@@ -1,5 +1,5 @@
-//! What speaks SDP: its HelloAck, and what it does with octets. Where there is no HelloAck: which
-//! start-up profile would have had one.
+//! Probes a target that speaks SDP: its HelloAck, and how it uses data. If there is no HelloAck,
+//! finds the start-up profile that gets one.
 
 use weft_core::wire::sdp::FieldOrder;
 
@@ -7,10 +7,10 @@ use super::Looker;
 use crate::targets::SdpStart;
 use crate::targets::{OpenError, Service};
 
-/// Seconds in which a socket that sends first begins.
+/// Seconds to wait for data from a socket that sends without a request.
 const QUIET_SECONDS: f64 = 1.0;
 
-/// Each start-up profile, as a target file names it.
+/// Each start-up profile, in the spelling of a target file.
 const STARTS: [(SdpStart, FieldOrder, &str); 10] = [
     (SdpStart::Swapped, FieldOrder::Figure, "start = \"swapped\""),
     (SdpStart::Bare, FieldOrder::Figure, "start = \"bare\""),
@@ -25,7 +25,7 @@ const STARTS: [(SdpStart, FieldOrder, &str); 10] = [
 ];
 
 impl Looker {
-    /// What an SDP socket does.
+    /// Probes the HelloAck and the behaviour of an SDP socket.
     pub(super) async fn sdp(&mut self) -> Result<(), OpenError> {
         let (start, order) = (self.target.description.sdp.start, self.target.description.sdp.order);
         let times = (self.target.scaled(QUIET_SECONDS), self.answer_time());
@@ -55,7 +55,7 @@ impl Looker {
         Ok(())
     }
 
-    /// SDP does not start as its file declares: some other profile, or none.
+    /// Finds out what the target speaks if SDP does not start as its file declares.
     async fn other_start(&mut self) -> Result<(), OpenError> {
         if self.profiles().await? {
             return Ok(());
@@ -70,12 +70,13 @@ impl Looker {
         Ok(())
     }
 
-    /// Tries each start-up profile of SDP, and reports those that a HelloAck answers; is there one?
+    /// Tries each start-up profile of SDP, and reports the profiles that get a HelloAck. Returns
+    /// whether there is such a profile.
     pub(super) async fn profiles(&mut self) -> Result<bool, OpenError> {
         let (mut found, mut has_answered) = (false, false);
         for (start, order, what) in STARTS {
-            // An answer that is invalid in one order may be a HelloAck in the other; silence is the
-            // same in both.
+            // An answer that is invalid in one field order may be a HelloAck in the other. If the
+            // target never answers, the other order does not help.
             if order == FieldOrder::Mirrored && (found || !has_answered) {
                 break;
             }

@@ -1,5 +1,5 @@
-//! What the kinds of weft's own endpoint share: its settings, the checks of its target file, and
-//! its SDP socket with a port mapper.
+//! Shared code of the kinds of builtin targets: settings, checks of the target file, and an SDP
+//! socket with a port mapper.
 
 use std::net::SocketAddr;
 
@@ -23,12 +23,12 @@ use crate::model::Role;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Builtin {
     pub(crate) deviations: Deviations,
-    /// It requests no CRCs, and does not implement RFC 6581.
+    /// Whether the endpoint requests no CRCs, and does not implement RFC 6581.
     pub(crate) plain: bool,
 }
 
 impl Builtin {
-    /// Its settings, without what a single case requests.
+    /// Returns the settings of the endpoint, without those that a single case requests.
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings { deviations: self.deviations.clone(), ..Settings::default() };
         if self.plain {
@@ -37,14 +37,14 @@ impl Builtin {
         settings
     }
 
-    /// The same endpoint with one more deviation.
+    /// Returns the same endpoint with one more deviation.
     pub(crate) fn with_deviation(&self, deviation: &'static Deviation) -> Self {
         let mut builtin = self.clone();
         builtin.deviations.insert(deviation);
         builtin
     }
 
-    /// The settings for one case.
+    /// Returns the settings for one case.
     pub(super) fn for_case(settings: &Settings, target: &Target) -> Settings {
         let mut settings = settings.clone();
         let options = &target.options;
@@ -63,7 +63,7 @@ impl Builtin {
     }
 }
 
-/// Reads the target file of weft's own endpoint.
+/// Reads the target file of a builtin target.
 pub(super) fn read(file: &TargetFile, reach: impl Reach + 'static) -> Result<Facts, String> {
     if file.address.is_some() {
         return Err("a responder of kind = \"tcp\" needs address = \"host:port\", and no other target has one".into());
@@ -95,7 +95,7 @@ pub(super) fn read(file: &TargetFile, reach: impl Reach + 'static) -> Result<Fac
     })
 }
 
-/// An SDP socket, with a port mapper that leads to it.
+/// Creates an SDP socket, with a port mapper that maps services to it.
 pub(crate) fn sdp_link(user: SdpUser, role: SdpRole, settings: &Settings) -> Result<VirtualLink, OpenError> {
     let deviations = settings.deviations.clone();
     let link = VirtualLink::sdp(SdpServer::new(user, role, deviations.clone())).map_err(OpenError::Sdp)?;

@@ -46,7 +46,7 @@ impl Reach for InProcess {
 
     fn open<'t>(&'t self, target: &'t Target) -> Opening<'t> {
         let settings = self.0.settings();
-        // The RNIC is created for each link: try once whether that is possible.
+        // Each link creates an RNIC. Create one now, to report an error early.
         let tried = match target.role() {
             Role::Initiator => VirtualLink::rping_client(settings.clone()).map(drop),
             Role::Responder | Role::Both => VirtualLink::rping(settings.clone()).map(drop),

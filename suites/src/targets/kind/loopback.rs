@@ -28,10 +28,10 @@ pub(super) const KIND: Kind = Kind {
     read: |file| builtin::read(file, Loopback::default()),
 };
 
-/// A free port of the loopback interface.
+/// The loopback address. Port 0 selects a free port.
 pub(crate) const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// Cases at a time. They wait most of their time: the smoke tier takes 14 s with 8 and 9 s with 24,
-/// on two processors.
+/// Default number of cases that run at the same time. Cases wait most of their time: the smoke tier
+/// takes 14 s with 8 cases and 9 s with 24 cases, on two processors.
 const JOBS: usize = 24;
 
 /// weft's own endpoint over loopback TCP.
@@ -58,7 +58,7 @@ impl Reach for Loopback {
         }
     }
 
-    /// Its client of a port mapper sends its requests over IPv4.
+    /// The builtin client of a port mapper sends its requests over IPv4.
     fn maps_v6(&self, _: &Description) -> bool {
         false
     }
@@ -80,7 +80,7 @@ fn jobs(requested: usize) -> usize {
     if requested == 0 { JOBS } else { requested }
 }
 
-/// weft's own initiator; each case has a listener.
+/// weft's own initiator. Each case has its own listener.
 struct InitiatorConnector(Settings);
 
 impl InitiatorConnector {
@@ -108,7 +108,7 @@ impl Connector for InitiatorConnector {
     }
 }
 
-/// weft's own echo service and `rping -s`, each on a port.
+/// weft's own echo service and `rping -s`. Each has a port.
 struct ResponderConnector {
     settings: Settings,
     connect_timeout: Duration,
@@ -154,7 +154,7 @@ impl Drop for ResponderConnector {
     }
 }
 
-/// `rping -s` on a software RNIC in real time: its address and its task.
+/// Starts `rping -s` on a software RNIC in real time. Returns its address and its task.
 fn start_rping(settings: &Settings) -> Result<(SocketAddr, AbortHandle), OpenError> {
     let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
     let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings { memory, ..RnicSettings::default() })?;

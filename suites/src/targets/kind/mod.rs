@@ -1,15 +1,15 @@
-//! The kinds of targets: one file for each, and its line in [`KINDS`].
+//! The kinds of targets. Each kind has a file, and an entry in [`KINDS`].
 //!
 //! | file | kind |
 //! | --- | --- |
 //! | `in_process` | weft's own endpoint on a virtual link |
 //! | `loopback` | weft's own endpoint over loopback TCP |
 //! | `tcp` | an implementation at a TCP address, or one that connects |
-//! | `builtin` | what the first two share |
-//! | `remote` | what an implementation under test may have on its host: an agent, commands |
+//! | `builtin` | shared code of the first two |
+//! | `remote` | what the host of an implementation under test may run: an agent, commands |
 //!
-//! A kind reads its part of a target file into a [`Reach`], and a run opens that as a
-//! [`Connector`], which gives each case a link.
+//! A kind reads its part of a target file into a [`Reach`]. A run opens the [`Reach`] as a
+//! [`Connector`], which creates a link for each case.
 
 mod builtin;
 mod in_process;
@@ -52,60 +52,63 @@ const NAMES: [&str; KINDS.len()] = {
 /// A kind of target.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// Its name in target files.
+    /// Name of the kind in target files.
     pub(crate) name: &'static str,
-    /// Its description in the schema of target files.
+    /// Description of the kind in the schema of target files.
     pub(crate) about: &'static str,
-    /// Reads its part of a target file. The error is the fault, without the file's name.
+    /// Reads the fields of this kind from a target file. The error text names the fault, but not
+    /// the file.
     pub(crate) read: fn(&TargetFile) -> Result<Facts, String>,
 }
 
-/// What a target file means by its kind.
+/// Result of reading the fields of a kind.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) reach: Arc<dyn Reach>,
     /// The service, if the file names none.
     pub(crate) service: Service,
-    /// Octets of rping's data buffer, if the file has no `rping_size`.
+    /// Size in bytes of rping's data buffer, if the file has no `rping_size`.
     pub(crate) rping_size: u32,
     pub(crate) mapper: MapperFacts,
 }
 
 /// A way to reach a target.
 pub(crate) trait Reach: Debug + Send + Sync {
-    /// The way, for reports.
+    /// Describes the way, for reports.
     fn description(&self, target: &Description) -> String;
 
-    /// weft's own endpoint; `None` for an implementation under test.
+    /// weft's own endpoint. `None` for an implementation under test.
     fn builtin(&self) -> Option<&Builtin> {
         None
     }
 
-    /// The host of an implementation under test; `None` for weft's own endpoint.
+    /// The host of an implementation under test. `None` for weft's own endpoint.
     fn remote(&self) -> Option<&Remote> {
         None
     }
 
-    /// The same endpoint with one more deviation; `None` if it is not weft's own.
+    /// Returns the same endpoint with one more deviation. `None` if the endpoint is not weft's own.
     fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn Reach>> {
         let _ = deviation;
         None
     }
 
-    /// Does this service run on it, besides the one that its description names?
+    /// Returns whether this service also runs on the target, besides the service in its
+    /// description.
     fn offers(&self, service: Service, target: &Description) -> bool;
 
-    /// Does its port mapper map over IPv6? For a client of a port mapper: does it send its requests
-    /// over IPv6?
+    /// Returns whether the target's port mapper maps over IPv6. For a client of a port mapper,
+    /// returns whether the client sends its requests over IPv6.
     fn maps_v6(&self, target: &Description) -> bool;
 
-    /// The commands that a run executes on this machine: the field of the target file, and the
-    /// command line.
+    /// Returns the commands that a run executes on this machine. Each has the field of the target
+    /// file, and the command line.
     fn commands(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    /// Starts weft's own endpoint; resolves the address of any other. Sends nothing to it.
+    /// Starts weft's own endpoint, or resolves the address of another target. Sends nothing to the
+    /// target.
     fn open<'t>(&'t self, target: &'t Target) -> Opening<'t>;
 }
 
@@ -114,21 +117,21 @@ pub(crate) type Opening<'t> = Pin<Box<dyn Future<Output = Result<Box<dyn Connect
 
 /// An open target.
 pub(crate) trait Connector: Send + Sync {
-    /// The number of cases that may run at the same time; `requested` is 0 if the user did not
-    /// choose. Cases do not disturb each other on weft's own endpoint.
+    /// Returns the number of cases that may run at the same time. `requested` is 0 if the user did
+    /// not choose a number. Cases do not disturb each other on weft's own endpoint.
     fn jobs(&self, requested: usize) -> usize;
 
-    /// A new link for one case; its clock starts now.
+    /// Creates a link for one case. The link's clock starts now.
     ///
     /// # Errors
-    /// The endpoint has no RNIC; no port is free.
+    /// The endpoint has no RNIC, or no port is free.
     fn link(&self, target: &Target) -> Result<Reached, OpenError>;
 }
 
 /// The link of one case.
 pub(crate) struct Reached {
     pub(crate) link: Link,
-    /// What makes an initiator connect; `None` for a responder.
+    /// Method to make an initiator connect. `None` for a responder.
     pub(crate) start: Option<Start>,
     /// The agent, if it is in this process.
     pub(crate) agent: Option<Agent>,
@@ -140,7 +143,7 @@ pub(crate) struct Reached {
 pub struct KindName(&'static str);
 
 impl KindName {
-    /// The row of the table.
+    /// Returns the kind of this name.
     pub(crate) fn kind(self) -> &'static Kind {
         KINDS.into_iter().find(|kind| kind.name == self.0).unwrap_or(&tcp::KIND)
     }

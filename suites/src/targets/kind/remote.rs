@@ -19,14 +19,14 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Reads the fields of a target file.
+    /// Reads the agent and the commands of a target file.
     pub(crate) fn read(file: &TargetFile) -> Result<Self, String> {
         let restart = command("restart", &file.restart)?;
         let crashed = command("crashed", &file.crashed)?;
         Ok(Remote { agent: agent(file)?, restart, crashed })
     }
 
-    /// The commands that a run executes on this machine.
+    /// Returns the commands that a run executes on this machine, each with its field.
     pub(crate) fn commands(&self) -> Vec<(&'static str, String)> {
         let mut commands = Vec::new();
         for (field, command) in [("restart", &self.restart), ("crashed", &self.crashed)] {
@@ -49,7 +49,7 @@ fn command(field: &str, argv: &[String]) -> Result<Option<LocalCommand>, String>
     }
 }
 
-/// The fault of a command of a target file.
+/// Returns the error text for a wrong command in a target file.
 pub(super) fn wrong_command(field: &str) -> String {
     format!("{field}: expected a command, and kind = \"tcp\"")
 }
@@ -61,7 +61,7 @@ fn agent(file: &TargetFile) -> Result<Option<AgentAt>, String> {
         Some(AgentField::Command(argv)) if argv.first().is_some_and(|program| !program.is_empty()) => {
             Way::Command(argv.clone())
         }
-        Some(_) => return Err("agent: expected host:port, or a command as a list of words".into()),
+        Some(_) => return Err("agent: expected host:port, or a command as a list of arguments".into()),
     };
     let place = file.agent_at;
     Ok(Some(match &file.agent_token {

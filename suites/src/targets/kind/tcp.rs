@@ -15,9 +15,9 @@ use super::remote::Remote;
 use super::{Connector, Facts, Kind, Opening, Reach, Reached};
 use crate::model::Role;
 
-pub(super) const KIND: Kind = Kind { name: "tcp", about: "Any TCP address.", read };
+pub(super) const KIND: Kind = Kind { name: "tcp", about: "An implementation at a TCP address, or one that connects to this machine.", read };
 
-/// Octets of rping's data buffer without its option -S.
+/// Size in bytes of rping's data buffer without its option `-S`.
 const RPING_SIZE: u32 = 64;
 
 /// An implementation under test.
@@ -32,8 +32,8 @@ struct Tcp {
 enum Side {
     /// The tester connects to `host:port`.
     Responder { address: String },
-    /// The target connects to an address of this machine. The command starts it; without one a
-    /// person does.
+    /// The target connects to an address of this machine. The command starts the target. Without a
+    /// command, a person starts the target.
     Initiator { listen: SocketAddr, start: Vec<String> },
 }
 
@@ -87,10 +87,10 @@ fn read(file: &TargetFile) -> Result<Facts, String> {
         && is_mapper
         && listen.ip().is_unspecified()
     {
-        return Err("listen: expected the address that port mapper and services have for the target".into());
+        return Err("listen: expected the address at which the target reaches port mapper and services".into());
     }
     if matches!(file.service, Some(Service::SdpConnect | Service::SdpDrive)) {
-        return Err("service: sdp-connect and sdp-drive are the builtin targets' alone".into());
+        return Err("service: only builtin targets have sdp-connect and sdp-drive".into());
     }
     let reach = Arc::new(Tcp { side, remote });
     Ok(Facts { reach, service: Service::None, rping_size: RPING_SIZE, mapper })
@@ -171,7 +171,7 @@ async fn resolve(address: &str) -> Result<SocketAddr, OpenError> {
     found.next().ok_or_else(|| failed(std::io::Error::other("the name has no address")))
 }
 
-/// Several cases at a time would disturb each other.
+/// Number of cases that run at the same time. Several cases would disturb each other.
 const JOBS: usize = 1;
 
 /// The tester connects.
@@ -208,7 +208,7 @@ impl Connector for Initiator {
     }
 }
 
-/// The target sends a request to the tester's port mapper first.
+/// The target first sends a request to the tester's port mapper.
 struct MapperClient {
     mapper: MapperSocket,
     start: Start,

@@ -1,4 +1,4 @@
-//! A case's expectations of a client of a port mapper: datagrams, connections, and their absence.
+//! Expectations of a port mapper's client: datagrams, connections, and their absence.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -56,15 +56,16 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// Counts datagrams until none arrives for `within` and for four times the longest gap, since
-    /// timers may grow.
+    /// Counts datagrams until none arrives for `within` and for four times the longest gap, because
+    /// timers may grow. Stops after `most` datagrams, or when the target connects. Returns the
+    /// count and the reason for the end.
     pub(crate) async fn count_repetitions(
         &mut self,
         within: Duration,
         most: usize,
         at: Option<&SourceLocation>,
     ) -> Result<(usize, RepetitionEnd), Stop> {
-        /// A client that doubles its timer is at four times the gap before two steps later.
+        /// A client that doubles its timer reaches four times the previous gap after two steps.
         const LONGER: u32 = 4;
         let (mut count, mut longest, mut last) = (0, Duration::ZERO, self.connections.link.now());
         loop {
@@ -85,7 +86,8 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// Is the next event that no expectation has taken a connection? Datagrams are first.
+    /// Returns whether the next event is a connection, or `None` if there is no event. Events that
+    /// an expectation has used do not count. Datagrams come before connections.
     pub(crate) fn waiting_kind(&self) -> Option<bool> {
         match (self.state.datagrams.is_empty(), self.state.connections.is_empty()) {
             (false, _) => Some(false),
@@ -127,7 +129,7 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// The next connection goes to this address.
+    /// Expects that the next connection goes to this address. Returns the number of the connection.
     pub(crate) async fn expect_connection(
         &mut self,
         expectation: &Expectation,

@@ -1,5 +1,5 @@
-//! The good exchange with a client of a port mapper: the tester answers with an address of its own,
-//! and the target acknowledges it and connects.
+//! The good exchange with a client of a port mapper. The tester answers with one of its own
+//! addresses. The target acknowledges the answer, and connects to the address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::stage::Message;
 use crate::stage::port_mapper::server::{MapperFields, padded};
 use crate::stage::{Expectation, Stop};
 
-/// The number of the service that good exchanges are for.
+/// Number of the service that good exchanges use.
 const GOOD: u32 = 0;
 
 impl MapperClientSide<'_> {
-    /// The target requests a service, acknowledges the tester's PMAccept, and connects if it is a
-    /// target that connects.
+    /// Does the good exchange: the target requests a service, and acknowledges the tester's
+    /// PMAccept. A target that connects must then connect.
     pub(in crate::stage) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
@@ -30,7 +30,7 @@ impl MapperClientSide<'_> {
         let v6 = self.connections.link.mapper_address(false).is_ipv6();
         let service = self.service(GOOD, v6, at)?;
         let address = self.address(v6, false, true, at)?;
-        // Datagrams from before are not part of the exchange.
+        // Datagrams from before the start are not part of the exchange.
         self.state.datagrams.clear();
         self.start(service, at).await?;
         let preparation = Expectation::preparation(within, at);
@@ -75,13 +75,14 @@ impl MapperClientSide<'_> {
 }
 
 impl Datagram {
-    /// Is it a PMReq for this service?
+    /// Returns whether the datagram is a PMReq for this service.
     fn asks_for(&self, service: SocketAddr) -> bool {
         self.message().is_some_and(|raw| raw.mt() == MessageType::PM_REQ && raw.ap_port.get() == service.port())
     }
 }
 
-/// The right PMAccept to a PMReq, whatever that was; for one connection.
+/// Returns a correct PMAccept for one connection. `request` is the received PMReq, which may be
+/// wrong.
 fn accepting(request: &[u8], address: SocketAddr) -> Message {
     let mut octets = request.to_vec();
     octets.resize(RawMessage::LEN, 0);

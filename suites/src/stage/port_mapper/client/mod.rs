@@ -1,10 +1,11 @@
-//! A target that is a client of a port mapper: the tester starts it, and is its PM Server and the
+//! A target that is a client of a port mapper. The tester starts it, and is its PM Server and the
 //! service.
 //!
-//! Datagrams and connections are queued separately, so that an expectation of one kind skips the
-//! other. If an answered PMReq is repeated, the tester repeats the answer, as a PM Server has to
-//! (section 7.5.2), and hides the repetition from expectations: the answer may be lost, or still in
-//! flight. It hides at most two repetitions that are not explained by an answer in flight.
+//! Datagrams and connections are in separate queues, so that an expectation of one kind skips the
+//! other. If the target repeats an answered PMReq, the tester repeats the answer, as a PM Server
+//! has to (section 7.5.2). It hides the repetition from expectations, because the answer may be
+//! lost, or still in flight. It hides at most two repetitions that an answer in flight does not
+//! explain.
 
 mod expect;
 mod good;
@@ -25,34 +26,34 @@ use crate::stage::connections::{COUNTDOWN, GRACE, LOOK};
 use crate::stage::{Connections, Recorder, Stop};
 use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
 
-/// TCP addresses of one case.
+/// Maximum number of TCP addresses of one case.
 const MAX_ADDRESSES: usize = 64;
-/// Repetitions after an answer that packet loss explains, and how long repetitions are not counted
-/// because the answer is in flight.
+/// Number of repetitions after an answer that packet loss can explain. For the time `CROSSING`,
+/// repetitions are not counted, because the answer is in flight.
 const MOST_LOST: u32 = 2;
 const CROSSING: Duration = Duration::from_secs(1);
 
 /// The addresses of a case, and the target's messages.
 #[derive(Debug, Default)]
 pub(in crate::stage) struct State {
-    /// Conventional Addresses, by number and family.
+    /// Conventional Addresses, by number and family (`true` for IPv6).
     services: BTreeMap<(u32, bool), SocketAddr>,
     addresses: usize,
     datagrams: VecDeque<Datagram>,
-    /// Connections that no expectation has taken yet: their destinations and numbers.
+    /// Connections that no expectation has used yet: their destinations and numbers.
     connections: VecDeque<(SocketAddr, u32)>,
     answers: Vec<Answer>,
 }
 
-/// A PMReq that was answered, and by what.
+/// A PMReq that was answered, and the answer.
 #[derive(Debug)]
 struct Answer {
     request: Vec<u8>,
     answer: Vec<u8>,
     aside: bool,
-    /// When it was first sent.
+    /// Time when the answer was first sent.
     since: Instant,
-    /// Repetitions that were answered, too, when it should have been there.
+    /// Number of repetitions that were answered after the answer should have arrived.
     again: u32,
 }
 
@@ -60,7 +61,7 @@ struct Answer {
 #[derive(Debug, Clone)]
 pub(crate) struct Datagram {
     pub(crate) from: SocketAddr,
-    /// It came to another port of the tester than that of the port mapper.
+    /// Whether the datagram arrived at another port of the tester than that of the port mapper.
     pub(crate) aside: bool,
     pub(crate) octets: Vec<u8>,
 }
@@ -68,9 +69,9 @@ pub(crate) struct Datagram {
 /// How the port mapper sends a datagram.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SendOptions {
-    /// From its second port.
+    /// Whether the datagram is sent from the port mapper's second port.
     pub(crate) aside: bool,
-    /// This is the step that deviates: in a control, a plain exchange takes its place.
+    /// Whether this is the step that deviates. In a control, a plain exchange replaces it.
     pub(crate) deviates: bool,
 }
 
@@ -78,11 +79,11 @@ pub(crate) struct SendOptions {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DatagramFields {
     pub(crate) message: MapperFields,
-    /// It arrives at the second port, the source of answers with `aside`.
+    /// Whether the datagram arrives at the second port, from which answers with `aside` are sent.
     pub(crate) aside: bool,
-    /// A connection that arrives first violates the expectation.
+    /// Whether a connection that arrives first violates the expectation.
     pub(crate) no_connection: bool,
-    /// Messages of this type may come before.
+    /// Messages of this type may arrive before.
     pub(crate) past: Option<MessageType>,
 }
 
@@ -91,13 +92,13 @@ pub(crate) struct DatagramFields {
 pub(crate) enum RepetitionEnd {
     /// The target connected.
     Connection,
-    /// The requested number has arrived.
+    /// As many datagrams as requested have arrived.
     Most,
     /// No more datagrams arrived.
     Quiet,
 }
 
-/// The tester's side of a target that is a client of a port mapper.
+/// The tester's side, for a target that is a client of a port mapper.
 pub(crate) struct MapperClientSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
     pub(in crate::stage) state: &'a mut State,
@@ -108,7 +109,7 @@ impl MapperClientSide<'_> {
         self.connections.recorder()
     }
 
-    /// The Conventional Address of a service, reserved for the tester.
+    /// Returns the Conventional Address of a service, which is reserved for the tester.
     pub(crate) fn service(&mut self, number: u32, v6: bool, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
         if let Some(service) = self.state.services.get(&(number, v6)) {
             return Ok(*service);
@@ -134,7 +135,7 @@ impl MapperClientSide<'_> {
     }
 
     /// Starts the target for a service, and waits until a datagram or a connection arrives. Drops
-    /// earlier connections that no expectation has taken.
+    /// earlier connections that no expectation has used.
     pub(crate) async fn start(&mut self, service: SocketAddr, at: Option<&SourceLocation>) -> Result<(), Stop> {
         const EXPECTED: &str = "a datagram or a connection from the target";
         let Some(start) = self.connections.start.clone() else {
@@ -179,7 +180,7 @@ impl MapperClientSide<'_> {
         Ok(())
     }
 
-    /// Takes the next datagram or connection. Returns false if none arrives until `deadline`.
+    /// Receives the next datagram or connection. Returns false if none arrives until `deadline`.
     async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
         match self.connections.link.next_call(deadline).await {
             Ok(None) => return Ok(false),
@@ -228,7 +229,8 @@ impl MapperClientSide<'_> {
         sent.map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
-    /// Sends a datagram; one that answers `request` answers its repetitions, too.
+    /// Sends a datagram. If it answers `request`, it is also the answer to repetitions of
+    /// `request`.
     pub(crate) async fn send(
         &mut self,
         message: &Message,
@@ -238,7 +240,7 @@ impl MapperClientSide<'_> {
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.connections.stimulate_last();
-        // A target that reflects the received addresses may reflect their entire fields (section
+        // A target that reflects the received addresses may reflect their complete fields (section
         // 7.3.1.9).
         if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
             sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])
@@ -265,7 +267,7 @@ impl Datagram {
 }
 
 impl State {
-    /// Number of events that no expectation has taken.
+    /// Number of events that no expectation has used.
     fn waiting(&self) -> usize {
         self.datagrams.len() + self.connections.len()
     }
