@@ -1,4 +1,4 @@
-# weft in a small image. Build it with `docker build -t weft .`, then for example:
+# A small image with weft. Build it with `docker build -t weft .`, then run for example:
 #
 #   docker run --rm -v "$PWD:/var/lib/weft" weft dissect capture.pcap
 #   docker run --rm -v weft:/var/lib/weft weft test builtin --out run
@@ -6,10 +6,11 @@
 #       weft web --listen 0.0.0.0:7171 --token-file /run/tokens --out run
 #   docker run --rm --user 0 --network host weft dissect -i eth0
 #
-# The dashboard needs tokens when it listens beyond the container's own loopback. The token file has
-# lines `viewer TOKEN` and `operator TOKEN`; user 10001 must be able to read it.
-# Only root may capture packets (`dissect -i` and `test --capture`). `dissect -i` drops root's
-# rights after it has opened the interface.
+# If the dashboard listens on other addresses than the container's own loopback, it needs tokens.
+# The token file has lines `viewer TOKEN` and `operator TOKEN`. User 10001 must be able to read this
+# file.
+# Only root may capture packets (`dissect -i` and `test --capture`). After `dissect -i` has opened
+# the interface, it gives up root's privileges.
 #
 # docker/package.Dockerfile makes the same image from a weft that is already built.
 
@@ -17,10 +18,10 @@ FROM rust:1.95-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends libpcap-dev
 WORKDIR /src
 COPY . .
-# Deletes the compiler's files in the same layer: they take gigabytes.
+# Delete the compiler's files in the same layer, because they take gigabytes.
 RUN docker/build /tree && rm -rf target
 
-# From here on, docker/package.Dockerfile has the same lines; CI compares them.
+# From here on, docker/package.Dockerfile has the same lines. CI compares them.
 FROM debian:bookworm-slim
 COPY docker/runtime /usr/local/lib/weft/runtime
 RUN /usr/local/lib/weft/runtime
@@ -28,8 +29,8 @@ COPY --from=build /tree/ /
 USER 10001:10001
 WORKDIR /var/lib/weft
 VOLUME /var/lib/weft
-# Succeeds when a dashboard in the container responds. For other commands than `weft web`, disable it
-# with docker run --no-healthcheck.
+# The check succeeds if a dashboard in the container responds. For commands other than `weft web`,
+# disable the check with `docker run --no-healthcheck`.
 HEALTHCHECK --interval=10s --start-period=20s CMD ["/usr/local/bin/weft", "web", "--healthy"]
 ENTRYPOINT ["/usr/local/bin/weft"]
 CMD ["--help"]
