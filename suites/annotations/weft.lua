@@ -1031,13 +1031,13 @@
 ---@operator len: integer
 local Message = {}
 
----Returns the message with the bits of `mask` (all by default) changed in one byte. The first byte is 0.
+---Returns the message with the bits of `mask` (all by default) inverted in one byte. The first byte is 0.
 ---@param octet integer
 ---@param mask? integer
 ---@return weft.Message
 function Message:flip(octet, mask) end
 
----Returns the message with other bytes from `first`. The first byte is 0.
+---Returns the message with `octets` in place of its bytes from `first`. The first byte is 0.
 ---@param first integer
 ---@param octets string
 ---@return weft.Message
@@ -1070,7 +1070,7 @@ function Connection:expect_reply(options) end
 ---@return weft.Reply
 function Connection:expect_request(options) end
 
----Builds the right Reply to the received Request.
+---Builds the correct Reply to the received Request.
 ---@param options? weft.fields.mpa_reply
 ---@return weft.Message
 function Connection:reply(options) end
@@ -1085,7 +1085,7 @@ function Connection:expect_fpdu(options) end
 ---@return weft.Terminate?
 function Connection:expect_terminate(options) end
 
----Expects that the next bytes of the target begin with these.
+---Expects that the next bytes of the target begin with `begins`.
 ---@param options? weft.fields.expect_octets
 ---@return string
 function Connection:expect_octets(options) end
@@ -1094,12 +1094,12 @@ function Connection:expect_octets(options) end
 ---@param options? weft.fields.expect_silence
 function Connection:expect_silence(options) end
 
----Expects that the target closes, and sends no byte before. Returns the seconds until then.
+---Expects that the target closes the connection and sends no byte before the close. Returns the seconds until the close.
 ---@param options? weft.fields.expect_close
 ---@return number
 function Connection:expect_close(options) end
 
----Expects that the target starts SDP: a Hello arrives first.
+---Expects that the target starts SDP, with a Hello or a start-up frame of MPA.
 ---@param options? weft.fields.expect_sdp
 function Connection:expect_sdp(options) end
 
@@ -1107,11 +1107,11 @@ function Connection:expect_sdp(options) end
 ---@param options? weft.fields.expect_from
 function Connection:expect_from(options) end
 
----Expects a connection without SDP: first neither a Hello nor a start-up frame of MPA arrives. The target may also send nothing.
+---Expects a connection without SDP: the first bytes are neither a Hello nor a start-up frame of MPA. The target may also send nothing.
 ---@param options? weft.fields.expect_plain
 function Connection:expect_plain(options) end
 
----Returns the next event and judges nothing: a start-up frame or an FPDU with its fields, other bytes, the end of the connection, or nil if nothing arrives.
+---Returns the next event without a verdict: a start-up frame or an FPDU with its fields, other bytes, or the end of the connection. Returns nil if nothing arrives.
 ---@param options? weft.fields.waiting
 ---@return "reply"|"request"|"fpdu"|"octets"|"close"|nil, weft.Reply|weft.Fpdu|nil
 function Connection:next(options) end
@@ -1120,10 +1120,10 @@ function Connection:next(options) end
 ---@return integer
 function Connection:position() end
 
----Closes the tester's half of the connection with FIN.
+---Closes the tester's direction of the connection with FIN.
 function Connection:finish() end
 
----Sends FIN, and waits a moment for the target's FIN.
+---Sends FIN, and waits a short time for the target's FIN.
 function Connection:close() end
 
 ---Resets the connection.
@@ -1132,12 +1132,12 @@ function Connection:reset() end
 ---@class weft.Sdp
 local Sdp = {}
 
----Sends an SDP message in a Send. Fills in the counters that the message leaves open.
+---Sends an SDP message in a Send. Fills in the counters that the message does not set.
 ---@param message weft.Message|string
 ---@param options? weft.fields.carrier
 function Sdp:send(message, options) end
 
----Sends Data with a line of commands for a driven socket.
+---Sends Data with a line of commands for a socket that text commands control.
 ---@param line string
 function Sdp:command(line) end
 
@@ -1197,7 +1197,7 @@ function Sdp:expect_quiet(options) end
 ---@return string
 function Sdp:collect(octets, options) end
 
----Answers the target's Reads of advertised bytes until all are read.
+---Answers the target's Reads of advertised bytes until all bytes are read.
 ---@param octets string
 ---@param options? weft.fields.serve
 function Sdp:serve(octets, options) end
@@ -1206,12 +1206,12 @@ function Sdp:serve(octets, options) end
 ---@param options? weft.fields.sdp_quiet
 function Sdp:close(options) end
 
----Returns the next event that is not an update: the name of a message, or "read" for an RDMA Read Request; and its fields.
+---Returns the next event that is not an update, and its fields. The event is the name of a message, or "read" for an RDMA Read Request.
 ---@param options? weft.fields.next
 ---@return string, table
 function Sdp:next(options) end
 
----Expects that the connection stays open. Any message may arrive.
+---Expects that the connection stays open. Any message except AbortConn may arrive.
 ---@param options? weft.fields.expect_open
 function Sdp:expect_open(options) end
 
@@ -1220,7 +1220,7 @@ function Sdp:expect_open(options) end
 ---@return weft.SdpMessage[]
 function Sdp:expect_end(options) end
 
----Returns the counters of the next message. `bufs` sets the announced buffers, `updates` whether updates are sent automatically.
+---Returns the counters of the next message. `bufs` sets the number of announced buffers. `updates` sets whether updates are sent automatically.
 ---@param options? weft.fields.counters
 ---@return { mseq: integer, mseq_ack: integer, bufs: integer }
 function Sdp:counters(options) end
@@ -1280,12 +1280,12 @@ function PortMapper:place(options) end
 ---@param options? weft.fields.port_mapper_service
 function PortMapper:start(options) end
 
----Expects that the next datagram has these fields. Connections are kept for later.
+---Expects that the next datagram has these fields. Connections remain for later expectations.
 ---@param options? weft.fields.port_mapper_expect
 ---@return weft.PortMapperMessage
 function PortMapper:expect(options) end
 
----Builds the correct PMAccept to a PMReq. `at` is the place whose address it has.
+---Builds the correct PMAccept to a PMReq. `at` is the place whose address the PMAccept has.
 ---@param request weft.PortMapperMessage
 ---@param options? weft.fields.portmap_message
 ---@return weft.Message
@@ -1309,11 +1309,11 @@ function PortMapper:answer(request, message, options) end
 ---@param options? weft.fields.port_mapper_send
 function PortMapper:send(message, request, options) end
 
----Returns what has already arrived for the next expectation.
+---Returns whether a connection or a datagram has already arrived for the next expectation.
 ---@return "connection"|"datagram"|nil
 function PortMapper:waiting() end
 
----Counts datagrams until the target connects, `most` have arrived, or none arrives any more.
+---Counts datagrams until the target connects, `most` have arrived, or no more arrive.
 ---@param options? weft.fields.port_mapper_repeats
 ---@return integer, "connection"|"most"|"quiet"
 function PortMapper:count_repeats(options) end
@@ -1334,7 +1334,7 @@ function PortMapper:expect_connection(options) end
 ---@class weft.Agent
 local Agent = {}
 
----Returns the properties and the objects of the device; see docs/agent.md.
+---Returns the properties and the objects of the device. See docs/agent.md.
 ---@return table
 function Agent:device() end
 
@@ -1357,12 +1357,12 @@ function Agent:window(options) end
 ---@return weft.Shared
 function Agent:shared(options) end
 
----Opens a connection and brings it to Full Operation, in either role. The opening Send is over, and FPDUs may go both ways.
+---Opens a connection and brings it to Full Operation, in either role. The first Send is done, and both sides may send FPDUs.
 ---@param options? weft.fields.agent_operate
 ---@return weft.Connection, weft.Pair, weft.Operated
 function Agent:operate(options) end
 
----Lets an Initiator connect. TCP is open, and the Initiator has sent its Request.
+---Lets an Initiator connect over TCP and send its Request.
 ---@param options? weft.fields.agent_pair
 ---@return weft.Connection, weft.Pair
 function Agent:connect(options) end
@@ -1396,10 +1396,10 @@ function Pair:reject(options) end
 ---Ends the connection.
 function Pair:disconnect() end
 
----Destroys the connection. Only TCP notifies the peer.
+---Destroys the connection. The peer notices only the end of TCP.
 function Pair:destroy() end
 
----Posts a receive. Returns its number, or the reason of a refusal.
+---Posts a receive. Returns its number, or nil and the reason of a refusal.
 ---@param options? weft.fields.post_receive
 ---@return integer?, string?
 function Pair:post_receive(options) end
@@ -1444,7 +1444,7 @@ function Pair:expect_completion(options) end
 ---@return weft.Event
 function Pair:expect_event(options) end
 
----Expects that the user is notified of an error: an event of its Queue Pair, or a completion with an error other than a flush.
+---Expects that the user is notified of an error: an event of the Queue Pair, or a completion with an error other than a flush.
 ---@param options? weft.fields.expect_error
 function Pair:expect_error(options) end
 
@@ -1464,7 +1464,7 @@ function Region:get(options) end
 ---@param options? weft.fields.agent_octets
 function Region:put(options) end
 
----Fills the memory with the pattern of `seed`.
+---Fills the memory with the pattern that depends on `seed`.
 ---@param options? weft.fields.agent_octets
 function Region:fill(options) end
 
@@ -1479,12 +1479,12 @@ function Region:destroy() end
 ---@class weft.Shared
 local Shared = {}
 
----Posts a receive. Returns its number, or the reason of a refusal.
+---Posts a receive. Returns its number, or nil and the reason of a refusal.
 ---@param options? weft.fields.post_receive
 ---@return integer?, string?
 function Shared:post_receive(options) end
 
----Requests a notification of the user when fewer than this number of receives are left. Returns whether the device supports it, or why not.
+---Requests that the user is notified when fewer than this number of receives are left. Returns whether the device supports this. If not, also returns the reason.
 ---@param receives integer
 ---@return boolean, string?
 function Shared:limit(receives) end
@@ -1496,11 +1496,11 @@ function Shared:expect_limit(options) end
 ---@class weft.Tester
 local Tester = {}
 
----Uses the target's service on a connection of its own. Call it before the stimulus.
+---Uses the target's service on a new connection, to show that the target works. Call this method before the stimulus.
 ---@param options? weft.fields.good_exchange
 function Tester:good_exchange(options) end
 
----Shows by a good exchange after an expectation that the target still works. weft does this at the end of each case; call it if more follows.
+---Does a good exchange after an expectation, to show that the target still works. weft does this at the end of each case. Call this method if more steps follow.
 ---@param options? weft.fields.good_exchange
 function Tester:liveness(options) end
 
@@ -1513,12 +1513,12 @@ function Tester:connect() end
 ---@return weft.Connection, weft.Reply
 function Tester:start_up(options) end
 
----Opens a connection and brings it to Full Operation: the first exchange of the service is over, and FPDUs went both ways.
+---Opens a connection and brings it to Full Operation: the first exchange of the service is done, with FPDUs in both directions.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Connection, weft.Operation
 function Tester:operate(options) end
 
----Builds the Request that this target accepts.
+---Builds a Request that this target accepts.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Message
 function Tester:request(options) end
@@ -1528,11 +1528,11 @@ function Tester:request(options) end
 ---@param options? weft.fields.check
 function Tester:check(holds, options) end
 
----Ends the case: the target does not implement its subject, and need not.
+---Ends the case, because the target does not implement the subject of the case, which is allowed.
 ---@param why string
 function Tester:unimplemented(why) end
 
----Waits. The target continues.
+---Waits. The target continues meanwhile.
 ---@param seconds number
 function Tester:pause(seconds) end
 
@@ -1550,7 +1550,7 @@ function Tester:sdp(options) end
 ---@return weft.Sdp, weft.SdpMessage
 function Tester:accept_sdp(options) end
 
----Opens a connection and sends a Hello, but waits for nothing.
+---Opens a connection and sends a Hello. Does not wait for an answer.
 ---@param options? weft.fields.sdp
 ---@return weft.Connection
 function Tester:greet(options) end
@@ -1698,7 +1698,7 @@ portmap = {}
 ---@return weft.Message
 function portmap.message(fields) end
 
----Returns the rows that the monitor judges in the messages of the target, by subject (`sdp.shown { "hello_ack", "data" }`).
+---Returns the requirements that the monitor judges in the messages of the target, by subject (`sdp.shown { "hello_ack", "data" }`).
 ---@param about string[]
 ---@return string[]
 function sdp.shown(about) end

@@ -116,7 +116,7 @@ pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
             let until = Instant::now() + TICK;
             while has_event {
                 drawn = None;
-                if !handle(screen, event::read()?, &mut changed) {
+                if !handle(screen, &event::read()?, &mut changed) {
                     return Ok(());
                 }
                 has_event = Instant::now() < until && keyboard.has_event(Duration::ZERO)?;
@@ -129,19 +129,19 @@ pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
 }
 
 /// Passes an event to the screen. Returns `false` if it ends the screen.
-fn handle(screen: &mut impl Screen, event: Event, changed: &mut bool) -> bool {
+fn handle(screen: &mut impl Screen, event: &Event, changed: &mut bool) -> bool {
     match event {
         Event::Key(key) => {
-            if screen.key(key) {
+            if screen.key(*key) {
                 *changed = true;
-            } else if let Some(command) = command(key) {
+            } else if let Some(command) = command(*key) {
                 *changed = true;
                 return screen.command(command);
             }
         }
         Event::Resize(..) => *changed = true,
         Event::Mouse(event) => {
-            if let Some(mouse) = mouse(event) {
+            if let Some(mouse) = mouse(*event) {
                 *changed = true;
                 screen.mouse(mouse);
             }

@@ -25,7 +25,7 @@ pub struct Opened {
     pub limits: Limits,
 }
 
-/// Why no device could be opened. The text says what to do.
+/// Why no device could be opened. The text names the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum NoDevice {
     /// The libraries cannot be loaded.

@@ -12,7 +12,7 @@ use super::abi::{
     QpInitAttr, Srq, SrqAttr, SrqInitAttr,
 };
 
-/// Why a library cannot be used. The text says what to install.
+/// Why a library cannot be used. The text names the package to install.
 #[derive(Debug, thiserror::Error)]
 #[error("{library} cannot be loaded ({why}): install it, on Debian `apt install ibverbs-providers librdmacm1`")]
 pub struct Missing {

@@ -192,7 +192,7 @@ fn octets_are_hexadecimal_in_both_directions() {
 fn the_pattern_is_the_documented_one() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/agent.md")).unwrap();
     let octets: Vec<String> = (0..5).map(|index| format!("{:02x}", pattern(7, index))).collect();
-    assert!(page.contains(&format!("With `seed` 7 it begins `{}`", octets.join(" "))), "{octets:?}");
+    assert!(page.contains(&format!("With `seed` 7, the pattern begins `{}`", octets.join(" "))), "{octets:?}");
 }
 
 #[test]

@@ -401,7 +401,7 @@ fn options_that_contradict_each_other_name_the_way_out() {
     for (arguments, words) in [
         (&["--json", "-V"][..], "omit -V"),
         (&["--json", "-x"], "omit --json"),
-        (&["--json", "-T", "json"], "use one of them"),
+        (&["--json", "-T", "json"], "use only one of them"),
         (&["-w", "-", "--json"], "run weft with -w and again without it"),
         (&["-w", "-", "-V"], "omit them"),
         (&["-q", "--json"], "use --summary"),

@@ -55,7 +55,7 @@ fn connections_are_reported_on_standard_error() {
     lines.sort_by_key(|line| line[..4].to_owned());
     for (line, words) in lines.iter().zip([
         ["   1  127.0.0.1:", "TCP connected"],
-        ["   1  127.0.0.1:", "MPA revision 1: CRC on, markers off"],
+        ["   1  127.0.0.1:", "MPA revision 1: CRC on, markers sent off, received off"],
         ["   1  127.0.0.1:", "closed by the peer: FIN; 0 Sends received"],
         ["   2  127.0.0.1:", "TCP connected"],
         ["   2  127.0.0.1:", "(MPA-7.1.1-2); 0 Sends received"],

@@ -9,7 +9,7 @@ pub struct Frame<'a> {
     pub time: u64,
     /// Number of the interface in the capture; 0 for a capture of a single interface.
     pub interface: u32,
-    /// Link type of <https://www.tcpdump.org/linktypes.html>. Numbers from 0x8000 on stand for
+    /// Link type of <https://www.tcpdump.org/linktypes.html>. Numbers from 0x8000 on are for
     /// media types that have no link type.
     pub link_type: u16,
     /// The captured octets.

@@ -186,7 +186,7 @@ fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
             }
         }
         (ErrorLayer::RDMAP, error_type @ (1 | 2)) => {
-            // Figure 10 says "if possible", so a Terminate may lack both length and header. It must
+            // Figure 10 has "if possible", so a Terminate may lack both length and header. It must
             // not have only one of them. Setting the bits is a SHOULD.
             if bits.d() && !bits.m() {
                 findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with D=1", found.clone());
