@@ -83,7 +83,7 @@ fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
     let is = |chunks, len, proves| Verdict::Is { parsed: Message { xid, credits, procedure, chunks }, len, proves };
     let lists_at = match procedure {
         RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
-            // Two versions follow ERR_VERS. Nothing follows ERR_CHUNK (section 4.5).
+        // Two versions follow ERR_VERS. Nothing follows ERR_CHUNK (section 4.5).
         RDMA_ERROR => {
             return match word(bytes, FIXED) {
                 Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),

@@ -15,7 +15,8 @@ use super::remote::Remote;
 use super::{Connector, Facts, Kind, Opening, Reach, Reached};
 use crate::model::Role;
 
-pub(super) const KIND: Kind = Kind { name: "tcp", about: "An implementation at a TCP address, or one that connects to this machine.", read };
+pub(super) const KIND: Kind =
+    Kind { name: "tcp", about: "An implementation at a TCP address, or one that connects to this machine.", read };
 
 /// Size in bytes of rping's data buffer without its option `-S`.
 const RPING_SIZE: u32 = 64;
