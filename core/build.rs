@@ -1,13 +1,14 @@
 //! Turns the requirement catalogues (`requirements/*.csv`) into a static table.
 //!
-//! The build fails on a duplicate id, an unknown level or way of observing, or a row of another
-//! shape: the complete product depends on the catalogue, so a damaged one must not compile.
+//! The build fails if an id is duplicate, if a level or a way of observing is unknown, or if a file
+//! has wrong columns. All of weft depends on the catalogues, so a damaged catalogue must not
+//! compile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::{env, fs, path::Path};
 
-/// File stem, variant of `Catalogue`.
+/// Each catalogue: the name of its file without `.csv`, and its variant of `Catalogue`.
 const CATALOGUES: [(&str, &str); 7] = [
     ("mpa", "Mpa"),
     ("mpa-p2p", "MpaP2p"),
@@ -20,12 +21,12 @@ const CATALOGUES: [(&str, &str); 7] = [
 const COLUMNS: [&str; 7] = ["id", "section", "level", "role", "summary", "observe", "check"];
 const CLASS_COLUMNS: [&str; 3] = ["id", "class", "reason"];
 
-/// Id to the text of its class, from `requirements/classes/*.csv`; not every catalogue is
-/// classified.
+/// Returns the class of each requirement id as Rust source text. The classes are in
+/// `requirements/classes/*.csv`. A catalogue may have no such file.
 fn classes() -> BTreeMap<String, String> {
     let mut classes = BTreeMap::new();
-    // The folder and all in it: a file that is named and missing would have everything built anew
-    // each time.
+    // This names the folder, not its files. If a named file were missing, cargo would run this
+    // script again in each build.
     println!("cargo::rerun-if-changed=requirements/classes");
     for (stem, _) in CATALOGUES {
         let path = format!("requirements/classes/{stem}.csv");
@@ -33,7 +34,11 @@ fn classes() -> BTreeMap<String, String> {
             continue;
         }
         let mut reader = csv::Reader::from_path(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-        assert_eq!(reader.headers().expect("headers").iter().collect::<Vec<_>>(), CLASS_COLUMNS, "{path}: columns");
+        assert_eq!(
+            reader.headers().expect("headers").iter().collect::<Vec<_>>(),
+            CLASS_COLUMNS,
+            "{path}: wrong columns"
+        );
         for record in reader.records() {
             let record = record.unwrap_or_else(|e| panic!("{path}: {e}"));
             let (id, class, reason) = (&record[0], &record[1], &record[2]);
@@ -48,9 +53,10 @@ fn classes() -> BTreeMap<String, String> {
                 "{path}: {id}: a row that is not judgeable needs a reason"
             );
             let text = format!(
-                "Some(crate::requirement::Classified {{ class: crate::requirement::Class::{class}, reason: {reason:?} }})"
+                "Some(crate::requirement::Classification {{ class: crate::requirement::Class::{class}, \
+                 reason: {reason:?} }})"
             );
-            assert!(classes.insert(id.to_owned(), text).is_none(), "{path}: {id} is in it twice");
+            assert!(classes.insert(id.to_owned(), text).is_none(), "{path}: duplicate id {id}");
         }
     }
     classes
@@ -65,7 +71,7 @@ fn main() {
         let path = format!("requirements/{stem}.csv");
         println!("cargo::rerun-if-changed={path}");
         let mut reader = csv::Reader::from_path(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-        assert_eq!(reader.headers().expect("headers").iter().collect::<Vec<_>>(), COLUMNS, "{path}: columns");
+        assert_eq!(reader.headers().expect("headers").iter().collect::<Vec<_>>(), COLUMNS, "{path}: wrong columns");
         for record in reader.records() {
             let record = record.unwrap_or_else(|e| panic!("{path}: {e}"));
             let [id, section, level, role, summary, observe, check] = [0, 1, 2, 3, 4, 5, 6].map(|i| &record[i]);
@@ -101,7 +107,7 @@ fn main() {
             .expect("write to a string");
         }
     }
-    assert!(classes.is_empty(), "classes of rows that no catalogue has: {:?}", classes.keys());
+    assert!(classes.is_empty(), "requirements/classes has ids that are in no catalogue: {:?}", classes.keys());
     let by_id: String = ids.iter().map(|(id, ordinal)| format!("({id:?}, {ordinal}),\n")).collect();
     let text = format!(
         "static ROWS: [Requirement; {n}] = [\n{rows}];\n/// Sorted by id.\nstatic BY_ID: [(&str, u16); {n}] = [\n{by_id}];\n",

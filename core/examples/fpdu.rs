@@ -1,9 +1,10 @@
 //! Reads an FPDU in hexadecimal, checks its CRC and prints its DDP header.
 //!
 //! ```text
-//! cargo run -p weft-core --example fpdu                the FPDU of an `rping` Send
 //! cargo run -p weft-core --example fpdu -- 0022 4143 ...
 //! ```
+//!
+//! Without hexadecimal digits, the example reads an FPDU that `rping` sent.
 //!
 //! The exit status is 1 if the FPDU violates a requirement.
 
@@ -14,8 +15,8 @@ use weft_core::WireError;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::fpdu::{Fpdu, Layout};
 
-/// Frame 10 of `captures/siw/rping-crc.pcap`: the Linux kernel's iWARP driver sends a buffer's
-/// address and key.
+/// Frame 10 of `captures/siw/rping-crc.pcap`. The Linux kernel's iWARP driver sends the address and
+/// the key of a buffer.
 const SEND: &str = "0022 4143 00000000 00000000 00000001 00000000 000055e8 7d4e5b50 261a4f00 000003e8 6206da09";
 
 fn main() -> ExitCode {
@@ -63,7 +64,8 @@ fn print(bytes: &[u8]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The bytes of hexadecimal text; `None` for a digit too few or another character.
+/// Converts hexadecimal text to bytes, and ignores blanks. Returns `None` if the number of digits
+/// is odd, or if any other character is not a hexadecimal digit.
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16));
     let digits = digits.collect::<Option<Vec<_>>>()?;

@@ -1,8 +1,8 @@
 //! Records which requirements the unit tests verify.
 //!
-//! A test creates a [`Proof`]. It passes each requirement id to the `Proof`, together with the
-//! assertion that fails if the requirement is violated. If the test passes and the environment
-//! variable `WEFT_COVERAGE` names a folder, `Proof` appends the ids to a file there. A test that
+//! A test creates a [`Coverage`]. It passes each requirement id to the `Coverage`, together with
+//! the assertion that fails if the requirement is violated. If the test passes and the environment
+//! variable `WEFT_COVERAGE` names a folder, `Coverage` appends the ids to a file there. A test that
 //! fails or does not run records nothing. `make coverage` collects the files.
 //!
 //! Only tests use this module.
@@ -17,13 +17,13 @@ use crate::RequirementId;
 
 /// The environment variable that names the folder for the recorded ids.
 pub const FOLDER_VARIABLE: &str = "WEFT_COVERAGE";
-/// Maximum number of ids that one test may verify, summed over all its [`Proof`]s. A test that
+/// Maximum number of ids that one test may verify, summed over all its [`Coverage`]s. A test that
 /// claims more ids verifies none of them well.
-pub const MOST_IDS: usize = 8;
+pub const MAX_IDS: usize = 8;
 
 /// How a requirement is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum CoverageKind {
     /// By a case of the suites. A deviation of the endpoint makes the case fail.
     Case,
     /// By a rule of the monitor. One stream violates the rule, and another stream does not.
@@ -32,12 +32,12 @@ pub enum By {
     Test,
 }
 
-impl fmt::Display for By {
+impl fmt::Display for CoverageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            By::Case => "case",
-            By::Rule => "rule",
-            By::Test => "test",
+            CoverageKind::Case => "case",
+            CoverageKind::Rule => "rule",
+            CoverageKind::Test => "test",
         })
     }
 }
@@ -47,35 +47,35 @@ thread_local! {
     static SHOWN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The ids that one test verifies. When a `Proof` is dropped, it writes the ids to the folder.
-pub struct Proof {
-    by: By,
+/// The ids that one test verifies. When a `Coverage` is dropped, it writes the ids to the folder.
+pub struct Coverage {
+    by: CoverageKind,
     ids: Vec<RequirementId>,
 }
 
-impl Proof {
-    /// Creates an empty `Proof`. Keep it alive until the end of the test.
+impl Coverage {
+    /// Creates an empty `Coverage`. Keep it alive until the end of the test.
     #[must_use]
-    pub fn new(by: By) -> Self {
-        Proof { by, ids: Vec::new() }
+    pub fn new(by: CoverageKind) -> Self {
+        Coverage { by, ids: Vec::new() }
     }
 
     /// Runs `assertion` and records `id` if `assertion` does not panic.
     ///
     /// # Panics
-    /// If `assertion` panics, or if the test has already recorded [`MOST_IDS`] ids.
-    pub fn shows(&mut self, id: RequirementId, assertion: impl FnOnce()) {
+    /// If `assertion` panics, or if the test has already recorded [`MAX_IDS`] ids.
+    pub fn verify(&mut self, id: RequirementId, assertion: impl FnOnce()) {
         assertion();
         self.ids.push(id);
         // With `--test-threads=1` all tests run in the main thread, and cannot be counted apart.
         if thread::current().name() != Some("main") {
             let shown = SHOWN.replace(SHOWN.get() + 1) + 1;
-            assert!(shown <= MOST_IDS, "a test proves at most {MOST_IDS} requirements");
+            assert!(shown <= MAX_IDS, "a test proves at most {MAX_IDS} requirements");
         }
     }
 }
 
-impl Drop for Proof {
+impl Drop for Coverage {
     fn drop(&mut self) {
         let Some(folder) = env::var_os(FOLDER_VARIABLE) else { return };
         if thread::panicking() {

@@ -55,9 +55,9 @@ impl fmt::Display for Found {
     }
 }
 
-/// The error about octets that are no valid header, frame, segment or message.
+/// The error about octets that are not a valid header, frame, segment or message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{layer} {field} at byte {offset}: expected {expected}, found {found}{}", Cited(*.requirement))]
+#[error("{layer} {field} at byte {offset}: expected {expected}, found {found}{}", Citation(*.requirement))]
 pub struct WireError {
     /// The layer that the field belongs to.
     pub layer: Layer,
@@ -82,9 +82,9 @@ impl WireError {
     }
 }
 
-struct Cited(Option<RequirementId>);
+struct Citation(Option<RequirementId>);
 
-impl fmt::Display for Cited {
+impl fmt::Display for Citation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |id| write!(f, " ({id})"))
     }

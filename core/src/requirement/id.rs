@@ -15,7 +15,7 @@ pub struct RequirementId(u16);
 
 /// The error about an id that is in no catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no requirement is called {0:?}; `weft requirements` lists them")]
+#[error("no requirement is called {0:?}; `weft requirements` lists all ids")]
 pub struct UnknownRequirement(pub String);
 
 impl RequirementId {
@@ -37,8 +37,8 @@ pub fn all() -> impl ExactSizeIterator<Item = (RequirementId, &'static Requireme
     ROWS.iter().enumerate().map(|(i, row)| (RequirementId(u16::try_from(i).unwrap_or(u16::MAX)), row))
 }
 
-/// Looks up an id; `None` if it is in no catalogue. Constants can call this function. For a literal
-/// id, [`requirement!`](crate::requirement!) is shorter.
+/// Looks up an id. Returns `None` if the id is in no catalogue. Constant expressions can call this
+/// function. For a literal id, [`requirement!`](crate::requirement!) is shorter.
 #[must_use]
 pub const fn by_name(id: &str) -> Option<RequirementId> {
     let (mut low, mut high) = (0, BY_ID.len());
@@ -53,7 +53,8 @@ pub const fn by_name(id: &str) -> Option<RequirementId> {
     None
 }
 
-/// Returns 0 if `a` equals `b`, 1 if `a` is greater, 2 if `a` is less. Constants cannot call `Ord`.
+/// Returns 0 if `a` equals `b`, 1 if `a` is greater, 2 if `a` is less. Replaces `Ord`, which
+/// constant expressions cannot call.
 const fn compare(a: &[u8], b: &[u8]) -> u8 {
     let mut i = 0;
     while i < a.len() && i < b.len() {
@@ -71,7 +72,8 @@ const fn compare(a: &[u8], b: &[u8]) -> u8 {
     }
 }
 
-/// Returns the [`RequirementId`] of a literal id. An id that is in no catalogue does not compile.
+/// Returns the [`RequirementId`] of a literal id. Code with an id that is in no catalogue does not
+/// compile.
 #[macro_export]
 macro_rules! requirement {
     ($id:literal) => {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The level of a requirement, as its specification words it: an RFC 2119 keyword, a lower-case
-/// "must", or the content of a figure.
+/// The level of a requirement: how strongly the words of its specification bind. Most levels are
+/// keywords of RFC 2119.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Level {
     /// MUST.
@@ -14,7 +14,7 @@ pub enum Level {
     MustNot,
     /// REQUIRED.
     Required,
-    /// Lower-case "must", "shall", or the content of a figure.
+    /// The specification has a lower-case "must" or "shall", or a figure defines the requirement.
     MustLower,
     /// SHOULD.
     Should,
@@ -29,12 +29,12 @@ pub enum Level {
 }
 
 impl Level {
-    /// The severity of a violation of a requirement of this level; `None` for MAY and OPTIONAL,
-    /// which cannot be violated.
+    /// Returns the severity of a violation. MAY and OPTIONAL cannot be violated, so the result is
+    /// `None`.
     ///
     /// `fixes_format` matters only for [`Level::MustLower`]. If the requirement fixes a wire format
-    /// or a value, pass `true`: it binds like a MUST. If the requirement describes a procedure,
-    /// pass `false`: it binds like a SHOULD.
+    /// or a value, pass `true`. The requirement then binds like a MUST. If it describes a
+    /// procedure, pass `false`. The requirement then binds like a SHOULD.
     #[must_use]
     pub fn severity(self, fixes_format: bool) -> Option<Severity> {
         match self {
@@ -66,8 +66,8 @@ impl fmt::Display for Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Unusual behaviour that violates no clear requirement, for example only an informative
-    /// appendix, or one reading of an ambiguous text.
+    /// The behaviour is unusual, but violates no clear requirement. For example, it contradicts
+    /// only an informative appendix, or only one interpretation of an ambiguous text.
     Note,
     /// A SHOULD is violated.
     Warning,

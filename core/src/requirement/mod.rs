@@ -1,10 +1,11 @@
-//! The requirement catalogues: every normative statement of the specifications, each with a stable
-//! id.
+//! The requirement catalogues. They contain every normative statement of the specifications, each
+//! with a stable id.
 //!
-//! The build reads the requirements from `core/requirements/*.csv`, one per row. A damaged
-//! catalogue does not compile. Code names a requirement with [`requirement!`](crate::requirement!),
-//! which rejects an unknown id at compile time. Data files (suite scripts, baselines) are parsed by
-//! [`RequirementId::from_str`](std::str::FromStr), which rejects an unknown id at load time.
+//! Each row of the files `core/requirements/*.csv` is a requirement. The build reads these files. A
+//! damaged catalogue does not compile. Code names a requirement with
+//! [`requirement!`](crate::requirement!), which rejects an unknown id at compile time. In data
+//! files (suite scripts, baselines), [`RequirementId::from_str`](std::str::FromStr) parses the ids,
+//! and rejects an unknown id at load time.
 //!
 //! `weft-suites` counts the coverage of the requirements.
 
@@ -14,4 +15,4 @@ mod row;
 
 pub use id::{RequirementId, UnknownRequirement, all, by_name};
 pub use level::{Level, Severity};
-pub use row::{Catalogue, Class, Classified, Observe, Requirement};
+pub use row::{Catalogue, Class, Classification, Observe, Requirement};

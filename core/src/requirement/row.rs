@@ -61,7 +61,7 @@ impl Catalogue {
 pub enum Observe {
     /// In the captured octets of a connection.
     Wire,
-    /// In the reaction of an implementation to a message that provokes it.
+    /// In the reaction of an implementation, if a tester sends a message that provokes a reaction.
     Reaction,
     /// At the interface to the upper-layer protocol.
     Upper,
@@ -73,23 +73,24 @@ pub enum Observe {
     Doc,
 }
 
-/// Whether weft can decide that an implementation meets a requirement. It decides from the captured
-/// octets, or from the reaction of the implementation to a test. The classes are in
-/// `core/requirements/classes/*.csv`, apart from the requirements.
+/// Whether weft can decide if an implementation meets a requirement. weft decides from the captured
+/// octets, or from the reaction of the implementation to a test. The classes have their own files,
+/// `core/requirements/classes/*.csv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// Some octets on the wire, or some reaction, prove a violation.
+    /// A violation can be proved by octets on the wire, or by a reaction.
     Judgeable,
     /// The requirement permits or defines something, so that no octets can violate it.
     Permission,
-    /// A violation depends on facts that neither a capture shows nor a test controls.
+    /// Whether an implementation violates the requirement depends on facts that no capture shows
+    /// and no test controls.
     Outside,
 }
 
 /// The class of a requirement, and the reason for the class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Classified {
+pub struct Classification {
     /// The class.
     pub class: Class,
     /// The reason; may be empty for [`Class::Judgeable`].
@@ -103,8 +104,8 @@ pub struct Requirement {
     pub id: &'static str,
     /// The catalogue that contains the requirement.
     pub catalogue: Catalogue,
-    /// Section of the specification; `7306:x` is RFC 7306 section x, `mail.n` item n of the 2007
-    /// proposal.
+    /// Section of the specification. `7306:x` means RFC 7306 section x, and `mail.n` means item n
+    /// of the peer-to-peer proposal of 2007.
     pub section: &'static str,
     /// How strongly the requirement binds.
     pub level: Level,
@@ -117,7 +118,7 @@ pub struct Requirement {
     /// How to check the requirement.
     pub check: &'static str,
     /// Whether weft can judge the requirement; `None` if the catalogue does not classify it yet.
-    pub classified: Option<Classified>,
+    pub classified: Option<Classification>,
 }
 
 impl Requirement {

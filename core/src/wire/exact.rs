@@ -1,4 +1,4 @@
-//! Reads a header whose octets must have exactly its length.
+//! Reads a header from octets that must have exactly the length of the header.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 

@@ -3,9 +3,9 @@
 //! The **raw view** (`Raw…` structs, laid out by `zerocopy`) gives names to the octets of a header.
 //! It checks nothing and can express every illegal value. The dissector reads headers through it,
 //! and the endpoint writes illegal headers through it. The **checked representation** (the struct
-//! without `Raw`) contains only valid values. `parse` converts octets to it, and `emit` converts it
-//! to octets. `parse` reads the output of `emit` back to the same value. The reference endpoint
-//! uses the checked representation.
+//! without `Raw`) contains only valid values. `parse` converts octets to this representation, and
+//! `emit` converts the representation to octets. If `parse` reads the output of `emit`, the result
+//! is the same value. The reference endpoint uses the checked representation.
 //!
 //! All integers are big endian, except for the CRC (see [`crate::crc`]). Offsets count octets from
 //! the start of the described header.

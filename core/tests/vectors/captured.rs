@@ -1,5 +1,6 @@
-//! What other stacks sent. `siw`: the Linux kernel, CRC on, no markers. `osc`: a user-space stack
-//! with markers and CRC.
+//! Tests FPDUs that other stacks sent. The captures in `siw` are from the Linux kernel, with CRC
+//! and without markers. The captures in `osc` are from a user-space stack, with markers and CRC.
+//! The comment of each test names the capture and the frames that have the octets of the test.
 
 use weft_core::wire::ddp::{Segment, Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Enhanced, Startup, StartupKind};
@@ -7,7 +8,7 @@ use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
 
 use super::{framed, hex, unframed};
 
-/// Reads the FPDU, and writes its ULPDU again to the same octets.
+/// Reads the FPDU and emits its ULPDU again. The emitted FPDU must have the same octets.
 fn ulpdu(position: u64, markers: bool, octets: &[u8]) -> Vec<u8> {
     let ulpdu = unframed(position, markers, octets);
     assert_eq!(framed(position, markers, &ulpdu), octets);
@@ -26,7 +27,7 @@ fn siw_starts_up_peer_to_peer() {
     assert_eq!((frame.kind, frame.enhanced), (StartupKind::Reply, Some(Enhanced { rtr_read: false, ..enhanced })));
 }
 
-/// Capture `siw/probe-ops-crc`, frame 13: three octets and as many of PAD.
+/// Capture `siw/probe-ops-crc`, frame 13. It has three octets of payload and three octets of PAD.
 #[test]
 fn siw_sends() {
     let ulpdu = ulpdu(0, false, &hex("001541430000000000000000000000020000000005121f0056762f8e"));
@@ -76,8 +77,8 @@ fn siw_reads() {
     assert_eq!(Segment::parse(&ulpdu).unwrap().ulp_control().opcode(), Opcode::READ_RESPONSE);
 }
 
-/// Capture `siw/terminate-no-receive-crc`, frame 13: a good CRC around a Terminate with its nibbles
-/// swapped.
+/// Capture `siw/terminate-no-receive-crc`, frame 13. The CRC is correct, but the Terminate has
+/// Layer and EType swapped.
 #[test]
 fn siw_terminates() {
     let octets = hex(concat!(
@@ -89,7 +90,8 @@ fn siw_terminates() {
     assert_eq!((header.qn, header.msn, ulp.control.opcode()), (2, 1, Opcode::TERMINATE));
 }
 
-/// Capture `osc/rfc-sweep-small-m1c1`: `payload` octets of its Sends count 7 up.
+/// Checks a Send of the capture `osc/rfc-sweep-small-m1c1`. Its payload has `payload` octets. Each
+/// octet is higher by 7 than the octet before.
 fn osc(position: u64, msn: u32, payload: usize, octets: &str) {
     let ulpdu = ulpdu(position, true, &hex(octets));
     let (header, ulp, found) = Untagged::parse(&ulpdu, 1).unwrap();

@@ -1,5 +1,5 @@
-//! CRC32c of plain octet strings (RFC 3720 B.4 and the check value of the polynomial), as the field
-//! is transmitted.
+//! Tests the CRC32c of octet strings, in transmission order. The strings are the examples of RFC
+//! 3720 Appendix B.4, and the usual check string "123456789".
 
 use weft_core::crc::{crc32c, to_octets};
 

@@ -1,4 +1,5 @@
-//! FPDUs: RFC 5044 Figures 4 to 6, PAD, and markers at the extreme places.
+//! Tests the FPDUs of RFC 5044 Figures 4 to 6, FPDUs with each length of PAD, and FPDUs with
+//! markers at the first and the last possible positions.
 
 use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::wire::mpa::{Fpdu, Layout, fpdu};
@@ -34,7 +35,7 @@ fn figure_5_without_its_marker() {
     crc_field(&send(1, &[0; 24]), "b7243ec3");
 }
 
-/// The octets of Figure 4 are no DDP segment; they are framed all the same.
+/// The octets of Figure 4 are not a DDP segment, but the FPDU does not depend on that.
 #[test]
 fn figure_4_a_marker_twelve_octets_after_the_length() {
     let ulpdu: Vec<u8> = (0..16).collect();
@@ -87,7 +88,7 @@ fn a_marker_due_after_the_crc_belongs_to_the_next_fpdu() {
     both_ways(512, true, &write(5), &next);
 }
 
-/// A full segment at EMSS 1460.
+/// The FPDU fills a TCP segment of 1460 octets.
 #[test]
 fn three_markers_in_1442_octets() {
     let ulpdu = send(1, &(0..1424).map(|i| u8::try_from(i % 256).unwrap()).collect::<Vec<u8>>());
@@ -109,8 +110,8 @@ fn an_empty_fpdu() {
     both_ways(0, false, &[], &hex("00000000 c74b6748"));
 }
 
-/// RFC 5044 4.3, start-up frames of 20 and 24 octets, and TCP's wrap: sequence numbers of the first
-/// markers.
+/// Tests the TCP sequence numbers of the first markers (RFC 5044 section 4.3), after start-up
+/// frames of 20 and 24 octets. In the last line, the sequence number wraps.
 #[test]
 fn marker_positions_in_sequence_numbers() {
     let first = |start: u32, markers: usize| -> Vec<u32> {

@@ -1,6 +1,5 @@
-//! Compares this crate's writing and reading of complete FPDUs and frames with octet strings that it
-//! did not make. They come from the figures of the RFCs, from an
-//! independent CRC32c and framing implementation, and from captures of other stacks.
+//! Compares the FPDUs and frames of this crate with octet strings from other sources: the figures
+//! of the RFCs, an independent implementation of CRC32c and framing, and captures of other stacks.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 mod captured;
@@ -13,13 +12,13 @@ use weft_core::wire::ddp::{Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Fpdu, Framing, Layout, fpdu};
 use weft_core::wire::rdmap::{Control, Opcode};
 
-/// Converts hexadecimal digits to octets; ignores blanks.
+/// Converts hexadecimal digits to octets. Ignores blanks.
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
     digits.chunks_exact(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
 }
 
-/// The FPDU of `ulpdu` at `position`, CRC on.
+/// The FPDU with `ulpdu` at stream position `position`, with CRC.
 fn framed(position: u64, markers: bool, ulpdu: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     fpdu::emit(position, &[ulpdu], Framing { markers, crc: true }, &mut out).unwrap();
@@ -36,13 +35,14 @@ fn unframed(position: u64, markers: bool, octets: &[u8]) -> Vec<u8> {
     fpdu.ulpdu().collect::<Vec<_>>().concat()
 }
 
-/// `expected` is what is written for `ulpdu` at `position`, and reads back as it.
+/// Checks that emitting `ulpdu` at `position` gives `expected`, and that reading `expected` gives
+/// `ulpdu`.
 fn both_ways(position: u64, markers: bool, ulpdu: &[u8], expected: &[u8]) {
     assert_eq!(framed(position, markers, ulpdu), expected);
     assert_eq!(unframed(position, markers, expected), ulpdu);
 }
 
-/// As [`both_ways`] for a vector that has only the CRC field of an FPDU without markers.
+/// Like [`both_ways`], for a vector that has only the CRC field of an FPDU without markers.
 fn crc_field(ulpdu: &[u8], field: &str) {
     let octets = framed(0, false, ulpdu);
     assert_eq!(octets[octets.len() - 4..], hex(field), "CRC field of {octets:02x?}");

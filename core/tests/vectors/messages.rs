@@ -1,4 +1,4 @@
-//! RDMAP messages, each a complete FPDU without markers.
+//! Tests RDMAP messages. Each is a complete FPDU without markers.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{
@@ -139,7 +139,7 @@ fn cmp_swap() {
     crc_field(&atomic(2, operation, 2), "6820c8a9");
 }
 
-/// A misaligned atomic: RFC 7306 8.2.
+/// The Terminate reports an Atomic Request with a misaligned address (RFC 7306 section 8.2).
 #[test]
 fn terminate_for_an_atomic_request() {
     let offending = untagged(Opcode::ATOMIC_REQUEST, 1, 1, &[]);
@@ -168,7 +168,7 @@ fn immediate_data_with_solicited_event() {
     crc_field(&immediate(Opcode::IMMEDIATE_SE), "3a19e742");
 }
 
-/// With a CRC field that was not filled the rest is the same.
+/// The test changes one bit of the CRC field.
 #[test]
 fn a_wrong_crc_is_found() {
     let mut octets = framed(0, false, &immediate(Opcode::IMMEDIATE));

@@ -1,4 +1,4 @@
-//! Request and Reply frames: the octets after the key.
+//! Tests the octets after the key in Request and Reply frames.
 
 use weft_core::wire::mpa::{Enhanced, Startup, StartupKind};
 

@@ -1,11 +1,12 @@
-//! A DDP header (tagged or untagged) without payload, as a Terminate copies it back.
+//! A DDP header (tagged or untagged) without payload. A Terminate message contains a copy of the
+//! DDP header that caused the error.
 
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Control, RawTagged, RawUntagged};
 
-/// Owned raw DDP header, tagged or untagged by its T bit. Nothing is checked: version and reserved
-/// bits may have any value.
+/// Owned raw DDP header. Its T bit shows whether it is tagged or untagged. Nothing is checked:
+/// version and reserved bits may have any value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawHeader {
     /// T=1, 14 octets.

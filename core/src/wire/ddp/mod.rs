@@ -2,8 +2,8 @@
 //!
 //! A DDP segment is the ULPDU of one FPDU: a tagged (14 octets) or untagged (18 octets) header,
 //! then payload. DDP reserves one octet (tagged) or five octets (untagged) of the header for its
-//! ULP. RDMAP uses the first of these octets as its control octet, and the next four as the STag to
-//! invalidate. [`crate::wire::rdmap`] defines their meaning.
+//! upper-layer protocol. RDMAP uses the first of these octets as its control octet, and the next
+//! four as the STag to invalidate. [`crate::wire::rdmap`] defines the meaning of these octets.
 
 mod check;
 mod control;

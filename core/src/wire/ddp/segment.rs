@@ -5,7 +5,7 @@ use zerocopy::FromBytes;
 use super::{Control, RawTagged, RawUntagged};
 use crate::error::{Layer, WireError};
 
-/// Raw view of a DDP segment, tagged or untagged by its T bit.
+/// Raw view of a DDP segment. The T bit shows whether the segment is tagged or untagged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segment<'a> {
     /// T=1: header and payload.
@@ -67,7 +67,8 @@ mod tests {
     use crate::wire::rdmap::Opcode;
     use proptest::prelude::*;
 
-    /// RFC 5041 Figures 3 and 4; a Write to STag 0x11223344, TO 0x1000, and a Send with MSN 1.
+    /// The headers of RFC 5041 Figures 3 and 4, in a Write to STag 0x11223344, TO 0x1000, and in a
+    /// Send with MSN 1.
     #[test]
     fn headers_as_the_figures_have_them() {
         let write = [0xc1, 0x40, 0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0, 0, 0, 0x10, 0, 7];

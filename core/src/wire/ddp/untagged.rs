@@ -31,7 +31,8 @@ pub struct RawUntagged {
     pub control: Control,
     /// Octet 1: RDMAP's control octet.
     pub ulp_control: crate::wire::rdmap::Control,
-    /// Octets 2 to 5: the STag to invalidate (Send with Invalidate), otherwise reserved and zero.
+    /// Octets 2 to 5: the STag to invalidate in a Send with Invalidate. In other messages, these
+    /// octets are reserved and zero.
     pub ulp_word: U32,
     /// Octets 6 to 9: queue number.
     pub qn: U32,
@@ -76,7 +77,7 @@ pub struct Untagged {
 pub struct UntaggedUlp {
     /// RDMAP's control octet.
     pub control: rdmap::Control,
-    /// The STag to invalidate (Send with Invalidate), otherwise zero.
+    /// The STag to invalidate in a Send with Invalidate; zero in other messages.
     pub word: u32,
 }
 
@@ -121,8 +122,8 @@ mod tests {
     use crate::wire::rdmap::Opcode;
     use proptest::prelude::*;
 
-    /// RFC 5041 Figure 4: a Send with Invalidate, first segment; the RDMA Consortium's version is
-    /// 0.
+    /// The header of RFC 5041 Figure 4, in the first segment of a Send with Invalidate. RFC 5041
+    /// has version 1, and the specification of the RDMA Consortium has version 0.
     #[test]
     fn both_versions() {
         let untagged = Untagged { last: false, qn: 0, msn: 0x0102_0304, mo: 0x0506_0708 };

@@ -1,5 +1,5 @@
-//! The FPDU: `ULPDU_Length (2) | ULPDU | PAD (0..3) | CRC (4)`, with a marker at every multiple of
-//! 512 octets (RFC 5044 sections 4.1, 4.3).
+//! The FPDU: `ULPDU_Length (2) | ULPDU | PAD (0..3) | CRC (4)`. If a direction uses markers, there
+//! is a marker at every stream position that is a multiple of 512 (RFC 5044 sections 4.1, 4.3).
 //!
 //! [`Layout`] computes the stream position of each part of one FPDU. [`emit()`] writes a complete
 //! FPDU at these positions, and [`Fpdu`] reads one. The phase (the remainder of marker positions
@@ -90,7 +90,7 @@ impl Layout {
         Layout { start, header, ulpdu_length, crc, end: crc + CRC_LEN as u64, phase }
     }
 
-    /// The layout of the same FPDU from a sender that omits the CRC field.
+    /// Returns the layout that the FPDU has if its sender omits the CRC field.
     #[must_use]
     pub fn without_crc_field(self) -> Self {
         Layout { end: self.crc, ..self }
@@ -127,8 +127,8 @@ impl Layout {
                 let position = at;
                 at += MARKER_LEN as u64;
                 let distance = position.saturating_sub(layout.header);
-                // FPDUPTR has 16 bits. An FPDU longer than 65,535 octets (which is illegal) has
-                // pointers modulo 2^16.
+                // FPDUPTR has 16 bits. In an FPDU longer than 65,535 octets (which is illegal), the
+                // pointers are modulo 2^16.
                 return Some(Piece::Marker { position, fpduptr: (distance & 0xffff) as u16 });
             }
             let from = at;
@@ -171,7 +171,7 @@ mod tests {
         );
     }
 
-    /// RFC 5044 Figure 6: at 0x1EC the marker at 0x200 points back 0x14 octets.
+    /// RFC 5044 Figure 6: in an FPDU at 0x1EC, the marker at 0x200 points back 0x14 octets.
     #[test]
     fn figure_6() {
         let layout = Layout::new(0x1ec, 42, Some(0));
@@ -191,7 +191,8 @@ mod tests {
         assert!(Layout::new(512, 19, Some(0)).has_leading_marker());
     }
 
-    /// A ULPDU of 1442 octets at EMSS 1460: an FPDU of 1460 octets with markers at 0, 512 and 1024.
+    /// If TCP segments have 1460 octets, a ULPDU of 1442 octets fills a segment. The FPDU has
+    /// markers at 0, 512 and 1024.
     #[test]
     fn a_full_segment() {
         let layout = Layout::new(0, 1442, Some(0));

@@ -1,6 +1,6 @@
 //! MULPDU: the largest ULPDU whose FPDU fits in one TCP segment (RFC 5044 section 4.5).
 //!
-//! The caller determines the EMSS (effective maximum segment size) and its changes.
+//! This module does not measure the EMSS (effective maximum segment size). The caller passes it in.
 
 use super::fpdu::{LENGTH_LEN, MAX_ULPDU};
 use crate::crc::CRC_LEN;
@@ -9,7 +9,8 @@ use crate::marker::{INTERVAL, MARKER_LEN};
 /// Minimum MULPDU in octets, even for a smaller EMSS (MPA-4.5-8).
 pub const MIN_MULPDU: u16 = 128;
 
-/// MULPDU in octets, 128 to 64768, for an effective maximum segment size of `emss` octets.
+/// Returns the MULPDU in octets (128 to 64768) if the effective maximum segment size is `emss`
+/// octets.
 ///
 /// If `markers` is set, the MULPDU leaves space for the largest possible number of markers
 /// (MPA-4.5-2). The FPDU therefore fits at every stream position.
@@ -27,8 +28,8 @@ mod tests {
     use super::super::Layout;
     use super::*;
 
-    /// Computed manually from the formulas of RFC 5044 4.5: EMSS, MULPDU without markers, MULPDU
-    /// with markers.
+    /// Each row has an EMSS, its MULPDU without markers, and its MULPDU with markers. The values
+    /// were computed manually from the formulas of RFC 5044 4.5.
     #[test]
     fn table() {
         for (emss, plain, with_markers) in [
@@ -51,8 +52,8 @@ mod tests {
         }
     }
 
-    /// RFC 5044 4.5: an FPDU with a ULPDU of MULPDU octets fits in the segment at every distance
-    /// from a marker.
+    /// RFC 5044 4.5: if a ULPDU has MULPDU octets, its FPDU fits in the segment. This is so at
+    /// every distance from a marker.
     #[test]
     fn an_fpdu_of_mulpdu_fits_at_every_marker_phase() {
         for emss in 140u32..2_200 {

@@ -97,7 +97,8 @@ impl StartupKind {
     }
 }
 
-/// IRD, ORD and the ready-to-receive (RTR) variants of RFC 6581 section 9.
+/// The content of the two RFC 6581 words (section 9): the depths IRD and ORD, and the flags A to D.
+/// The flags B to D select messages that may be the ready-to-receive (RTR) message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Enhanced {
     /// A: the sender requests (Request) or accepts (Reply) the peer-to-peer model.
@@ -170,7 +171,7 @@ impl<'a> Startup<'a> {
     ///
     /// # Errors
     /// The frame is incomplete, its key is neither of the two keys, its revision is above 2, or
-    /// `PD_Length` is above 512. In revision 2 with S=1, `PD_Length` is below 4.
+    /// `PD_Length` is above 512. In revision 2 with S=1, a `PD_Length` below 4 is also an error.
     pub fn parse(octets: &'a [u8]) -> Result<Self, WireError> {
         let (raw, rest) = RawStartup::ref_from_prefix(octets)
             .map_err(|_| WireError::too_short(Layer::Mpa, "startup frame", "20 octets of header", octets.len()))?;
@@ -262,14 +263,15 @@ mod tests {
         private_data: &[],
     };
 
-    /// RFC 5044 7.1.1: key, then `40 01 00 00` for a minimal revision 1 frame with CRC.
+    /// RFC 5044 7.1.1: a minimal frame of revision 1 with CRC has the key, and then `40 01 00 00`.
     #[test]
     fn minimal_request_of_revision_1() {
         let expected = b"\x4d\x50\x41\x20\x49\x44\x20\x52\x65\x71\x20\x46\x72\x61\x6d\x65\x40\x01\x00\x00";
         assert_eq!(emitted(&PLAIN), expected);
     }
 
-    /// RFC 6581 section 9: CRC, S, A, IRD 1, C and D, ORD 1.
+    /// RFC 6581 section 9: the frame has the flags C and S. Its first word has A and IRD 1, and its
+    /// second word has C, D and ORD 1.
     #[test]
     fn enhanced_words_count_in_pd_length() {
         let enhanced =

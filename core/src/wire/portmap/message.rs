@@ -1,5 +1,5 @@
-//! The port mapper message (section 7.3, Figure 17), and the extension that the Linux port mapper
-//! daemon appends to its Requests.
+//! The port mapper message (section 7.3 of the SDP draft, Figure 17). The port mapper daemon of
+//! Linux appends an extension to its Requests. This module also describes the extension.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -159,8 +159,8 @@ impl Addresses {
         }
     }
 
-    /// Returns `self` with ApIPAddr replaced by `address`. If `address` has the other address
-    /// family, returns `self` unchanged.
+    /// Returns `self` with ApIPAddr replaced by `address`. If the address families differ, returns
+    /// `self` unchanged.
     #[must_use]
     pub const fn with_accepting(self, address: IpAddr) -> Self {
         match (self, address) {
@@ -171,7 +171,8 @@ impl Addresses {
     }
 }
 
-/// The address and port from which the connecting side will connect, as mapped by its Linux daemon.
+/// The address and port from which the connecting side will connect. The Linux daemon of that side
+/// has mapped them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mapped {
     /// Mapped TCP port, sent in Reserved.
@@ -202,10 +203,11 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads one datagram. Reserved, and the octets after an IPv4 address, are not checked.
+    /// Reads one datagram. Does not check Reserved, or the octets after an IPv4 address.
     ///
     /// # Errors
-    /// The length is not 48 octets (nor 64 in a PMReq), Ver is not 0, or IPV is neither 4 nor 6.
+    /// The length is not 48 octets (a PMReq may also have 64 octets), Ver is not 0, or IPV is
+    /// neither 4 nor 6.
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let wrong = |field, expected, found, requirement: RequirementId| WireError {
             layer: Layer::SdpPm,

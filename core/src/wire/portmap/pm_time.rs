@@ -11,15 +11,16 @@ pub struct PmTime(pub u8);
 pub enum Cache {
     /// 0: the answer is valid for one connection and must not be cached.
     Once,
-    /// 1 to 127: a multiple of 250 ms. 128 to 254: a number of seconds. No value expresses a time
-    /// between 31.75 s and 128 s.
+    /// The values 1 to 127 are multiples of 250 ms, and the values 128 to 254 are seconds. No value
+    /// expresses a time between 31.75 s and 128 s.
     For(Duration),
     /// 255: the answer may be cached for ever.
     Forever,
 }
 
 impl PmTime {
-    /// Valid for one connection only. All messages other than PMAccept carry this value, too.
+    /// The answer is valid for one connection only. Messages other than PMAccept also have this
+    /// value.
     pub const ONCE: PmTime = PmTime(0);
 
     /// The caching time that the value allows.
@@ -38,7 +39,7 @@ impl PmTime {
 mod tests {
     use super::*;
 
-    /// Section 7.3.1.4: the edges of the four ranges.
+    /// Tests the edges of the four ranges in section 7.3.1.4.
     #[test]
     fn ranges() {
         let millis = |value| match PmTime(value).cache() {

@@ -30,7 +30,8 @@
 //! ```
 //!
 //! For the Response, RFC 7306 section 4 shows 32 octets, but Figure 6 shows 12. This module follows
-//! Figure 6. It does not check the alignment of the remote address, which depends on the buffer.
+//! Figure 6. It does not check whether the remote address is aligned, because it does not know the
+//! start address of the buffer.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(AtomicRequest::parse(&expected), Ok(request));
     }
 
-    /// RFC 7306 Figure 4: offsets of the CmpSwap operands.
+    /// The operands of CmpSwap have the offsets of RFC 7306 Figure 4.
     #[test]
     fn cmp_swap_operands_in_the_order_of_figure_4() {
         let operation = AtomicOperation::CmpSwap {
@@ -306,7 +307,7 @@ mod tests {
         assert_eq!(AtomicOpcode(9).name(), "unassigned");
     }
 
-    /// RFC 7306 Figure 6.
+    /// The Response has the fields of RFC 7306 Figure 6.
     #[test]
     fn response_has_twelve_octets() {
         let response = AtomicResponse { original_request_identifier: 1, original_remote_data_value: 7 };

@@ -21,7 +21,7 @@
 //! ```
 //!
 //! A [`Terminate`](super::Terminate) may contain a copy of the header. This module does not check
-//! whether the requester may read the source buffer.
+//! whether the requester has the right to read the source buffer.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -15,9 +15,10 @@
 //! ```
 //!
 //! The bits M, D and R announce the variable parts. If D is set, DDP Segment Length is present even
-//! without M (RFC 5040 4.8, RDMAP-4.8-9), but then has no meaning. The monitor checks whether a
-//! Terminate copies the headers that Figure 10 requires for its error. Octets after the last
-//! announced part are ignored, because some implementations send parts without announcing them.
+//! without M (RFC 5040 4.8, RDMAP-4.8-9), but then has no meaning. For each error, Figure 10
+//! requires certain copied headers. Only the monitor checks that they are present. Octets after the
+//! last announced part are ignored, because some implementations send parts without announcing
+//! them.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -182,7 +183,7 @@ impl Terminate {
         let mut ddp_header = None;
         if bits.d() {
             let (header, _) = RawHeader::from_prefix(parts.ddp_header).ok_or_else(|| {
-                let expected = "14 octets of a tagged or 18 of an untagged header";
+                let expected = "14 octets of a tagged header, or 18 octets of an untagged header";
                 missing("Terminated DDP Header", at, expected, parts.ddp_header.len(), requirement!("RDMAP-4.8-10"))
             })?;
             ddp_header = Some(header);
@@ -199,7 +200,7 @@ impl Terminate {
         Ok(Terminate { error: fixed.error(), segment_length, ddp_header, read_request })
     }
 
-    /// M, D and R that announce the present parts.
+    /// Returns M, D and R. Each of these bits is set if its part is present.
     #[must_use]
     pub const fn header_control(&self) -> HeaderControl {
         HeaderControl::new(self.segment_length.is_some(), self.ddp_header.is_some(), self.read_request.is_some())

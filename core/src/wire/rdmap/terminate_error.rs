@@ -1,5 +1,5 @@
-//! The error that a Terminate reports: a triplet of layer, error type and error code, with the
-//! names of all assigned triplets.
+//! The error that a Terminate reports. It is a triplet of layer, error type and error code. This
+//! module also has the names of all assigned triplets.
 //!
 //! RFC 5040 Figure 9 defines the errors of RDMAP. RFC 5041 section 7.2 defines the errors of DDP.
 //! RFC 5044 section 8 and RFC 6581 section 8 define the errors of MPA. The code that detects an
@@ -178,8 +178,8 @@ impl fmt::Debug for TerminateError {
 mod tests {
     use super::*;
 
-    /// RFC 5040 Figure 9, RFC 5041 7.2, RFC 5044 8, RFC 6581 8: the codes of each type, and a part
-    /// of each name.
+    /// The rows have the codes of each type, and a part of each name. They are from RFC 5040 Figure
+    /// 9, RFC 5041 7.2, RFC 5044 8 and RFC 6581 8.
     #[test]
     fn every_code_of_the_four_specifications_is_there() {
         let rows = [

@@ -103,7 +103,7 @@ mod tests {
 
     const OCTETS: [u8; 16] = [0x12, 0x34, 0x04, 0x06, 0, 0, 0, 20, 1, 2, 3, 4, 5, 6, 7, 8];
 
-    /// Figure 2, and its mirror.
+    /// Tests the header of Figure 2 in both field orders.
     #[test]
     fn both_orders() {
         let (raw, rest) = RawBsdh::read(&OCTETS, Figure).unwrap();
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(RawBsdh::read(&OCTETS[..15], Figure), None);
     }
 
-    /// Figure 4, if position 0 is the least significant bit.
+    /// Tests the positions of the flags in Figure 4. Position 0 is the least significant bit.
     #[test]
     fn flags_by_position() {
         assert_eq!(Flags::from_raw(0xf9), Flags { oob_pres: true, ..Flags::default() });

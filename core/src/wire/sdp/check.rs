@@ -6,7 +6,7 @@ use crate::error::{Found, Layer, WireError};
 
 /// Offset in octets of the extended header from the start of the message.
 pub(super) const EXTENSION_AT: usize = 16;
-/// Maximum of all sizes and lengths in the draft: 2^31 octets.
+/// Maximum size and length that the draft allows: 2^31 octets.
 pub(super) const MAX_SIZE: u32 = 1 << 31;
 
 /// Reads the extended header at the start of `octets`, which follow the BSDH. Returns the header
@@ -26,28 +26,29 @@ pub(super) fn extension<'a, T: RawHeader>(
     })
 }
 
-/// Returns an error about the field `field` if `good` is false. `place` is the field order, the
-/// offset of the field in the figures from the start of the message, and its length in octets.
+/// Returns an error about the field `field` if `good` is false. `position` has three parts: the
+/// field order, the offset that the field has in the figures (from the start of the message), and
+/// the length of the field in octets.
 pub(super) fn field(
     good: bool,
     field: &'static str,
-    place: (FieldOrder, usize, usize),
+    position: (FieldOrder, usize, usize),
     expected: &'static str,
     found: u32,
     requirement: Option<RequirementId>,
 ) -> Result<(), WireError> {
-    if good { Ok(()) } else { Err(bad(field, place, expected, found, requirement)) }
+    if good { Ok(()) } else { Err(bad(field, position, expected, found, requirement)) }
 }
 
-/// The error about a wrong field value. `place` has the same parts as in [`field`].
+/// The error about a wrong field value. `position` has the same parts as in [`field`].
 pub(super) fn bad(
     field: &'static str,
-    place: (FieldOrder, usize, usize),
+    position: (FieldOrder, usize, usize),
     expected: &'static str,
     found: u32,
     requirement: Option<RequirementId>,
 ) -> WireError {
-    let (order, figure_at, octets) = place;
-    let offset = order.place(figure_at..figure_at + octets).start;
+    let (order, figure_at, octets) = position;
+    let offset = order.wire_range(figure_at..figure_at + octets).start;
     WireError { layer: Layer::Sdp, field, offset, expected, found: Found::Value(u64::from(found)), requirement }
 }

@@ -1,4 +1,5 @@
-//! Hello: the Hello Header (section 6.2.1, Figure 5) after the BSDH.
+//! The Hello Header (section 6.2.1, Figure 5). It follows the BSDH (base header) in a Hello
+//! message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -200,7 +201,7 @@ mod tests {
         loc_ord: 0x0d0e,
     };
 
-    /// Figure 5, and its mirror.
+    /// Tests the header of Figure 5 in both field orders.
     #[test]
     fn both_orders() {
         let figure = [1, 2, 0, 0x21, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];

@@ -1,4 +1,5 @@
-//! HelloAck: the HelloAck Header (section 6.2.2, Figure 6) after the BSDH.
+//! The HelloAck Header (section 6.2.2, Figure 6). It follows the BSDH (base header) in a HelloAck
+//! message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -12,8 +13,8 @@
 //! +-------------------------------+-------------------------------+
 //! ```
 //!
-//! The versions must match the Hello. This module cannot check that, because it reads the HelloAck
-//! alone.
+//! The draft requires the same versions as in the Hello. This module cannot check this, because it
+//! does not know the Hello.
 
 use zerocopy::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -117,7 +118,7 @@ mod tests {
     const ACK: HelloAck =
         HelloAck { max_adverts: 0x0102, majv: 1, minv: 2, act_rcv_sz: 0x0304_0506, loc_ird: 0x0708, loc_ord: 0x090a };
 
-    /// Figure 6, and its mirror.
+    /// Tests the header of Figure 6 in both field orders.
     #[test]
     fn both_orders() {
         let figure = [1, 2, 0, 0x21, 3, 4, 5, 6, 7, 8, 9, 10];

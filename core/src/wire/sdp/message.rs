@@ -1,4 +1,5 @@
-//! A complete, valid SDP message: BSDH, extended header and payload.
+//! A complete, valid SDP message: the BSDH (base header), the extended header, and payload of the
+//! upper-layer protocol (ULP).
 
 use super::bsdh::{FLAG_OOB_PRES, Flags};
 use super::check::{bad, field};
@@ -135,7 +136,7 @@ impl<'a> Body<'a> {
             layer: Layer::Sdp,
             field: "payload",
             offset: RawBsdh::LEN + octets.len() - rest.len(),
-            expected: "none after the headers of this MID",
+            expected: "no payload after the headers of this MID",
             found: Found::Octets(rest.len()),
             requirement: Some(no_payload(mid)),
         })
@@ -227,7 +228,7 @@ impl<'a> Message<'a> {
     /// - The MID is unassigned.
     /// - The extended header is incomplete, or a field is out of range.
     /// - The message carries payload that its MID does not allow.
-    /// - OOB_PRES is set, but the message is no Data with payload.
+    /// - OOB_PRES is set, but the message is not a Data message with payload.
     pub fn parse(octets: &'a [u8], order: FieldOrder) -> Result<Self, WireError> {
         let (raw, rest) = RawBsdh::read(octets, order).ok_or(WireError {
             requirement: Some(requirement!("SDP-6-1")),
@@ -235,7 +236,7 @@ impl<'a> Message<'a> {
         })?;
         let len = raw.len.get();
         let fits = usize::try_from(len) == Ok(octets.len());
-        field(fits, "Len", (order, 4, 4), "the octets of the message", len, Some(requirement!("SDP-6.1.4-1")))?;
+        field(fits, "Len", (order, 4, 4), "the length of the message", len, Some(requirement!("SDP-6.1.4-1")))?;
         let body = Body::parse(raw.mid(), rest, order)?;
         let bufs = raw.bufs.get();
         if let Some(requirement) = match body {
@@ -251,7 +252,7 @@ impl<'a> Message<'a> {
                 Body::Data(_) => requirement!("SDP-6.1.2-7"),
                 _ => requirement!("SDP-6.1.2-8"),
             };
-            let expected = "OOB_PRES only in Data that ends with the OOB octet";
+            let expected = "OOB_PRES only in a Data message with payload";
             return Err(bad("Flags", (order, 2, 1), expected, u32::from(raw.flags), Some(requirement)));
         }
         let flags = Flags::from_raw(raw.flags);
@@ -266,8 +267,8 @@ impl<'a> Message<'a> {
 
     /// Length of the message in octets: the value of Len.
     ///
-    /// A payload fits in a Private Buffer of at most 2^31 octets. For a length above 2^32 - 1
-    /// octets this method returns 2^32 - 1.
+    /// The payload of a valid message fits in a Private Buffer of at most 2^31 octets, so the
+    /// length fits in 32 bits. For a longer message, this method returns 2^32 - 1.
     #[must_use]
     pub fn wire_len(&self) -> u32 {
         let extension = self.mid().extension_len().unwrap_or(0);

@@ -78,7 +78,8 @@ impl Mid {
 mod tests {
     use super::*;
 
-    /// Figure 3: 18 messages, three of them with payload, and the length of each extended header.
+    /// Figure 3 has 18 messages and the length of each extended header. Three of the messages have
+    /// payload.
     #[test]
     fn figure_3() {
         assert_eq!(Mid::ALL.len(), 18);

@@ -5,8 +5,8 @@
 //! payload. [`Message`] combines the parts, and each extended header has its own file. A
 //! [`FieldOrder`] selects the layout of a header: as in the figures of the draft, or mirrored.
 //!
-//! This module does not know how a message is carried (before MPA, or in one Send), or how it
-//! affects a connection.
+//! A message is sent before the MPA start-up, or in one Send. This module does not know how a
+//! message was sent, and it does not know the state of a connection.
 
 mod bsdh;
 mod ch_rcv_buf;
@@ -40,8 +40,8 @@ pub use sink_avail::{RawSinkAvail, SinkAvail};
 pub use src_avail::{RawSrcAvail, SrcAvail};
 pub use susp_comm::{RawSuspComm, SuspComm};
 
-/// Minimum size of a Private Buffer in octets: BSDH, the largest extended header, and one octet of
-/// payload (section 10).
+/// Minimum size of a Private Buffer in octets. A message with the BSDH, the largest extended header
+/// and one octet of payload has this size (section 10).
 pub const MIN_PRIVATE_BUFFER: u32 = 37;
 /// Minimum number of Private Buffers that Hello and HelloAck may announce (section 10.3).
 pub const MIN_INITIAL_BUFS: u16 = 3;

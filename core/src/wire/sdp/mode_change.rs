@@ -1,4 +1,5 @@
-//! ModeChange: the ModeChange Header (section 6.3.8, Figures 11 and 12) after the BSDH.
+//! The ModeChange Header (section 6.3.8, Figures 11 and 12). It follows the BSDH (base header) in a
+//! ModeChange message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -8,8 +9,8 @@
 //! +-------------------------------------------------------+-----+-+
 //! ```
 //!
-//! The current Mode determines which peer may request which Mode. This module does not know the
-//! current Mode, and accepts all requests.
+//! The draft allows each peer to request certain Modes, which depend on the current Mode. This
+//! module does not know the current Mode, and accepts all requests.
 
 use std::fmt;
 
@@ -133,9 +134,9 @@ impl ModeChange {
         let Some(mode) = Mode::from_value(raw.mode()) else {
             // Mode is in the last octet of the word in figure order, and in the first octet of the
             // word in mirrored order.
-            let (place, requirement) = ((order, 19, 1), requirement!("SDP-6.3.8.2-5"));
+            let (position, requirement) = ((order, 19, 1), requirement!("SDP-6.3.8.2-5"));
             let found = u32::from(raw.mode());
-            return Err(bad("Mode", place, "0, 1 or 2", found, Some(requirement)));
+            return Err(bad("Mode", position, "0, 1 or 2", found, Some(requirement)));
         };
         Ok((ModeChange { mode, s: raw.s() }, rest))
     }
@@ -152,7 +153,8 @@ mod tests {
     use super::super::FieldOrder::{Figure, Mirrored};
     use super::*;
 
-    /// Figure 11: the four useful words, and their mirrored form with S in the highest bit.
+    /// Tests the four useful words of Figure 11 in both field orders. In mirrored order, S is the
+    /// highest bit.
     #[test]
     fn both_orders() {
         for (mode, s, figure, mirrored) in [

@@ -55,7 +55,7 @@ impl FieldOrder {
     /// A field that is not within one 32-bit word (the VA, a payload) has the same range in both
     /// orders.
     #[must_use]
-    pub fn place(self, figure: Range<usize>) -> Range<usize> {
+    pub fn wire_range(self, figure: Range<usize>) -> Range<usize> {
         let word = figure.start & !3;
         if self == FieldOrder::Figure || figure.end > word + 4 || figure.is_empty() {
             return figure;
@@ -65,19 +65,20 @@ impl FieldOrder {
 }
 
 /// A raw SDP header. The struct has the fields in figure order, but the methods read and write both
-/// orders. They check nothing, so that any octets of the length of the header are possible.
+/// orders. They accept all values of all fields.
 pub trait RawHeader: Copy + FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned {
     /// Length of the header in octets.
     const LEN: usize = size_of::<Self>();
 
-    /// Corrects the fields of a header whose octets are in mirrored order but were read as figure
+    /// Corrects the fields of a header whose octets are in mirrored order, but were read in figure
     /// order.
     #[must_use]
     fn unmirrored(self) -> Self {
         self
     }
 
-    /// The reverse of [`RawHeader::unmirrored`]: a value whose octets are `self` in mirrored order.
+    /// Does the reverse of [`RawHeader::unmirrored`]. The octets of the returned value are the
+    /// header `self` in mirrored order.
     #[must_use]
     fn mirrored(self) -> Self {
         self
@@ -103,8 +104,8 @@ mod tests {
     use super::super::{RawBsdh, RawHello, RawHelloAck, RawModeChange, RawSinkAvail, RawSrcAvail, RawSuspComm};
     use super::*;
 
-    /// Reads `octets` as a `T` and writes it again, in the same order.
-    fn again<T: RawHeader>(octets: &[u8], order: FieldOrder) -> Vec<u8> {
+    /// Reads `octets` as a `T` and writes the `T` again, in the same order.
+    fn round_trip<T: RawHeader>(octets: &[u8], order: FieldOrder) -> Vec<u8> {
         let mut out = Vec::new();
         let (raw, rest) = T::read(octets, order).unwrap();
         raw.append(order, &mut out);
@@ -118,13 +119,13 @@ mod tests {
         fn either_order_expresses_every_octet(octets: [u8; 32], mirrored: bool) {
             let order = if mirrored { FieldOrder::Mirrored } else { FieldOrder::Figure };
             for out in [
-                again::<RawBsdh>(&octets, order),
-                again::<RawHello>(&octets, order),
-                again::<RawHelloAck>(&octets, order),
-                again::<RawModeChange>(&octets, order),
-                again::<RawSinkAvail>(&octets, order),
-                again::<RawSrcAvail>(&octets, order),
-                again::<RawSuspComm>(&octets, order),
+                round_trip::<RawBsdh>(&octets, order),
+                round_trip::<RawHello>(&octets, order),
+                round_trip::<RawHelloAck>(&octets, order),
+                round_trip::<RawModeChange>(&octets, order),
+                round_trip::<RawSinkAvail>(&octets, order),
+                round_trip::<RawSrcAvail>(&octets, order),
+                round_trip::<RawSuspComm>(&octets, order),
             ] {
                 proptest::prop_assert_eq!(out, octets);
             }
@@ -150,13 +151,15 @@ mod tests {
         assert_eq!(FieldOrder::of_hello_ack(&[0, 3, 0, 0]), None);
     }
 
-    /// Bufs, Flags and MID of the first word, LocIRD and LocORD of a Hello, and a VA.
+    /// Mirrored order reverses the positions of the fields within a word. The examples are Bufs,
+    /// Flags and MID, and LocIRD and LocORD in a Hello. Len, the VA and an empty range keep their
+    /// positions.
     #[test]
     fn places_turn_around_within_their_word() {
-        let mirrored = |figure| FieldOrder::Mirrored.place(figure);
+        let mirrored = |figure| FieldOrder::Mirrored.wire_range(figure);
         assert_eq!([mirrored(0..2), mirrored(2..3), mirrored(3..4)], [2..4, 1..2, 0..1]);
         assert_eq!([mirrored(28..30), mirrored(30..32)], [30..32, 28..30]);
         assert_eq!([mirrored(4..8), mirrored(24..32), mirrored(16..16)], [4..8, 24..32, 16..16]);
-        assert_eq!(FieldOrder::Figure.place(0..2), 0..2);
+        assert_eq!(FieldOrder::Figure.wire_range(0..2), 0..2);
     }
 }

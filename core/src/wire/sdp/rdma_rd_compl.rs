@@ -1,5 +1,5 @@
-//! RdmaRdCompl: the RdmaRdCompl Header (section 6.3.7, Figure 10) after the BSDH: one 32-bit word,
-//! the same in both field orders.
+//! The RdmaRdCompl Header (section 6.3.7, Figure 10). It follows the BSDH (base header) in a
+//! RdmaRdCompl message. The header is one 32-bit word, so it is the same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -15,7 +15,7 @@ word_header! {
     RdmaRdCompl, RawRdmaRdCompl,
     /// Number of octets that the sender fetched by RDMA Read for the oldest open SrcAvail, without
     /// the payload of the SrcAvail. If this payload was the complete buffer, the number is 0
-    /// (SDP-6.3.7.1-3). The parser therefore accepts 0: it does not know the SrcAvail.
+    /// (SDP-6.3.7.1-3). The parser does not know the SrcAvail, so it always accepts 0.
     len = "Len"
 }
 

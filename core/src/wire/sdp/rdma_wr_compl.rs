@@ -1,5 +1,5 @@
-//! RdmaWrCompl: the RdmaWrCompl Header (section 6.3.6, Figure 9) after the BSDH: one 32-bit word,
-//! the same in both field orders.
+//! The RdmaWrCompl Header (section 6.3.6, Figure 9). It follows the BSDH (base header) in a
+//! RdmaWrCompl message. The header is one 32-bit word, so it is the same in both field orders.
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -1,5 +1,6 @@
-//! SinkAvail: the SinkAvail Header (section 6.3.3, Figure 8) after the BSDH. The header is the same
-//! in both field orders. ULP payload of the sender may follow the header.
+//! The SinkAvail Header (section 6.3.3, Figure 8). It follows the BSDH (base header) in a SinkAvail
+//! message. The header is the same in both field orders. Payload of the upper-layer protocol (ULP)
+//! may follow the header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -17,7 +18,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! This module does not check whether the advertisement is stale, or smaller than a Private Buffer.
+//! This module does not check whether the advertisement is stale, or whether the advertised buffer
+//! is smaller than a Private Buffer.
 
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -65,9 +67,9 @@ impl SinkAvail {
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, payload): (RawSinkAvail, _) = extension(octets, order, "SinkAvail Header")?;
         let len = raw.len.get();
-        let place = (order, 16, 4);
-        field(len > 0, "Len", place, "at least 1", len, Some(requirement!("SDP-6.3.3.1-2")))?;
-        field(len <= MAX_SIZE, "Len", place, "at most 2^31", len, Some(requirement!("SDP-6.3.3.1-3")))?;
+        let position = (order, 16, 4);
+        field(len > 0, "Len", position, "at least 1", len, Some(requirement!("SDP-6.3.3.1-2")))?;
+        field(len <= MAX_SIZE, "Len", position, "at most 2^31", len, Some(requirement!("SDP-6.3.3.1-3")))?;
         let (stag, va, non_discards) = (raw.stag.get(), raw.va.get(), raw.non_discards.get());
         Ok((SinkAvail { len, stag, va, non_discards }, payload))
     }

@@ -1,5 +1,5 @@
-//! SrcAvail: the SrcAvail Header (section 6.3.2, Figure 7) after the BSDH. The header is the same
-//! in both field orders. Payload may follow the header.
+//! The SrcAvail Header (section 6.3.2, Figure 7). It follows the BSDH (base header) in a SrcAvail
+//! message. The header is the same in both field orders. Payload may follow the header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -60,12 +60,12 @@ impl SrcAvail {
     pub fn parse(octets: &[u8], order: FieldOrder) -> Result<(Self, &[u8]), WireError> {
         let (raw, payload): (RawSrcAvail, _) = extension(octets, order, "SrcAvail Header")?;
         let len = raw.len.get();
-        let place = (order, 16, 4);
-        field(len > 0, "Len", place, "at least 1", len, Some(requirement!("SDP-6.3.2.1-1")))?;
-        field(len <= MAX_SIZE, "Len", place, "at most 2^31", len, Some(requirement!("SDP-6.3.2.1-2")))?;
+        let position = (order, 16, 4);
+        field(len > 0, "Len", position, "at least 1", len, Some(requirement!("SDP-6.3.2.1-1")))?;
+        field(len <= MAX_SIZE, "Len", position, "at most 2^31", len, Some(requirement!("SDP-6.3.2.1-2")))?;
         // The payload is a copy of the buffer's first octets.
         let holds = usize::try_from(len).map_or(true, |len| payload.len() <= len);
-        field(holds, "Len", place, "at least the octets of payload", len, Some(requirement!("SDP-6.3.2.2-2")))?;
+        field(holds, "Len", position, "at least the length of the payload", len, Some(requirement!("SDP-6.3.2.2-2")))?;
         Ok((SrcAvail { len, stag: raw.stag.get(), va: raw.va.get() }, payload))
     }
 

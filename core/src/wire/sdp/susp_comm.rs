@@ -1,4 +1,5 @@
-//! SuspComm: the SuspComm Header (section 6.5.1, Figure 15) after the BSDH.
+//! The SuspComm Header (section 6.5.1, Figure 15). It follows the BSDH (base header) in a SuspComm
+//! message.
 //!
 //! ```text
 //!  0                   1                   2                   3

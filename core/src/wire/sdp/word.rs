@@ -4,9 +4,9 @@
 //! The files of `RdmaWrCompl`, `RdmaRdCompl`, `ChRcvBuf` and `ChRcvBufAck` define the meaning and
 //! the valid values of the word.
 
-/// Declares the raw and the checked header. The parameters are the two type names and the field
-/// with its name in the figures. An optional minimum follows: its value, its description for
-/// errors, and the requirement that states it.
+/// Declares the raw and the checked header. The parameters are the two type names, and the field
+/// with its name in the figures. A minimum of the field may follow: its value, its description for
+/// errors, and the requirement that states the minimum.
 macro_rules! word_header {
     (
         $name:ident, $raw:ident, $(#[$doc:meta])* $field:ident = $text:literal
@@ -84,7 +84,7 @@ mod tests {
         };
     }
 
-    /// Figures 9, 10, 13, 14.
+    /// Tests the headers of Figures 9, 10, 13 and 14.
     #[test]
     fn one_word_in_either_order() {
         is_one_word!(RdmaWrCompl, len);

@@ -38,7 +38,7 @@ impl<'a> Fpdu<'a> {
         if usize::try_from(layout.end - layout.start) == Ok(octets.len()) {
             return Ok(Fpdu { octets, layout });
         }
-        Err(WireError::too_short(Layer::Mpa, "FPDU", "as many octets as ULPDU_Length asks for", octets.len()))
+        Err(WireError::too_short(Layer::Mpa, "FPDU", "the number of octets given by ULPDU_Length", octets.len()))
     }
 
     /// The layout that was passed to [`Fpdu::new`].
@@ -89,8 +89,8 @@ impl<'a> Fpdu<'a> {
         })
     }
 
-    /// Checks FPDUPTR of each marker and treats its two low bits as zero (MPA-4.3-9). RESERVED is
-    /// not checked.
+    /// Checks FPDUPTR of each marker. Treats the two low bits of FPDUPTR as zero (MPA-4.3-9).
+    /// RESERVED is not checked.
     ///
     /// # Errors
     /// A marker does not point to `ULPDU_Length`. The error describes the first such marker.
@@ -112,7 +112,7 @@ impl<'a> Fpdu<'a> {
         self.body(LENGTH_LEN..LENGTH_LEN + usize::from(self.layout.ulpdu_length))
     }
 
-    /// PAD as slices between markers, 0 to 3 octets together.
+    /// PAD as slices between markers. Together the slices have 0 to 3 octets.
     pub fn pad(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let from = LENGTH_LEN + usize::from(self.layout.ulpdu_length);
         self.body(from..from + pad_len(self.layout.ulpdu_length))
@@ -204,7 +204,7 @@ mod tests {
             }
         }
 
-        /// Any octets with any layout of the same length, including wrong marker phases.
+        /// Tests any octets with any layout of the same length. The marker phase may be wrong.
         #[test]
         fn no_octets_panic(
             fill in proptest::collection::vec(any::<u8>(), 1..50), ulpdu_length in 0u16..1200, start: u16,

@@ -1,5 +1,5 @@
-//! Expected octets come from datagrams of two Linux daemons, capture `portmap/iwpmd-two-daemons`,
-//! and from Figure 17.
+//! The expected octets come from Figure 17, and from datagrams of two Linux daemons. The frames are
+//! those of the capture `portmap/iwpmd-two-daemons`.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ const ACCEPT: Message = Message {
     mapped: None,
 };
 
-/// Frames 1 to 3: a Request with the mapped side, its Accept and Ack.
+/// Frames 1 to 3 are a Request with a mapped address, its Accept, and its Ack.
 #[test]
 fn three_way_exchange_over_ipv4() {
     let request = octets(concat!(
@@ -59,7 +59,7 @@ fn three_way_exchange_over_ipv4() {
     assert_eq!(emitted(&plain)[..4], [0x04, 0, 0, 0]);
 }
 
-/// Frame 8: an Accept over IPv6.
+/// Frame 8 is an Accept over IPv6.
 #[test]
 fn accept_over_ipv6() {
     let accept = octets(concat!(
@@ -77,7 +77,7 @@ fn accept_over_ipv6() {
     assert_eq!(message.addresses.accepting(), IpAddr::V6(accepting));
 }
 
-/// Frame 14: a Deny whose address fields hold stale octets after the IPv4 addresses.
+/// Frame 14 is a Deny. Its address fields have stale octets after the IPv4 addresses.
 #[test]
 fn stale_octets_after_an_ipv4_address_are_ignored() {
     let deny = octets(concat!(

@@ -1,4 +1,5 @@
-//! Expected octets: RFC 5040 Figures 7 and 8, and Terminates that a Linux kernel sent.
+//! The expected octets are from RFC 5040 Figures 7 and 8, and from Terminates that a Linux kernel
+//! sent.
 
 use proptest::prelude::*;
 use zerocopy::network_endian::{U32, U64};
@@ -17,14 +18,15 @@ fn bare(error: TerminateError) -> Terminate {
     Terminate { error, segment_length: None, ddp_header: None, read_request: None }
 }
 
-/// RFC 5040 Figure 8: Layer, EType, Error Code, HdrCt. An LLP error copies no header.
+/// RFC 5040 Figure 8: a Terminate has Layer, EType, Error Code and HdrCt. For an error of MPA, it
+/// has no copied header.
 #[test]
 fn an_mpa_error_has_four_octets() {
     assert_eq!(emitted(&bare(TerminateError::MPA_CRC)), [0x20, 0x02, 0, 0]);
     assert_eq!(Terminate::parse(&[0x20, 0x02, 0, 0]), Ok(bare(TerminateError::MPA_CRC)));
 }
 
-/// RFC 5040 Figure 7 with M and D: a Write that ran past its buffer.
+/// RFC 5040 Figure 7 with M and D, for a Write to an invalid STag.
 #[test]
 fn a_tagged_header_follows_its_length() {
     let header = RawTagged {
@@ -43,7 +45,8 @@ fn a_tagged_header_follows_its_length() {
     assert_eq!(Terminate::parse(expected), Ok(terminate));
 }
 
-/// RFC 5040 Figure 7 with M, D and R: 52 octets, so `ULPDU_Length` is 70.
+/// RFC 5040 Figure 7 with M, D and R: the message has 52 octets, and the DDP header before it has
+/// 18. So `ULPDU_Length` is 70.
 #[test]
 fn a_read_request_is_copied_completely() {
     let mut octets = vec![0x01, 0x00, 0xe0, 0x00, 0x00, 0x2e];
@@ -68,9 +71,9 @@ fn d_without_m_still_brings_the_length() {
     assert_eq!(emitted(&terminate)[..6], [0x11, 0, 0x40, 0, 0, 0]);
 }
 
-/// Capture `siw/terminate-no-receive-crc`, frame 13: Linux swaps the nibbles, and sets reserved
-/// bits instead of M and D. According to the RFC it announces nothing, so its copied header is in
-/// `rest`.
+/// In frame 13 of the capture `siw/terminate-no-receive-crc`, Linux swaps Layer and EType, and sets
+/// reserved bits instead of M and D. According to the RFC, this Terminate announces no copied
+/// header. So the header that Linux copied is in `rest`.
 #[test]
 fn linux_fills_parts_that_it_does_not_announce() {
     let octets = b"\x21\x02\x03\x00\x00\x64\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0";

@@ -16,7 +16,8 @@ fn emitted(message: &Message<'_>, order: FieldOrder) -> Vec<u8> {
     out
 }
 
-/// A message with `body`, MSeq `mseq` and Bufs 9, in figure order and in mirrored order.
+/// Makes a message with `body`, MSeq `mseq` and Bufs 9. Checks that `figure` and `mirrored` are its
+/// octets in figure order and in mirrored order.
 fn check(mseq: u32, flags: Flags, body: Body<'_>, figure: &str, mirrored: &str) {
     let message = Message { bufs: 9, flags, mseq, mseq_ack: u32::from(mseq > 0), body };
     for (order, expected) in [(Figure, octets(figure)), (Mirrored, octets(mirrored))] {
@@ -140,7 +141,7 @@ fn data_messages() {
     );
 }
 
-/// The error for figure-order octets: field, offset, requirement.
+/// Reads octets in figure order. Returns the field, the offset and the requirement of the error.
 fn wrong(hex: &str) -> (&'static str, usize, Option<RequirementId>) {
     let octets = octets(hex);
     let error = Message::parse(&octets, Figure).unwrap_err();
