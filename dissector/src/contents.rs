@@ -1,20 +1,20 @@
-//! Names the protocols other than iWARP in a capture. They help a user who captured the wrong
-//! connection or the wrong interface.
+//! Names the protocols of a capture that are not iWARP. The names help a user who captured the
+//! wrong connection or the wrong interface.
 //!
-//! First bytes identify TLS, SSH, HTTP and SMB. Ports identify all other protocols. This module
-//! checks nothing.
+//! The first bytes of a connection identify TLS, SSH, HTTP and SMB. Ports identify all other
+//! protocols. This module does not check these protocols.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::digits::counted;
-use crate::link::Unread;
+use crate::format::counted;
+use crate::link::SkipReason;
 use crate::packet::{Packet, TransportKind};
 use crate::unit::{Kind, Unit};
 
 /// Maximum number of connections whose protocol is stored, one byte per connection. Further
 /// connections count as [`OTHER`].
-const MOST_CONNECTIONS: usize = 1 << 20;
+const MAX_CONNECTIONS: usize = 1 << 20;
 
 /// TCP ports of storage protocols, and of protocols that users often capture by mistake.
 const TCP_PORTS: [(u16, &str); 9] = [
@@ -40,8 +40,9 @@ pub struct Contents {
     connections: Vec<u8>,
     further_connections: u64,
     datagrams: BTreeMap<&'static str, u64>,
-    /// Frames without a TCP segment or UDP datagram, as returned by [`crate::Dissector::unread`].
-    pub unread: Vec<(Unread, u64)>,
+    /// For each reason, the number of frames in which no TCP segment or UDP datagram was found, as
+    /// returned by [`crate::Dissector::unread`].
+    pub unread: Vec<(SkipReason, u64)>,
 }
 
 /// Protocol names of connections.
@@ -62,10 +63,10 @@ impl Contents {
         match packet.transport {
             // Connections are numbered from 0 in the order of their first packets.
             TransportKind::Tcp { stream, .. } if stream.index() >= self.connections.len() => {
-                if self.connections.len() < MOST_CONNECTIONS {
+                if self.connections.len() < MAX_CONNECTIONS {
                     self.connections.push(index(named(&TCP_PORTS)));
                 } else {
-                    self.further_connections = u64::from(stream.next()) - MOST_CONNECTIONS as u64;
+                    self.further_connections = u64::from(stream.next()) - MAX_CONNECTIONS as u64;
                 }
             }
             TransportKind::Tcp { .. } => {}
@@ -86,7 +87,7 @@ impl Contents {
 /// (encrypted)". Returns `None` if there are no such frames. `unread` comes from
 /// [`crate::Dissector::unread`].
 #[must_use]
-pub fn hidden(unread: &[(Unread, u64)]) -> Option<String> {
+pub fn hidden(unread: &[(SkipReason, u64)]) -> Option<String> {
     let hidden = unread.iter().filter(|(why, _)| why.may_hide_connections());
     let parts: Vec<_> = hidden.map(|(why, count)| format!("{} of {why}", counted(*count, "frame"))).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -95,7 +96,7 @@ pub fn hidden(unread: &[(Unread, u64)]) -> Option<String> {
 /// The protocol whose messages start with the bytes `head`.
 fn by_bytes(head: &[u8]) -> Option<&'static str> {
     match head {
-        // A record of handshake, alert or data, version 3.0 to 3.4.
+        // A TLS record of version 3.0 to 3.4. Its type is for example handshake, alert or data.
         [0x14..=0x17, 3, 0..=4, ..] => Some("TLS"),
         [b'S', b'S', b'H', b'-', ..] => Some("SSH"),
         [b'H', b'T', b'T', b'P', b'/', ..] | [b'G', b'E', b'T', b' ', ..] | [b'P', b'O', b'S', b'T', b' ', ..] => {
@@ -106,8 +107,8 @@ fn by_bytes(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// For example "3 TCP connections (2 TLS, 1 iSCSI), 10 UDP datagrams (10 RoCE v2), 4 other frames
-/// (4 ARP)".
+/// Formats the counts, for example "3 TCP connections (2 TLS, 1 iSCSI), 10 UDP datagrams (10 RoCE
+/// v2), 4 other frames (4 ARP)".
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut connections: BTreeMap<&str, u64> = BTreeMap::new();
@@ -153,10 +154,11 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
+    use crate::frame_number::FrameNumber;
 
     fn packet(ports: [u16; 2], transport: TransportKind) -> Packet {
         let [src, dst] = ports.map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
-        Packet { frame: 1, src, dst, payload_len: 0, transport }
+        Packet { frame: FrameNumber::FIRST, src, dst, payload_len: 0, transport }
     }
 
     fn tcp(stream: u32, port: u16) -> Packet {
@@ -172,7 +174,7 @@ mod tests {
             contents.packet(&tcp(stream, port));
         }
         contents.packet(&packet([50_000, 4791], TransportKind::Udp));
-        contents.unread = vec![(Unread::EtherType(0x0806), 2)];
+        contents.unread = vec![(SkipReason::EtherType(0x0806), 2)];
         assert_eq!(
             contents.to_string(),
             "3 TCP connections (2 iSCSI, 1 other), 1 UDP datagram (1 RoCE v2), 2 other frames (2 ARP)"

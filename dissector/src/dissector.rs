@@ -6,18 +6,18 @@ use zerocopy::FromBytes;
 use crate::connections::Connections;
 use crate::contents::hidden;
 use crate::context::Context;
-use crate::dropped::Dropped;
+use crate::dropped::DroppedState;
 use crate::follow::PortMappers;
 use crate::follow::exchange::Exchanges;
-use crate::follow::portmap::{PmSeen, Transactions};
+use crate::follow::portmap::{PmDatagram, Transactions};
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
 use crate::ip::{Datagram, IpReader, Segment, Transport};
-use crate::joined::Joined;
-use crate::link::{Unread, UnreadCounts};
+use crate::joined::JoinedConnections;
+use crate::link::{SkipCounts, SkipReason};
 use crate::packet::Packet;
-use crate::parse::{self, Ends, Kind, Origin};
+use crate::parse::{self, Endpoints, Kind, Origin};
 use crate::part::Part;
-use crate::rules::{Findings, PendingFindings, PmView, Uncertain, judge_datagram};
+use crate::rules::{Findings, PendingFindings, PmView, UncertainMatch, check_datagram};
 use crate::sink::Sink;
 use crate::source::Frame;
 use crate::unit::Unit;
@@ -26,7 +26,7 @@ use crate::unit::Unit;
 fn port_mapper(
     datagram: &Datagram<'_>,
     exchanges: &mut Exchanges,
-    judged: Option<&mut JudgedMessages>,
+    checked: Option<&mut CheckedMessages>,
     sink: &mut dyn Sink,
 ) {
     let wire_len = datagram.wire_len as usize;
@@ -41,9 +41,9 @@ fn port_mapper(
     } else {
         Part::complete(datagram.octets)
     };
-    let (exchange, forgotten) = exchanges.datagram(datagram);
+    let (exchange, forgotten) = exchanges.record_datagram(datagram);
     let context = exchange.map(|exchange| Context { exchange: Some(exchange.clone()), ..Context::default() });
-    let ends = Ends::new(datagram.src, datagram.dst);
+    let ends = Endpoints::new(datagram.src, datagram.dst);
     let parsed = parse::Unit {
         stream: None,
         direction: u8::from(datagram.src.port() == PORT),
@@ -53,11 +53,11 @@ fn port_mapper(
         incomplete: cut || wire_len < MESSAGE_LEN,
         kind: Kind::PortMapper(part),
         origin: Origin::Frame { frame: datagram.frame, offset: datagram.offset, len: datagram.octets.len() as u64 },
-        misread: None,
+        sender_error: None,
     };
     sink.unit(&Unit { parsed: &parsed, context: context.as_ref() });
-    if let Some(judged) = judged {
-        judged.message(datagram, part, &parsed, sink);
+    if let Some(checked) = checked {
+        checked.message(datagram, part, &parsed, sink);
     }
     if let Some(exchange) = forgotten {
         sink.exchange(&exchange, true);
@@ -66,47 +66,47 @@ fn port_mapper(
 
 /// The state for the rules about port mapper messages.
 #[derive(Default)]
-struct JudgedMessages {
+struct CheckedMessages {
     transactions: Transactions,
     pending: PendingFindings,
     /// Whether an endpoint recorded the capture, so that no datagram is missing or out of order.
     is_complete: bool,
 }
 
-impl JudgedMessages {
+impl CheckedMessages {
     /// Checks a datagram, and records it for later checks.
     fn message(&mut self, datagram: &Datagram<'_>, part: Part<'_>, unit: &parse::Unit<'_>, sink: &mut dyn Sink) {
         let raw = part.get(0..MESSAGE_LEN).and_then(|octets| RawMessage::read_from_bytes(octets).ok());
         let Datagram { frame, time, src, dst, .. } = *datagram;
-        let seen = raw.map(|raw| PmSeen { raw, src, dst, frame, time });
+        let seen = raw.map(|raw| PmDatagram { raw, src, dst, frame, time });
         let transactions = &self.transactions;
-        let transaction = seen.as_ref().and_then(|seen| transactions.of(seen));
-        let clash = seen.as_ref().and_then(|seen| transactions.clash(seen));
-        let judge = |transaction, clash| {
+        let transaction = seen.as_ref().and_then(|seen| transactions.find(seen));
+        let conflict = seen.as_ref().and_then(|seen| transactions.find_conflict(seen));
+        let check = |transaction, conflict| {
             let mut found = Vec::new();
-            let view = PmView { seen: seen.as_ref(), transaction, clash };
-            judge_datagram(&view, unit, &mut Findings::new(None, &mut found));
+            let view = PmView { datagram: seen.as_ref(), transaction, conflict };
+            check_datagram(&view, unit, &mut Findings::new(None, &mut found));
             found
         };
-        let mut found = judge(transaction, clash);
+        let mut found = check(transaction, conflict);
         if let Some(seen) = &seen {
-            let uncertain = Uncertain::about(seen, transactions).filter(|_| !self.is_complete);
-            self.pending.message(seen, transactions);
+            let uncertain = UncertainMatch::find(seen, transactions).filter(|_| !self.is_complete);
+            self.pending.record_message(seen, transactions);
             if let Some(uncertain) = uncertain.filter(|_| !found.is_empty()) {
-                let certain = judge(transaction.filter(|_| !uncertain.has_doubtful_transaction()), None);
+                let certain = check(transaction.filter(|_| !uncertain.has_doubtful_transaction()), None);
                 let waits = found.extract_if(.., |finding| !certain.contains(finding)).collect();
-                self.pending.wait(seen, uncertain, waits);
+                self.pending.delay(seen, uncertain, waits);
             }
         }
         if let Some(seen) = seen {
-            self.transactions.note(seen);
+            self.transactions.record(seen);
         }
         found.iter().for_each(|finding| sink.finding(finding));
     }
 
     /// Delivers the delayed findings that are due at `now`, in nanoseconds since 1970.
     fn due(&mut self, now: u64, sink: &mut dyn Sink) {
-        self.pending.due(now).iter().for_each(|finding| sink.finding(finding));
+        self.pending.take_due(now).iter().for_each(|finding| sink.finding(finding));
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -122,10 +122,10 @@ fn follow_exchange(
     connections: &mut Connections,
     sink: &mut dyn Sink,
 ) {
-    let Some(number) = exchanges.followed_by(segment) else { return };
-    let Some((stream, watch)) = connections.watch_of(segment) else { return };
+    let Some(number) = exchanges.number_for(segment) else { return };
+    let Some((stream, monitor)) = connections.monitor_of(segment) else { return };
     if let Some(exchange) = exchanges.join(number, stream) {
-        watch.join(exchange);
+        monitor.join(exchange);
         sink.exchange(exchange, false);
     }
 }
@@ -133,40 +133,40 @@ fn follow_exchange(
 /// Reads frames in capture order, and delivers units as soon as they are certain.
 pub struct Dissector {
     ip: IpReader,
-    unread: UnreadCounts,
+    unread: SkipCounts,
     connections: Connections,
     port_mappers: PortMappers,
     exchanges: Exchanges,
-    judged_messages: Option<JudgedMessages>,
+    checked_messages: Option<CheckedMessages>,
 }
 
 impl Default for Dissector {
     fn default() -> Self {
         Dissector {
             ip: IpReader::default(),
-            unread: UnreadCounts::default(),
+            unread: SkipCounts::default(),
             connections: Connections::default(),
             port_mappers: PortMappers::default(),
             exchanges: Exchanges::default(),
-            judged_messages: Some(JudgedMessages::default()),
+            checked_messages: Some(CheckedMessages::default()),
         }
     }
 }
 
 impl Dissector {
-    /// A dissector without the monitor, which takes half the time. It delivers units with their CRC
-    /// results, but no findings, no facts and no context of units.
+    /// Creates a dissector without the monitor. Such a dissector needs only half the time. It
+    /// delivers units with their CRC results, but no findings, no facts and no context of units.
     #[must_use]
     pub fn units_only() -> Self {
-        Dissector { connections: Connections::unwatched(), judged_messages: None, ..Dissector::default() }
+        Dissector { connections: Connections::without_monitors(), checked_messages: None, ..Dissector::default() }
     }
 
     /// Call this if an endpoint recorded the frames, so that no frame is missing or out of order.
     /// Every answer of a port mapper then belongs to a captured request.
     #[must_use]
     pub fn recorded_by_an_end(mut self) -> Self {
-        if let Some(judged) = &mut self.judged_messages {
-            judged.is_complete = true;
+        if let Some(checked) = &mut self.checked_messages {
+            checked.is_complete = true;
         }
         self
     }
@@ -177,14 +177,15 @@ impl Dissector {
         self.connections.decode_as_sdp(port);
     }
 
-    /// Returns whether the dissector has octets that are in no delivered unit yet. If false, the
-    /// frames that were read lead to no further units.
+    /// Returns whether the dissector has octets that it has not delivered in a unit yet. If false,
+    /// the frames read so far will produce no further units.
     #[must_use]
     pub fn holds_back(&self) -> bool {
-        self.connections.hold_back()
+        self.connections.holds_back()
     }
 
-    /// Approximate memory of the connections in bytes, which is most of the memory.
+    /// Approximate memory of the connections in bytes. The dissector needs most of its memory for
+    /// connections.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.connections.memory_of_all()
@@ -192,10 +193,10 @@ impl Dissector {
 
     /// Reads one frame.
     pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
-        if let Some(judged) = &mut self.judged_messages {
-            judged.due(frame.time, sink);
+        if let Some(checked) = &mut self.checked_messages {
+            checked.due(frame.time, sink);
         }
-        // By reference, because the transport types are large.
+        // The match is by reference, because the transport types are large.
         match &self.ip.read(frame) {
             Ok(Some(Transport::Tcp(segment))) => {
                 self.connections.segment(segment, sink);
@@ -205,11 +206,12 @@ impl Dissector {
             }
             Ok(Some(Transport::Udp(datagram))) => {
                 sink.packet(&Packet::of_datagram(datagram));
-                if self.port_mappers.has(datagram) {
-                    port_mapper(datagram, &mut self.exchanges, self.judged_messages.as_mut(), sink);
+                if self.port_mappers.has_endpoint_of(datagram) {
+                    port_mapper(datagram, &mut self.exchanges, self.checked_messages.as_mut(), sink);
                 }
             }
-            // The other fragments of the packet are still missing.
+            // The frame has a fragment of an IP packet, and other fragments of that packet are
+            // still missing.
             Ok(None) => sink.fragment(frame.number),
             Err(why) => self.unread.add(*why),
         }
@@ -218,40 +220,40 @@ impl Dissector {
     /// The number of frames in which no TCP segment or UDP datagram was found, for each reason. An
     /// IP fragment counts while other fragments of its packet are missing.
     #[must_use]
-    pub fn unread(&self) -> Vec<(Unread, u64)> {
-        self.unread.with(Unread::Fragment, self.ip.lost_fragments())
+    pub fn unread(&self) -> Vec<(SkipReason, u64)> {
+        self.unread.with(SkipReason::Fragment, self.ip.lost_fragments())
     }
 
     /// The state that was dropped because of the memory limits.
     #[must_use]
-    pub fn dropped(&self) -> Dropped {
+    pub fn dropped(&self) -> DroppedState {
         self.connections.dropped()
     }
 
     /// Connections that were captured in several VLANs, tunnels or interfaces.
     #[must_use]
-    pub fn joined(&self) -> Joined {
+    pub fn joined(&self) -> JoinedConnections {
         self.connections.joined()
     }
 
-    /// Remarks about joined connections, dropped state and unread frames, which explain an empty or
-    /// short result. A remark is a sentence without capital letter and period. Most captures have
-    /// no remarks.
+    /// Remarks about joined connections, dropped state and unread frames. The remarks explain an
+    /// empty or short result. A remark is a sentence without capital letter and period. Most
+    /// captures have no remarks.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let (joined, dropped) = (self.joined(), self.dropped());
         let joined = (!joined.is_empty()).then(|| joined.to_string());
-        let dropped =
-            (!dropped.is_empty()).then(|| format!("too many connections or waiting bytes at a time: {dropped}"));
-        let hidden = hidden(&self.unread()).map(|hidden| format!("not read: {hidden}"));
+        let too_many = "too many connections or waiting bytes at a time, so weft dropped state";
+        let dropped = (!dropped.is_empty()).then(|| format!("{too_many}: {dropped}"));
+        let hidden = hidden(&self.unread()).map(|hidden| format!("weft did not read {hidden}"));
         [joined, dropped, hidden].into_iter().flatten().collect()
     }
 
-    /// The capture ends: delivers all remaining units, findings and exchanges.
+    /// Delivers all remaining units, findings and exchanges. Call this when the capture ends.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.connections.finish(sink);
-        if let Some(judged) = &mut self.judged_messages {
-            judged.finish(sink);
+        if let Some(checked) = &mut self.checked_messages {
+            checked.finish(sink);
         }
         self.exchanges.drain().for_each(|exchange| sink.exchange(&exchange, true));
     }
@@ -262,14 +264,15 @@ mod tests {
     use super::*;
     use crate::fact::Fact;
     use crate::finding::Finding;
+    use crate::frame_number::FrameNumber;
     use crate::parse::CrcStatus::{self, Bad, Good};
     use crate::stream_id::StreamId;
     use crate::testing::{Wire, fpdu, hex, send_of};
 
-    /// Frame and CRC status of each FPDU, and the number of findings and facts.
+    /// Collects the frame and the CRC status of each FPDU, and counts findings and facts.
     #[derive(Default)]
     struct Collected {
-        units: Vec<(u64, CrcStatus)>,
+        units: Vec<(FrameNumber, CrcStatus)>,
         findings: usize,
         facts: usize,
     }
@@ -300,7 +303,7 @@ mod tests {
         let (mut watched, mut unwatched) = (Collected::default(), Collected::default());
         wire.feed(&mut watched);
         wire.feed_to(Dissector::units_only(), &mut unwatched, |_| {});
-        assert_eq!(watched.units, [(5, Good), (6, Bad)]);
+        assert_eq!(watched.units, [(5.into(), Good), (6.into(), Bad)]);
         assert_eq!(unwatched.units, watched.units);
         assert!(watched.findings > 0 && watched.facts > 0);
         assert_eq!((unwatched.findings, unwatched.facts), (0, 0));
@@ -317,8 +320,8 @@ mod tests {
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
             held_back.push(dissector.holds_back());
         });
-        // SYN, SYN-ACK, Request and Reply. Then octets after a gap, the missing octets with half an
-        // FPDU, and the other half of this FPDU.
+        // The first frames are SYN, SYN-ACK, Request and Reply. The next frame has octets after a
+        // gap. Then follow the missing octets with half an FPDU, and the other half of this FPDU.
         assert_eq!(held_back, [false, false, false, false, true, true, false]);
     }
 

@@ -2,69 +2,77 @@
 
 use std::fmt;
 
-use crate::digits::counted;
+use crate::format::counted;
 
 /// State that the dissector dropped because of its memory limits. The counts are above zero only if
 /// a capture has very many connections, or very many bytes that wait for missing bytes.
 ///
-/// To free memory, the dissector puts connections aside: it delivers their remaining units and
-/// drops their state. It keeps the number of such a connection and, for iWARP or SDP, its start-up
-/// settings.
+/// To free memory, the dissector evicts connections: it delivers their remaining units and drops
+/// their state. It keeps the stream number of an evicted connection. For a connection with iWARP or
+/// SDP, it also keeps the start-up settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Dropped {
-    /// How often a connection with iWARP or SDP was put aside and then continued. Rules that need
-    /// the dropped state were not checked.
+pub struct DroppedState {
+    /// How often a connection with iWARP or SDP was evicted and then continued. Rules that need the
+    /// dropped state were not checked.
     pub interruptions: u64,
-    /// Number of incomplete units and gaps that were delivered because their connection was put
-    /// aside.
-    pub units: u64,
-    /// How often a connection with bytes, but until then without iWARP or SDP, was put aside and
-    /// then continued.
-    pub others: u64,
-    /// Number of segments that filled a gap of such a connection after it was put aside. These
-    /// segments were not read.
+    /// Number of incomplete units and gaps that were delivered because their connection was
+    /// evicted.
+    pub incomplete_units: u64,
+    /// How often another connection with bytes was evicted and then continued. Before the eviction,
+    /// weft had found neither iWARP nor SDP in the connection.
+    pub other_interruptions: u64,
+    /// Number of segments that filled a gap of a connection without iWARP or SDP after that
+    /// connection was evicted. weft did not read these segments.
     pub late: u64,
-    /// Number of connections with iWARP or SDP whose start-up settings were dropped, too.
+    /// Number of evicted connections with iWARP or SDP whose start-up settings weft dropped, too.
     pub forgotten: u64,
-    /// Number of other connections with bytes that were put aside and whose number was dropped. If
-    /// such a connection continues, it counts as a new connection.
+    /// Number of evicted connections with bytes, but without iWARP or SDP, whose stream number weft
+    /// dropped, too. If such a connection continues, it counts as a new connection.
     pub others_forgotten: u64,
 }
 
-impl Dropped {
+impl DroppedState {
     /// Returns whether nothing was dropped.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        *self == Dropped::default()
+        *self == DroppedState::default()
     }
 }
 
-/// For example "reading of connections with iWARP or SDP was interrupted 3 times; incomplete or
-/// missing because of that: 1 unit".
-impl fmt::Display for Dropped {
+/// Formats the counts above zero, for example "reading of connections with iWARP or SDP was
+/// interrupted 3 times; to free memory, weft delivered 1 unit incomplete or as a gap".
+impl fmt::Display for DroppedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if self.interruptions > 0 {
             let times = counted(self.interruptions, "time");
             parts.push(format!("reading of connections with iWARP or SDP was interrupted {times}"));
         }
-        if self.units > 0 {
-            parts.push(format!("incomplete or missing because of that: {}", counted(self.units, "unit")));
+        if self.incomplete_units > 0 {
+            let units = counted(self.incomplete_units, "unit");
+            parts.push(format!("to free memory, weft delivered {units} incomplete or as a gap"));
         }
-        if self.others > 0 {
-            let times = counted(self.others, "time");
-            parts.push(format!("reading of other connections was interrupted {times}: iWARP may be missed there"));
+        if self.other_interruptions > 0 {
+            let times = counted(self.other_interruptions, "time");
+            parts.push(format!(
+                "reading of connections in which weft had not found iWARP or SDP was interrupted {times}, \
+                 so weft may miss iWARP there"
+            ));
         }
         if self.late > 0 {
-            parts.push(format!("not read of other connections: {}", counted(self.late, "late segment")));
+            let late = counted(self.late, "late segment");
+            parts.push(format!("weft did not read {late} of connections without iWARP or SDP"));
         }
         if self.forgotten > 0 {
-            parts.push(format!("{} with iWARP or SDP forgotten", counted(self.forgotten, "connection")));
+            let connections = counted(self.forgotten, "connection");
+            parts.push(format!("weft dropped the start-up settings of {connections} with iWARP or SDP"));
         }
         if self.others_forgotten > 0 {
-            let others = counted(self.others_forgotten, "other connection");
-            parts.push(format!("{others} forgotten, which count as new ones if they continue"));
+            let others = counted(self.others_forgotten, "connection");
+            parts.push(format!(
+                "weft dropped {others} without iWARP or SDP; if such a connection continues, it counts as a new one"
+            ));
         }
         f.write_str(&parts.join("; "))
     }
@@ -76,16 +84,18 @@ mod tests {
 
     #[test]
     fn names_what_was_given_up_and_nothing_else() {
-        assert!(Dropped::default().is_empty());
-        let dropped = Dropped { interruptions: 3, units: 1, ..Dropped::default() };
+        assert!(DroppedState::default().is_empty());
+        let dropped = DroppedState { interruptions: 3, incomplete_units: 1, ..DroppedState::default() };
         let text = "reading of connections with iWARP or SDP was interrupted 3 times; \
-                    incomplete or missing because of that: 1 unit";
+                    to free memory, weft delivered 1 unit incomplete or as a gap";
         assert_eq!(dropped.to_string(), text);
-        let dropped = Dropped { others: 1, forgotten: 2, ..Dropped::default() };
-        assert!(dropped.to_string().ends_with("missed there; 2 connections with iWARP or SDP forgotten"));
-        let dropped = Dropped { late: 2, others_forgotten: 1, ..Dropped::default() };
-        let text = "not read of other connections: 2 late segments; \
-                    1 other connection forgotten, which count as new ones if they continue";
+        let dropped = DroppedState { other_interruptions: 1, forgotten: 2, ..DroppedState::default() };
+        let end = "iWARP there; weft dropped the start-up settings of 2 connections with iWARP or SDP";
+        assert!(dropped.to_string().ends_with(end));
+        let dropped = DroppedState { late: 2, others_forgotten: 1, ..DroppedState::default() };
+        let text = "weft did not read 2 late segments of connections without iWARP or SDP; \
+                    weft dropped 1 connection without iWARP or SDP; \
+                    if such a connection continues, it counts as a new one";
         assert_eq!(dropped.to_string(), text);
     }
 }

@@ -1,9 +1,11 @@
 //! Facts that the monitor derives from several units: complete messages, operations, STags, and the
 //! errors that Terminates report.
 //!
-//! [`Sink::fact`](crate::Sink::fact) delivers a fact as soon as it is certain. A fact is no
-//! verdict. If octets are missing in the capture, the monitor reports no facts that depend on them.
+//! [`Sink::fact`](crate::Sink::fact) delivers a fact as soon as it is certain. A fact is not a
+//! verdict. If octets are missing in the capture, the monitor does not report facts that depend on
+//! these octets.
 
+use crate::frame_number::FrameNumber;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
 /// A fact about a connection.
@@ -16,7 +18,7 @@ pub enum Fact {
     /// The use of an STag ended, because the STag was invalidated or the connection ended.
     Stag(Stag),
     /// A Terminate reports an error.
-    Complaint(Complaint),
+    Terminate(Terminate),
 }
 
 /// A DDP message.
@@ -33,8 +35,8 @@ pub struct Message {
     /// Number of segments.
     pub segments: u32,
     /// Frame numbers of the first and the last segment.
-    pub frames: (u64, u64),
-    /// Capture times of these two frames in nanoseconds since 1970.
+    pub frames: (FrameNumber, FrameNumber),
+    /// Capture times of the two frames in `frames`, in nanoseconds since 1970.
     pub times: (u64, u64),
 }
 
@@ -51,7 +53,7 @@ pub struct Operation {
     /// operation.
     pub outstanding: u32,
     /// Frame numbers of the request, and of the first and the last octets of the response.
-    pub frames: (u64, u64, u64),
+    pub frames: (FrameNumber, FrameNumber, FrameNumber),
     /// Time from the request to the last octets of the response, in nanoseconds of capture time.
     pub latency: u64,
 }
@@ -64,29 +66,29 @@ pub struct Stag {
     /// Number of the direction in which the owner of the STag's buffer sends: 0 or 1.
     pub owner: u8,
     /// First frame that contains the STag.
-    pub first: u64,
+    pub first: FrameNumber,
     /// Frame of the first Read Request that names the STag as its Data Sink.
-    pub advertised: Option<u64>,
+    pub advertised: Option<FrameNumber>,
     /// Number of tagged messages, Reads and atomic operations that used the STag.
     pub uses: u64,
     /// Frame of the latest use.
-    pub used: Option<u64>,
+    pub used: Option<FrameNumber>,
     /// Frame of the Send that invalidated the STag.
-    pub invalidated: Option<u64>,
+    pub invalidated: Option<FrameNumber>,
 }
 
 /// The error that a Terminate reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Complaint {
+pub struct Terminate {
     /// Number of the direction in which the Terminate was sent: 0 or 1.
     pub direction: u8,
     /// The frame of the Terminate.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Layer, type and code of the error.
     pub error: TerminateError,
     /// Frame of the segment whose header the Terminate copies. `None` if the Terminate copies no
     /// header, or if no captured segment has the copied header.
-    pub target: Option<u64>,
+    pub target: Option<FrameNumber>,
 }
 
 #[cfg(test)]
@@ -111,7 +113,7 @@ mod tests {
         found.0
     }
 
-    /// Opcode, queue and MSN, payload length, number of segments.
+    /// Parts of a message: opcode, queue number and MSN, payload length, and number of segments.
     type Shape = (Opcode, Option<(u32, u32)>, u64, u32);
 
     fn messages(wire: &Wire) -> Vec<Shape> {
@@ -158,7 +160,7 @@ mod tests {
         let operation = operation.unwrap();
         assert_eq!((operation.direction, operation.atomic, operation.len, operation.outstanding), (0, false, 8, 1));
         // The first four frames are SYN, SYN-ACK, Request and Reply.
-        assert_eq!(operation.frames, (5, 6, 7));
+        assert_eq!(operation.frames, (5.into(), 6.into(), 7.into()));
         assert!(operation.latency > 0);
     }
 
@@ -176,9 +178,17 @@ mod tests {
                 _ => None,
             })
             .collect();
-        let sink =
-            Stag { stag: 0x100, owner: 0, first: 5, advertised: Some(5), uses: 1, used: Some(6), invalidated: Some(7) };
-        let source = Stag { stag: 0x200, owner: 1, advertised: None, used: Some(5), invalidated: None, ..sink };
+        let [request, response, send] = [5, 6, 7].map(FrameNumber::from);
+        let sink = Stag {
+            stag: 0x100,
+            owner: 0,
+            first: request,
+            advertised: Some(request),
+            uses: 1,
+            used: Some(response),
+            invalidated: Some(send),
+        };
+        let source = Stag { stag: 0x200, owner: 1, advertised: None, used: Some(request), invalidated: None, ..sink };
         assert_eq!(stags, [sink, source]);
     }
 
@@ -189,11 +199,11 @@ mod tests {
             (0, "c140 deadbeef 0000000000002000 02"),
             (1, "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000"),
         ]);
-        let complaint = facts(&wire).into_iter().find_map(|fact| match fact {
-            Fact::Complaint(complaint) => Some(complaint),
+        let terminate = facts(&wire).into_iter().find_map(|fact| match fact {
+            Fact::Terminate(terminate) => Some(terminate),
             _ => None,
         });
         let error = TerminateError::DDP_TAGGED_INVALID_STAG;
-        assert_eq!(complaint, Some(Complaint { direction: 1, frame: 7, error, target: Some(6) }));
+        assert_eq!(terminate, Some(Terminate { direction: 1, frame: 7.into(), error, target: Some(6.into()) }));
     }
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
-use crate::parse::Located;
+use crate::frame_number::FrameNumber;
+use crate::parse::Location;
 use crate::stream_id::StreamId;
 
 /// A violation of a requirement, found by a rule.
@@ -20,12 +21,12 @@ pub struct Finding {
     /// Number of the direction in which the violating endpoint sends: 0 or 1.
     pub direction: u8,
     /// The frame that shows the violation.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Range within the unit (see [`crate::grammar`]) of the octets that show the violation; empty
     /// if no particular octets show it.
     pub range: Range<usize>,
     /// Locations in the capture of the octets in `range`.
-    pub located: Vec<Located>,
+    pub locations: Vec<Location>,
     /// Description of the required behaviour.
     pub expected: String,
     /// Description of the observed behaviour.

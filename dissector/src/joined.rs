@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-use crate::digits::counted;
+use crate::format::counted;
+use crate::frame_number::FrameNumber;
 use crate::stream_id::StreamId;
 
 /// Connections whose segments came from several VLANs, tunnels or interfaces. The dissector reads
 /// these segments as one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Joined {
-    /// Number of further networks per connection, besides the network of its first frame, summed
-    /// over all connections.
+pub struct JoinedConnections {
+    /// Number of networks of a connection minus 1, summed over all connections.
     pub count: u64,
     /// The first connection in several networks, and its first frame from a further network.
-    pub first: Option<(StreamId, u64)>,
+    pub first: Option<(StreamId, FrameNumber)>,
 }
 
-impl Joined {
+impl JoinedConnections {
     /// Returns whether every connection was captured in a single network.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -25,15 +25,15 @@ impl Joined {
     }
 }
 
-/// For example "the same connection is in several VLANs, tunnels or interfaces 2 times (first:
-/// stream 0, frame 9), and is read as one".
-impl fmt::Display for Joined {
+/// Formats the counts, for example "connections were captured in several VLANs, tunnels or
+/// interfaces 2 times (first: stream 0, frame 9); weft read each as one connection".
+impl fmt::Display for JoinedConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = counted(self.count, "time");
-        write!(f, "the same connection is in several VLANs, tunnels or interfaces {times}")?;
+        write!(f, "connections were captured in several VLANs, tunnels or interfaces {times}")?;
         if let Some((stream, frame)) = self.first {
             write!(f, " (first: stream {stream}, frame {frame})")?;
         }
-        f.write_str(", and is read as one")
+        f.write_str("; weft read each as one connection")
     }
 }

@@ -10,9 +10,9 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | [`source`] | captures to frames |
-//! | `link`, `ip`, `tcp` | frames to the bytes of each direction of a connection |
-//! | `framing` | bytes to start-up frames, FPDUs and bytes outside them |
+//! | [`source`] | reads frames from a capture |
+//! | `link`, `ip`, `tcp` | extract the bytes of each direction of a connection from the frames |
+//! | `framing` | splits these bytes into start-up frames, FPDUs and all other bytes |
 //! | [`parse`] | the protocol units that framing produces, for example start-up frames and FPDUs |
 //! | [`mod@unit`] | protocol units with the state of their connection |
 //! | [`grammar`] | fields of a unit: names, values, bytes |
@@ -34,7 +34,6 @@
 pub mod browse;
 mod connections;
 pub mod contents;
-mod digits;
 mod direction;
 mod dissector;
 mod dropped;
@@ -42,18 +41,21 @@ pub mod fact;
 pub mod filter;
 mod finding;
 mod follow;
+mod format;
+mod frame_number;
 mod framing;
 pub mod grammar;
 mod ip;
 mod joined;
 mod link;
-mod located;
+mod location;
+mod monitor;
 pub mod output;
 mod packet;
 pub mod parse;
 pub mod part;
 mod path;
-mod repair;
+mod retransmission;
 pub mod rules;
 mod sink;
 pub mod source;
@@ -65,16 +67,16 @@ mod testing;
 pub mod tree;
 pub mod unit;
 pub mod upper;
-mod watch;
 
 pub use direction::Direction;
 pub use dissector::Dissector;
-pub use dropped::Dropped;
+pub use dropped::DroppedState;
 pub use finding::Finding;
 pub use follow::{context, exchange, sdp};
-pub use joined::Joined;
-pub use link::{Unread, reads_link_type};
-pub use located::Located;
+pub use frame_number::FrameNumber;
+pub use joined::JoinedConnections;
+pub use link::{SkipReason, reads_link_type};
+pub use location::Location;
 pub use packet::{Packet, TransportKind};
 pub use sink::Sink;
 pub use stream_id::{StreamId, StreamSet};

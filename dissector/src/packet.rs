@@ -2,14 +2,16 @@
 
 use std::net::SocketAddr;
 
+use crate::frame_number::FrameNumber;
 use crate::ip::{Datagram, Segment};
 use crate::stream_id::StreamId;
 
-/// The transport header of a frame, or of the datagram that its last fragment completed.
+/// The transport header of a frame. If the frame completed an IP packet of several fragments, the
+/// transport header of that IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
     /// Number of the frame.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// The sender.
     pub src: SocketAddr,
     /// The receiver.

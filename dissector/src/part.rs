@@ -65,7 +65,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The part from offset `start` to its end; empty if `start` is after the end.
+    /// The octets from offset `start` on; empty if the part has no octet there.
     #[must_use]
     #[inline]
     pub fn from(&self, start: usize) -> Part<'a> {
@@ -73,7 +73,7 @@ impl<'a> Part<'a> {
         Part { octets: &self.octets[start..], known: self.known.map(|k| &k[start..]).filter(|k| k.contains(&0)) }
     }
 
-    /// The part before offset `end`; the complete part if `end` is after its end.
+    /// The octets before offset `end`; the complete part if `end` exceeds the length of the part.
     #[must_use]
     #[inline]
     pub fn up_to(&self, end: usize) -> Part<'a> {

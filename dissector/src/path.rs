@@ -1,11 +1,11 @@
 //! The network of a packet: the capture interface, VLANs, and virtual networks of tunnels.
 //!
 //! Two connections in different networks may have equal addresses and ports. Some numbers do not
-//! identify a network and are ignored: numbers that differ by direction (MPLS labels, TEIDs of
-//! GTP), and numbers of the transport of a remote capture (ERSPAN sessions).
+//! identify a network, so this module ignores them. MPLS labels and TEIDs of GTP differ by
+//! direction. The session numbers of ERSPAN belong to the transport of a remote capture.
 
 /// Maximum number of stored tags. Further tags are hashed into the last tag.
-const MOST_TAGS: usize = 4;
+const MAX_TAGS: usize = 4;
 
 /// A number in a header that identifies a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Tag {
 pub(crate) struct Path {
     interface: u32,
     /// Tags, the outermost first. Unused elements are 0.
-    tags: [u32; MOST_TAGS],
+    tags: [u32; MAX_TAGS],
 }
 
 impl Path {
@@ -44,7 +44,7 @@ impl Path {
         };
         match self.tags.iter_mut().find(|tag| **tag == 0) {
             Some(free) => *free = number,
-            None => self.tags[MOST_TAGS - 1] = self.tags[MOST_TAGS - 1].rotate_left(5) ^ number,
+            None => self.tags[MAX_TAGS - 1] = self.tags[MAX_TAGS - 1].rotate_left(5) ^ number,
         }
     }
 }

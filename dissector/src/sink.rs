@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::follow::exchange::Exchange;
+use crate::frame_number::FrameNumber;
 use crate::packet::Packet;
 use crate::stream_id::StreamId;
 use crate::unit::Unit;
@@ -14,10 +15,10 @@ pub trait Sink {
     fn unit(&mut self, unit: &Unit<'_>);
 
     /// Receives a finding. A finding arrives after the unit that shows the violation, or at the end
-    /// of the connection. A finding about a bad CRC arrives when the receiver of the FPDU has
-    /// acknowledged it. A finding about a datagram may arrive seconds of capture time later, if no
-    /// other datagram explains it. [`Dissector::units_only`](crate::Dissector::units_only) delivers
-    /// no findings.
+    /// of the connection. A finding about a bad CRC arrives when the receiver has acknowledged the
+    /// FPDU. A finding about a datagram may be delayed by several seconds of capture time. It does
+    /// not arrive if another datagram explains the behaviour until then.
+    /// [`Dissector::units_only`](crate::Dissector::units_only) delivers no findings.
     fn finding(&mut self, finding: &Finding) {
         let _ = finding;
     }
@@ -30,14 +31,15 @@ pub trait Sink {
     }
 
     /// Receives an exchange of messages with a port mapper. The exchange arrives each time a TCP
-    /// connection follows it. That connection is the last element of `exchange.streams`, unless the
-    /// list is full. The exchange arrives again with `over` set when the dissector drops it, or
-    /// when the capture ends.
+    /// connection that the exchange prepared is opened. That connection is the last element of
+    /// `exchange.streams`, unless the list is full. The exchange arrives again with `over` set when
+    /// the dissector drops it, or when the capture ends.
     fn exchange(&mut self, exchange: &Exchange, over: bool) {
         let _ = (exchange, over);
     }
 
-    /// The connection `stream` or the capture ends. `context` is the final state of the connection.
+    /// Receives the final state of the connection `stream`, when the connection or the capture
+    /// ends.
     fn ended(&mut self, stream: StreamId, context: &Context) {
         let _ = (stream, context);
     }
@@ -48,9 +50,9 @@ pub trait Sink {
         let _ = packet;
     }
 
-    /// Frame `number` contains a fragment of an IP packet that is still incomplete. The sink
-    /// receives a [`Packet`] for the frame that completes the IP packet.
-    fn fragment(&mut self, number: u64) {
+    /// Receives the number of a frame with a fragment of an IP packet that is still incomplete. The
+    /// sink later receives a [`Packet`] for the frame that completes the IP packet.
+    fn fragment(&mut self, number: FrameNumber) {
         let _ = number;
     }
 }

@@ -72,7 +72,7 @@ pub struct StreamSet(Vec<u64>);
 impl StreamSet {
     /// Adds a connection. Returns true if the connection was not in the set before.
     pub fn insert(&mut self, stream: StreamId) -> bool {
-        let (word, bit) = Self::place(stream);
+        let (word, bit) = Self::word_and_bit(stream);
         if self.0.len() <= word {
             self.0.resize(word + 1, 0);
         }
@@ -84,7 +84,7 @@ impl StreamSet {
     /// Returns whether the connection is in the set.
     #[must_use]
     pub fn contains(&self, stream: StreamId) -> bool {
-        let (word, bit) = Self::place(stream);
+        let (word, bit) = Self::word_and_bit(stream);
         self.0.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
@@ -100,7 +100,7 @@ impl StreamSet {
         self.0.capacity() * size_of::<u64>()
     }
 
-    fn place(StreamId(number): StreamId) -> (usize, u64) {
+    fn word_and_bit(StreamId(number): StreamId) -> (usize, u64) {
         ((number / u64::BITS) as usize, 1 << (number % u64::BITS))
     }
 }

@@ -1,22 +1,23 @@
-//! Synthetic captures for tests: one TCP connection over Ethernet and IPv4, with its segments in
-//! the order in which they were sent.
+//! Synthetic captures for tests. A capture has one TCP connection over Ethernet and IPv4. Segments
+//! are captured in the order in which they are sent, unless a test changes the order.
 
 pub(crate) mod sdp;
 
 use etherparse::PacketBuilder;
 use weft_core::RequirementId;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::crc;
 use weft_core::requirement::Severity;
 
 use crate::finding::Finding;
+use crate::frame_number::FrameNumber;
 use crate::source::Frame;
 use crate::unit::Unit;
 use crate::{Dissector, Sink};
 
 const PORTS: [u16; 2] = [49152, 4210];
 
-/// Octets from hexadecimal text. White space is ignored.
+/// Converts hexadecimal text to octets. White space is ignored.
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
@@ -44,7 +45,7 @@ pub(crate) fn with_crc(mut octets: Vec<u8>) -> Vec<u8> {
     octets
 }
 
-/// An FPDU with `ulpdu`, without markers, with correct PAD and CRC.
+/// An FPDU with the ULPDU `ulpdu`, correct PAD and CRC, and no markers.
 pub(crate) fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
     let mut octets = u16::try_from(ulpdu.len()).unwrap().to_be_bytes().to_vec();
     octets.extend_from_slice(ulpdu);
@@ -75,15 +76,15 @@ pub(crate) fn send_of(msn: u32, len: usize) -> Vec<u8> {
     ulpdu
 }
 
-/// A sender of FPDUs with correct or wrong markers. It processes octet by octet, like the text of
-/// RFC 5044 section 4.3.
+/// A sender of FPDUs with correct or wrong markers. It places markers octet by octet, as the text
+/// of RFC 5044 section 4.3 describes.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
     /// Number of octets since the start-up frame, as counted by the sender.
     pub(crate) at: u64,
     /// Number of octets by which markers are late.
     pub(crate) shift: u64,
-    /// Whether the sender counts its CRC fields.
+    /// Whether the sender counts its CRC fields when it places markers.
     pub(crate) crc_counts: bool,
     /// Whether the sender omits markers.
     pub(crate) none: bool,
@@ -103,8 +104,8 @@ impl Marked {
         self.fpdu_with(ulpdu, |_, marker| marker)
     }
 
-    /// The next FPDU. `change` gets the number of each marker (from 0 in the direction) and the
-    /// correct marker, and returns the marker to send.
+    /// The next FPDU. For each marker, `change` gets the number of the marker and its correct
+    /// octets, and returns the octets to send. The first marker of the direction has number 0.
     pub(crate) fn fpdu_with(&mut self, ulpdu: &[u8], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Vec<u8> {
         let mut body = u16::try_from(ulpdu.len()).unwrap().to_be_bytes().to_vec();
         body.extend_from_slice(ulpdu);
@@ -154,8 +155,9 @@ impl Wire {
         Self::connected_with_options(&[])
     }
 
-    /// Like [`Wire::connected`], but `datagrams` come first: datagrams between the endpoint that
-    /// opens the connection (0) and the port mapper of the other endpoint (1).
+    /// Like [`Wire::connected`], but `datagrams` precede the connection. The number of each
+    /// datagram is its sender: 0 is the endpoint that opens the connection, 1 is the port mapper of
+    /// the peer.
     pub(crate) fn connected_after(datagrams: &[(usize, Vec<u8>)]) -> Self {
         let (addresses, ports) = ([[10, 0, 0, 2], [10, 0, 0, 1]], [40000, 3935]);
         let frame = |(direction, payload): &(usize, Vec<u8>)| {
@@ -175,7 +177,7 @@ impl Wire {
         wire
     }
 
-    /// Like [`Wire::connected`], to destination port `port`.
+    /// Like [`Wire::connected`], but the connection has the destination port `port`.
     pub(crate) fn connected_to(port: u16) -> Self {
         Self::connecting(port, &[])
     }
@@ -214,7 +216,8 @@ impl Wire {
         wire
     }
 
-    /// A connection after start-up frames of revision 1, with CRC, and markers in both directions.
+    /// A connection after start-up frames of revision 1, with CRC, and with markers in both
+    /// directions.
     pub(crate) fn started_with_markers() -> Self {
         Self::started_as(&startup_frame(0xc0, 1, &[]), &reply_frame(0xc0, 1, &[]))
     }
@@ -270,8 +273,8 @@ impl Wire {
         }
     }
 
-    /// Sends the segments of `first` and then of `second`. The capture has them in the opposite
-    /// order.
+    /// Sends the segments of `first` and then of `second`. In the capture, the segments of `second`
+    /// come first.
     pub(crate) fn swapped(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.frames.len();
         first(self);
@@ -280,8 +283,8 @@ impl Wire {
         self.frames[before..].rotate_left(between - before);
     }
 
-    /// Sends the segments of `first` and `second` simultaneously, each in one direction. No
-    /// endpoint has received the segments of the other endpoint yet.
+    /// Sends the segments of `first` and `second` simultaneously, each in one direction. Neither
+    /// endpoint has received the segments of its peer yet.
     pub(crate) fn at_once(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.next;
         first(self);
@@ -297,8 +300,8 @@ impl Wire {
         self.frames.len()
     }
 
-    /// A copy with the frames that `change` returns. If a frame has an earlier time than its
-    /// predecessor, it gets the time of the predecessor.
+    /// A copy with the frames that `change` returns. A frame that is older than the frame before it
+    /// gets the time of that frame.
     pub(crate) fn changed(&self, change: impl FnOnce(Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)>) -> Self {
         let mut frames = change(self.frames.clone());
         for at in 1..frames.len() {
@@ -322,7 +325,7 @@ impl Wire {
         self.changed(|frames| frames.into_iter().map(tagged).collect())
     }
 
-    /// A copy over IPv6.
+    /// A copy with IPv6 instead of IPv4.
     pub(crate) fn over_ipv6(&self) -> Self {
         let carried = |(time, frame): (u64, Vec<u8>)| {
             let tcp = &frame[14 + 20..];
@@ -372,12 +375,12 @@ impl Wire {
         self.send(direction, octets);
         self.next[direction] = next;
         if let Some((_, frame)) = self.frames.last_mut() {
-            // After the headers of Ethernet, IPv4 and TCP.
+            // The headers of Ethernet, IPv4 and TCP have 54 octets.
             frame[54 + at] ^= 0x55;
         }
     }
 
-    /// `direction` sends the FPDU of a ULPDU in hexadecimal, in one segment.
+    /// `direction` sends an FPDU in one segment. `ulpdu` is its ULPDU in hexadecimal.
     pub(crate) fn send_ulpdu(&mut self, direction: usize, ulpdu: &str) {
         self.send(direction, &fpdu(&hex(ulpdu)));
     }
@@ -403,22 +406,22 @@ impl Wire {
     }
 
     /// `direction` sends a SYN without ACK, with sequence number `seq`. Later segments continue
-    /// with the sequence number before.
+    /// with the previous sequence number.
     pub(crate) fn syn_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.segment(direction, etherparse::PacketBuilderStep::syn, &[], true));
     }
 
-    /// Like [`Wire::syn_at`], with a RST.
+    /// Like [`Wire::syn_at`], but sends a RST.
     pub(crate) fn rst_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.rst(direction));
     }
 
-    /// Like [`Wire::syn_at`], with a FIN and an ACK.
+    /// Like [`Wire::syn_at`], but sends a FIN with ACK.
     pub(crate) fn fin_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.fin(direction));
     }
 
-    /// Like [`Wire::syn_at`], with a segment of `octets`.
+    /// Like [`Wire::syn_at`], but sends `octets` in one segment.
     pub(crate) fn send_at(&mut self, direction: usize, seq: u32, octets: &[u8]) {
         self.at(direction, seq, |wire| wire.send(direction, octets));
     }
@@ -462,7 +465,7 @@ impl Wire {
 
     /// Passes the frames to `dissector`, and calls `look` after each frame.
     pub(crate) fn feed_to(&self, mut dissector: Dissector, sink: &mut dyn Sink, mut look: impl FnMut(&Dissector)) {
-        for ((time, octets), number) in self.frames.iter().zip(1..) {
+        for ((time, octets), number) in self.frames.iter().zip((1..).map(FrameNumber::from)) {
             let wire_len = u32::try_from(octets.len()).unwrap();
             let octets = &octets[..octets.len().min(self.snap_length)];
             let frame = Frame { number, time: *time, interface: 0, link_type: 1, octets, wire_len };
@@ -481,16 +484,16 @@ pub(crate) fn exchange(ulpdus: &[(usize, &str)]) -> Wire {
     wire
 }
 
-/// Proves that a rule covers `id`: the rule reports `bad`, but not `good`. The two captures differ
-/// as little as possible.
+/// Proves that a rule covers the requirement `id`: the monitor reports a violation of `id` in the
+/// capture `bad`, but not in the capture `good`. The two captures differ as little as possible.
 pub(crate) fn proves(id: RequirementId, bad: &Wire, good: &Wire) {
     let names = |wire: &Wire| wire.findings().iter().any(|finding| finding.requirement == id);
-    let mut proof = Proof::new(By::Rule);
-    proof.shows(id, || {
-        assert!(names(bad), "{id} is not found: {:#?}", bad.findings());
+    let mut proof = Coverage::new(CoverageKind::Rule);
+    proof.verify(id, || {
+        assert!(names(bad), "the capture with a violation has no finding {id}: {:#?}", bad.findings());
         // A violation of the e-mail proposal is only a note, because the proposal is not binding.
         let is_note = |finding: &Finding| finding.requirement != id || finding.severity == Severity::Note;
         assert!(!id.as_str().starts_with("P2P-mail.") || bad.findings().iter().all(is_note), "{:#?}", bad.findings());
-        assert!(!names(good), "{id} is found where nothing breaks it: {:#?}", good.findings());
+        assert!(!names(good), "the capture without a violation has a finding {id}: {:#?}", good.findings());
     });
 }

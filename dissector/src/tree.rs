@@ -147,14 +147,14 @@ pub fn shown(field: &Field, value: Value<'_>) -> String {
 }
 
 /// Maximum number of octets of a value that are shown.
-const MOST_SHOWN: usize = 64;
+const MAX_SHOWN_OCTETS: usize = 64;
 
 fn hex(octets: &[u8]) -> String {
-    let mut out = String::with_capacity(2 * octets.len().min(MOST_SHOWN) + 4);
-    for octet in octets.iter().take(MOST_SHOWN) {
+    let mut out = String::with_capacity(2 * octets.len().min(MAX_SHOWN_OCTETS) + 4);
+    for octet in octets.iter().take(MAX_SHOWN_OCTETS) {
         let _ = write!(out, "{octet:02x}");
     }
-    if octets.len() > MOST_SHOWN {
+    if octets.len() > MAX_SHOWN_OCTETS {
         let _ = write!(out, "... ({} bytes)", octets.len());
     }
     out

@@ -7,7 +7,8 @@ use std::ops::Deref;
 use crate::context::Context;
 use crate::parse;
 pub use crate::parse::{
-    Carrier, CrcStatus, Ends, Fpdu, Kind, Located, MarkerStatus, Misread, Origin, STREAMING_HEAD, StreamOrigin,
+    Carrier, CrcStatus, Endpoints, Fpdu, Kind, Location, MarkerStatus, Origin, STREAMING_HEAD, SenderError,
+    StreamOrigin,
 };
 
 /// A protocol unit with the monitor's state of its connection.

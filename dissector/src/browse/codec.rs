@@ -11,12 +11,12 @@ use crate::TransportKind;
 /// Encodes rows as octets.
 pub(super) fn encode(rows: &[OwnedRow]) -> Vec<u8> {
     let mut out = Vec::new();
-    let (mut number, mut time) = (0, 0);
+    let (mut number, mut time) = (0_u64, 0_u64);
     for row in rows {
-        put(&mut out, row.number.wrapping_sub(number));
+        put(&mut out, u64::from(row.number).wrapping_sub(number));
         put(&mut out, row.time.wrapping_sub(time));
-        (number, time) = (row.number, row.time);
-        put(&mut out, row.known_at.wrapping_sub(number));
+        (number, time) = (row.number.into(), row.time);
+        put(&mut out, u64::from(row.known_at).wrapping_sub(number));
         for count in [row.captured, row.wire_len, row.payload_len, row.units, row.findings] {
             put(&mut out, count.into());
         }
@@ -44,8 +44,8 @@ pub(super) fn decode(octets: &[u8]) -> Option<Vec<OwnedRow>> {
     while !input.0.is_empty() {
         number = number.wrapping_add(input.number()?);
         time = time.wrapping_add(input.number()?);
-        let known_at = number.wrapping_add(input.number()?);
-        let mut row = Row { time, known_at, ..Row::new(number) };
+        let known_at = number.wrapping_add(input.number()?).into();
+        let mut row = Row { time, known_at, ..Row::new(number.into()) };
         for count in [&mut row.captured, &mut row.wire_len, &mut row.payload_len, &mut row.units, &mut row.findings] {
             *count = input.short()?;
         }
@@ -177,6 +177,7 @@ mod tests {
 
     use super::*;
     use crate::browse::row::AT_END;
+    use crate::frame_number::FrameNumber;
 
     fn address() -> impl Strategy<Value = SocketAddr> {
         let v6 = (any::<[u8; 16]>(), any::<u16>(), any::<u32>(), any::<u32>());
@@ -197,7 +198,7 @@ mod tests {
     }
 
     fn row() -> impl Strategy<Value = OwnedRow> {
-        let known_at = prop_oneof![Just(AT_END), any::<u64>()];
+        let known_at = prop_oneof![Just(AT_END), any::<u64>().prop_map(FrameNumber::from)];
         let worst =
             prop::sample::select(vec![None, Some(Severity::Note), Some(Severity::Warning), Some(Severity::Error)]);
         let ends = prop::option::of((address(), address()));
@@ -210,7 +211,7 @@ mod tests {
                 ends,
                 summary,
             )| {
-                let counts = Row { captured, wire_len, payload_len, units, findings, ..Row::new(number) };
+                let counts = Row { captured, wire_len, payload_len, units, findings, ..Row::new(number.into()) };
                 OwnedRow { row: Row { time, known_at, worst, transport, ..counts }, ends, summary }
             },
         )

@@ -1,5 +1,5 @@
-//! [`Details`]: the octets, the fields with the location of their octets, and the findings of a few
-//! frames.
+//! [`Details`] collects the details of a few frames: their octets, their fields with the location
+//! of each field, and their findings.
 
 use std::ops::Range;
 
@@ -7,38 +7,40 @@ use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
 use super::pass::Collector;
+use crate::frame_number::FrameNumber;
 use crate::output::text;
 use crate::source::Frame;
 use crate::tree::{self, Node};
-use crate::unit::{Located, Unit};
+use crate::unit::{Location, Unit};
 use crate::{Finding, Sink};
 
 /// Maximum number of stored octets of a frame.
-pub const MOST_OCTETS: usize = 1 << 16;
+pub const MAX_OCTETS: usize = 1 << 16;
 /// Maximum number of stored units of a frame.
-pub const MOST_UNITS: usize = 256;
-/// Maximum number of stored fields of all frames. With the limit on octets of neighbour frames, it
-/// limits the memory for very large frames.
-const MOST_FIELDS: usize = 50_000;
-const MOST_NEIGHBOUR_OCTETS: usize = 4 << 20;
+pub const MAX_UNITS: usize = 256;
+/// Maximum number of stored fields of all frames together. If it is exceeded, a neighbour frame
+/// with further units is dropped. This limit and [`MAX_NEIGHBOUR_OCTETS`] keep the memory small
+/// even for very large frames.
+const MAX_FIELDS: usize = 50_000;
+const MAX_NEIGHBOUR_OCTETS: usize = 4 << 20;
 
 /// All details of one frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Detail {
     /// Number of the frame.
-    pub number: u64,
+    pub number: FrameNumber,
     /// Capture time in nanoseconds since 1970.
     pub time: u64,
-    /// The captured octets, at most the first [`MOST_OCTETS`].
+    /// The captured octets, at most the first [`MAX_OCTETS`].
     pub octets: Vec<u8>,
     /// Number of octets in the capture.
     pub captured: usize,
     /// Number of octets on the wire.
     pub wire_len: u32,
-    /// The units that end in the frame, at most [`MOST_UNITS`].
+    /// The units that end in the frame, at most [`MAX_UNITS`].
     pub units: Vec<UnitDetail>,
     /// Number of further units that are not stored.
-    pub left_out: u64,
+    pub omitted: u64,
     /// The findings that the frame shows.
     pub findings: Vec<FindingDetail>,
 }
@@ -70,7 +72,7 @@ pub struct FieldDetail {
     /// Whether this is a header, which has fields.
     pub is_header: bool,
     /// Location of the octets.
-    pub place: Place,
+    pub location: FrameLocation,
 }
 
 /// A finding that the frame shows.
@@ -85,16 +87,16 @@ pub struct FindingDetail {
     /// Description of the observed behaviour.
     pub found: String,
     /// Location of the octets that show the violation.
-    pub place: Place,
+    pub location: FrameLocation,
 }
 
 /// The location of octets, relative to a frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct FrameLocation {
     /// Ranges of the octets in this frame.
-    pub here: Vec<Range<usize>>,
+    pub in_frame: Vec<Range<usize>>,
     /// Numbers of other frames that contain some of the octets.
-    pub elsewhere: Vec<u64>,
+    pub other_frames: Vec<FrameNumber>,
 }
 
 impl Detail {
@@ -106,50 +108,51 @@ impl Detail {
     }
 }
 
-impl Place {
+impl FrameLocation {
     /// The location of the octets `located`, relative to frame `frame`.
     #[must_use]
-    pub fn of(located: &[Located], frame: u64) -> Self {
-        let mut place = Place::default();
+    pub fn of(located: &[Location], frame: FrameNumber) -> Self {
+        let mut location = FrameLocation::default();
         for at in located {
             match at.offset {
                 Some(offset) if at.frame == frame => {
                     let start = offset as usize;
-                    place.here.push(start..start.saturating_add(usize::try_from(at.len).unwrap_or(usize::MAX)));
+                    location.in_frame.push(start..start.saturating_add(usize::try_from(at.len).unwrap_or(usize::MAX)));
                 }
-                _ if at.frame == frame || place.elsewhere.contains(&at.frame) => {}
-                _ => place.elsewhere.push(at.frame),
+                _ if at.frame == frame || location.other_frames.contains(&at.frame) => {}
+                _ => location.other_frames.push(at.frame),
             }
         }
-        place
+        location
     }
 
     /// Number of octets in this frame.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.here.iter().map(ExactSizeIterator::len).sum()
+        self.in_frame.iter().map(ExactSizeIterator::len).sum()
     }
 
     /// Returns whether none of the octets are in this frame.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.here.is_empty()
+        self.in_frame.is_empty()
     }
 
-    /// Returns whether the octet at `offset` of this frame is one of the octets.
+    /// Returns whether the location includes the octet at `offset` of this frame.
     #[must_use]
     pub fn contains(&self, offset: usize) -> bool {
-        self.here.iter().any(|range| range.contains(&offset))
+        self.in_frame.iter().any(|range| range.contains(&offset))
     }
 }
 
-/// Collects all details of one frame and of its neighbours. Users usually open a neighbour next.
+/// Collects all details of one frame, and of its neighbours because users usually open a neighbour
+/// next.
 #[derive(Debug)]
 pub struct Details {
-    focus: u64,
+    focus: FrameNumber,
     neighbours: u64,
     /// Number of the last frame to read.
-    until: u64,
+    until: FrameNumber,
     frames: Vec<Detail>,
     fields: usize,
     octets: usize,
@@ -158,26 +161,26 @@ pub struct Details {
 impl Details {
     /// Collects the details of frame `focus`, and of `neighbours` frames before and after it.
     #[must_use]
-    pub fn new(focus: u64, neighbours: u64) -> Self {
-        Details { focus, neighbours, until: u64::MAX, frames: Vec::new(), fields: 0, octets: 0 }
+    pub fn new(focus: FrameNumber, neighbours: u64) -> Self {
+        Details { focus, neighbours, until: FrameNumber::MAX, frames: Vec::new(), fields: 0, octets: 0 }
     }
 
     /// Limits a [`Pass`](super::Pass) to the frames up to `until`. The details of a frame are
     /// complete after frame [`Row::known_at`](super::index::Row::known_at).
     #[must_use]
-    pub fn until(self, until: u64) -> Self {
+    pub fn until(self, until: FrameNumber) -> Self {
         Details { until, ..self }
     }
 
     /// Registers a frame. Call this method before the frame is dissected.
     pub fn frame(&mut self, frame: &Frame<'_>) {
-        if frame.number.abs_diff(self.focus) > self.neighbours {
+        if frame.number.distance(self.focus) > self.neighbours {
             return;
         }
-        let octets = &frame.octets[..frame.octets.len().min(MOST_OCTETS)];
+        let octets = &frame.octets[..frame.octets.len().min(MAX_OCTETS)];
         if frame.number != self.focus {
             self.octets += octets.len();
-            if self.octets > MOST_NEIGHBOUR_OCTETS {
+            if self.octets > MAX_NEIGHBOUR_OCTETS {
                 return;
             }
         }
@@ -197,7 +200,7 @@ impl Details {
         self.frames
     }
 
-    fn find(&mut self, number: u64) -> Option<usize> {
+    fn find(&mut self, number: FrameNumber) -> Option<usize> {
         self.frames.binary_search_by_key(&number, |detail| detail.number).ok()
     }
 }
@@ -215,15 +218,15 @@ impl Collector for Details {
 impl Sink for Details {
     fn unit(&mut self, unit: &Unit<'_>) {
         let Some(at) = self.find(unit.frame) else { return };
-        if unit.frame != self.focus && self.fields > MOST_FIELDS {
+        if unit.frame != self.focus && self.fields > MAX_FIELDS {
             // Drop the neighbour, because incomplete details would be wrong. Details are collected
             // again when the user opens the frame.
             self.frames.remove(at);
             return;
         }
         let detail = &mut self.frames[at];
-        if detail.units.len() == MOST_UNITS {
-            detail.left_out += 1;
+        if detail.units.len() == MAX_UNITS {
+            detail.omitted += 1;
             return;
         }
         let mut fields = Vec::new();
@@ -240,7 +243,7 @@ impl Sink for Details {
             severity: finding.severity,
             expected: finding.expected.clone(),
             found: finding.found.clone(),
-            place: Place::of(&finding.located, finding.frame),
+            location: FrameLocation::of(&finding.locations, finding.frame),
         });
     }
 }
@@ -254,7 +257,7 @@ fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, out: &mut Vec<FieldDet
             value: node.value.clone(),
             section: node.section,
             is_header: !node.children.is_empty(),
-            place: Place::of(&unit.locate(node.range.clone()), unit.frame),
+            location: FrameLocation::of(&unit.locate(node.range.clone()), unit.frame),
         });
         flatten(&node.children, depth + 1, unit, out);
     }
@@ -272,7 +275,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
         let mut capture = Capture::open(&folder.join(name)).unwrap();
         let mut dissector = Dissector::default();
-        let mut details = Details::new(focus, neighbours);
+        let mut details = Details::new(focus.into(), neighbours);
         while let Some(frame) = capture.next_frame() {
             details.frame(&frame);
             dissector.frame(&frame, &mut details);
@@ -288,14 +291,14 @@ mod tests {
         let unit = &detail.units[0];
         assert!(unit.summary.starts_with("MPA Request"), "{}", unit.summary);
         let key = unit.fields.iter().find(|field| field.value.contains("MPA ID Req Frame")).unwrap();
-        let [at] = key.place.here.as_slice() else { panic!("{:?}", key.place) };
+        let [at] = key.location.in_frame.as_slice() else { panic!("{:?}", key.location) };
         assert_eq!(&detail.octets[at.clone()], b"MPA ID Req Frame");
-        assert!(key.place.contains(at.start) && !key.place.contains(at.end) && key.place.len() == 16);
+        assert!(key.location.contains(at.start) && !key.location.contains(at.end) && key.location.len() == 16);
     }
 
     #[test]
     fn only_the_window_is_kept() {
-        let numbers = |frames: Vec<Detail>| frames.iter().map(|detail| detail.number).collect::<Vec<_>>();
+        let numbers = |frames: Vec<Detail>| frames.iter().map(|detail| u64::from(detail.number)).collect::<Vec<_>>();
         assert_eq!(numbers(details("host-matrix.pcap", 300, 60)), (240..=360).collect::<Vec<_>>());
         assert_eq!(numbers(details("host-matrix.pcap", 3, 0)), [3]);
         assert_eq!(numbers(details("host-matrix.pcap", 10_000, 1)), [0; 0]);
@@ -305,6 +308,6 @@ mod tests {
     fn findings_are_at_their_frame_with_octets() {
         let frames = details("violations-6-kinds-crc.pcap", 100, 1000);
         let found: Vec<_> = frames.iter().flat_map(|detail| &detail.findings).collect();
-        assert!(found.iter().any(|finding| finding.severity == Severity::Error && !finding.place.is_empty()));
+        assert!(found.iter().any(|finding| finding.severity == Severity::Error && !finding.location.is_empty()));
     }
 }

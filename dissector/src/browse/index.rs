@@ -11,7 +11,8 @@ use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
 pub use super::row::{AT_END, Row};
-use super::row::{MOST_WORDS, append_summary};
+use super::row::{MAX_SUMMARY_CHARS, append_summary};
+use crate::frame_number::FrameNumber;
 use crate::output::text;
 use crate::source::Frame;
 use crate::stream_id::StreamId;
@@ -19,20 +20,20 @@ use crate::unit::Unit;
 use crate::{Finding, Packet, Sink};
 
 /// Default limit on the number of frames in an index.
-pub const MOST_FRAMES: usize = 2_000_000;
-/// Maximum number of listed findings. Further findings are only counted, in total and at their
-/// frames.
-pub const MOST_FINDINGS: usize = 100_000;
-/// Maximum length of the texts of all rows, in octets. Later rows have no text about their units.
-const MOST_TEXT: usize = 256 << 20;
+pub const MAX_FRAMES: usize = 2_000_000;
+/// Maximum number of listed findings. Further findings are only counted, in total and for each
+/// frame.
+pub const MAX_FINDINGS: usize = 100_000;
+/// Maximum total length of the texts of all rows, in octets. Units after this limit add no text.
+const MAX_TEXT_OCTETS: usize = 256 << 20;
 /// Maximum number of stored pairs of addresses. Frames with further pairs have no addresses.
-const MOST_PAIRS: usize = 1 << 20;
+const MAX_PAIRS: usize = 1 << 20;
 
 /// A finding without the location of its octets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedFinding {
     /// The frame that shows the violation.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// The TCP connection; `None` for a datagram.
     pub stream: Option<StreamId>,
     /// The violated requirement.
@@ -50,20 +51,20 @@ pub struct IndexedFinding {
 pub struct Index {
     most: usize,
     rows: Vec<Row>,
-    words: String,
+    text: String,
     pairs: Vec<(SocketAddr, SocketAddr)>,
-    place_of_pair: HashMap<(SocketAddr, SocketAddr), u32>,
+    index_of_pair: HashMap<(SocketAddr, SocketAddr), u32>,
     findings: Vec<IndexedFinding>,
-    /// Length of the texts of all findings, in octets.
+    /// Total length of the texts of all listed findings, in octets.
     finding_octets: usize,
     counts: [u64; 3],
     /// Number of the current frame, or [`AT_END`].
-    at: u64,
+    at: FrameNumber,
 }
 
 impl Default for Index {
     fn default() -> Self {
-        Index::with_room(MOST_FRAMES)
+        Index::with_room(MAX_FRAMES)
     }
 }
 
@@ -74,13 +75,13 @@ impl Index {
         Index {
             most,
             rows: Vec::new(),
-            words: String::new(),
+            text: String::new(),
             pairs: Vec::new(),
-            place_of_pair: HashMap::new(),
+            index_of_pair: HashMap::new(),
             findings: Vec::new(),
             finding_octets: 0,
             counts: [0; 3],
-            at: 0,
+            at: FrameNumber::NONE,
         }
     }
 
@@ -109,7 +110,7 @@ impl Index {
 
     /// Index of the row of frame `number`.
     #[must_use]
-    pub fn find(&self, number: u64) -> Option<usize> {
+    pub fn find(&self, number: FrameNumber) -> Option<usize> {
         self.rows.binary_search_by_key(&number, |row| row.number).ok()
     }
 
@@ -122,14 +123,14 @@ impl Index {
     /// The text of a frame: the summaries of its units, or for a frame without units the summary of
     /// its transport header.
     #[must_use]
-    pub fn words(&self, row: &Row) -> String {
-        match self.words.get(row.words.clone()) {
-            Some(words) if !words.is_empty() => words.to_owned(),
+    pub fn text(&self, row: &Row) -> String {
+        match self.text.get(row.text.clone()) {
+            Some(text) if !text.is_empty() => text.to_owned(),
             _ => row.transport_summary(),
         }
     }
 
-    /// The findings in the order of their delivery, at most [`MOST_FINDINGS`].
+    /// The findings in the order of their delivery, at most [`MAX_FINDINGS`].
     #[must_use]
     pub fn findings(&self) -> &[IndexedFinding] {
         &self.findings
@@ -146,7 +147,7 @@ impl Index {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.rows.len() * size_of::<Row>()
-            + self.words.len()
+            + self.text.len()
             + self.findings.len() * size_of::<IndexedFinding>()
             + self.finding_octets
             // A pair is in the list and in the map, and the map has capacity for twice its
@@ -155,16 +156,16 @@ impl Index {
     }
 
     fn pair(&mut self, ends: (SocketAddr, SocketAddr)) -> Option<u32> {
-        if let Some(place) = self.place_of_pair.get(&ends) {
-            return Some(*place);
+        if let Some(position) = self.index_of_pair.get(&ends) {
+            return Some(*position);
         }
-        let place = u32::try_from(self.pairs.len()).ok().filter(|_| self.pairs.len() < MOST_PAIRS)?;
+        let position = u32::try_from(self.pairs.len()).ok().filter(|_| self.pairs.len() < MAX_PAIRS)?;
         self.pairs.push(ends);
-        self.place_of_pair.insert(ends, place);
-        Some(place)
+        self.index_of_pair.insert(ends, position);
+        Some(position)
     }
 
-    fn row_of(&mut self, frame: u64) -> Option<usize> {
+    fn row_of(&mut self, frame: FrameNumber) -> Option<usize> {
         // A fast path, because the frame is nearly always the current frame.
         let last = self.rows.len().checked_sub(1)?;
         if self.rows[last].number == frame { Some(last) } else { self.find(frame) }
@@ -181,33 +182,33 @@ impl Sink for Index {
     }
 
     fn unit(&mut self, unit: &Unit<'_>) {
-        let Some(place) = self.row_of(unit.frame) else { return };
-        let row = &mut self.rows[place];
+        let Some(position) = self.row_of(unit.frame) else { return };
+        let row = &mut self.rows[position];
         row.add_unit(self.at);
-        let has = self.words.get(row.words.clone()).map_or(0, |words| words.chars().count());
-        if has >= MOST_WORDS || self.words.len() + 4 * (MOST_WORDS + 4) > MOST_TEXT {
+        let has = self.text.get(row.text.clone()).map_or(0, |text| text.chars().count());
+        if has >= MAX_SUMMARY_CHARS || self.text.len() + 4 * (MAX_SUMMARY_CHARS + 4) > MAX_TEXT_OCTETS {
             return;
         }
-        if row.words.end != self.words.len() {
+        if row.text.end != self.text.len() {
             // If a unit arrives late, the text of its row moves to the end of all texts.
-            let start = self.words.len();
-            self.words.extend_from_within(row.words.clone());
-            row.words = start..self.words.len();
+            let start = self.text.len();
+            self.text.extend_from_within(row.text.clone());
+            row.text = start..self.text.len();
         }
-        append_summary(&mut self.words, has, &text::summary(unit));
-        row.words.end = self.words.len();
+        append_summary(&mut self.text, has, &text::summary(unit));
+        row.text.end = self.text.len();
     }
 
     fn finding(&mut self, finding: &Finding) {
         let Finding { requirement, severity, stream, frame, .. } = *finding;
         self.counts[severity as usize] += 1;
-        if self.findings.len() < MOST_FINDINGS {
+        if self.findings.len() < MAX_FINDINGS {
             let (expected, found) = (finding.expected.clone(), finding.found.clone());
             self.finding_octets += expected.len() + found.len();
             self.findings.push(IndexedFinding { frame, stream, requirement, severity, expected, found });
         }
         let at = self.at;
-        let Some(row) = self.row_of(frame).and_then(|place| self.rows.get_mut(place)) else { return };
+        let Some(row) = self.row_of(frame).and_then(|position| self.rows.get_mut(position)) else { return };
         row.add_finding(at, severity);
     }
 }
@@ -236,30 +237,30 @@ mod tests {
 
     #[test]
     fn every_frame_has_a_row_as_far_as_there_is_room() {
-        assert_eq!(read("host-matrix.pcap", MOST_FRAMES).rows().len(), 627);
+        assert_eq!(read("host-matrix.pcap", MAX_FRAMES).rows().len(), 627);
         assert_eq!(read("host-matrix.pcap", 100).rows().len(), 100);
     }
 
     #[test]
     fn rows_describe_their_frames() {
-        let index = read("rping-crc.pcap", MOST_FRAMES);
+        let index = read("rping-crc.pcap", MAX_FRAMES);
         let rows = index.rows();
         assert_eq!((index.ends(&rows[0]), rows[0].stream()), (None, None), "an ARP request");
-        assert_eq!(index.words(&rows[0]), "neither TCP nor UDP");
+        assert_eq!(index.text(&rows[0]), "neither TCP nor UDP");
         let (src, dst) = index.ends(&rows[2]).unwrap();
         assert_eq!((src.to_string(), dst.to_string()), ("10.1.0.2:38499".into(), "10.1.0.1:7174".into()));
         assert_eq!(
-            (index.words(&rows[2]).as_str(), rows[2].stream()),
+            (index.text(&rows[2]).as_str(), rows[2].stream()),
             ("TCP SYN  seq 590143516 len 0", Some(StreamId::FIRST))
         );
-        assert!(index.words(&rows[3]).starts_with("TCP SYN ACK"));
-        assert!(index.words(&rows[5]).starts_with("MPA Request"), "{}", index.words(&rows[5]));
+        assert!(index.text(&rows[3]).starts_with("TCP SYN ACK"));
+        assert!(index.text(&rows[5]).starts_with("MPA Request"), "{}", index.text(&rows[5]));
         assert!(index.memory() > size_of_val(rows) && index.memory() < 1 << 20);
     }
 
     #[test]
     fn findings_are_listed_and_counted_at_their_frames() {
-        let index = read("violations-6-kinds-crc.pcap", MOST_FRAMES);
+        let index = read("violations-6-kinds-crc.pcap", MAX_FRAMES);
         let findings = index.findings();
         assert!(!findings.is_empty());
         assert_eq!(findings.len() as u64, index.counts().iter().sum::<u64>());
@@ -277,8 +278,8 @@ mod tests {
         let (one, two) = (fpdu(&send_of(1, 30)), fpdu(&send_of(2, 30)));
         wire.swapped(|wire| wire.send(0, &one), |wire| wire.send(0, &two));
         let mut index = Index::default();
-        let mut number = 0;
-        struct Both<'i>(&'i mut Index, &'i mut u64);
+        let mut number = FrameNumber::NONE;
+        struct Both<'i>(&'i mut Index, &'i mut FrameNumber);
         impl Sink for Both<'_> {
             fn packet(&mut self, packet: &Packet) {
                 *self.1 = packet.frame;
@@ -295,9 +296,9 @@ mod tests {
         wire.feed(&mut Both(&mut index, &mut number));
         let rows = index.rows();
         assert_eq!(rows.len(), 6);
-        // The octets of frame 5 follow those of frame 6. So the unit of frame 5 is known after
-        // frame 6.
-        assert_eq!((rows[4].units, rows[4].known_at), (1, 6));
-        assert!(index.words(&rows[4]).contains("MSN 2") && index.words(&rows[5]).contains("MSN 1"));
+        // The octets of frame 5 follow those of frame 6 in the stream. So the unit of frame 5 is
+        // known only after frame 6.
+        assert_eq!((rows[4].units, rows[4].known_at), (1, 6.into()));
+        assert!(index.text(&rows[4]).contains("MSN 2") && index.text(&rows[5]).contains("MSN 1"));
     }
 }

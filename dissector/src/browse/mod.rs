@@ -4,7 +4,7 @@
 //! ```text
 //! Tail -> Capture -> read -> Pass: Dissector -> Collector: Index, Details, Survey, Operations, ...
 //!                      |                                   Entries -> (another thread) PackedIndex
-//!                      +---> Sieve -> FrameList
+//!                      +---> FilteredFrames -> FrameList
 //! ```
 //!
 //! Each tool reads a capture from its start, because the meaning of a frame depends on earlier
@@ -15,24 +15,24 @@
 
 mod codec;
 pub mod detail;
+pub mod filtered_frames;
 mod frame_list;
+mod growing_file;
 pub mod index;
 mod operations;
 pub mod packed;
 mod pages;
 mod pass;
 mod row;
-pub mod sieve;
 mod survey;
-mod tail;
 
 pub use detail::Details;
+pub use filtered_frames::FilteredFrames;
 pub use frame_list::FrameList;
+pub use growing_file::{Control, Tail};
 pub use index::Index;
-pub use operations::{MOST_OPERATIONS, Operations};
+pub use operations::{MAX_OPERATIONS, Operations};
 pub use packed::PackedIndex;
 pub use pass::{Collector, Pass, Reader, Stop, read};
 pub use row::OwnedRow;
-pub use sieve::Sieve;
 pub use survey::Survey;
-pub use tail::{Control, Tail};

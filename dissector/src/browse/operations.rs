@@ -7,17 +7,17 @@ use crate::stream_id::StreamId;
 use crate::unit::Unit;
 
 /// Maximum number of listed operations. Further operations are only counted.
-pub const MOST_OPERATIONS: usize = 100_000;
+pub const MAX_OPERATIONS: usize = 100_000;
 
 /// Reads and atomic operations, in the order of their responses.
 #[derive(Debug, Default)]
 pub struct Operations {
     list: Vec<(StreamId, Operation)>,
-    left_out: u64,
+    omitted: u64,
 }
 
 impl Operations {
-    /// The operations with the numbers of their connections, at most [`MOST_OPERATIONS`].
+    /// The operations with the numbers of their connections, at most [`MAX_OPERATIONS`].
     #[must_use]
     pub fn list(&self) -> &[(StreamId, Operation)] {
         &self.list
@@ -25,8 +25,8 @@ impl Operations {
 
     /// Number of further operations that are not listed.
     #[must_use]
-    pub fn left_out(&self) -> u64 {
-        self.left_out
+    pub fn omitted(&self) -> u64 {
+        self.omitted
     }
 
     /// Approximate memory in bytes.
@@ -41,10 +41,10 @@ impl Sink for Operations {
 
     fn fact(&mut self, stream: StreamId, fact: &Fact) {
         let Fact::Operation(operation) = fact else { return };
-        if self.list.len() < MOST_OPERATIONS {
+        if self.list.len() < MAX_OPERATIONS {
             self.list.push((stream, *operation));
         } else {
-            self.left_out += 1;
+            self.omitted += 1;
         }
     }
 }
@@ -61,11 +61,11 @@ mod tests {
 
     #[test]
     fn counts_operations_beyond_the_list() {
-        let operation =
-            Operation { direction: 0, atomic: false, len: 8, outstanding: 1, frames: (1, 2, 2), latency: 1000 };
+        let frames = (1.into(), 2.into(), 2.into());
+        let operation = Operation { direction: 0, atomic: false, len: 8, outstanding: 1, frames, latency: 1000 };
         let mut operations = Operations::default();
-        (0..MOST_OPERATIONS + 3).for_each(|_| operations.fact(7.into(), &Fact::Operation(operation)));
-        assert_eq!((operations.list().len(), operations.left_out()), (MOST_OPERATIONS, 3));
+        (0..MAX_OPERATIONS + 3).for_each(|_| operations.fact(7.into(), &Fact::Operation(operation)));
+        assert_eq!((operations.list().len(), operations.omitted()), (MAX_OPERATIONS, 3));
         assert_eq!(operations.list()[0], (7.into(), operation));
     }
 }

@@ -1,25 +1,26 @@
 //! An index for captures of many millions of frames. It has one row with text for each frame, and
 //! stores the rows in compressed pages.
 //!
-//! [`Entry`]s fill the index. So one thread can read the capture, while another thread displays the
-//! rows so far.
+//! One thread can read the capture and make an [`Entry`] for each row, unit and finding. Another
+//! thread adds the entries to the index and displays the rows so far.
 
 use std::collections::HashSet;
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
-use super::index::MOST_FINDINGS;
+use super::index::MAX_FINDINGS;
 use super::pages::Pages;
 use super::pass::Collector;
 use super::row::{AT_END, OwnedRow, append_summary};
+use crate::frame_number::FrameNumber;
 use crate::output::text;
 use crate::source::Frame;
 use crate::stream_id::StreamId;
 use crate::unit::Unit;
 use crate::{Finding, Packet, Sink};
 
-/// A step that fills an index.
+/// A row, unit or finding that is added to an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// The next frame.
@@ -27,9 +28,9 @@ pub enum Entry {
     /// A unit.
     Unit {
         /// The frame that contains the end of the unit.
-        frame: u64,
+        frame: FrameNumber,
         /// The frame after which the unit was delivered, or [`AT_END`].
-        at: u64,
+        at: FrameNumber,
         /// The TCP connection of the unit.
         stream: Option<StreamId>,
         /// A short summary.
@@ -40,7 +41,7 @@ pub enum Entry {
         /// The finding.
         finding: ListedFinding,
         /// The frame after which the finding was delivered, or [`AT_END`].
-        at: u64,
+        at: FrameNumber,
     },
 }
 
@@ -48,7 +49,7 @@ pub enum Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedFinding {
     /// The frame that shows the violation.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// The TCP connection; `None` for a datagram.
     pub stream: Option<StreamId>,
     /// The violated requirement.
@@ -57,13 +58,13 @@ pub struct ListedFinding {
     pub severity: Severity,
 }
 
-/// Collects the entries of an index.
+/// Collects the entries for an index.
 #[derive(Debug)]
 pub struct Entries {
     /// Remaining number of frames.
     left: usize,
     /// Number of the current frame.
-    at: u64,
+    at: FrameNumber,
     /// Index of the row of the current frame in `entries`.
     row: usize,
     entries: Vec<Entry>,
@@ -73,11 +74,11 @@ impl Entries {
     /// Entries of at most `most` frames.
     #[must_use]
     pub fn with_room(most: usize) -> Self {
-        Entries { left: most, at: 0, row: 0, entries: Vec::new() }
+        Entries { left: most, at: FrameNumber::NONE, row: 0, entries: Vec::new() }
     }
 
-    /// Removes and returns the entries so far. Call this method only between two frames. Later
-    /// entries refer to earlier entries only by frame number.
+    /// Removes and returns the entries so far. Call this method only between two frames, because
+    /// the entry of the current frame may still change.
     pub fn take(&mut self) -> impl Iterator<Item = Entry> {
         self.entries.drain(..)
     }
@@ -138,8 +139,8 @@ impl PackedIndex {
                 if let Some(stream) = stream {
                     self.streams.insert(stream);
                 }
-                if let Some(place) = self.find(frame) {
-                    self.pages.change(place, |row| {
+                if let Some(position) = self.find(frame) {
+                    self.pages.change(position, |row| {
                         row.add_unit(at);
                         let len = row.summary.chars().count();
                         append_summary(&mut row.summary, len, &summary);
@@ -149,13 +150,13 @@ impl PackedIndex {
             Entry::Finding { finding, at } => {
                 let ListedFinding { frame, severity, .. } = finding;
                 self.findings += 1;
-                if self.listed.len() < MOST_FINDINGS {
+                if self.listed.len() < MAX_FINDINGS {
                     self.listed.push(finding);
                 }
                 let Some(index) = self.find(frame) else { return };
                 self.pages.change(index, |row| row.add_finding(at, severity));
-                if let Err(place) = self.marked.binary_search(&index) {
-                    self.marked.insert(place, index);
+                if let Err(position) = self.marked.binary_search(&index) {
+                    self.marked.insert(position, index);
                 }
             }
         }
@@ -173,19 +174,19 @@ impl PackedIndex {
         self.len() == 0
     }
 
-    /// The row at index `place`. Rows are in capture order.
+    /// The row at index `position`. Rows are in capture order.
     #[must_use]
-    pub fn row(&self, place: usize) -> Option<OwnedRow> {
-        self.pages.get(place)
+    pub fn row(&self, position: usize) -> Option<OwnedRow> {
+        self.pages.get(position)
     }
 
-    /// The number of the last frame so far, or 0.
+    /// The number of the last frame so far, or [`FrameNumber::NONE`].
     #[must_use]
-    pub fn last(&self) -> u64 {
-        self.pages.last().unwrap_or(0)
+    pub fn last(&self) -> FrameNumber {
+        self.pages.last().unwrap_or(FrameNumber::NONE)
     }
 
-    /// The findings in the order of their delivery, at most [`MOST_FINDINGS`].
+    /// The findings in the order of their delivery, at most [`MAX_FINDINGS`].
     #[must_use]
     pub fn findings(&self) -> &[ListedFinding] {
         &self.listed
@@ -193,7 +194,7 @@ impl PackedIndex {
 
     /// The index of the row of frame `number`.
     #[must_use]
-    pub fn find(&self, number: u64) -> Option<usize> {
+    pub fn find(&self, number: FrameNumber) -> Option<usize> {
         self.pages.find(number)
     }
 
@@ -203,19 +204,19 @@ impl PackedIndex {
         self.marked.len()
     }
 
-    /// Index of the next row with a finding after `place`. After the last such row, the index of
+    /// Index of the next row with a finding after `position`. After the last such row, the index of
     /// the first.
     #[must_use]
-    pub fn next_marked(&self, place: usize) -> Option<usize> {
-        let after = self.marked.partition_point(|marked| *marked <= place);
+    pub fn next_marked(&self, position: usize) -> Option<usize> {
+        let after = self.marked.partition_point(|marked| *marked <= position);
         self.marked.get(after).or(self.marked.first()).copied()
     }
 
-    /// Index of the previous row with a finding before `place`. Before the first such row, the
+    /// Index of the previous row with a finding before `position`. Before the first such row, the
     /// index of the last.
     #[must_use]
-    pub fn previous_marked(&self, place: usize) -> Option<usize> {
-        let before = self.marked.partition_point(|marked| *marked < place);
+    pub fn previous_marked(&self, position: usize) -> Option<usize> {
+        let before = self.marked.partition_point(|marked| *marked < position);
         before.checked_sub(1).and_then(|at| self.marked.get(at)).or(self.marked.last()).copied()
     }
 
@@ -232,14 +233,14 @@ mod tests {
 
     use super::*;
     use crate::TransportKind;
-    use crate::browse::row::{MOST_WORDS, Row};
+    use crate::browse::row::{MAX_SUMMARY_CHARS, Row};
     use crate::browse::{Index, Pass, Reader};
     use crate::source::Capture;
 
     fn index(numbers: &[u64]) -> PackedIndex {
         let mut index = PackedIndex::default();
         for number in numbers {
-            index.add(Entry::Row(Row::new(*number).into()));
+            index.add(Entry::Row(Row::new((*number).into()).into()));
         }
         index
     }
@@ -248,9 +249,9 @@ mod tests {
     fn a_late_unit_is_added_to_its_frame() {
         // Frame 2 could not be read and has no row.
         let mut index = index(&[1, 3, 4]);
-        index.add(Entry::Unit { frame: 3, at: 4, stream: Some(StreamId::FIRST), summary: "Send".into() });
-        index.add(Entry::Unit { frame: 3, at: AT_END, stream: Some(StreamId::FIRST), summary: "Write".into() });
-        index.add(Entry::Unit { frame: 2, at: 4, stream: Some(StreamId::FIRST), summary: "lost".into() });
+        index.add(Entry::Unit { frame: 3.into(), at: 4.into(), stream: Some(StreamId::FIRST), summary: "Send".into() });
+        index.add(Entry::Unit { frame: 3.into(), at: AT_END, stream: Some(StreamId::FIRST), summary: "Write".into() });
+        index.add(Entry::Unit { frame: 2.into(), at: 4.into(), stream: Some(StreamId::FIRST), summary: "lost".into() });
         let row = index.row(1).unwrap();
         assert_eq!((row.summary.as_str(), row.units, row.known_at), ("Send | Write", 2, AT_END));
         assert_eq!(index.counts(), (3, 1, 0));
@@ -262,7 +263,8 @@ mod tests {
         assert_eq!(index.next_marked(0), None);
         for (frame, severity) in [(4, Severity::Note), (2, Severity::Error), (2, Severity::Warning)] {
             let requirement = "MPA-7.1.1-2".parse().unwrap();
-            index.add(Entry::Finding { finding: ListedFinding { frame, stream: None, requirement, severity }, at: 5 });
+            let finding = ListedFinding { frame: frame.into(), stream: None, requirement, severity };
+            index.add(Entry::Finding { finding, at: 5.into() });
         }
         assert_eq!((index.row(1).unwrap().findings, index.row(1).unwrap().worst), (2, Some(Severity::Error)));
         assert_eq!([0, 1, 3, 4].map(|at| index.next_marked(at)), [Some(1), Some(3), Some(1), Some(1)]);
@@ -273,20 +275,25 @@ mod tests {
     fn counts_findings_beyond_the_list() {
         let mut index = index(&[1]);
         let requirement = "MPA-7.1.1-2".parse().unwrap();
-        let finding = ListedFinding { frame: 1, stream: None, requirement, severity: Severity::Note };
-        (0..MOST_FINDINGS + 3).for_each(|_| index.add(Entry::Finding { finding, at: 1 }));
-        assert_eq!((index.findings().len(), index.counts().2), (MOST_FINDINGS, MOST_FINDINGS as u64 + 3));
+        let finding = ListedFinding { frame: FrameNumber::FIRST, stream: None, requirement, severity: Severity::Note };
+        (0..MAX_FINDINGS + 3).for_each(|_| index.add(Entry::Finding { finding, at: FrameNumber::FIRST }));
+        assert_eq!((index.findings().len(), index.counts().2), (MAX_FINDINGS, MAX_FINDINGS as u64 + 3));
     }
 
     #[test]
     fn a_row_with_many_units_stays_short() {
         let mut index = index(&[1]);
         for _ in 0..1000 {
-            index.add(Entry::Unit { frame: 1, at: 1, stream: None, summary: "Send".into() });
+            index.add(Entry::Unit {
+                frame: FrameNumber::FIRST,
+                at: FrameNumber::FIRST,
+                stream: None,
+                summary: "Send".into(),
+            });
         }
         let row = index.row(0).unwrap();
         assert_eq!(row.units, 1000);
-        assert!(row.summary.chars().count() <= MOST_WORDS + 3, "{}", row.summary.len());
+        assert!(row.summary.chars().count() <= MAX_SUMMARY_CHARS + 3, "{}", row.summary.len());
     }
 
     #[test]
@@ -306,10 +313,10 @@ mod tests {
             entries.collector_mut().take().for_each(|entry| packed.add(entry));
             let flat = flat.into_collector();
             assert_eq!((packed.len(), packed.counts().2), (flat.rows().len(), flat.counts().iter().sum()));
-            for (place, row) in flat.rows().iter().enumerate() {
-                let listed = packed.row(place).unwrap();
-                assert_eq!((listed.ends, listed.words()), (flat.ends(row), flat.words(row)));
-                assert_eq!(*listed, Row { pair: None, words: 0..0, ..row.clone() });
+            for (position, row) in flat.rows().iter().enumerate() {
+                let listed = packed.row(position).unwrap();
+                assert_eq!((listed.ends, listed.text()), (flat.ends(row), flat.text(row)));
+                assert_eq!(*listed, Row { pair: None, text: 0..0, ..row.clone() });
             }
             let findings = flat.findings().iter().map(|one| (one.frame, one.stream, one.requirement, one.severity));
             let listed = packed.findings().iter().map(|one| (one.frame, one.stream, one.requirement, one.severity));
@@ -319,15 +326,22 @@ mod tests {
 
     #[test]
     fn takes_no_more_frames_than_there_is_room_for() {
-        let frame = |number| Frame { number, time: 0, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
+        let frame = |number: u64| Frame {
+            number: number.into(),
+            time: 0,
+            interface: 0,
+            link_type: 1,
+            octets: &[0; 60],
+            wire_len: 60,
+        };
         let mut pass = Pass::new(Entries::with_room(2));
         assert_eq!([1, 2, 3].map(|number| pass.frame(&frame(number))), [true, true, false]);
-        assert!(pass.has_enough() && pass.collector_mut().take().count() == 2);
+        assert!(pass.is_complete() && pass.collector_mut().take().count() == 2);
     }
 
     #[test]
     fn flags_are_named_in_order() {
-        let mut row = Row::new(1);
+        let mut row = Row::new(FrameNumber::FIRST);
         assert_eq!(row.transport_summary(), "neither TCP nor UDP");
         let tcp = |syn, fin, ack| TransportKind::Tcp { stream: StreamId::FIRST, seq: 7, syn, fin, rst: false, ack };
         row.transport = Some(tcp(true, true, true));

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use super::codec;
 use super::row::OwnedRow;
+use crate::frame_number::FrameNumber;
 
 /// Number of rows in a page.
 const PAGE: usize = 1024;
@@ -18,7 +19,8 @@ const PAGE: usize = 1024;
 const OPEN: usize = 12;
 /// The compression level of zstd. Higher levels are slower and hardly reduce the size.
 const LEVEL: i32 = 1;
-/// Maximum length of an encoded page in bytes. The length of a row is limited.
+/// Maximum length of an encoded page in bytes. A row is always shorter than 4096 bytes, because its
+/// summary has a limit.
 const MAX_PAGE: usize = PAGE * 4096;
 
 /// All rows of an index.
@@ -26,8 +28,8 @@ const MAX_PAGE: usize = PAGE * 4096;
 pub(super) struct Pages {
     len: usize,
     /// Number of the first frame of each page.
-    firsts: Vec<u64>,
-    last: Option<u64>,
+    firsts: Vec<FrameNumber>,
+    last: Option<FrameNumber>,
     inner: RefCell<Inner>,
 }
 
@@ -52,7 +54,7 @@ impl Pages {
     }
 
     /// The number of the last frame.
-    pub(super) fn last(&self) -> Option<u64> {
+    pub(super) fn last(&self) -> Option<FrameNumber> {
         self.last
     }
 
@@ -72,18 +74,18 @@ impl Pages {
         self.len += 1;
     }
 
-    /// The row at index `place`.
-    pub(super) fn get(&self, place: usize) -> Option<OwnedRow> {
-        if place >= self.len {
+    /// The row at index `position`.
+    pub(super) fn get(&self, position: usize) -> Option<OwnedRow> {
+        if position >= self.len {
             return None;
         }
-        self.inner.borrow_mut().page(place / PAGE)?.rows.get(place % PAGE).cloned()
+        self.inner.borrow_mut().page(position / PAGE)?.rows.get(position % PAGE).cloned()
     }
 
-    /// Changes the row at index `place`.
-    pub(super) fn change(&mut self, place: usize, change: impl FnOnce(&mut OwnedRow)) {
-        if let Some(page) = self.inner.get_mut().page(place / PAGE)
-            && let Some(row) = page.rows.get_mut(place % PAGE)
+    /// Changes the row at index `position`.
+    pub(super) fn change(&mut self, position: usize, change: impl FnOnce(&mut OwnedRow)) {
+        if let Some(page) = self.inner.get_mut().page(position / PAGE)
+            && let Some(row) = page.rows.get_mut(position % PAGE)
         {
             change(row);
             page.changed = true;
@@ -91,7 +93,7 @@ impl Pages {
     }
 
     /// The index of the row of frame `number`.
-    pub(super) fn find(&self, number: u64) -> Option<usize> {
+    pub(super) fn find(&self, number: FrameNumber) -> Option<usize> {
         let at = self.firsts.partition_point(|first| *first <= number).checked_sub(1)?;
         let mut inner = self.inner.borrow_mut();
         let within = inner.page(at)?.rows.binary_search_by_key(&number, |row| row.number).ok()?;
@@ -102,7 +104,7 @@ impl Pages {
     #[cfg(test)]
     pub(super) fn packed(&self) -> usize {
         let pages = self.inner.borrow().packed.iter().map(|page| page.len() + size_of::<Box<[u8]>>()).sum::<usize>();
-        pages + self.firsts.len() * size_of::<u64>()
+        pages + self.firsts.len() * size_of::<FrameNumber>()
     }
 }
 
@@ -111,8 +113,8 @@ impl Inner {
     fn page(&mut self, at: usize) -> Option<&mut Page> {
         match self.open.iter().position(|page| page.at == at) {
             Some(0) => {}
-            Some(place) => {
-                let page = self.open.remove(place)?;
+            Some(position) => {
+                let page = self.open.remove(position)?;
                 self.open.push_front(page);
             }
             None => {
@@ -151,7 +153,7 @@ mod tests {
 
     fn row(number: u64) -> OwnedRow {
         // Frame numbers have gaps, and some times go back.
-        let mut row = OwnedRow::from(Row::new(3 * number));
+        let mut row = OwnedRow::from(Row::new((3 * number).into()));
         row.time = 1_769_860_800_000_000_000 + number * 1000 - number % 7 * 5000;
         row.summary = format!("DDP segment {number} of something");
         if number.is_multiple_of(5) {
@@ -165,23 +167,24 @@ mod tests {
         let mut pages = Pages::default();
         let len = 40 * PAGE + 7;
         (0..len as u64).for_each(|number| pages.push(row(number)));
-        for place in (0..len).step_by(97).chain([0, PAGE - 1, PAGE, len - 1]) {
-            assert_eq!(pages.get(place), Some(row(place as u64)));
-            assert_eq!((pages.find(3 * place as u64), pages.find(3 * place as u64 + 1)), (Some(place), None));
+        for position in (0..len).step_by(97).chain([0, PAGE - 1, PAGE, len - 1]) {
+            assert_eq!(pages.get(position), Some(row(position as u64)));
+            let number = FrameNumber::from(3 * position as u64);
+            assert_eq!((pages.find(number), pages.find(number.later(1))), (Some(position), None));
         }
-        assert_eq!((pages.len(), pages.last(), pages.get(len)), (len, Some(3 * (len as u64 - 1)), None));
+        assert_eq!((pages.len(), pages.last(), pages.get(len)), (len, Some((3 * (len as u64 - 1)).into()), None));
         assert!(pages.inner.borrow().open.len() <= OPEN);
     }
 
     #[test]
     fn a_row_takes_little_memory() {
-        // A bulk transfer: each row differs from the previous one.
+        // The rows are those of a bulk transfer. Each row differs from the previous row.
         let mut pages = Pages::default();
         let len = 100 * PAGE as u64;
         let mut random = 1_u64;
         for number in 1..=len {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let mut row = OwnedRow::from(Row::new(number));
+            let mut row = OwnedRow::from(Row::new(number.into()));
             row.time = 1_769_860_800_000_000_000 + number * 2000 + random % 2000;
             (row.captured, row.wire_len) = (1514, 1514);
             row.ends = Some((([10, 1, 0, 2], 38499).into(), ([10, 1, 0, 1], 7174).into()));
@@ -200,11 +203,11 @@ mod tests {
     fn a_packed_row_can_change() {
         let mut pages = Pages::default();
         (0..40 * PAGE as u64).for_each(|number| pages.push(row(number)));
-        for place in [3, 5 * PAGE, 30 * PAGE] {
-            pages.change(place, |row| row.units = 7);
+        for position in [3, 5 * PAGE, 30 * PAGE] {
+            pages.change(position, |row| row.units = 7);
         }
         (0..30).for_each(|at| drop(pages.get(at * PAGE + 1)));
-        assert!([3, 5 * PAGE, 30 * PAGE].map(|place| pages.get(place).unwrap().units) == [7; 3]);
+        assert!([3, 5 * PAGE, 30 * PAGE].map(|position| pages.get(position).unwrap().units) == [7; 3]);
         pages.change(1 << 40, |_| panic!("there is no such row"));
     }
 }

@@ -1,8 +1,9 @@
 //! Passes over a capture. A reader receives the frames in order, until it needs no further frames,
 //! or until the caller cancels the pass.
 
+use crate::frame_number::FrameNumber;
+use crate::output::connection_ladder::Timeline;
 use crate::output::follow::{Follow, Piece};
-use crate::output::story::Story;
 use crate::source::{Capture, Frame};
 use crate::stats::Stats;
 use crate::{Dissector, Sink};
@@ -28,7 +29,7 @@ pub trait Collector: Sink {
         true
     }
 
-    /// The capture ends. The results of [`Dissector::finish`] follow.
+    /// Called at the end of the capture, before the results of [`Dissector::finish`].
     fn end(&mut self) {}
 
     /// Approximate memory in bytes; 0 for a collector whose memory is always small.
@@ -41,13 +42,13 @@ pub trait Collector: Sink {
 pub struct Pass<C> {
     dissector: Dissector,
     collector: C,
-    has_enough: bool,
+    is_complete: bool,
 }
 
 impl<C: Collector> Pass<C> {
     /// A pass that has read no frames.
     pub fn new(collector: C) -> Self {
-        Pass { dissector: Dissector::default(), collector, has_enough: false }
+        Pass { dissector: Dissector::default(), collector, is_complete: false }
     }
 
     /// The results so far.
@@ -61,8 +62,8 @@ impl<C: Collector> Pass<C> {
     }
 
     /// Returns whether the collector has refused a frame because it needs no further frames.
-    pub fn has_enough(&self) -> bool {
-        self.has_enough
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// Remarks about joined connections, dropped state and unread frames.
@@ -89,11 +90,11 @@ impl<C: Collector> Pass<C> {
 
 impl<C: Collector> Reader for Pass<C> {
     fn frame(&mut self, frame: &Frame<'_>) -> bool {
-        self.has_enough = !self.collector.begin(frame);
-        if !self.has_enough {
+        self.is_complete = !self.collector.begin(frame);
+        if !self.is_complete {
             self.dissector.frame(frame, &mut self.collector);
         }
-        !self.has_enough
+        !self.is_complete
     }
 
     fn memory(&self) -> usize {
@@ -107,26 +108,26 @@ pub enum Stop {
     /// The capture has no further frames, because it ends or is damaged (see [`Capture::note`]).
     AtEnd,
     /// The reader needs no further frames.
-    HasEnough,
+    ReaderComplete,
     /// The caller cancelled the pass.
     Cancelled,
 }
 
 /// Passes the frames of `capture` to `reader`. `before` is the number of frames in earlier files of
-/// the same capture. It is added to the frame numbers. After each frame, calls `goes_on` with the
-/// frame number. If `goes_on` returns `false`, the pass is cancelled.
+/// the same capture. It is added to the frame numbers. After each frame, calls `should_continue`
+/// with the frame number. If `should_continue` returns `false`, the pass is cancelled.
 pub fn read<R: Reader>(
     capture: &mut Capture,
     before: u64,
     reader: &mut R,
-    mut goes_on: impl FnMut(&mut R, u64) -> bool,
+    mut should_continue: impl FnMut(&mut R, FrameNumber) -> bool,
 ) -> Stop {
     while let Some(frame) = capture.next_frame() {
-        let number = frame.number.saturating_add(before);
+        let number = frame.number.later(before);
         if !reader.frame(&Frame { number, ..frame }) {
-            return Stop::HasEnough;
+            return Stop::ReaderComplete;
         }
-        if !goes_on(reader, number) {
+        if !should_continue(reader, number) {
             return Stop::Cancelled;
         }
     }
@@ -153,7 +154,7 @@ impl Collector for Stats {
     }
 }
 
-impl Collector for Story {
+impl Collector for Timeline {
     fn begin(&mut self, frame: &Frame<'_>) -> bool {
         self.at(frame.time);
         true
@@ -177,12 +178,15 @@ mod tests {
     fn stops_at_the_end_when_the_reader_has_enough_or_when_the_caller_cancels() {
         let mut all = Pass::new(Index::default());
         assert_eq!(read(&mut capture("rping-crc.pcap"), 0, &mut all, |_, _| true), Stop::AtEnd);
-        assert!(all.collector().rows().len() == 52 && !all.has_enough());
+        assert!(all.collector().rows().len() == 52 && !all.is_complete());
         let mut few = Pass::new(Index::with_room(10));
-        assert_eq!(read(&mut capture("rping-crc.pcap"), 0, &mut few, |_, _| true), Stop::HasEnough);
-        assert!(few.collector().rows().len() == 10 && few.has_enough());
+        assert_eq!(read(&mut capture("rping-crc.pcap"), 0, &mut few, |_, _| true), Stop::ReaderComplete);
+        assert!(few.collector().rows().len() == 10 && few.is_complete());
         let mut cancelled = Pass::new(Index::default());
-        assert_eq!(read(&mut capture("rping-crc.pcap"), 0, &mut cancelled, |_, number| number < 7), Stop::Cancelled);
+        assert_eq!(
+            read(&mut capture("rping-crc.pcap"), 0, &mut cancelled, |_, number| number < 7.into()),
+            Stop::Cancelled
+        );
         assert_eq!(cancelled.collector().rows().len(), 7);
     }
 
@@ -193,14 +197,14 @@ mod tests {
             read(&mut capture("rping-crc.pcap"), before, &mut pass, |_, _| true);
         }
         pass.finish();
-        assert!(pass.collector().rows().iter().map(|row| row.number).eq(1..=104));
+        assert!(pass.collector().rows().iter().map(|row| u64::from(row.number)).eq(1..=104));
     }
 
     #[test]
     fn reads_no_frame_after_the_last_one_for_the_details() {
-        let mut pass = Pass::new(Details::new(20, 60).until(30));
-        assert_eq!(read(&mut capture("host-matrix.pcap"), 0, &mut pass, |_, _| true), Stop::HasEnough);
-        let numbers = pass.into_collector().into_frames().into_iter().map(|detail| detail.number);
+        let mut pass = Pass::new(Details::new(20.into(), 60).until(30.into()));
+        assert_eq!(read(&mut capture("host-matrix.pcap"), 0, &mut pass, |_, _| true), Stop::ReaderComplete);
+        let numbers = pass.into_collector().into_frames().into_iter().map(|detail| u64::from(detail.number));
         assert!(numbers.eq(1..=30));
     }
 }

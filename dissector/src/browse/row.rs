@@ -5,20 +5,21 @@ use std::ops::{Deref, DerefMut, Range};
 
 use weft_core::requirement::Severity;
 
+use crate::frame_number::FrameNumber;
 use crate::source::Frame;
 use crate::stream_id::StreamId;
 use crate::{Packet, TransportKind};
 
-/// Maximum number of characters of the joined summaries of a row's units.
-pub(super) const MOST_WORDS: usize = 240;
+/// Maximum length of the text of a row in characters. The text joins the summaries of its units.
+pub(super) const MAX_SUMMARY_CHARS: usize = 240;
 /// [`Row::known_at`] of rows that are complete only at the end of the capture.
-pub const AT_END: u64 = u64::MAX;
+pub const AT_END: FrameNumber = FrameNumber::MAX;
 
 /// A frame in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Number of the frame in the capture, from 1.
-    pub number: u64,
+    pub number: FrameNumber,
     /// Capture time in nanoseconds since 1970.
     pub time: u64,
     /// Captured length in octets.
@@ -37,10 +38,10 @@ pub struct Row {
     pub worst: Option<Severity>,
     /// The frame after which the row is complete: the frame of the row, a later frame, or
     /// [`AT_END`].
-    pub known_at: u64,
+    pub known_at: FrameNumber,
     /// Indices of addresses and text in an [`Index`](super::Index).
     pub(super) pair: Option<u32>,
-    pub(super) words: Range<usize>,
+    pub(super) text: Range<usize>,
 }
 
 impl Row {
@@ -51,7 +52,7 @@ impl Row {
         Row { time: frame.time, captured, wire_len: frame.wire_len, ..Row::new(frame.number) }
     }
 
-    pub(super) fn new(number: u64) -> Self {
+    pub(super) fn new(number: FrameNumber) -> Self {
         Row {
             number,
             time: 0,
@@ -64,11 +65,11 @@ impl Row {
             worst: None,
             known_at: number,
             pair: None,
-            words: 0..0,
+            text: 0..0,
         }
     }
 
-    /// Number of the TCP connection; `None` for other frames.
+    /// Number of the TCP connection; `None` for a frame without TCP.
     #[must_use]
     pub fn stream(&self) -> Option<StreamId> {
         match self.transport {
@@ -105,29 +106,29 @@ impl Row {
     }
 
     /// Counts a unit that was delivered after frame `at`.
-    pub(super) fn add_unit(&mut self, at: u64) {
+    pub(super) fn add_unit(&mut self, at: FrameNumber) {
         self.units = self.units.saturating_add(1);
         self.known_at = self.known_at.max(at);
     }
 
     /// Counts a finding that was delivered after frame `at`.
-    pub(super) fn add_finding(&mut self, at: u64, severity: Severity) {
+    pub(super) fn add_finding(&mut self, at: FrameNumber, severity: Severity) {
         self.findings = self.findings.saturating_add(1);
         self.worst = self.worst.max(Some(severity));
         self.known_at = self.known_at.max(at);
     }
 }
 
-/// Appends the summary of a unit to the text of a row. The text of the row is the end of `text`,
-/// with `len` characters.
+/// Appends the summary of a unit to the text of a row. The text of the row is the last `len`
+/// characters of `text`.
 pub(super) fn append_summary(text: &mut String, len: usize, summary: &str) {
-    if len >= MOST_WORDS {
+    if len >= MAX_SUMMARY_CHARS {
         return;
     }
     if len > 0 {
         text.push_str(" | ");
     }
-    text.extend(summary.chars().take(MOST_WORDS - len));
+    text.extend(summary.chars().take(MAX_SUMMARY_CHARS - len));
 }
 
 /// A row with addresses and text.
@@ -151,7 +152,7 @@ impl OwnedRow {
     /// The text of the frame: the summaries of its units, or for a frame without units the summary
     /// of its transport header.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         if self.units > 0 { self.summary.clone() } else { self.transport_summary() }
     }
 }

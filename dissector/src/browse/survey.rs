@@ -42,13 +42,13 @@ impl Survey {
         }
     }
 
-    /// Finishes `pass` after the last frame, and returns its survey. `note` is the reason why the
-    /// last frame is not the end of the capture.
+    /// Finishes `pass` after the last frame, and returns its survey. If reading stopped before the
+    /// end of the capture, `note` is the reason.
     #[must_use]
     pub fn of(mut pass: Pass<Survey>, note: Option<String>) -> Self {
         pass.finish();
         let remarks = pass.remarks();
-        let is_full = pass.has_enough();
+        let is_full = pass.is_complete();
         let mut survey = pass.into_collector();
         let full = || format!("only the first {} frames are shown", survey.index.rows().len());
         survey.note = if is_full { Some(full()) } else { note };

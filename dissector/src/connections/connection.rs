@@ -2,35 +2,36 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::limits::{CONNECTION, NEAR};
+use super::limits::{CONNECTION_MEMORY, NEAR};
 use crate::direction::Direction;
-use crate::dropped::Dropped;
-use crate::framing::{PeerView, Reader, Target};
+use crate::dropped::DroppedState;
+use crate::frame_number::FrameNumber;
+use crate::framing::{PeerView, Reader, UnitOutput};
 use crate::ip::Segment;
-use crate::parse::{Carrier, Ends, Kind, Unit};
+use crate::monitor::Monitor;
+use crate::parse::{Carrier, Endpoints, Kind, Unit};
 use crate::sink::Sink;
 use crate::stream_id::StreamId;
-use crate::tcp::half::ORIGIN;
-use crate::tcp::{Arrived, FAR_AFTER_CLOSE, Half, Prints, is_far};
+use crate::tcp::direction_stream::ORIGIN;
+use crate::tcp::{DirectionStream, FAR_AFTER_CLOSE, Fingerprints, SegmentOctets, is_far};
 use crate::unit;
-use crate::watch::Watch;
 
-/// Number of octets in a direction up to which a sequence number identifies one position: a quarter
-/// of the 2^32 sequence numbers.
-const SEQUENCE_NUMBERS_LAST: u64 = 1 << 30;
+/// While a direction has fewer octets than this, a sequence number identifies one position. The
+/// value is a quarter of the 2^32 sequence numbers.
+const UNAMBIGUOUS_OCTETS: u64 = 1 << 30;
 
 /// A suspended SDP connection: the endpoint that will connect again (`peer`), and the address to
 /// which it will connect (`at`). See section 13.1.1 of the draft.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Suspended {
+pub(super) struct SuspendedConnection {
     pub(super) peer: IpAddr,
     pub(super) at: SocketAddr,
 }
 
 /// One direction of a connection.
 pub(super) struct DirectionState {
-    pub(super) ends: Ends,
-    pub(super) half: Half,
+    pub(super) ends: Endpoints,
+    pub(super) half: DirectionStream,
     pub(super) reader: Reader,
     pub(super) fin: bool,
     /// First acknowledgement number that the peer sent for this direction. `latest_ack` is the
@@ -38,19 +39,19 @@ pub(super) struct DirectionState {
     pub(super) acked: Option<u32>,
     pub(super) latest_ack: Option<u32>,
     /// Fingerprints of segments, to detect copies.
-    pub(super) prints: Prints,
+    pub(super) fingerprints: Fingerprints,
 }
 
 impl DirectionState {
     fn new(src: SocketAddr, dst: SocketAddr) -> Self {
         DirectionState {
-            ends: Ends::new(src, dst),
-            half: Half::default(),
+            ends: Endpoints::new(src, dst),
+            half: DirectionStream::default(),
             reader: Reader::default(),
             fin: false,
             acked: None,
             latest_ack: None,
-            prints: Prints::default(),
+            fingerprints: Fingerprints::default(),
         }
     }
 
@@ -68,24 +69,25 @@ impl DirectionState {
         known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
     }
 
-    /// Returns whether the segment is the FIN of an earlier connection with the same ports. The
-    /// sequence number of such a FIN is before the SYN, so the receiver drops the FIN.
+    /// Returns whether the segment is the FIN of an earlier connection with the same ports. Its
+    /// sequence number is before that of the SYN, so the receiver drops the FIN.
     fn drops_fin(&self, segment: &Segment<'_>) -> bool {
         let end = segment.seq.wrapping_add(segment.wire_len);
         let is_before = |isn: u32| end.wrapping_sub(isn.wrapping_add(1)).cast_signed() < 0;
-        let is_unique = self.half.end() < ORIGIN + SEQUENCE_NUMBERS_LAST;
+        let is_unique = self.half.end() < ORIGIN + UNAMBIGUOUS_OCTETS;
         segment.fin && !segment.syn && is_unique && self.half.isn().is_some_and(is_before)
     }
 
     /// Returns whether the octets of a segment equal the known octets at its sequence number;
     /// `None` if these octets are not known.
     pub(super) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
-        let is_unique = self.half.end() < ORIGIN + SEQUENCE_NUMBERS_LAST;
-        self.prints.compare(segment).filter(|_| is_unique)
+        let is_unique = self.half.end() < ORIGIN + UNAMBIGUOUS_OCTETS;
+        self.fingerprints.compare(segment).filter(|_| is_unique)
     }
 
-    /// Returns whether a SYN with sequence number `syn` may start this direction although it was
-    /// captured late: `syn` is shortly before the first known sequence number.
+    /// Returns whether a SYN with sequence number `syn` may start this direction although the SYN
+    /// was captured late. This is possible if `syn` is shortly before the first known sequence
+    /// number.
     pub(super) fn begins_with(&self, syn: u32) -> bool {
         let first = self.half.first_seq().or(self.acked).or(self.half.fin());
         !self.half.has_begun() && first.is_some_and(|first| first.wrapping_sub(syn.wrapping_add(1)) < FAR_AFTER_CLOSE)
@@ -96,47 +98,50 @@ impl DirectionState {
             startup: self.reader.startup().copied(),
             undecided: self.reader.is_undecided(&self.half),
             held_back: self.half.has_octets() && !self.half.has_begun(),
-            begins_otherwise: self.reader.begins_otherwise(&self.half),
+            has_no_startup: self.reader.has_no_startup(&self.half),
             hello: self.reader.hello(&self.half),
         }
     }
 }
 
 /// A connection that starts while another connection with the same ports is open.
-pub(super) struct Rival {
+pub(super) struct Replacement {
     /// The connection. Direction 0 is the direction of its first segment.
     pub(super) connection: Box<Connection>,
-    /// Sequence number after the first segment of the rival.
+    /// Sequence number after the first segment of the replacement.
     pub(super) next: u32,
 }
 
 /// A connection. Direction 0 is the direction of its first frame.
 pub(super) struct Connection {
     pub(super) number: StreamId,
-    /// Number of the network, to distinguish connections with the same ports; otherwise 0.
+    /// Number of the network. It distinguishes connections with the same ports in different
+    /// networks. The first network has number 0.
     pub(super) network: u16,
     pub(super) directions: [DirectionState; 2],
     /// The monitor, if the dissector has monitors.
-    pub(super) watch: Option<Watch>,
+    pub(super) monitor: Option<Monitor>,
     /// Number of the latest frame.
-    pub(super) latest_frame: u64,
+    pub(super) latest_frame: FrameNumber,
     /// Memory in bytes, as last counted.
     pub(super) memory: usize,
-    /// Whether the readers of both directions know both start-up frames, so that no reader waits
-    /// for the other.
-    pub(super) introduced: bool,
-    /// Whether the connection had octets that are in no delivered unit, as last checked.
+    /// Whether the readers of both directions know both start-up frames, so that neither reader
+    /// waits for the start-up frame of the peer.
+    pub(super) startups_known: bool,
+    /// Whether, at the last check, the connection had octets that no delivered unit contained.
     pub(super) holds_back: bool,
     pub(super) closed: bool,
-    /// Whether the connection had lost its slot and then continued. Its start was read before that.
-    pub(super) goes_on: bool,
+    /// Whether the connection lost its slot and then continued. The start of the connection was
+    /// read before it lost its slot.
+    pub(super) resumed: bool,
     /// Number of delivered units that were incomplete or gaps.
-    pub(super) broken: u64,
+    pub(super) incomplete_units: u64,
     /// Another connection that may replace this connection.
-    pub(super) rival: Option<Rival>,
-    /// Set after the connection was put aside and resumed, until a segment with new octets arrives:
-    /// the cost to count then. Before that, the connection has nothing to deliver.
-    pub(super) interrupted: Option<Dropped>,
+    pub(super) replacement: Option<Replacement>,
+    /// The cost of an eviction, which is counted when the first segment with new octets arrives
+    /// after the connection resumed. `None` after that segment, and for other connections. Until
+    /// that segment, the connection has nothing to deliver.
+    pub(super) pending_cost: Option<DroppedState>,
 }
 
 impl Connection {
@@ -144,30 +149,30 @@ impl Connection {
         number: StreamId,
         network: u16,
         (first, other): (SocketAddr, SocketAddr),
-        watch: Option<Watch>,
+        monitor: Option<Monitor>,
     ) -> Self {
         let directions = [DirectionState::new(first, other), DirectionState::new(other, first)];
         Connection {
             number,
             network,
             directions,
-            watch,
-            latest_frame: 0,
+            monitor,
+            latest_frame: FrameNumber::NONE,
             memory: 0,
-            introduced: false,
+            startups_known: false,
             holds_back: false,
             closed: false,
-            goes_on: false,
-            broken: 0,
-            rival: None,
-            interrupted: None,
+            resumed: false,
+            incomplete_units: 0,
+            replacement: None,
+            pending_cost: None,
         }
     }
 
     /// Sets the sequence numbers of the SYNs. Nothing else of the connection was captured before.
     pub(super) fn begin(&mut self, syns: [Option<u32>; 2]) {
         for (direction, isn) in self.directions.iter_mut().zip(syns) {
-            direction.half = isn.map_or_else(Half::default, Half::opened);
+            direction.half = isn.map_or_else(DirectionStream::default, DirectionStream::opened);
         }
     }
 
@@ -187,24 +192,24 @@ impl Connection {
         if segment.ack_flag && self.directions[index.peer()].half.acknowledge(segment.ack) {
             self.poll(index.peer(), sink);
         }
-        if let Some(watch) = &mut self.watch {
-            watch.segment(index, segment);
+        if let Some(monitor) = &mut self.monitor {
+            monitor.segment(index, segment);
         }
-        self.directions[index].prints.note(segment);
+        self.directions[index].fingerprints.add(segment);
         if segment.ack_flag && !segment.rst {
             self.directions[index.peer()].acked.get_or_insert(segment.ack);
             self.directions[index.peer()].latest_ack = Some(segment.ack);
         }
         if let Some(arrived) = self.directions[index].half.arrive(segment) {
-            if self.introduced {
-                let straight = |reader: &mut Reader, half: &mut Half, target: &mut Target<'_>| {
-                    reader.read_straight(half, &arrived, target);
+            if self.startups_known {
+                let fast_path = |reader: &mut Reader, half: &mut DirectionStream, target: &mut UnitOutput<'_>| {
+                    reader.read_fast(half, &arrived, target);
                 };
-                self.read(index, Some(&arrived), sink, straight);
+                self.read(index, Some(&arrived), sink, fast_path);
             }
             self.directions[index].half.keep(&arrived, segment);
         }
-        if !self.introduced || self.directions[index].half.has_unread() {
+        if !self.startups_known || self.directions[index].half.has_unread() {
             self.poll(index, sink);
         }
         self.directions[index].fin |= segment.fin;
@@ -218,15 +223,15 @@ impl Connection {
     fn poll(&mut self, mut index: Direction, sink: &mut dyn Sink) {
         loop {
             self.poll_direction(index, sink);
-            if self.starts_again() {
+            if self.restart_after_rejection() {
                 continue;
             }
-            if self.introduced {
+            if self.startups_known {
                 return;
             }
             let view = self.directions[index].as_peer();
-            if self.directions[index.peer()].reader.knows(&view) {
-                self.introduced = self.directions.iter().all(|direction| direction.reader.startup().is_some());
+            if self.directions[index.peer()].reader.is_peer_unchanged(&view) {
+                self.startups_known = self.directions.iter().all(|direction| direction.reader.startup().is_some());
                 return;
             }
             index = index.peer();
@@ -234,23 +239,23 @@ impl Connection {
     }
 
     /// If a start-up frame follows a rejection that both directions know, restarts both readers as
-    /// at the start of a connection. Returns whether it did.
-    fn starts_again(&mut self) -> bool {
+    /// at the start of a connection. Returns whether it restarted them.
+    fn restart_after_rejection(&mut self) -> bool {
         let [forth, back] = &self.directions;
-        let any = forth.reader.begins_again() || back.reader.begins_again();
+        let any = forth.reader.has_new_startup() || back.reader.has_new_startup();
         let again = any && forth.reader.is_rejected() && back.reader.is_rejected();
         if again {
-            self.introduced = false;
+            self.startups_known = false;
             self.directions.iter_mut().for_each(|DirectionState { half, reader, .. }| reader.restart(half));
         }
         again
     }
 
     fn poll_direction(&mut self, index: Direction, sink: &mut dyn Sink) {
-        let peer = (!self.introduced).then(|| self.directions[index.peer()].as_peer());
+        let peer = (!self.startups_known).then(|| self.directions[index.peer()].as_peer());
         self.read(index, None, sink, |reader, half, target| {
             if let Some(peer) = &peer {
-                reader.meet(peer);
+                reader.set_peer(peer);
             }
             reader.poll(half, target);
         });
@@ -260,32 +265,32 @@ impl Connection {
     fn read(
         &mut self,
         index: Direction,
-        arrived: Option<&Arrived<'_>>,
+        arrived: Option<&SegmentOctets<'_>>,
         sink: &mut dyn Sink,
-        read: impl FnOnce(&mut Reader, &mut Half, &mut Target<'_>),
+        read: impl FnOnce(&mut Reader, &mut DirectionStream, &mut UnitOutput<'_>),
     ) {
         let assumes_sdp = self.directions.iter().all(|direction| direction.reader.assumes_sdp());
         let peer_without_crc = self.directions[index.peer()].reader.is_without_crc_fields();
         let peer_startup_follows_hole = self.directions[index.peer()].reader.startup_follows_hole();
-        if let Some(watch) = &mut self.watch {
-            watch.peer_has_unread(self.directions[index.peer()].half.has_unread());
+        if let Some(monitor) = &mut self.monitor {
+            monitor.peer_has_unread(self.directions[index.peer()].half.has_unread());
         }
         let DirectionState { ends, half, reader, .. } = &mut self.directions[index];
         reader.peer_without_crc = peer_without_crc;
         reader.peer_startup_follows_hole = peer_startup_follows_hole;
-        let mut hand = |unit: &Unit<'_>| {
-            self.broken += u64::from(unit.incomplete || matches!(unit.kind, Kind::Gap { .. }));
-            match &mut self.watch {
+        let mut deliver_unit = |unit: &Unit<'_>| {
+            self.incomplete_units += u64::from(unit.incomplete || matches!(unit.kind, Kind::Gap { .. }));
+            match &mut self.monitor {
                 _ if assumes_sdp && is_assumed(unit) => sink.unit(&without_context(unit)),
-                watch => hand_out(watch, unit, sink),
+                monitor => deliver(monitor, unit, sink),
             }
         };
         let direction = u8::from(index);
-        read(reader, half, &mut Target { stream: self.number, direction, ends, arrived, sink: &mut hand });
+        read(reader, half, &mut UnitOutput { stream: self.number, direction, ends, arrived, sink: &mut deliver_unit });
     }
 
     pub(super) fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.interrupted.is_some() {
+        if self.pending_cost.is_some() {
             return;
         }
         for direction in &mut self.directions {
@@ -299,8 +304,8 @@ impl Connection {
         for index in Direction::BOTH {
             self.read(index, None, sink, |reader, half, target| reader.finish(half, target));
         }
-        if let Some(watch) = &mut self.watch {
-            watch.end(self.number, sink);
+        if let Some(monitor) = &mut self.monitor {
+            monitor.end(self.number, sink);
         }
     }
 
@@ -310,23 +315,23 @@ impl Connection {
     }
 
     /// How the connection will resume, if both endpoints have agreed to suspend it.
-    pub(super) fn suspended(&self) -> Option<Suspended> {
-        let (local, port) = self.watch.as_ref()?.suspended()?;
+    pub(super) fn suspended(&self) -> Option<SuspendedConnection> {
+        let (local, port) = self.monitor.as_ref()?.suspended()?;
         let address = |direction: Direction| self.directions[direction].ends.src.ip();
-        Some(Suspended { peer: address(local.peer()), at: SocketAddr::new(address(local), port) })
+        Some(SuspendedConnection { peer: address(local.peer()), at: SocketAddr::new(address(local), port) })
     }
 
     pub(super) fn has_unread(&self) -> bool {
         let has_unread = |DirectionState { half, reader, .. }: &DirectionState| {
-            half.has_unread() || half.awaits_octets_before_fin() || reader.has_passed()
+            half.has_unread() || half.awaits_octets_before_fin() || reader.has_skipped()
         };
-        self.directions.iter().any(has_unread) || self.rival.as_ref().is_some_and(|rival| rival.connection.has_unread())
+        self.directions.iter().any(has_unread) || self.replacement.as_ref().is_some_and(|it| it.connection.has_unread())
     }
 
     pub(super) fn count_memory(&self) -> usize {
         let octets = self.directions.iter().map(|direction| direction.half.memory() + direction.reader.memory());
-        let rival = self.rival.as_ref().map_or(0, |rival| CONNECTION + rival.connection.count_memory());
-        octets.sum::<usize>() + self.watch.as_ref().map_or(0, Watch::memory) + rival
+        let replacement = self.replacement.as_ref().map_or(0, |it| CONNECTION_MEMORY + it.connection.count_memory());
+        octets.sum::<usize>() + self.monitor.as_ref().map_or(0, Monitor::memory) + replacement
     }
 }
 
@@ -335,9 +340,9 @@ fn without_context<'a>(parsed: &'a Unit<'a>) -> unit::Unit<'a> {
     unit::Unit { parsed, context: None }
 }
 
-fn hand_out(watch: &mut Option<Watch>, unit: &Unit<'_>, sink: &mut dyn Sink) {
-    match watch {
-        Some(watch) => watch.unit(unit, sink),
+fn deliver(monitor: &mut Option<Monitor>, unit: &Unit<'_>, sink: &mut dyn Sink) {
+    match monitor {
+        Some(monitor) => monitor.unit(unit, sink),
         None => sink.unit(&without_context(unit)),
     }
 }

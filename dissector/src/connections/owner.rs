@@ -1,16 +1,18 @@
-//! Decides whether a segment from another network belongs to a connection.
+//! Compares a segment from another network with a connection.
 
 use super::connection::Connection;
 use super::limits::NEAR;
 use crate::direction::Direction;
 use crate::ip::Segment;
-use crate::tcp::Place;
+use crate::tcp::TrackedConnection;
 
 /// The connection that a segment belongs to.
 pub(super) enum Owner {
-    /// The network number, and the known connection there, if one exists.
-    Known(u16, Option<Place>),
-    /// A new connection in this network, and the known sequence numbers of its SYNs.
+    /// The segment belongs to the network with this number, and to the known connection there, if
+    /// one exists.
+    Known(u16, Option<TrackedConnection>),
+    /// The segment belongs to a new connection in the network with this number. The array has the
+    /// known sequence numbers of the connection's SYNs.
     New(u16, [Option<u32>; 2]),
 }
 
@@ -39,8 +41,8 @@ impl Connection {
         if fits { None } else { Some(false) }
     }
 
-    /// The SYNs of another connection that were first assigned to this connection. `segment` showed
-    /// that the other connection exists.
+    /// The sequence numbers of SYNs that were first assigned to this connection, but belong to
+    /// another connection. `segment` showed that the other connection exists.
     pub(super) fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);
         let near = |direction: Direction, number: u32| {

@@ -1,24 +1,25 @@
-//! The record of a connection that was put aside. The connection resumes from it.
+//! The record of a connection that was evicted. The connection resumes from it.
 
 use super::connection::{Connection, DirectionState};
 use crate::direction::Direction;
 use crate::framing::{Reader, ReaderRecord};
-use crate::tcp::{Half, HalfRecord, Past};
+use crate::tcp::{ConnectionSummary, DirectionRecord, DirectionStream};
 
-/// The records of both directions of a connection with MPA or SDP that was put aside.
-pub(super) type Record = [(HalfRecord, ReaderRecord); 2];
+/// The records of both directions of a connection with MPA or SDP that was evicted.
+pub(super) type Record = [(DirectionRecord, ReaderRecord); 2];
 
 impl Connection {
-    /// Continues the connection from its record, or without a record from its summary `past`.
-    pub(super) fn go_on(&mut self, past: &Past, record: Option<Box<Record>>) {
+    /// Continues the connection from its record. If it has no record, continues it from its summary
+    /// `past`.
+    pub(super) fn resume(&mut self, past: &ConnectionSummary, record: Option<Box<Record>>) {
         let Some(record) = record else {
             self.begin(Direction::BOTH.map(|direction| past.syn_alone(direction)));
-            self.goes_on = past.has_octets();
+            self.resumed = past.has_octets();
             return;
         };
-        self.goes_on = true;
+        self.resumed = true;
         for (direction, (half, reader)) in self.directions.iter_mut().zip(*record) {
-            direction.half = Half::resumed(&half, reader.next());
+            direction.half = DirectionStream::resumed(&half, reader.next());
             let as_sdp = direction.reader.as_sdp;
             direction.reader = Reader::resumed(reader);
             direction.reader.as_sdp = as_sdp;
@@ -26,11 +27,11 @@ impl Connection {
         }
     }
 
-    /// The summary of the connection. `aside` is set if the connection is still open.
-    pub(super) fn past(&self, aside: bool) -> Past {
+    /// The summary of the connection. `evicted` is set if the connection is still open.
+    pub(super) fn summary(&self, evicted: bool) -> ConnectionSummary {
         let [forth, back] = &self.directions;
-        Past {
-            aside,
+        ConnectionSummary {
+            evicted,
             number: self.number,
             first: forth.ends.src,
             isn: [forth.half.isn(), back.half.isn()],

@@ -14,7 +14,7 @@ use super::error::FilterError;
 use super::lex::{Token, TokenKind, lex};
 
 /// Maximum nesting depth of parentheses and negations.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Expr<'t> {
@@ -28,11 +28,11 @@ pub(super) enum Expr<'t> {
 pub(super) struct Test<'t> {
     pub name: &'t str,
     pub span: Range<usize>,
-    pub what: What<'t>,
+    pub operation: TestOperation<'t>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What<'t> {
+pub(super) enum TestOperation<'t> {
     Present,
     Compare(Relation, Literal<'t>),
     Contains(Literal<'t>),
@@ -111,9 +111,9 @@ pub(super) fn parse(text: &str) -> Result<Expr<'_>, FilterError> {
         Some(Token { kind: TokenKind::Sign("&"), span }) => Err(FilterError::new(
             text,
             span,
-            "bits cannot be masked; the fields of single bits have names of their own",
+            "the operator & is not supported; use the field of the bit, such as iwarp_mpa.crc_flag",
         )),
-        Some(token) => Err(FilterError::new(text, &token.span, "expected && or || here, or the end")),
+        Some(token) => Err(FilterError::new(text, &token.span, "expected && or || here, or the end of the filter")),
     }
 }
 
@@ -164,8 +164,8 @@ impl<'t> Parser<'t> {
     }
 
     fn not(&mut self) -> Result<Expr<'t>, FilterError> {
-        if self.depth == DEEPEST {
-            return Err(self.fault(&format!("nested more than {DEEPEST} deep")));
+        if self.depth == MAX_DEPTH {
+            return Err(self.fault(&format!("parentheses and negations are nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
         let open = self.at;
@@ -175,7 +175,7 @@ impl<'t> Parser<'t> {
             let inner = self.any()?;
             if !self.take(&[")"]) {
                 return Err(match self.tokens.get(self.at) {
-                    Some(_) => self.fault("expected && or || or ) here"),
+                    Some(_) => self.fault("expected &&, || or ) here"),
                     None => FilterError::new(self.text, &self.tokens[open].span, "this parenthesis is not closed"),
                 });
             }
@@ -196,24 +196,24 @@ impl<'t> Parser<'t> {
         }
         let span = self.tokens[self.at].span.clone();
         self.at += 1;
-        let what = if let Some(relation) = self.peek().and_then(Relation::of) {
+        let operation = if let Some(relation) = self.peek().and_then(Relation::of) {
             self.at += 1;
-            What::Compare(relation, self.literal()?)
+            TestOperation::Compare(relation, self.literal()?)
         } else if self.take(&["contains"]) {
-            What::Contains(self.literal()?)
+            TestOperation::Contains(self.literal()?)
         } else if self.take(&["matches", "~"]) {
-            What::Matches(self.literal()?)
+            TestOperation::Matches(self.literal()?)
         } else if self.take(&["in"]) {
-            What::In(self.set()?)
+            TestOperation::In(self.set()?)
         } else if self.take(&["not"]) {
             if !self.take(&["in"]) {
-                return Err(self.fault("expected in here: NAME not in {...}"));
+                return Err(self.fault("expected the operator `in` after `not`, as in tcp.port not in {1, 2}"));
             }
-            What::NotIn(self.set()?)
+            TestOperation::NotIn(self.set()?)
         } else {
-            What::Present
+            TestOperation::Present
         };
-        Ok(Test { name, span, what })
+        Ok(Test { name, span, operation })
     }
 
     fn literal(&mut self) -> Result<Literal<'t>, FilterError> {
@@ -233,7 +233,7 @@ impl<'t> Parser<'t> {
         let mut items = Vec::new();
         while !self.take(&["}"]) {
             if self.peek().is_none() {
-                return Err(self.fault("this set is not closed: } is missing"));
+                return Err(self.fault("this set has no closing }"));
             }
             if !items.is_empty() {
                 self.take(&[","]);
@@ -254,7 +254,7 @@ fn range<'t>(text: &str, literal: Literal<'t>) -> Result<Item<'t>, FilterError> 
     let LiteralKind::Word(word) = literal.kind else { return Ok(Item::One(literal)) };
     let Some((low, high)) = word.split_once("..") else { return Ok(Item::One(literal)) };
     if low.is_empty() || high.is_empty() {
-        return Err(FilterError::new(text, &literal.span, "a range has both ends, without blanks: 4..6"));
+        return Err(FilterError::new(text, &literal.span, "a range needs a start and an end, without blanks: 4..6"));
     }
     let Range { start, end } = literal.span;
     Ok(Item::Range(

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 
 use crate::finding::Finding;
+use crate::frame_number::FrameNumber;
 use crate::grammar::field::FieldSet;
 use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::packet::{Packet, TransportKind};
@@ -12,27 +13,27 @@ use crate::source::Comments;
 use crate::stream_id::StreamId;
 use crate::unit::{CrcStatus, Kind, Unit};
 
-use super::known::{Condition, Fact, GroupOf, Known, Source};
-use super::values::{Held, Slot, Values};
+use super::known::{Condition, Fact, GroupKind, KnownField, Source};
+use super::values::{FieldValue, Slot, Values};
 
 /// The requested fields: the fields of a filter, and the columns of an output.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
-    slots: Vec<&'static Known>,
+pub struct WantedFields {
+    slots: Vec<&'static KnownField>,
     fields: Vec<(&'static Field, Slot, Option<Condition>)>,
     /// The fields that the grammar must report.
     set: FieldSet,
-    groups: Vec<(GroupOf, Slot)>,
+    groups: Vec<(GroupKind, Slot)>,
     unit_facts: Vec<(Fact, Slot)>,
     frame_facts: Vec<(Fact, Slot)>,
     packet_facts: Vec<(Fact, Slot)>,
     /// Whether a requested fact or group depends on packets.
     packets: bool,
     finding_facts: Vec<(Fact, Slot)>,
-    /// Whether the requested fields require to parse units.
+    /// Whether units must be parsed to find the values of the requested fields.
     walks: bool,
-    /// Whether the requested fields require to parse units completely, because they include more
-    /// than `fields`.
+    /// Whether units must be parsed completely, because a requested group or fact depends on all of
+    /// the unit.
     walks_all: bool,
     comments: Comments,
 }
@@ -41,7 +42,7 @@ pub struct Wanted {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FrameFacts {
     /// Number of the frame.
-    pub number: u64,
+    pub number: FrameNumber,
     /// Capture time in nanoseconds since 1970.
     pub time: u64,
     /// Capture time of the first frame of the capture, in nanoseconds since 1970.
@@ -52,9 +53,9 @@ pub struct FrameFacts {
     pub packet: Option<Packet>,
 }
 
-impl Wanted {
+impl WantedFields {
     /// Requests a field. Returns its index.
-    pub fn add(&mut self, known: &'static Known) -> Slot {
+    pub fn add(&mut self, known: &'static KnownField) -> Slot {
         if let Some(at) = self.slots.iter().position(|slot| slot.name == known.name) {
             return Slot(at as u16);
         }
@@ -74,7 +75,7 @@ impl Wanted {
             Source::Group(group) => {
                 self.groups.push((group, slot));
                 self.walks_all |= walks_for(group);
-                self.packets |= matches!(group, GroupOf::Ip | GroupOf::Ipv6 | GroupOf::Tcp | GroupOf::Udp);
+                self.packets |= matches!(group, GroupKind::Ip | GroupKind::Ipv6 | GroupKind::Tcp | GroupKind::Udp);
             }
             Source::Fact(fact) if is_of_finding(fact) => self.finding_facts.push((fact, slot)),
             Source::Fact(fact) if is_of_unit(fact) => {
@@ -99,11 +100,11 @@ impl Wanted {
     /// Returns whether a requested field depends on findings.
     #[must_use]
     pub fn findings(&self) -> bool {
-        !self.finding_facts.is_empty() || self.groups.iter().any(|(group, _)| *group == GroupOf::Finding)
+        !self.finding_facts.is_empty() || self.groups.iter().any(|(group, _)| *group == GroupKind::Finding)
     }
 
-    /// Returns whether a requested field depends on the monitor: on findings, or on its state of a
-    /// connection.
+    /// Returns whether a requested field needs the monitor, which reports findings and the state of
+    /// connections.
     #[must_use]
     pub fn monitor(&self) -> bool {
         self.findings() || grammar::fields_of_context().any(|field| self.set.has(field))
@@ -113,7 +114,7 @@ impl Wanted {
     pub fn unit(&self, unit: &Unit<'_>, values: &mut Values) {
         for (group, slot) in &self.groups {
             if is_kind(*group, &unit.kind) {
-                values.add(*slot, Held::Present);
+                values.add(*slot, FieldValue::Present);
             }
         }
         let payload = if self.walks {
@@ -127,15 +128,15 @@ impl Wanted {
         };
         for (fact, slot) in &self.unit_facts {
             match (fact, &unit.kind) {
-                (Fact::Kind, kind) => values.add(*slot, Held::Word(kind.name())),
-                (Fact::Direction, _) => values.add(*slot, Held::Number(u64::from(unit.direction))),
-                (Fact::Incomplete, _) if unit.incomplete => values.add(*slot, Held::Number(1)),
+                (Fact::Kind, kind) => values.add(*slot, FieldValue::StaticText(kind.name())),
+                (Fact::Direction, _) => values.add(*slot, FieldValue::Number(u64::from(unit.direction))),
+                (Fact::Incomplete, _) if unit.incomplete => values.add(*slot, FieldValue::Number(1)),
                 (Fact::Len, Kind::Streaming { len, .. } | Kind::Gap { len } | Kind::Unparsed { len }) => {
-                    values.add(*slot, Held::Number(*len));
+                    values.add(*slot, FieldValue::Number(*len));
                 }
                 (Fact::PayloadLen, _) => {
                     if let Some(payload) = payload {
-                        values.add(*slot, Held::Number(payload.len() as u64));
+                        values.add(*slot, FieldValue::Number(payload.len() as u64));
                     }
                 }
                 (Fact::Payload, _) => {
@@ -149,7 +150,8 @@ impl Wanted {
         }
     }
 
-    /// Adds the values of the frame of a unit, for a unit whose frame is no longer known.
+    /// Adds the values of the frame that completed `unit`. Use this method if the facts about the
+    /// frame are no longer known.
     pub fn frame_of(&self, unit: &Unit<'_>, origin: u64, values: &mut Values) {
         self.frame_itself(&FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None }, values);
         self.ends(unit.ends.src, unit.ends.dst, unit.stream, values);
@@ -175,27 +177,27 @@ impl Wanted {
                 (Fact::TcpAck, TransportKind::Tcp { ack, .. }) => u64::from(ack),
                 _ => continue,
             };
-            values.add(*slot, Held::Number(value));
+            values.add(*slot, FieldValue::Number(value));
         }
     }
 
     fn frame_itself(&self, facts: &FrameFacts, values: &mut Values) {
         for (group, slot) in &self.groups {
-            if *group == GroupOf::Frame {
-                values.add(*slot, Held::Present);
+            if *group == GroupKind::Frame {
+                values.add(*slot, FieldValue::Present);
             }
         }
         for (fact, slot) in &self.frame_facts {
             let value = match fact {
-                Fact::FrameNumber => Held::Number(facts.number),
-                Fact::FrameTimeEpoch => Held::Time(facts.time),
-                Fact::FrameTimeRelative => Held::Time(facts.time.saturating_sub(facts.origin)),
+                Fact::FrameNumber => FieldValue::Number(facts.number.into()),
+                Fact::FrameTimeEpoch => FieldValue::Time(facts.time),
+                Fact::FrameTimeRelative => FieldValue::Time(facts.time.saturating_sub(facts.origin)),
                 Fact::FrameLen => match facts.len {
-                    Some((wire, _)) => Held::Number(u64::from(wire)),
+                    Some((wire, _)) => FieldValue::Number(u64::from(wire)),
                     None => continue,
                 },
                 Fact::FrameCapLen => match facts.len {
-                    Some((_, captured)) => Held::Number(u64::from(captured)),
+                    Some((_, captured)) => FieldValue::Number(u64::from(captured)),
                     None => continue,
                 },
                 Fact::FrameComment => {
@@ -213,19 +215,19 @@ impl Wanted {
     fn ends(&self, src: SocketAddr, dst: SocketAddr, stream: Option<StreamId>, values: &mut Values) {
         for (group, slot) in &self.groups {
             let there = match group {
-                GroupOf::Ip => src.is_ipv4(),
-                GroupOf::Ipv6 => src.is_ipv6(),
-                GroupOf::Tcp => stream.is_some(),
-                GroupOf::Udp => stream.is_none(),
+                GroupKind::Ip => src.is_ipv4(),
+                GroupKind::Ipv6 => src.is_ipv6(),
+                GroupKind::Tcp => stream.is_some(),
+                GroupKind::Udp => stream.is_none(),
                 _ => false,
             };
             if there {
-                values.add(*slot, Held::Present);
+                values.add(*slot, FieldValue::Present);
             }
         }
         let (v4, tcp) = (src.is_ipv4(), stream.is_some());
-        let address = |end: SocketAddr| Held::Address(end.ip());
-        let port = |end: SocketAddr| Held::Number(u64::from(end.port()));
+        let address = |end: SocketAddr| FieldValue::Address(end.ip());
+        let port = |end: SocketAddr| FieldValue::Number(u64::from(end.port()));
         for (fact, slot) in &self.packet_facts {
             let (one, two) = match fact {
                 Fact::IpSrc if v4 => (address(src), None),
@@ -241,7 +243,7 @@ impl Wanted {
                 Fact::UdpDstPort if !tcp => (port(dst), None),
                 Fact::UdpPort if !tcp => (port(src), Some(port(dst))),
                 Fact::TcpStream => match stream {
-                    Some(stream) => (Held::Number(u64::from(stream)), None),
+                    Some(stream) => (FieldValue::Number(u64::from(stream)), None),
                     None => continue,
                 },
                 _ => continue,
@@ -256,15 +258,15 @@ impl Wanted {
     /// Adds the values of a finding.
     pub fn finding(&self, finding: &Finding, values: &mut Values) {
         for (group, slot) in &self.groups {
-            if *group == GroupOf::Finding {
-                values.add(*slot, Held::Present);
+            if *group == GroupKind::Finding {
+                values.add(*slot, FieldValue::Present);
             }
         }
         for (fact, slot) in &self.finding_facts {
             match fact {
-                Fact::FindingRequirement => values.add(*slot, Held::Word(finding.requirement.as_str())),
-                Fact::FindingSeverity => values.add(*slot, Held::Number(finding.severity as u64)),
-                Fact::FindingSummary => values.add(*slot, Held::Word(finding.requirement.row().summary)),
+                Fact::FindingRequirement => values.add(*slot, FieldValue::StaticText(finding.requirement.as_str())),
+                Fact::FindingSeverity => values.add(*slot, FieldValue::Number(finding.severity as u64)),
+                Fact::FindingSummary => values.add(*slot, FieldValue::StaticText(finding.requirement.row().summary)),
                 Fact::FindingExpected => values.add_octets(*slot, finding.expected.as_bytes()),
                 Fact::FindingFound => values.add_octets(*slot, finding.found.as_bytes()),
                 _ => {}
@@ -272,29 +274,32 @@ impl Wanted {
         }
     }
 
-    /// Adds the values of the frame and the connection of a finding, for a finding whose frame is
-    /// no longer known.
+    /// Adds the values of the frame and of the connection of `finding`. Use this method if the
+    /// facts about the frame are no longer known.
     pub fn frame_of_finding(&self, finding: &Finding, values: &mut Values) {
         for (fact, slot) in self.frame_facts.iter().chain(&self.packet_facts) {
             match (fact, finding.stream) {
-                (Fact::FrameNumber, _) => values.add(*slot, Held::Number(finding.frame)),
-                (Fact::TcpStream, Some(stream)) => values.add(*slot, Held::Number(u64::from(stream))),
+                (Fact::FrameNumber, _) => values.add(*slot, FieldValue::Number(finding.frame.into())),
+                (Fact::TcpStream, Some(stream)) => values.add(*slot, FieldValue::Number(u64::from(stream))),
                 _ => {}
             }
         }
         for (fact, slot) in &self.unit_facts {
             match fact {
-                Fact::Kind => values.add(*slot, Held::Word("finding")),
-                Fact::Direction => values.add(*slot, Held::Number(u64::from(finding.direction))),
+                Fact::Kind => values.add(*slot, FieldValue::StaticText("finding")),
+                Fact::Direction => values.add(*slot, FieldValue::Number(u64::from(finding.direction))),
                 _ => {}
             }
         }
     }
 }
 
-/// Returns whether the group is known only after parsing the unit.
-fn walks_for(group: GroupOf) -> bool {
-    matches!(group, GroupOf::Ddp | GroupOf::Tagged | GroupOf::Untagged | GroupOf::ReadRequest | GroupOf::Terminate)
+/// Returns whether a unit must be parsed to find out whether it contains the group.
+fn walks_for(group: GroupKind) -> bool {
+    matches!(
+        group,
+        GroupKind::Ddp | GroupKind::Tagged | GroupKind::Untagged | GroupKind::ReadRequest | GroupKind::Terminate
+    )
 }
 
 fn is_of_frame(fact: Fact) -> bool {
@@ -324,22 +329,22 @@ fn is_of_unit(fact: Fact) -> bool {
     matches!(fact, Fact::Kind | Fact::Direction | Fact::Incomplete | Fact::Len | Fact::PayloadLen | Fact::Payload)
 }
 
-fn is_kind(group: GroupOf, kind: &Kind<'_>) -> bool {
+fn is_kind(group: GroupKind, kind: &Kind<'_>) -> bool {
     use weft_core::wire::mpa::StartupKind;
     match (group, kind) {
-        (GroupOf::Mpa, Kind::Startup(..) | Kind::Fpdu(_))
-        | (GroupOf::Fpdu, Kind::Fpdu(_))
-        | (GroupOf::Sdp, Kind::Sdp(..))
-        | (GroupOf::PortMapper, Kind::PortMapper(_))
-        | (GroupOf::Request, Kind::Startup(StartupKind::Request, _))
-        | (GroupOf::Reply, Kind::Startup(StartupKind::Reply, _)) => true,
-        (GroupOf::Markers, Kind::Fpdu(fpdu)) => !fpdu.markers.is_empty(),
+        (GroupKind::Mpa, Kind::Startup(..) | Kind::Fpdu(_))
+        | (GroupKind::Fpdu, Kind::Fpdu(_))
+        | (GroupKind::Sdp, Kind::Sdp(..))
+        | (GroupKind::PortMapper, Kind::PortMapper(_))
+        | (GroupKind::Request, Kind::Startup(StartupKind::Request, _))
+        | (GroupKind::Reply, Kind::Startup(StartupKind::Reply, _)) => true,
+        (GroupKind::Markers, Kind::Fpdu(fpdu)) => !fpdu.markers.is_empty(),
         _ => false,
     }
 }
 
 struct Collector<'w> {
-    wanted: &'w Wanted,
+    wanted: &'w WantedFields,
     values: &'w mut Values,
     /// Requested fields without a value so far.
     left: FieldSet,
@@ -359,15 +364,15 @@ impl Visitor for Collector<'_> {
         for (wanted, slot) in &self.wanted.groups {
             let (tagged, untagged) = (std::ptr::eq(group, &ddp::TAGGED), std::ptr::eq(group, &ddp::UNTAGGED));
             let there = match wanted {
-                GroupOf::Ddp => tagged || untagged,
-                GroupOf::Tagged => tagged,
-                GroupOf::Untagged => untagged,
-                GroupOf::ReadRequest => std::ptr::eq(group, &rdmap::READ_REQUEST),
-                GroupOf::Terminate => std::ptr::eq(group, &rdmap::TERMINATE),
+                GroupKind::Ddp => tagged || untagged,
+                GroupKind::Tagged => tagged,
+                GroupKind::Untagged => untagged,
+                GroupKind::ReadRequest => std::ptr::eq(group, &rdmap::READ_REQUEST),
+                GroupKind::Terminate => std::ptr::eq(group, &rdmap::TERMINATE),
                 _ => false,
             };
             if there {
-                self.values.add(*slot, Held::Present);
+                self.values.add(*slot, FieldValue::Present);
             }
         }
     }

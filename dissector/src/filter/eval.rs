@@ -6,17 +6,17 @@ use std::ops::RangeInclusive;
 use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::ast::{Expr, Item, Literal, LiteralKind, Relation, Test, What};
-use super::collect::Wanted;
+use super::ast::{Expr, Item, Literal, LiteralKind, Relation, Test, TestOperation};
+use super::collect::WantedFields;
 use super::error::FilterError;
-use super::known::{self, Kind, Known};
+use super::known::{self, Kind, KnownField};
 use super::literal;
-use super::values::{Held, Slot, Values};
+use super::values::{FieldValue, Slot, Values};
 
 /// Maximum number of regular expressions in a filter. Users can join expressions with `|`.
-const MOST_REGEXES: usize = 16;
-/// Maximum size in bytes of the program of a regular expression, and of its state cache. Together
-/// with [`MOST_REGEXES`], this limits the memory and the compile time of a filter.
+const MAX_REGEXES: usize = 16;
+/// Maximum size in bytes of a compiled regular expression. Its state cache has the same limit. This
+/// limit and [`MAX_REGEXES`] bound the memory and the compile time of a filter.
 const LARGEST_REGEX: usize = 256 << 10;
 
 #[derive(Debug, Clone)]
@@ -45,8 +45,8 @@ pub(super) enum Predicate {
     Time(Relation, u64),
     Octets(Relation, Vec<u8>),
     Network(IpAddr, u8),
-    /// The number is in one of the ranges. The next variants are the same for times in nanoseconds,
-    /// addresses and octets.
+    /// The number is in one of the ranges. The next three variants test times in nanoseconds,
+    /// addresses and octets in the same way.
     Numbers(Vec<RangeInclusive<u64>>),
     Times(Vec<RangeInclusive<u64>>),
     Addresses(Vec<RangeInclusive<IpAddr>>),
@@ -65,9 +65,9 @@ impl Node {
             Node::Not(inner) => !inner.holds(values),
             Node::Test(slot, check) => match check {
                 Check::Present => values.of(*slot).next().is_some(),
-                Check::Any(predicate) => values.of(*slot).any(|held| predicate.holds(held, values)),
+                Check::Any(predicate) => values.of(*slot).any(|value| predicate.holds(value, values)),
                 Check::Every(predicate) => {
-                    let mut all = values.of(*slot).map(|held| predicate.holds(held, values));
+                    let mut all = values.of(*slot).map(|value| predicate.holds(value, values));
                     all.next().is_some_and(|first| first && all.all(|holds| holds))
                 }
                 Check::ToField(relation, other) => fields_relate(*relation, values, *slot, *other),
@@ -77,33 +77,37 @@ impl Node {
 }
 
 impl Predicate {
-    fn holds(&self, held: &Held, values: &Values) -> bool {
-        match (self, held) {
-            (Predicate::Not(inner), _) => !inner.holds(held, values),
-            (Predicate::Either(inner), _) => inner.iter().any(|one| one.holds(held, values)),
-            (Predicate::Number(relation, wanted), Held::Number(value)) => relate(*relation, value, wanted),
-            (Predicate::Time(relation, wanted), Held::Time(value)) => relate(*relation, value, wanted),
+    fn holds(&self, value: &FieldValue, values: &Values) -> bool {
+        match (self, value) {
+            (Predicate::Not(inner), _) => !inner.holds(value, values),
+            (Predicate::Either(inner), _) => inner.iter().any(|one| one.holds(value, values)),
+            (Predicate::Number(relation, wanted), FieldValue::Number(value)) => relate(*relation, value, wanted),
+            (Predicate::Time(relation, wanted), FieldValue::Time(value)) => relate(*relation, value, wanted),
             (Predicate::Octets(relation, wanted), _) => {
-                octets_of(held, values).is_some_and(|value| relate(*relation, value, wanted.as_slice()))
+                octets_of(value, values).is_some_and(|value| relate(*relation, value, wanted.as_slice()))
             }
-            (Predicate::Network(network, prefix), Held::Address(address)) => literal::within(address, network, *prefix),
-            (Predicate::Numbers(ranges), Held::Number(value)) => ranges.iter().any(|range| range.contains(value)),
-            (Predicate::Times(ranges), Held::Time(value)) => ranges.iter().any(|range| range.contains(value)),
-            (Predicate::Addresses(ranges), Held::Address(value)) => ranges.iter().any(|range| range.contains(value)),
-            (Predicate::OctetStrings(ranges), _) => octets_of(held, values).is_some_and(|value| {
+            (Predicate::Network(network, prefix), FieldValue::Address(address)) => {
+                literal::within(address, network, *prefix)
+            }
+            (Predicate::Numbers(ranges), FieldValue::Number(value)) => ranges.iter().any(|range| range.contains(value)),
+            (Predicate::Times(ranges), FieldValue::Time(value)) => ranges.iter().any(|range| range.contains(value)),
+            (Predicate::Addresses(ranges), FieldValue::Address(value)) => {
+                ranges.iter().any(|range| range.contains(value))
+            }
+            (Predicate::OctetStrings(ranges), _) => octets_of(value, values).is_some_and(|value| {
                 ranges.iter().any(|r| r.start().as_slice() <= value && value <= r.end().as_slice())
             }),
-            (Predicate::Contains(finder), _) => octets_of(held, values).is_some_and(|o| finder.find(o).is_some()),
-            (Predicate::Matches(regex), _) => octets_of(held, values).is_some_and(|octets| regex.is_match(octets)),
+            (Predicate::Contains(finder), _) => octets_of(value, values).is_some_and(|o| finder.find(o).is_some()),
+            (Predicate::Matches(regex), _) => octets_of(value, values).is_some_and(|octets| regex.is_match(octets)),
             _ => false,
         }
     }
 }
 
-fn octets_of<'v>(held: &'v Held, values: &'v Values) -> Option<&'v [u8]> {
-    match held {
-        Held::Octets(range) => Some(values.octets(range)),
-        Held::Word(word) => Some(word.as_bytes()),
+fn octets_of<'v>(value: &'v FieldValue, values: &'v Values) -> Option<&'v [u8]> {
+    match value {
+        FieldValue::Octets(range) => Some(values.octets(range)),
+        FieldValue::StaticText(word) => Some(word.as_bytes()),
         _ => None,
     }
 }
@@ -120,9 +124,11 @@ fn relate<T: PartialOrd + ?Sized>(relation: Relation, value: &T, wanted: &T) -> 
 }
 
 fn fields_relate(relation: Relation, values: &Values, slot: Slot, other: Slot) -> bool {
-    let pair = |a: &Held, b: &Held| match (a, b) {
-        (Held::Number(a), Held::Number(b)) | (Held::Time(a), Held::Time(b)) => relate(relation, a, b),
-        (Held::Address(a), Held::Address(b)) => relate(relation, a, b),
+    let pair = |a: &FieldValue, b: &FieldValue| match (a, b) {
+        (FieldValue::Number(a), FieldValue::Number(b)) | (FieldValue::Time(a), FieldValue::Time(b)) => {
+            relate(relation, a, b)
+        }
+        (FieldValue::Address(a), FieldValue::Address(b)) => relate(relation, a, b),
         _ => match (octets_of(a, values), octets_of(b, values)) {
             (Some(a), Some(b)) => relate(relation, a, b),
             _ => false,
@@ -136,10 +142,14 @@ fn fields_relate(relation: Relation, values: &Values, slot: Slot, other: Slot) -
         }
 }
 
+fn not_searchable(known: &KnownField, operator: &str) -> String {
+    format!("{} is neither bytes nor text, so the operator `{operator}` cannot search it", known.name)
+}
+
 /// Looks names up and reads values.
 pub(super) struct Compiler<'t, 'w> {
     pub text: &'t str,
-    pub wanted: &'w mut Wanted,
+    pub wanted: &'w mut WantedFields,
     /// Number of regular expressions so far.
     pub regexes: usize,
 }
@@ -162,68 +172,68 @@ impl Compiler<'_, '_> {
         parts.iter().map(|part| self.compile(part)).collect()
     }
 
-    fn known(&self, test: &Test<'_>) -> Result<&'static Known, FilterError> {
+    fn known(&self, test: &Test<'_>) -> Result<&'static KnownField, FilterError> {
         known::known(test.name).ok_or_else(|| {
             let hint = match known::nearest(test.name) {
                 Some(near) => format!("did you mean {near}?"),
-                None => "`weft dissect -G fields` lists all".to_owned(),
+                None => "`weft dissect -G fields` lists all fields and protocols".to_owned(),
             };
             FilterError::new(self.text, &test.span, format!("{} is not a field or protocol; {hint}", test.name))
         })
     }
 
-    fn check(&mut self, test: &Test<'_>, known: &'static Known) -> Result<Check, FilterError> {
+    fn check(&mut self, test: &Test<'_>, known: &'static KnownField) -> Result<Check, FilterError> {
         let fault = |message: String| Err(FilterError::new(self.text, &test.span, message));
-        if known.kind == Kind::Presence && test.what != What::Present {
+        if known.kind == Kind::Presence && test.operation != TestOperation::Present {
             return fault(format!("{} has no value to compare; write it without an operator", known.name));
         }
-        Ok(match &test.what {
-            What::Present => Check::Present,
-            What::Compare(relation, literal) => match self.field_named(literal, known) {
-                Some(other) => self.beside_field(*relation, literal, known, other)?,
+        Ok(match &test.operation {
+            TestOperation::Present => Check::Present,
+            TestOperation::Compare(relation, literal) => match self.field_named(literal, known) {
+                Some(other) => self.compare_fields(*relation, literal, known, other)?,
                 None => self.compare(*relation, literal, known)?,
             },
-            What::In(items) => Check::Any(self.set(items, known)?),
-            What::NotIn(items) => Check::Every(Predicate::Not(Box::new(self.set(items, known)?))),
-            What::Contains(literal) => {
+            TestOperation::In(items) => Check::Any(self.set(items, known)?),
+            TestOperation::NotIn(items) => Check::Every(Predicate::Not(Box::new(self.set(items, known)?))),
+            TestOperation::Contains(literal) => {
                 if !matches!(known.kind, Kind::Octets | Kind::Text) {
-                    return fault(format!("{} is neither bytes nor text; contains cannot search it", known.name));
+                    return fault(not_searchable(known, "contains"));
                 }
                 let octets = literal::octets(self.text, literal, known)?;
                 Check::Any(Predicate::Contains(Box::new(Finder::new(&octets).into_owned())))
             }
-            What::Matches(literal) => {
+            TestOperation::Matches(literal) => {
                 if !matches!(known.kind, Kind::Octets | Kind::Text) {
-                    return fault(format!("{} is neither bytes nor text; matches cannot search it", known.name));
+                    return fault(not_searchable(known, "matches"));
                 }
                 Check::Any(Predicate::Matches(Box::new(self.regex(literal)?)))
             }
         })
     }
 
-    /// The other field that a word without quotation marks names. Returns `None` if the word is the
-    /// name of a value of `known`.
-    fn field_named(&self, literal: &Literal<'_>, known: &Known) -> Option<&'static Known> {
+    /// Returns the field that has the literal as its name, for a comparison of two fields. Returns
+    /// `None` for a literal in quotation marks, and for the name of a value of `known`.
+    fn field_named(&self, literal: &Literal<'_>, known: &KnownField) -> Option<&'static KnownField> {
         let LiteralKind::Word(word) = literal.kind else { return None };
         let other = known::known(word).filter(|other| other.kind != Kind::Presence)?;
         (literal::named(word, known).is_empty() && known.kind != Kind::Text).then_some(other)
     }
 
-    fn beside_field(
+    fn compare_fields(
         &mut self,
         relation: Relation,
         literal: &Literal<'_>,
-        known: &Known,
-        other: &'static Known,
+        known: &KnownField,
+        other: &'static KnownField,
     ) -> Result<Check, FilterError> {
         if known.kind != other.kind {
-            let message = format!("{} and {} cannot be compared", known.name, other.name);
+            let message = format!("{} and {} have different types, so they cannot be compared", known.name, other.name);
             return Err(FilterError::new(self.text, &literal.span, message));
         }
         Ok(Check::ToField(relation, self.wanted.add(other)))
     }
 
-    fn compare(&self, relation: Relation, literal: &Literal<'_>, known: &Known) -> Result<Check, FilterError> {
+    fn compare(&self, relation: Relation, literal: &Literal<'_>, known: &KnownField) -> Result<Check, FilterError> {
         let ordered =
             matches!(relation, Relation::Greater | Relation::Less | Relation::GreaterOrEqual | Relation::LessOrEqual);
         let equal = match known.kind {
@@ -231,7 +241,7 @@ impl Compiler<'_, '_> {
                 let mut numbers = literal::numbers(self.text, literal, known)?;
                 if ordered {
                     if numbers.len() != 1 {
-                        let message = format!("several values of {} have that name; give a number", known.name);
+                        let message = format!("several values of {} have this name; write a number", known.name);
                         return Err(FilterError::new(self.text, &literal.span, message));
                     }
                     return Ok(Check::Any(Predicate::Number(relation, numbers.remove(0))));
@@ -258,13 +268,13 @@ impl Compiler<'_, '_> {
             }
             Kind::Ipv4 | Kind::Ipv6 | Kind::Address => {
                 if ordered {
-                    let message = "addresses have no order; compare with == or in, also with a network: 10.0.0.0/8";
+                    let message = "addresses have no order; use == with an address or a network such as 10.0.0.0/8";
                     return Err(FilterError::new(self.text, &literal.span, message));
                 }
                 let (network, prefix) = literal::network(self.text, literal, known.kind)?;
                 Predicate::Network(network, prefix)
             }
-            // Comparisons with a presence-only field were rejected before.
+            // `check` has already rejected comparisons of a field without values.
             Kind::Presence => return Ok(Check::Present),
         };
         Ok(match relation {
@@ -275,12 +285,12 @@ impl Compiler<'_, '_> {
         })
     }
 
-    fn set(&self, items: &[Item<'_>], known: &Known) -> Result<Predicate, FilterError> {
+    fn set(&self, items: &[Item<'_>], known: &KnownField) -> Result<Predicate, FilterError> {
         let each = items.iter().map(|item| self.item(item, known)).collect::<Result<Vec<_>, _>>()?;
         Ok(Predicate::Either(each))
     }
 
-    fn item(&self, item: &Item<'_>, known: &Known) -> Result<Predicate, FilterError> {
+    fn item(&self, item: &Item<'_>, known: &KnownField) -> Result<Predicate, FilterError> {
         let (low, high) = match item {
             Item::One(literal) => {
                 return Ok(match self.compare(Relation::Equal, literal, known)? {
@@ -293,7 +303,7 @@ impl Compiler<'_, '_> {
         let text = self.text;
         let empty = || {
             let span = low.span.start..high.span.end;
-            FilterError::new(text, &span, "this range is empty: its start is greater than its end")
+            FilterError::new(text, &span, "this range is empty, because its start is greater than its end")
         };
         Ok(match known.kind {
             Kind::Number => {
@@ -323,11 +333,11 @@ impl Compiler<'_, '_> {
             return Err(FilterError::new(self.text, &literal.span, message));
         };
         self.regexes += 1;
-        if self.regexes > MOST_REGEXES {
-            let message = format!("a filter has at most {MOST_REGEXES} regular expressions; join them with |");
+        if self.regexes > MAX_REGEXES {
+            let message = format!("a filter has at most {MAX_REGEXES} regular expressions; join them with |");
             return Err(FilterError::new(self.text, &literal.span, message));
         }
-        // As in Wireshark, regular expressions ignore upper and lower case.
+        // As in Wireshark, regular expressions do not distinguish upper and lower case.
         let pattern = String::from_utf8_lossy(pattern);
         RegexBuilder::new(&pattern)
             .case_insensitive(true)

@@ -10,14 +10,14 @@ use crate::grammar::{self, Base, Field};
 
 /// A field or protocol.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownField {
     /// Name of the field or protocol.
     pub name: &'static str,
     /// Label for display.
     pub label: &'static str,
     /// Section of the specification; empty for fields of frames.
     pub section: &'static str,
-    /// Type of the values, which determines how they are compared.
+    /// Type of the values. The type determines how the values are compared.
     pub kind: Kind,
     /// Output format of the values.
     pub show: Show,
@@ -28,7 +28,7 @@ pub struct Known {
     pub(super) source: Source,
 }
 
-/// The type of values, which determines how they are compared.
+/// The type of values. The type determines how the values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers.
@@ -56,7 +56,7 @@ pub enum Show {
     Dec,
     /// `0x` and this number of hexadecimal digits.
     Hex(u8),
-    /// A number as this number of octets in hexadecimal, without `0x`.
+    /// A number in hexadecimal, padded to this many octets, without `0x`.
     HexOctets(u8),
     /// The name of the value.
     Name,
@@ -67,9 +67,9 @@ pub enum Show {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Source {
     Grammar(&'static Field),
-    /// A field of the grammar, if an earlier field of the unit meets the condition.
+    /// A field of the grammar, but only in units that meet the condition.
     When(&'static Field, Condition),
-    Group(GroupOf),
+    Group(GroupKind),
     Fact(Fact),
 }
 
@@ -86,7 +86,7 @@ pub(super) enum Condition {
 
 /// The unit or header whose presence a filter tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GroupOf {
+pub(super) enum GroupKind {
     Mpa,
     Request,
     Reply,
@@ -157,16 +157,16 @@ static FACTS: &[FactRow] = &[
     ("frame.time_relative", "Seconds since the first frame", Kind::Time, Show::Plain, Fact::FrameTimeRelative),
     ("frame.len", "Bytes on the wire", Kind::Number, Show::Dec, Fact::FrameLen),
     ("frame.cap_len", "Bytes captured", Kind::Number, Show::Dec, Fact::FrameCapLen),
-    ("frame.comment", "A comment in the capture", Kind::Text, Show::Plain, Fact::FrameComment),
+    ("frame.comment", "Comment on the frame in the capture", Kind::Text, Show::Plain, Fact::FrameComment),
     ("ip.src", "Source address", Kind::Ipv4, Show::Plain, Fact::IpSrc),
     ("ip.dst", "Destination address", Kind::Ipv4, Show::Plain, Fact::IpDst),
-    ("ip.addr", "Either address", Kind::Ipv4, Show::Plain, Fact::IpAddr),
+    ("ip.addr", "Source or destination address", Kind::Ipv4, Show::Plain, Fact::IpAddr),
     ("ipv6.src", "Source address", Kind::Ipv6, Show::Plain, Fact::Ipv6Src),
     ("ipv6.dst", "Destination address", Kind::Ipv6, Show::Plain, Fact::Ipv6Dst),
-    ("ipv6.addr", "Either address", Kind::Ipv6, Show::Plain, Fact::Ipv6Addr),
+    ("ipv6.addr", "Source or destination address", Kind::Ipv6, Show::Plain, Fact::Ipv6Addr),
     ("tcp.srcport", "Source port", Kind::Number, Show::Dec, Fact::TcpSrcPort),
     ("tcp.dstport", "Destination port", Kind::Number, Show::Dec, Fact::TcpDstPort),
-    ("tcp.port", "Either port", Kind::Number, Show::Dec, Fact::TcpPort),
+    ("tcp.port", "Source or destination port", Kind::Number, Show::Dec, Fact::TcpPort),
     ("tcp.stream", "Number of the connection", Kind::Number, Show::Dec, Fact::TcpStream),
     ("tcp.seq_raw", "Sequence number", Kind::Number, Show::Dec, Fact::TcpSeqRaw),
     ("tcp.len", "Bytes of the segment", Kind::Number, Show::Dec, Fact::TcpLen),
@@ -176,53 +176,53 @@ static FACTS: &[FactRow] = &[
     ("tcp.flags.ack", "ACK", Kind::Number, Show::Dec, Fact::TcpAck),
     ("udp.srcport", "Source port", Kind::Number, Show::Dec, Fact::UdpSrcPort),
     ("udp.dstport", "Destination port", Kind::Number, Show::Dec, Fact::UdpDstPort),
-    ("udp.port", "Either port", Kind::Number, Show::Dec, Fact::UdpPort),
-    ("udp.length", "Bytes of the datagram with its header", Kind::Number, Show::Dec, Fact::UdpLength),
-    ("kind", "What the unit is: fpdu, mpa_request, sdp, gap, ...", Kind::Text, Show::Plain, Fact::Kind),
+    ("udp.port", "Source or destination port", Kind::Number, Show::Dec, Fact::UdpPort),
+    ("udp.length", "Bytes of the UDP header and the payload", Kind::Number, Show::Dec, Fact::UdpLength),
+    ("kind", "Type of the unit: fpdu, mpa_request, sdp, gap, ...", Kind::Text, Show::Plain, Fact::Kind),
     (
         "direction",
-        "0: sent by the end that sent the first frame; 1: by the other",
+        "0: sent by the endpoint that sent the connection's first frame; 1: sent by its peer",
         Kind::Number,
         Show::Dec,
         Fact::Direction,
     ),
     ("incomplete", "1: bytes of the unit are missing", Kind::Number, Show::Dec, Fact::Incomplete),
-    ("len", "Bytes of a stretch without units", Kind::Number, Show::Dec, Fact::Len),
+    ("len", "Bytes of streaming data, of a gap, or of unparsed data", Kind::Number, Show::Dec, Fact::Len),
     ("payload_len", "Bytes of ULP payload", Kind::Number, Show::Dec, Fact::PayloadLen),
     ("payload", "ULP payload", Kind::Octets, Show::Plain, Fact::Payload),
     ("finding.requirement", "The violated requirement", Kind::Text, Show::Plain, Fact::FindingRequirement),
     ("finding.severity", "note, warning or error, in this order", Kind::Number, Show::Name, Fact::FindingSeverity),
     ("finding.summary", "Summary of the requirement", Kind::Text, Show::Plain, Fact::FindingSummary),
-    ("finding.expected", "What was expected", Kind::Text, Show::Plain, Fact::FindingExpected),
-    ("finding.found", "What was found", Kind::Text, Show::Plain, Fact::FindingFound),
+    ("finding.expected", "Required behaviour", Kind::Text, Show::Plain, Fact::FindingExpected),
+    ("finding.found", "Observed behaviour", Kind::Text, Show::Plain, Fact::FindingFound),
 ];
 
-static GROUPS: &[(&str, &str, GroupOf)] = &[
-    ("frame", "Any frame", GroupOf::Frame),
-    ("ip", "IPv4", GroupOf::Ip),
-    ("ipv6", "IPv6", GroupOf::Ipv6),
-    ("tcp", "TCP", GroupOf::Tcp),
-    ("udp", "UDP", GroupOf::Udp),
-    ("iwarp_mpa", "MPA: a start-up frame or an FPDU", GroupOf::Mpa),
-    ("iwarp_mpa.req", "MPA Request Frame", GroupOf::Request),
-    ("iwarp_mpa.rep", "MPA Reply Frame", GroupOf::Reply),
-    ("iwarp_mpa.fpdu", "FPDU", GroupOf::Fpdu),
-    ("iwarp_mpa.markers", "An FPDU with markers", GroupOf::Markers),
-    ("iwarp_ddp_rdmap", "DDP and RDMAP", GroupOf::Ddp),
-    ("iwarp_ddp", "DDP header", GroupOf::Ddp),
-    ("iwarp_ddp.tagged", "DDP Tagged Segment", GroupOf::Tagged),
-    ("iwarp_ddp.untagged", "DDP Untagged Segment", GroupOf::Untagged),
-    ("iwarp_rdma", "RDMAP header", GroupOf::Ddp),
-    ("iwarp_rdma.rr", "Read Request", GroupOf::ReadRequest),
-    ("iwarp_rdma.terminate", "Terminate", GroupOf::Terminate),
-    ("iwarp_sdp", "SDP message", GroupOf::Sdp),
-    ("iwarp_pm", "SDP port mapper message", GroupOf::PortMapper),
-    ("finding", "A finding", GroupOf::Finding),
+static GROUPS: &[(&str, &str, GroupKind)] = &[
+    ("frame", "Any frame", GroupKind::Frame),
+    ("ip", "IPv4", GroupKind::Ip),
+    ("ipv6", "IPv6", GroupKind::Ipv6),
+    ("tcp", "TCP", GroupKind::Tcp),
+    ("udp", "UDP", GroupKind::Udp),
+    ("iwarp_mpa", "MPA: a start-up frame or an FPDU", GroupKind::Mpa),
+    ("iwarp_mpa.req", "MPA Request Frame", GroupKind::Request),
+    ("iwarp_mpa.rep", "MPA Reply Frame", GroupKind::Reply),
+    ("iwarp_mpa.fpdu", "FPDU", GroupKind::Fpdu),
+    ("iwarp_mpa.markers", "An FPDU with markers", GroupKind::Markers),
+    ("iwarp_ddp_rdmap", "DDP and RDMAP", GroupKind::Ddp),
+    ("iwarp_ddp", "DDP header", GroupKind::Ddp),
+    ("iwarp_ddp.tagged", "DDP Tagged Segment", GroupKind::Tagged),
+    ("iwarp_ddp.untagged", "DDP Untagged Segment", GroupKind::Untagged),
+    ("iwarp_rdma", "RDMAP header", GroupKind::Ddp),
+    ("iwarp_rdma.rr", "Read Request", GroupKind::ReadRequest),
+    ("iwarp_rdma.terminate", "Terminate", GroupKind::Terminate),
+    ("iwarp_sdp", "SDP message", GroupKind::Sdp),
+    ("iwarp_pm", "SDP port mapper message", GroupKind::PortMapper),
+    ("finding", "A finding", GroupKind::Finding),
 ];
 
-/// Wireshark fields that cover only some occurrences of a field of weft: name in Wireshark, name in
-/// weft, condition.
-static NARROWER: &[(&str, &str, Condition)] = &[
+/// Wireshark fields that cover only some occurrences of a field of weft. Each entry has the name in
+/// Wireshark, the name in weft, and the condition.
+static CONDITIONAL_FIELDS: &[(&str, &str, Condition)] = &[
     ("iwarp_mpa.key.req", "iwarp_mpa.key", Condition::Request),
     ("iwarp_mpa.key.rep", "iwarp_mpa.key", Condition::Reply),
     ("iwarp_mpa.crc_check", "iwarp_mpa.crc", Condition::Checked),
@@ -235,8 +235,8 @@ static NARROWER: &[(&str, &str, Condition)] = &[
     ("iwarp_rdma.term_errcode_llp", "iwarp_rdma.term_errcode", Condition::Terminated(2, None)),
 ];
 
-/// Fields whose format in Wireshark differs from their display format.
-static WRITTEN: &[(&str, Show)] = &[
+/// Fields whose format in Wireshark differs from the display format in weft.
+static WIRESHARK_FORMATS: &[(&str, Show)] = &[
     ("iwarp_ddp.rsvd", Show::Hex(2)),
     ("iwarp_rdma.rsv", Show::Hex(2)),
     ("iwarp_rdma.opcode", Show::Hex(2)),
@@ -253,13 +253,13 @@ static WRITTEN: &[(&str, Show)] = &[
     ("iwarp_rdma.atomic.original_remote_data_value", Show::Dec),
 ];
 
-static ALL: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
+static ALL: LazyLock<HashMap<&'static str, KnownField>> = LazyLock::new(|| {
     let fields = grammar::fields().map(|field| of_field(field.name, field, Source::Grammar(field)));
-    let narrower = NARROWER.iter().filter_map(|(name, field, condition)| {
+    let narrower = CONDITIONAL_FIELDS.iter().filter_map(|(name, field, condition)| {
         let field = grammar::fields().find(|known| known.name == *field)?;
         Some(of_field(name, field, Source::When(field, *condition)))
     });
-    let groups = GROUPS.iter().map(|(name, label, group)| Known {
+    let groups = GROUPS.iter().map(|(name, label, group)| KnownField {
         name,
         label,
         section: "",
@@ -269,7 +269,7 @@ static ALL: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
         words: &[],
         source: Source::Group(*group),
     });
-    let facts = FACTS.iter().map(|(name, label, kind, show, fact)| Known {
+    let facts = FACTS.iter().map(|(name, label, kind, show, fact)| KnownField {
         name,
         label,
         section: "",
@@ -282,20 +282,20 @@ static ALL: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
     fields.chain(narrower).chain(groups).chain(facts).map(|known| (known.name, known)).collect()
 });
 
-fn of_field(name: &'static str, field: &'static Field, source: Source) -> Known {
+fn of_field(name: &'static str, field: &'static Field, source: Source) -> KnownField {
     let kind = match field.base {
         Base::Dec | Base::Hex(_) | Base::Flag => Kind::Number,
         Base::Octets => Kind::Octets,
         Base::Text if field.name.ends_with("ipaddr") => Kind::Address,
         Base::Text => Kind::Text,
     };
-    let written = WRITTEN.iter().find(|(name, _)| *name == field.name).map(|(_, show)| *show);
+    let written = WIRESHARK_FORMATS.iter().find(|(name, _)| *name == field.name).map(|(_, show)| *show);
     let show = written.unwrap_or(match field.base {
         Base::Dec | Base::Flag => Show::Dec,
         Base::Hex(digits) => Show::Hex(digits),
         Base::Octets | Base::Text => Show::Plain,
     });
-    Known {
+    KnownField {
         name,
         label: field.label,
         section: field.section,
@@ -327,13 +327,13 @@ fn severity_name(severity: u64) -> Option<&'static str> {
 
 /// The field or protocol with the name `name`.
 #[must_use]
-pub fn known(name: &str) -> Option<&'static Known> {
+pub fn known(name: &str) -> Option<&'static KnownField> {
     ALL.get(name)
 }
 
 /// All fields and protocols, ordered by name.
 #[must_use]
-pub fn all() -> Vec<&'static Known> {
+pub fn all() -> Vec<&'static KnownField> {
     let mut all: Vec<_> = ALL.values().collect();
     all.sort_by_key(|known| known.name);
     all
@@ -344,7 +344,7 @@ pub fn all() -> Vec<&'static Known> {
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let likely = |known: &str| {
-        // A field name without its protocol counts as one wrong letter.
+        // If only the protocol before the last dot is missing, this counts as one wrong letter.
         if known.rsplit_once('.').is_some_and(|(_, last)| last == name) { 1 } else { distance(&name, known) }
     };
     let (slips, _, best) = ALL.keys().map(|known| (likely(known), known.len(), *known)).min()?;

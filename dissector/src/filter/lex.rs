@@ -23,7 +23,7 @@ pub(super) enum TokenKind<'t> {
 }
 
 /// All operators. Longer operators come first, so that `===` is not read as `==` and `=`.
-const SIGNS: [&str; 19] =
+const OPERATORS: [&str; 19] =
     ["===", "!==", "==", "!=", "~=", ">=", "<=", "&&", "||", ">", "<", "!", "~", "(", ")", "{", "}", ",", "&"];
 
 /// Splits `text` into tokens.
@@ -41,7 +41,7 @@ pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, FilterError> {
         } else if rest.starts_with("r\"") {
             let (kind, len) = string(text, at, at + 2, true)?;
             (kind, len + 1)
-        } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
+        } else if let Some(sign) = OPERATORS.iter().find(|sign| rest.starts_with(**sign)) {
             (TokenKind::Sign(sign), sign.len())
         } else {
             let len = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
@@ -50,7 +50,7 @@ pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, FilterError> {
                     '\'' => "write strings in quotation marks: \"...\"".to_owned(),
                     '=' => "use == instead of =".to_owned(),
                     '|' => "use || instead of |".to_owned(),
-                    '[' => "parts of a field cannot be selected; compare with contains or matches".to_owned(),
+                    '[' => "parts of a field cannot be selected; use the operator `contains` or `matches`".to_owned(),
                     c => format!("unexpected character {c:?}"),
                 };
                 return Err(FilterError::new(text, &(at..at + c.len_utf8()), what));

@@ -6,19 +6,19 @@ use super::ast::{Literal, LiteralKind};
 use super::error::FilterError;
 use weft_core::spelling::distance;
 
-use super::known::{Kind, Known};
+use super::known::{Kind, KnownField};
 
 /// The range of values that are searched for a name.
-const NAMED: std::ops::RangeInclusive<u64> = 0..=255;
+const NAMED_VALUES: std::ops::RangeInclusive<u64> = 0..=255;
 
 /// The values of the field `known` with the name `word`, ignoring upper and lower case.
-pub(super) fn named(word: &str, known: &Known) -> Vec<u64> {
+pub(super) fn named(word: &str, known: &KnownField) -> Vec<u64> {
     let Some(names) = known.names else { return Vec::new() };
-    NAMED.filter(|value| names(*value).is_some_and(|name| name.eq_ignore_ascii_case(word))).collect()
+    NAMED_VALUES.filter(|value| names(*value).is_some_and(|name| name.eq_ignore_ascii_case(word))).collect()
 }
 
 /// The number of a literal. Returns several numbers if several values have the same name.
-pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Result<Vec<u64>, FilterError> {
+pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &KnownField) -> Result<Vec<u64>, FilterError> {
     let word = match &literal.kind {
         LiteralKind::Word(word) => {
             if let Some(number) = number(word) {
@@ -46,9 +46,9 @@ pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &Known) -> Resul
     };
     if let Some(names) = known.names {
         let word = word.to_lowercase();
-        // Prefer names that start with the word. By distance alone, an incomplete long name would
-        // be nearer to another short name.
-        let near = NAMED.filter_map(names).map(|name| (name, name.to_lowercase()));
+        // Prefer names that start with the word. Otherwise the nearest name for the start of a long
+        // name could be a different, short name.
+        let near = NAMED_VALUES.filter_map(names).map(|name| (name, name.to_lowercase()));
         let near = near.min_by_key(|(_, name)| (!name.starts_with(&word), distance(&word, name)));
         if let Some((near, _)) = near {
             message.push_str(&format!("; the nearest name of a value is {near:?}"));
@@ -77,9 +77,9 @@ pub(super) fn time(text: &str, literal: &Literal<'_>) -> Result<u64, FilterError
     seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(fraction)).ok_or_else(fault)
 }
 
-/// Reads octets: a string, or for fields of octets also `aa:bb:cc`, `aa-bb-cc`, `aabbcc` or
-/// `0xaabbcc`.
-pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &Known) -> Result<Vec<u8>, FilterError> {
+/// Reads octets. The literal may be a string. It may also be a word: the text itself for a field
+/// with text values, and `aa:bb:cc`, `aa-bb-cc`, `aabbcc` or `0xaabbcc` for any other field.
+pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &KnownField) -> Result<Vec<u8>, FilterError> {
     let word = match &literal.kind {
         LiteralKind::Str(octets) => return Ok(octets.clone()),
         LiteralKind::Word(word) if known.kind == Kind::Text => return Ok(word.as_bytes().to_vec()),
@@ -94,13 +94,19 @@ pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &Known) -> Result
         None => None,
     };
     octets.filter(|octets| !octets.is_empty()).ok_or_else(|| {
-        let message = format!("{} is bytes: write them as 0a:1b:2c or as a string in quotation marks", known.name);
+        let message =
+            format!("the value of {} is bytes; write it as 0a:1b:2c or as a string in quotation marks", known.name);
         FilterError::new(text, &literal.span, message)
     })
 }
 
 /// Returns an error if a field has a fixed set of text values, and the literal is not one of them.
-pub(super) fn among_words(text: &str, literal: &Literal<'_>, known: &Known, octets: &[u8]) -> Result<(), FilterError> {
+pub(super) fn among_words(
+    text: &str,
+    literal: &Literal<'_>,
+    known: &KnownField,
+    octets: &[u8],
+) -> Result<(), FilterError> {
     if known.words.is_empty() || known.words.iter().any(|word| word.as_bytes() == octets) {
         return Ok(());
     }

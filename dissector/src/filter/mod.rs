@@ -19,9 +19,9 @@
 //! | `eval` | compiles and evaluates the filter |
 //! | `collect` | collects the requested fields of a unit, frame or finding as [`Values`] |
 //!
-//! A filter and the columns of an output share one [`Wanted`]. The grammar therefore reads a unit
-//! only once, and only requested fields are stored. Slices of fields, arithmetic, bit masks and
-//! functions of Wireshark's language are not supported.
+//! A filter and the columns of an output share one [`WantedFields`]. The grammar therefore reads a
+//! unit only once, and only requested fields are stored. weft does not support the slices of
+//! fields, arithmetic, bit masks and functions of Wireshark's language.
 
 mod ast;
 mod collect;
@@ -34,9 +34,9 @@ mod literal;
 mod tests;
 pub(crate) mod values;
 
-pub use collect::{FrameFacts, Wanted};
+pub use collect::{FrameFacts, WantedFields};
 pub use error::FilterError;
-pub use known::{Known, known};
+pub use known::{KnownField, known};
 pub use values::{Slot, Values};
 
 /// Maximum length of a filter in octets.
@@ -53,9 +53,9 @@ impl Filter {
     ///
     /// # Errors
     /// The filter is invalid. The error has a description and a column.
-    pub fn parse(text: &str, wanted: &mut Wanted) -> Result<Self, FilterError> {
+    pub fn parse(text: &str, wanted: &mut WantedFields) -> Result<Self, FilterError> {
         if text.len() > LONGEST {
-            return Err(FilterError::new(text, &(0..0), format!("longer than {LONGEST} bytes")));
+            return Err(FilterError::new(text, &(0..0), format!("the filter is longer than {LONGEST} bytes")));
         }
         let expr = ast::parse(text)?;
         let root = eval::Compiler { text, wanted, regexes: 0 }.compile(&expr)?;

@@ -1,17 +1,17 @@
-//! Tests of the filter language with explicit values, of errors and their columns, and that no text
-//! causes a panic.
+//! Tests the filter language with explicit values, and the errors with their columns. Also tests
+//! that no text causes a panic.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
 
 use super::known::Source;
-use super::values::Held;
+use super::values::FieldValue;
 use super::*;
 
 /// Returns whether a unit with the values `fields` passes the filter `text`.
-fn passes(text: &str, fields: &[(&str, Held)]) -> bool {
-    let mut wanted = Wanted::default();
+fn passes(text: &str, fields: &[(&str, FieldValue)]) -> bool {
+    let mut wanted = WantedFields::default();
     let filter = match Filter::parse(text, &mut wanted) {
         Ok(filter) => filter,
         Err(error) => panic!("{error}\n{}", error.pointed(text)),
@@ -24,20 +24,20 @@ fn passes(text: &str, fields: &[(&str, Held)]) -> bool {
 }
 
 fn octets_pass(text: &str, name: &str, octets: &[u8]) -> bool {
-    let mut wanted = Wanted::default();
+    let mut wanted = WantedFields::default();
     let filter = Filter::parse(text, &mut wanted).unwrap();
     let mut values = Values::default();
     values.add_octets(wanted.add(known(name).unwrap()), octets);
     filter.matches(&values)
 }
 
-fn opcodes(values: &[u64]) -> Vec<(&'static str, Held)> {
-    values.iter().map(|value| ("iwarp_rdma.opcode", Held::Number(*value))).collect()
+fn opcodes(values: &[u64]) -> Vec<(&'static str, FieldValue)> {
+    values.iter().map(|value| ("iwarp_rdma.opcode", FieldValue::Number(*value))).collect()
 }
 
 fn fault(text: &str) -> String {
-    match Filter::parse(text, &mut Wanted::default()) {
-        Ok(_) => panic!("{text} was read"),
+    match Filter::parse(text, &mut WantedFields::default()) {
+        Ok(_) => panic!("the filter {text} was accepted"),
         Err(error) => format!("{error}\n{}", error.pointed(text)),
     }
 }
@@ -102,11 +102,11 @@ fn accepts_names_of_values_for_numbers() {
     assert!(passes("iwarp_rdma.opcode == Send", &opcodes(&[3])));
     assert!(passes("iwarp_rdma.opcode == \"send\"", &opcodes(&[3])));
     assert!(!passes("iwarp_rdma.opcode != Send", &opcodes(&[3])));
-    let severity = [("finding.severity", Held::Number(2))];
+    let severity = [("finding.severity", FieldValue::Number(2))];
     assert!(passes("finding.severity >= warning", &severity));
-    assert!(passes("iwarp_ddp.last_flag == true", &[("iwarp_ddp.last_flag", Held::Number(1))]));
-    assert!(passes("crc_status == bad", &[("crc_status", Held::Word("bad"))]));
-    assert!(passes("crc_status matches \"^(BAD|trunc.*)$\"", &[("crc_status", Held::Word("bad"))]));
+    assert!(passes("iwarp_ddp.last_flag == true", &[("iwarp_ddp.last_flag", FieldValue::Number(1))]));
+    assert!(passes("crc_status == bad", &[("crc_status", FieldValue::StaticText("bad"))]));
+    assert!(passes("crc_status matches \"^(BAD|trunc.*)$\"", &[("crc_status", FieldValue::StaticText("bad"))]));
 }
 
 #[test]
@@ -134,19 +134,19 @@ fn octets_are_written_in_several_ways() {
 
 #[test]
 fn addresses_compare_with_networks_and_times_with_fractions() {
-    let address = [("ip.addr", Held::Address(IpAddr::V4(Ipv4Addr::new(10, 1, 2, 3))))];
+    let address = [("ip.addr", FieldValue::Address(IpAddr::V4(Ipv4Addr::new(10, 1, 2, 3))))];
     assert!(passes("ip.addr == 10.1.0.0/16", &address));
     assert!(!passes("ip.addr == 10.2.0.0/16", &address));
     assert!(passes("ip.addr == 0.0.0.0/0", &address));
     assert!(passes("ip.addr in {10.1.2.1..10.1.2.9}", &address));
-    let time = [("frame.time_relative", Held::Time(1_500_000_000))];
+    let time = [("frame.time_relative", FieldValue::Time(1_500_000_000))];
     assert!(passes("frame.time_relative == 1.5", &time));
     assert!(passes("frame.time_relative > 1.499999999", &time));
 }
 
 #[test]
 fn fields_compare_with_fields() {
-    let ports = |a, b| [("tcp.srcport", Held::Number(a)), ("tcp.dstport", Held::Number(b))];
+    let ports = |a, b| [("tcp.srcport", FieldValue::Number(a)), ("tcp.dstport", FieldValue::Number(b))];
     assert!(passes("tcp.srcport > tcp.dstport", &ports(2, 1)));
     assert!(!passes("tcp.srcport == tcp.dstport", &ports(2, 1)));
     assert!(!passes("tcp.srcport == tcp.dstport", &[]));
@@ -188,17 +188,18 @@ fn nesting_has_an_end() {
     let deep = format!("{}tcp{}", "(".repeat(1_000), ")".repeat(1_000));
     assert!(fault(&deep).contains("nested more than 64 deep"));
     let long = vec!["tcp"; 10_000].join("||");
-    assert!(Filter::parse(&long, &mut Wanted::default()).is_ok());
+    assert!(Filter::parse(&long, &mut WantedFields::default()).is_ok());
 }
 
-/// Regression: a thousand expressions of up to a megabyte each took a gigabyte and seconds.
+/// Regression test. A filter with a thousand regular expressions of up to a megabyte each took a
+/// gigabyte of memory and several seconds.
 #[test]
 fn limits_all_regular_expressions_of_a_filter_together() {
     let many = |count| vec![r#"payload matches "a{9}""#; count].join(" or ");
-    assert!(Filter::parse(&many(16), &mut Wanted::default()).is_ok());
+    assert!(Filter::parse(&many(16), &mut WantedFields::default()).is_ok());
     assert!(fault(&many(17)).contains("at most 16 regular expressions; join them with |"));
     let joined = format!("payload matches \"{}\"", vec!["abc"; 1_000].join("|"));
-    assert!(Filter::parse(&joined, &mut Wanted::default()).is_ok());
+    assert!(Filter::parse(&joined, &mut WantedFields::default()).is_ok());
     assert!(fault(r#"payload matches "(.{1000}){1000}""#).contains("invalid regular expression"));
 }
 
@@ -215,7 +216,7 @@ fn every_field_of_the_grammars_is_known_and_no_name_has_two_meanings() {
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC{0,60}") {
-        let _ = Filter::parse(&text, &mut Wanted::default()).map_err(|error| error.pointed(&text));
+        let _ = Filter::parse(&text, &mut WantedFields::default()).map_err(|error| error.pointed(&text));
     }
 
     #[test]
@@ -230,7 +231,7 @@ proptest! {
         )
     ) {
         let text = tokens.join(" ");
-        if let Err(error) = Filter::parse(&text, &mut Wanted::default()) {
+        if let Err(error) = Filter::parse(&text, &mut WantedFields::default()) {
             prop_assert!(error.column <= text.chars().count() + 1 && error.width >= 1);
         }
     }

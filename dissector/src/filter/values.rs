@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::net::IpAddr;
 use std::ops::Range;
 
-use crate::digits::{decimal, hex, hexadecimal};
+use crate::format::{decimal, hex_number, hex_octets};
 use crate::grammar::Value;
 
-use super::known::{Known, Show};
+use super::known::{KnownField, Show};
 
 /// The index of a requested field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,10 +16,10 @@ pub struct Slot(pub(super) u16);
 
 /// One value. Octets and variable text are ranges of `arena` in [`Values`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum FieldValue {
     Number(u64),
     Octets(Range<usize>),
-    Word(&'static str),
+    StaticText(&'static str),
     Address(IpAddr),
     /// Time in nanoseconds.
     Time(u64),
@@ -29,7 +29,7 @@ pub(crate) enum Held {
 /// Values of requested fields, in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
-    entries: Vec<(Slot, Held)>,
+    entries: Vec<(Slot, FieldValue)>,
     arena: Vec<u8>,
 }
 
@@ -43,34 +43,34 @@ impl Values {
 
     /// Approximate memory of the values in bytes.
     #[must_use]
-    pub fn held(&self) -> usize {
-        self.entries.len() * size_of::<(Slot, Held)>() + self.arena.len()
+    pub fn memory(&self) -> usize {
+        self.entries.len() * size_of::<(Slot, FieldValue)>() + self.arena.len()
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, slot: Slot, value: Held) {
+    pub(crate) fn add(&mut self, slot: Slot, value: FieldValue) {
         self.entries.push((slot, value));
     }
 
     pub(super) fn add_octets(&mut self, slot: Slot, octets: &[u8]) {
         let start = self.arena.len();
         self.arena.extend_from_slice(octets);
-        self.entries.push((slot, Held::Octets(start..start + octets.len())));
+        self.entries.push((slot, FieldValue::Octets(start..start + octets.len())));
     }
 
-    /// Adds a value from the grammar. As in tshark, empty octets are no value. Each marker is a
+    /// Adds a value from the grammar. As in tshark, empty octets are not a value. Each marker is a
     /// separate value.
     #[inline]
     pub(super) fn add_value(&mut self, slot: Slot, value: Value<'_>) {
         match value {
-            Value::Uint(value) => self.add(slot, Held::Number(value)),
+            Value::Uint(value) => self.add(slot, FieldValue::Number(value)),
             Value::Octets([]) => {}
             Value::Octets(octets) => self.add_octets(slot, octets),
-            Value::Text(word) => self.add(slot, Held::Word(word)),
-            Value::Address(address) => self.add(slot, Held::Address(address)),
+            Value::Text(word) => self.add(slot, FieldValue::StaticText(word)),
+            Value::Address(address) => self.add(slot, FieldValue::Address(address)),
             Value::Pointers(markers) => {
                 for [_, _, high, low] in markers.iter().flatten() {
-                    self.add(slot, Held::Number(u64::from(u16::from_be_bytes([*high, *low]))));
+                    self.add(slot, FieldValue::Number(u64::from(u16::from_be_bytes([*high, *low]))));
                 }
             }
         }
@@ -80,18 +80,18 @@ impl Values {
     pub fn append(&mut self, other: &Values) {
         let base = self.arena.len();
         self.arena.extend_from_slice(&other.arena);
-        self.entries.extend(other.entries.iter().map(|(slot, held)| {
-            let held = match held {
-                Held::Octets(range) => Held::Octets(range.start + base..range.end + base),
+        self.entries.extend(other.entries.iter().map(|(slot, value)| {
+            let value = match value {
+                FieldValue::Octets(range) => FieldValue::Octets(range.start + base..range.end + base),
                 other => other.clone(),
             };
-            (*slot, held)
+            (*slot, value)
         }));
     }
 
     #[inline]
-    pub(crate) fn of(&self, slot: Slot) -> impl Iterator<Item = &Held> {
-        self.entries.iter().filter(move |(at, _)| *at == slot).map(|(_, held)| held)
+    pub(crate) fn of(&self, slot: Slot) -> impl Iterator<Item = &FieldValue> {
+        self.entries.iter().filter(move |(at, _)| *at == slot).map(|(_, value)| value)
     }
 
     pub(super) fn octets(&self, range: &Range<usize>) -> &[u8] {
@@ -101,13 +101,19 @@ impl Values {
     /// Appends each value of the field `slot` to `out`, in the format of tshark. `between` appends
     /// the separator between two values. Returns the number of values.
     #[inline]
-    pub fn write(&self, slot: Slot, known: &Known, out: &mut Vec<u8>, mut between: impl FnMut(&mut Vec<u8>)) -> usize {
+    pub fn write(
+        &self,
+        slot: Slot,
+        known: &KnownField,
+        out: &mut Vec<u8>,
+        mut between: impl FnMut(&mut Vec<u8>),
+    ) -> usize {
         let mut count = 0;
-        for held in self.of(slot) {
+        for value in self.of(slot) {
             if count > 0 {
                 between(out);
             }
-            self.write_one(held, known, out);
+            self.write_one(value, known, out);
             count += 1;
         }
         count
@@ -115,57 +121,57 @@ impl Values {
 
     /// Appends the first or the last value of the field `slot` to `out`. Returns whether the field
     /// has a value.
-    pub fn write_end(&self, slot: Slot, known: &Known, last: bool, out: &mut Vec<u8>) -> bool {
-        let held = if last { self.of(slot).last() } else { self.of(slot).next() };
-        if let Some(held) = held {
-            self.write_one(held, known, out);
+    pub fn write_first_or_last(&self, slot: Slot, known: &KnownField, last: bool, out: &mut Vec<u8>) -> bool {
+        let value = if last { self.of(slot).last() } else { self.of(slot).next() };
+        if let Some(value) = value {
+            self.write_one(value, known, out);
         }
-        held.is_some()
+        value.is_some()
     }
 
     #[inline]
-    fn write_one(&self, held: &Held, known: &Known, out: &mut Vec<u8>) {
-        if let Held::Number(value) = held {
+    fn write_one(&self, value: &FieldValue, known: &KnownField, out: &mut Vec<u8>) {
+        if let FieldValue::Number(value) = value {
             write_number(*value, known, out);
         } else {
-            self.write_other(held, known, out);
+            self.write_other(value, known, out);
         }
     }
 
-    fn write_other(&self, held: &Held, known: &Known, out: &mut Vec<u8>) {
+    fn write_other(&self, value: &FieldValue, known: &KnownField, out: &mut Vec<u8>) {
         // Writing to memory cannot fail.
-        match held {
-            Held::Number(value) => write_number(*value, known, out),
-            Held::Octets(range) => {
+        match value {
+            FieldValue::Number(value) => write_number(*value, known, out),
+            FieldValue::Octets(range) => {
                 let octets = self.octets(range);
                 if known.kind == super::known::Kind::Text && std::str::from_utf8(octets).is_ok() {
                     out.extend_from_slice(octets);
                 } else {
-                    hex(octets, out);
+                    hex_octets(octets, out);
                 }
             }
-            Held::Word(word) => out.extend_from_slice(word.as_bytes()),
-            Held::Address(address) => {
+            FieldValue::StaticText(word) => out.extend_from_slice(word.as_bytes()),
+            FieldValue::Address(address) => {
                 let _ = write!(out, "{address}");
             }
-            Held::Time(time) => {
+            FieldValue::Time(time) => {
                 let _ = write!(out, "{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
             }
-            Held::Present => out.extend_from_slice(known.name.as_bytes()),
+            FieldValue::Present => out.extend_from_slice(known.name.as_bytes()),
         }
     }
 }
 
 /// Appends a number in the format of tshark.
 #[inline]
-pub(crate) fn write_number(value: u64, known: &Known, out: &mut Vec<u8>) {
+pub(crate) fn write_number(value: u64, known: &KnownField, out: &mut Vec<u8>) {
     match known.show {
         Show::Dec | Show::Plain => decimal(value, out),
         Show::Hex(digits) => {
             out.extend_from_slice(b"0x");
-            hexadecimal(value, digits, out);
+            hex_number(value, digits, out);
         }
-        Show::HexOctets(octets) => hexadecimal(value, 2 * octets, out),
+        Show::HexOctets(octets) => hex_number(value, 2 * octets, out),
         Show::Name => match known.names.and_then(|names| names(value)) {
             Some(name) => out.extend_from_slice(name.as_bytes()),
             None => decimal(value, out),

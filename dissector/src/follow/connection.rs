@@ -1,23 +1,24 @@
-//! How a connection began and ended, and which direction had which role.
+//! Records how a connection began and ended, and the role of each direction.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::KEY_LEN;
 
-use super::startup::StartupSeen;
+use super::startup::StartupFrame;
 use crate::direction::Direction;
+use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
-use crate::parse::{Carrier, Kind, Located, Unit};
+use crate::parse::{Carrier, Kind, Location, Unit};
 
 /// The first octets of a direction, if they are outside MPA and are not a start-up frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Beginning {
+pub(crate) struct StreamingStart {
     /// The first few octets.
     pub head: Vec<u8>,
     /// Location of the octets where the MPA key would be.
-    pub key: Located,
+    pub key: Location,
     /// Stream position of the first octet.
     pub position: u64,
-    /// Stream position after the last of these octets.
+    /// Stream position after the last octet outside MPA.
     pub end: u64,
 }
 
@@ -26,16 +27,18 @@ pub(crate) struct Beginning {
 pub(crate) struct Connection {
     /// Was the SYN of this direction captured?
     pub syn: [bool; 2],
-    /// The direction that opened the connection: that of the SYN without ACK.
-    pub opener: Option<Direction>,
+    /// The direction of the endpoint that opened the connection. This endpoint sent the SYN without
+    /// ACK.
+    pub active_opener: Option<Direction>,
     /// The frame of the first FIN of each direction.
-    pub fin: [Option<u64>; 2],
+    pub fin: [Option<FrameNumber>; 2],
     /// The frame of the first RST of each direction.
-    pub rst: [Option<u64>; 2],
-    /// The direction's own start-up frame.
-    pub startup: [Option<StartupSeen>; 2],
-    /// How the direction began, if it began with octets outside MPA and all of them were captured.
-    pub beginning: [Option<Beginning>; 2],
+    pub rst: [Option<FrameNumber>; 2],
+    /// The start-up frame of each direction.
+    pub startup: [Option<StartupFrame>; 2],
+    /// The start of each direction that began with octets outside MPA, if all these octets were
+    /// captured.
+    pub streaming_start: [Option<StreamingStart>; 2],
     /// The direction that sent an SDP Hello in streaming mode. Start-up frames may then be absent.
     pub streaming_hello: Option<Direction>,
     /// Whether this connection resumes an SDP connection that was suspended.
@@ -49,15 +52,15 @@ impl Connection {
     /// Returns the facts to keep when MPA starts again on the same TCP connection, after a
     /// rejection.
     pub(super) fn restarted(self) -> Self {
-        let Connection { syn, opener, fin, rst, resumes, last_time, .. } = self;
-        Connection { syn, opener, fin, rst, resumes, last_time, ..Connection::default() }
+        let Connection { syn, active_opener, fin, rst, resumes, last_time, .. } = self;
+        Connection { syn, active_opener, fin, rst, resumes, last_time, ..Connection::default() }
     }
 
     /// Records the flags of a segment.
-    pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
+    pub(crate) fn record_segment(&mut self, direction: Direction, segment: &Segment<'_>) {
         self.syn[direction] |= segment.syn;
         if segment.syn && !segment.ack_flag {
-            self.opener = Some(direction);
+            self.active_opener = Some(direction);
         }
         self.last_time = segment.time;
         if segment.fin {
@@ -69,22 +72,23 @@ impl Connection {
     }
 
     /// Records what a unit (start-up frame, FPDU, SDP message) shows about the connection.
-    pub(crate) fn unit(&mut self, unit: &Unit<'_>) {
+    pub(crate) fn record_unit(&mut self, unit: &Unit<'_>) {
         let direction = unit.direction();
         let first = self.units[direction] == 0;
         self.units[direction] += 1;
         match &unit.kind {
-            Kind::Startup(kind, part) => self.startup[direction] = StartupSeen::of(*kind, *part, unit),
+            Kind::Startup(kind, part) => self.startup[direction] = StartupFrame::read(*kind, *part, unit),
             Kind::Streaming { head, len, .. } if first && !unit.incomplete => {
                 let (head, key, position) = (head.to_vec(), unit.locate_first(0..KEY_LEN), unit.position());
-                self.beginning[direction] = Some(Beginning { head, key, position, end: position + len });
+                self.streaming_start[direction] = Some(StreamingStart { head, key, position, end: position + len });
             }
             Kind::Sdp(Carrier::Streaming, ..) => self.streaming_hello = Some(direction),
             _ => {}
         }
     }
 
-    /// Returns the direction of the MPA Request. If no Request was found, the Reply decides.
+    /// Returns the direction of the MPA Request. If no Request was found, returns the direction
+    /// opposite to that of the Reply.
     pub(crate) fn initiator(&self) -> Option<Direction> {
         let of =
             |kind: StartupKind| Direction::BOTH.into_iter().find(|d| self.startup[*d].is_some_and(|s| s.kind == kind));
@@ -92,35 +96,35 @@ impl Connection {
     }
 
     /// Returns MPA Request and Reply, if both were found and came from different endpoints.
-    pub(crate) fn pair(&self) -> Option<Pair<'_>> {
+    pub(crate) fn startup_pair(&self) -> Option<StartupPair<'_>> {
         let initiator = self.initiator()?;
         let (request, reply) = (self.startup[initiator].as_ref()?, self.startup[initiator.peer()].as_ref()?);
         let kinds = (request.kind, reply.kind) == (StartupKind::Request, StartupKind::Reply);
-        kinds.then_some(Pair { request, reply, initiator, responder: initiator.peer() })
+        kinds.then_some(StartupPair { request, reply, initiator, responder: initiator.peer() })
     }
 
     /// Returns the start-up frame of the endpoint that receives `direction`.
-    pub(crate) fn peer_startup(&self, direction: Direction) -> Option<&StartupSeen> {
+    pub(crate) fn peer_startup(&self, direction: Direction) -> Option<&StartupFrame> {
         self.startup[direction.peer()].as_ref()
     }
 }
 
 /// The MPA Request and the MPA Reply of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pair<'c> {
+pub(crate) struct StartupPair<'c> {
     /// The MPA Request.
-    pub request: &'c StartupSeen,
+    pub request: &'c StartupFrame,
     /// The MPA Reply.
-    pub reply: &'c StartupSeen,
+    pub reply: &'c StartupFrame,
     /// The direction of the Request.
     pub initiator: Direction,
     /// The direction of the Reply.
     pub responder: Direction,
 }
 
-impl Pair<'_> {
+impl StartupPair<'_> {
     /// Returns whether the Reply accepts the connection.
-    pub(crate) fn accepted(&self) -> bool {
+    pub(crate) fn is_accepted(&self) -> bool {
         !self.reply.rejects()
     }
 
@@ -131,7 +135,7 @@ impl Pair<'_> {
 
     /// Returns whether both endpoints agreed on the peer-to-peer model of RFC 6581.
     pub(crate) fn is_peer_to_peer(&self) -> bool {
-        let a = |frame: &StartupSeen| frame.words.is_some_and(|words| words.peer_to_peer);
-        self.accepted() && a(self.request) && a(self.reply)
+        let a = |frame: &StartupFrame| frame.words.is_some_and(|words| words.peer_to_peer);
+        self.is_accepted() && a(self.request) && a(self.reply)
     }
 }

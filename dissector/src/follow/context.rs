@@ -1,5 +1,6 @@
-//! What the monitor knows about a unit beyond its octets. A unit is an FPDU, a start-up frame, an
-//! SDP message or a datagram. Outputs and filters receive this knowledge with each unit.
+//! [`Context`] is the knowledge of the monitor about a unit that the octets of the unit do not
+//! show. A unit is an FPDU, a start-up frame, an SDP message or a datagram. Outputs and filters
+//! receive this knowledge with each unit.
 
 use super::exchange::Exchange;
 use super::sdp;
@@ -10,8 +11,8 @@ use crate::upper::{Ulp, UlpMessage};
 pub struct Context {
     /// The state of the SDP connection; `None` if the connection does not carry SDP.
     pub sdp: Option<Box<sdp::SdpState>>,
-    /// For a datagram: its port mapper exchange. For a connection: the exchange that the connection
-    /// follows, as it was when the connection opened.
+    /// For a datagram, this is its port mapper exchange. For a connection, this is the exchange
+    /// that the connection follows, in its state when the connection was opened.
     pub exchange: Option<Exchange>,
     /// The protocol above RDMAP, if it is certain.
     pub ulp: Option<Ulp>,

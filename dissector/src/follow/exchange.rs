@@ -1,15 +1,15 @@
-//! Exchanges of the port mapper (section 7 of the draft): Request, Accept or Deny, Ack, and the TCP
-//! connections that follow.
+//! Exchanges of the port mapper (section 7 of the draft). An exchange has a Request, an Accept or a
+//! Deny, an Ack, and the TCP connections that follow.
 //!
 //! A datagram belongs to the exchange with its three-tuple AssocHandle, CpPort and CpIPAddr. A
 //! Request with the same three-tuple for another address begins a new exchange. Repeated messages
 //! are counted. A connection follows an exchange if its SYN goes to the address that the Accept
-//! named. If several exchanges match, the newest Accept for both addresses of the connection
-//! counts. Without such an Accept, the newest Accept for the destination counts.
+//! named. If several exchanges match, the newest Accept that fits both addresses of the connection
+//! counts. If no Accept fits both addresses, the newest Accept that named the destination counts.
 //!
-//! A datagram that is not a message of the draft (or of the Linux daemon) changes nothing. At most
-//! [`MOST`] exchanges are kept, each with its first [`MOST_STREAMS`] connections. The oldest
-//! exchange is dropped first.
+//! A datagram that is not a message of the draft (or of the Linux daemon) is ignored. At most
+//! [`MAX_EXCHANGES`] exchanges are kept, each with its first [`MAX_STREAMS`] connections. The
+//! oldest exchange is dropped first.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -17,19 +17,20 @@ use std::net::{IpAddr, SocketAddr};
 use serde::Serialize;
 use weft_core::wire::portmap::{Message, MessageType};
 
+use crate::frame_number::FrameNumber;
 use crate::ip::{Datagram, Segment};
 use crate::stream_id::StreamId;
 
 /// Maximum number of exchanges that are kept.
-pub const MOST: usize = 1024;
+pub const MAX_EXCHANGES: usize = 1024;
 /// Maximum number of connections that are listed for an exchange.
-pub const MOST_STREAMS: usize = 16;
+pub const MAX_STREAMS: usize = 16;
 
 /// The frame and time at which a message was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Seen {
+pub struct CapturePoint {
     /// Frame number.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Time in nanoseconds since 1970.
     pub time: u64,
 }
@@ -37,9 +38,10 @@ pub struct Seen {
 /// The state of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// A PMReq was sent, and no answer.
+    /// A PMReq was sent, but no answer yet.
     Requested,
-    /// A PMAccept was sent, and no PMAck. A SYN acknowledges a PMAccept as well (section 7.5.2).
+    /// A PMAccept was sent, but no PMAck yet. A SYN acknowledges a PMAccept as well (section
+    /// 7.5.2).
     Accepted,
     /// A PMAck was sent.
     Acknowledged,
@@ -63,7 +65,7 @@ impl State {
 /// A port mapper exchange: messages with the same three-tuple.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Exchange {
-    /// Number of the exchange, from 0, in the order of first datagrams.
+    /// Number of the exchange. Exchanges are numbered from 0 in the order of their first datagrams.
     pub exchange: u64,
     /// AssocHandle.
     pub handle: u64,
@@ -79,17 +81,17 @@ pub struct Exchange {
     /// PmTime of the Accept.
     pub pm_time: Option<u8>,
     /// The first PMReq.
-    pub request: Option<Seen>,
+    pub request: Option<CapturePoint>,
     /// The first PMAccept.
-    pub accept: Option<Seen>,
+    pub accept: Option<CapturePoint>,
     /// The first PMAck.
-    pub ack: Option<Seen>,
+    pub ack: Option<CapturePoint>,
     /// The first PMDeny.
-    pub deny: Option<Seen>,
+    pub deny: Option<CapturePoint>,
     /// Numbers of repeated PMReqs, PMAccepts, PMAcks and PMDenys. The first message of each type
     /// does not count.
     pub repeats: [u64; 4],
-    /// The first connections that followed the exchange, at most [`MOST_STREAMS`].
+    /// The first connections that followed the exchange, at most [`MAX_STREAMS`].
     pub streams: Vec<StreamId>,
     /// Number of all connections that followed the exchange.
     pub followers: u64,
@@ -131,7 +133,7 @@ impl Exchange {
     }
 
     /// Processes a message of this exchange.
-    fn message(&mut self, message: &Message, seen: Seen) {
+    fn record_message(&mut self, message: &Message, seen: CapturePoint) {
         let accepting = SocketAddr::new(message.addresses.accepting(), message.ap_port);
         let (first, index) = match message.message_type {
             MessageType::PM_REQ => {
@@ -168,18 +170,20 @@ fn address(ipv: u8, field: [u8; 16]) -> IpAddr {
 pub(crate) struct Exchanges {
     kept: VecDeque<Exchange>,
     /// Number of exchanges that were dropped.
-    gone: u64,
+    dropped: u64,
     by_tuple: HashMap<(u64, SocketAddr), u64>,
-    /// Exchange numbers by the address that the newest Accept named.
+    /// For each address that an Accept named, the number of the exchange with the newest such
+    /// Accept.
     by_mapped: HashMap<SocketAddr, u64>,
-    /// Exchange numbers by source and destination of the connection that an Accept allows.
-    by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
+    /// For each source and destination of a connection that an Accept allows, the number of the
+    /// exchange with the newest such Accept.
+    by_addresses: HashMap<(SocketAddr, SocketAddr), u64>,
 }
 
 impl Exchanges {
     /// Processes a datagram from or to the port mapper. Returns the datagram's exchange, and the
     /// exchange that was dropped to make room, if any.
-    pub(crate) fn datagram(&mut self, datagram: &Datagram<'_>) -> (Option<&Exchange>, Option<Exchange>) {
+    pub(crate) fn record_datagram(&mut self, datagram: &Datagram<'_>) -> (Option<&Exchange>, Option<Exchange>) {
         let complete = datagram.octets.len() as u64 == u64::from(datagram.wire_len);
         let Some(message) = Message::parse(datagram.octets).ok().filter(|_| complete) else { return (None, None) };
         let connecting = SocketAddr::new(message.addresses.connecting(), message.cp_port);
@@ -190,37 +194,37 @@ impl Exchanges {
             let same = |kept: &Exchange| kept.requested.is_none() || requested.is_none() || kept.requested == requested;
             self.get(*number).is_some_and(same)
         });
-        let mut forgotten = None;
+        let mut removed = None;
         let number = known.unwrap_or_else(|| {
-            let number = self.gone + self.kept.len() as u64;
+            let number = self.dropped + self.kept.len() as u64;
             self.by_tuple.insert(tuple, number);
             self.kept.push_back(Exchange::new(number, message.assoc_handle, connecting));
-            if self.kept.len() > MOST {
-                forgotten = self.forget();
+            if self.kept.len() > MAX_EXCHANGES {
+                removed = self.drop_oldest();
             }
             number
         });
-        let seen = Seen { frame: datagram.frame, time: datagram.time };
+        let seen = CapturePoint { frame: datagram.frame, time: datagram.time };
         if let Some(exchange) = self.get_mut(number) {
-            exchange.message(&message, seen);
+            exchange.record_message(&message, seen);
             let repeated = exchange.repeated;
             let (mapped, sources) = (exchange.mapped, [Some(connecting), exchange.connecting_mapped]);
             if let Some(mapped) = mapped.filter(|_| message.message_type == MessageType::PM_ACCEPT && !repeated) {
                 self.by_mapped.insert(mapped, number);
-                self.by_ends.extend(sources.into_iter().flatten().map(|source| ((source, mapped), number)));
+                self.by_addresses.extend(sources.into_iter().flatten().map(|source| ((source, mapped), number)));
             }
         }
-        (self.get(number), forgotten)
+        (self.get(number), removed)
     }
 
     /// Returns the number of the exchange that a connection follows, given the connection's SYN or
     /// SYN-ACK.
-    pub(crate) fn followed_by(&self, segment: &Segment<'_>) -> Option<u64> {
+    pub(crate) fn number_for(&self, segment: &Segment<'_>) -> Option<u64> {
         if !segment.syn || self.by_mapped.is_empty() {
             return None;
         }
         let (from, to) = if segment.ack_flag { (segment.dst, segment.src) } else { (segment.src, segment.dst) };
-        self.by_ends.get(&(from, to)).or_else(|| self.by_mapped.get(&to)).copied()
+        self.by_addresses.get(&(from, to)).or_else(|| self.by_mapped.get(&to)).copied()
     }
 
     /// Records that connection `stream` follows exchange `number`. Returns the exchange, or `None`
@@ -231,7 +235,7 @@ impl Exchanges {
             return None;
         }
         exchange.followers += 1;
-        if exchange.streams.len() < MOST_STREAMS {
+        if exchange.streams.len() < MAX_STREAMS {
             exchange.streams.push(stream);
         }
         Some(exchange)
@@ -241,22 +245,22 @@ impl Exchanges {
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Exchange> {
         self.by_tuple.clear();
         self.by_mapped.clear();
-        self.by_ends.clear();
-        self.gone += self.kept.len() as u64;
+        self.by_addresses.clear();
+        self.dropped += self.kept.len() as u64;
         std::mem::take(&mut self.kept).into_iter()
     }
 
     fn get(&self, number: u64) -> Option<&Exchange> {
-        self.kept.get(usize::try_from(number.checked_sub(self.gone)?).ok()?)
+        self.kept.get(usize::try_from(number.checked_sub(self.dropped)?).ok()?)
     }
 
     fn get_mut(&mut self, number: u64) -> Option<&mut Exchange> {
-        self.kept.get_mut(usize::try_from(number.checked_sub(self.gone)?).ok()?)
+        self.kept.get_mut(usize::try_from(number.checked_sub(self.dropped)?).ok()?)
     }
 
-    fn forget(&mut self) -> Option<Exchange> {
+    fn drop_oldest(&mut self) -> Option<Exchange> {
         let oldest = self.kept.pop_front()?;
-        self.gone += 1;
+        self.dropped += 1;
         let number = oldest.exchange;
         let tuple = (oldest.handle, oldest.connecting);
         if self.by_tuple.get(&tuple) == Some(&number) {
@@ -266,7 +270,7 @@ impl Exchanges {
             if self.by_mapped.get(&mapped) == Some(&number) {
                 self.by_mapped.remove(&mapped);
             }
-            self.by_ends.retain(|_, kept| *kept != number);
+            self.by_addresses.retain(|_, kept| *kept != number);
         }
         Some(oldest)
     }

@@ -9,11 +9,11 @@
 mod backlog;
 mod connection;
 pub mod context;
-mod early;
+mod early_responses;
 pub mod exchange;
+mod first_segments;
 mod message;
 mod mpa;
-mod opener;
 mod operation;
 mod port_mappers;
 pub(crate) mod portmap;
@@ -28,16 +28,16 @@ mod terminate;
 mod traffic;
 mod window;
 
-pub(crate) use connection::{Connection, Pair};
+pub(crate) use connection::{Connection, StartupPair};
+pub(crate) use first_segments::FirstSegment;
 pub(crate) use mpa::MpaState;
-pub(crate) use opener::Opener;
 pub(crate) use operation::{Overrun, RequestKind};
 pub(crate) use port_mappers::PortMappers;
 pub(crate) use reads::Excess;
-pub(crate) use remark::{Remark, What};
-pub(crate) use startup::StartupSeen;
-pub(crate) use stream::{AfterStartup, Ending, Stream};
-pub(crate) use terminate::{Logged, TerminateSeen};
+pub(crate) use remark::{Remark, RemarkKind};
+pub(crate) use startup::StartupFrame;
+pub(crate) use stream::{AfterStartup, Stream, TerminateSummary};
+pub(crate) use terminate::{LoggedSegment, TerminateMessage};
 pub(crate) use traffic::{Fault, Traffic};
 
 use weft_core::wire::sdp::{RawBsdh, RawHeader};
@@ -72,9 +72,9 @@ pub(crate) struct ConnectionState {
 
 impl ConnectionState {
     /// Records the flags of a TCP segment.
-    pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
-        self.connection.segment(direction, segment);
-        self.mpa.segment(direction, segment);
+    pub(crate) fn record_segment(&mut self, direction: Direction, segment: &Segment<'_>) {
+        self.connection.record_segment(direction, segment);
+        self.mpa.record_segment(direction, segment);
         if (segment.fin || segment.rst)
             && let Some(sdp) = &mut self.context.sdp
         {
@@ -83,30 +83,30 @@ impl ConnectionState {
     }
 
     /// Records a unit. `view` is its DDP segment, if the octets are trustworthy.
-    pub(crate) fn unit(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
+    pub(crate) fn record_unit(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
         self.remarks.clear();
-        self.connection.unit(unit);
-        self.mpa.unit(&self.connection, unit, view);
+        self.connection.record_unit(unit);
+        self.mpa.record_unit(&self.connection, unit, view);
         // Without CRC, an FPDU is parsed only when the next FPDU of the direction has arrived. The
-        // response to the first FPDU may come before.
-        let in_step = self.is_in_step() && !self.traffic.crc_is_off();
-        self.traffic.unit(unit, view, &self.connection, in_step, &mut self.remarks);
+        // response to an FPDU may therefore be parsed before that FPDU.
+        let in_send_order = self.is_in_send_order() && !self.traffic.crc_is_off();
+        self.traffic.record_unit(unit, view, &self.connection, in_send_order, &mut self.remarks);
         let direction = unit.direction();
         if let Some(sdp) = &mut self.context.sdp {
             match (&unit.kind, view) {
                 (Kind::Fpdu(_), Some(view)) => {
-                    sdp.segment(direction, view, unit);
+                    sdp.record_segment(direction, view, unit);
                     for fact in &self.traffic.facts {
                         if let Fact::Operation(read) = fact
                             && !read.atomic
                             && read.len > 0
                         {
-                            sdp.answered(read.direction.into());
+                            sdp.record_read_response(read.direction.into());
                         }
                     }
                 }
-                (Kind::Fpdu(_) | Kind::Gap { .. } | Kind::Unparsed { .. }, _) => sdp.lose_octets(direction),
-                (Kind::Streaming { .. }, _) if unit.incomplete => sdp.lose_octets(direction),
+                (Kind::Fpdu(_) | Kind::Gap { .. } | Kind::Unparsed { .. }, _) => sdp.record_missing_octets(direction),
+                (Kind::Streaming { .. }, _) if unit.incomplete => sdp.record_missing_octets(direction),
                 _ => {}
             }
         }
@@ -121,31 +121,31 @@ impl ConnectionState {
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
             let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
             if peer_is_late || self.mpa.tcp.iter().any(late) {
-                sdp.lose_step();
+                sdp.record_out_of_order();
             }
             let header = unit.locate_first(0..RawBsdh::LEN);
             match carrier {
-                Carrier::Send if !sdp.believes(direction) => sdp.miss(),
-                _ => sdp.message(
+                Carrier::Send if !sdp.has_trusted_send(direction) => sdp.record_unreadable_message(),
+                _ => sdp.record_message(
                     direction,
                     (carrier, order, part),
                     (unit.frame, unit.position(), header),
                     &self.connection,
                 ),
             }
-            self.mpa.limit_sdp_reads(Direction::BOTH.map(|direction| sdp.ends[direction].setup));
+            self.mpa.limit_sdp_reads(Direction::BOTH.map(|direction| sdp.peers[direction].setup));
         }
     }
 
-    /// Returns whether the marker positions of `direction` are certain. Without both start-up
-    /// frames they are a guess until a marker is found where it is due.
+    /// Returns whether the marker positions of `direction` are certain. If a start-up frame is
+    /// missing, the positions are a guess until a correct marker is found.
     pub(crate) fn markers_are_certain(&self, direction: Direction) -> bool {
-        self.mpa.streams[direction].marked_right || self.connection.startup.iter().all(Option::is_some)
+        self.mpa.streams[direction].has_correct_markers || self.connection.startup.iter().all(Option::is_some)
     }
 
     /// Returns whether the units of both directions come in the order in which they were sent. The
     /// result is `false` if octets were missed or cut off, or if a SYN was not captured.
-    pub(crate) fn is_in_step(&self) -> bool {
+    pub(crate) fn is_in_send_order(&self) -> bool {
         self.connection.syn == [true; 2] && !self.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut)
     }
 
@@ -172,17 +172,17 @@ impl ConnectionState {
     }
 
     /// Records that the connection follows an exchange of the port mapper.
-    pub(crate) fn join(&mut self, exchange: &exchange::Exchange) {
+    pub(crate) fn set_exchange(&mut self, exchange: &exchange::Exchange) {
         self.context.exchange.get_or_insert_with(|| exchange.clone());
     }
 
     /// Returns whether the MPA Reply rejected the connection.
-    pub(crate) fn are_of_rejected(&self) -> bool {
-        self.connection.pair().is_some_and(|pair| !pair.accepted())
+    pub(crate) fn is_rejected(&self) -> bool {
+        self.connection.startup_pair().is_some_and(|pair| !pair.is_accepted())
     }
 
-    /// Starts again after a rejection, on the same TCP connection. Only the state of TCP and the
-    /// port mapper exchange are kept.
+    /// Resets the state when MPA starts again after a rejection, on the same TCP connection. Only
+    /// the state of TCP and the port mapper exchange are kept.
     pub(crate) fn restart(&mut self) {
         let ConnectionState { connection, mpa, context, .. } = std::mem::take(self);
         let context = Context { exchange: context.exchange, ..Context::default() };
@@ -199,12 +199,12 @@ impl ConnectionState {
         self.connection.resumes = true;
     }
 
-    /// Ends the connection: no more units follow.
+    /// Ends the connection. No more units follow.
     pub(crate) fn finish(&mut self) {
         for direction in Direction::BOTH {
-            if self.mpa.tcp[direction].lacks_its_end() {
+            if self.mpa.tcp[direction].lacks_last_octets() {
                 self.mpa.streams[direction].broken = true;
-                self.traffic.lose(direction);
+                self.traffic.record_loss(direction);
             }
         }
         let complete = self.traffic.is_complete() && self.connection.syn == [true; 2];

@@ -1,12 +1,12 @@
-//! Operations that consist of a request and a response: RDMA Reads and atomic operations. Matches
-//! each request with its response, and counts requests without response.
+//! Operations that consist of a request and a response: RDMA Reads and atomic operations. This
+//! module matches each request with its response, and counts requests without response.
 //!
 //! Responses come in the order of the requests, so one queue for each requester is enough. The
-//! queue holds at most [`MOST`] requests. Above that limit, and after octets missing in the
-//! capture, the queue is uncertain. A Response is then matched by its sink. No rule is checked
-//! then, because many requests may have the same sink. A response that is processed before its
-//! request is kept until the request arrives ([`Early`]). [`Backlog`] finds out when all requests
-//! are answered. The queue is certain again from then on.
+//! queue holds at most [`MAX_REQUESTS`] requests. If more requests are unanswered, or if octets are
+//! missing in the capture, the queue is uncertain. A Response is then matched by its sink. Such a
+//! match is not checked by rules, because many requests may have the same sink. A response that is
+//! processed before its request is kept until the request arrives ([`EarlyResponse`]). [`Backlog`]
+//! finds out when all requests are answered. From then on, the queue is certain again.
 
 mod request;
 mod response;
@@ -16,13 +16,15 @@ use std::collections::VecDeque;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
 use super::backlog::Backlog;
-use super::early::{Early, Key};
-use super::message::At;
+use super::early_responses::{EarlyResponse, ResponseKey};
+use super::message::SegmentLocation;
 use crate::fact::Operation;
-use crate::parse::Located;
+use crate::frame_number::FrameNumber;
+use crate::parse::Location;
 
-/// Maximum number of unanswered requests that are kept for each requester.
-const MOST: usize = 4096;
+/// Maximum number of unanswered requests that are kept for each requester. Also the maximum number
+/// of kept responses whose requests have not been processed yet.
+const MAX_REQUESTS: usize = 4096;
 
 /// The type of a request, with its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +48,12 @@ impl RequestKind {
     }
 
     /// Returns whether a response with this key answers the request.
-    fn is_answered_by(&self, key: Key) -> bool {
+    fn is_answered_by(&self, key: ResponseKey) -> bool {
         match (self, key) {
-            (RequestKind::Read(read), Key::Sink(stag, to)) => read.sink_stag == stag && read.sink_to == to,
-            (RequestKind::Atomic { identifier, .. }, Key::Identifier(found)) => *identifier == found,
-            (RequestKind::Read(_), Key::Identifier(_)) | (RequestKind::Atomic { .. }, Key::Sink(..)) => false,
+            (RequestKind::Read(read), ResponseKey::Sink(stag, to)) => read.sink_stag == stag && read.sink_to == to,
+            (RequestKind::Atomic { identifier, .. }, ResponseKey::Identifier(found)) => *identifier == found,
+            (RequestKind::Read(_), ResponseKey::Identifier(_))
+            | (RequestKind::Atomic { .. }, ResponseKey::Sink(..)) => false,
         }
     }
 
@@ -67,15 +70,15 @@ pub(crate) struct Request {
     /// MSN on queue 1.
     pub msn: u32,
     /// The frame of the request.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Stream position after the request's FPDU.
     pub end: u64,
     time: u64,
     outstanding: u32,
-    /// Octets of the response's payload captured so far.
+    /// Number of captured payload octets of the response so far.
     pub answered: u64,
     /// The frame in which the response began.
-    begun: Option<u64>,
+    response_frame: Option<FrameNumber>,
     segments: u32,
     /// Whether the response was processed before the request. The order is then not checked.
     is_late: bool,
@@ -85,9 +88,9 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overrun {
     /// The frame of the first request over the limit.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Header of that request.
-    pub header: Located,
+    pub header: Location,
     /// Number of requests outstanding at that time.
     pub outstanding: u32,
     /// Number of requests that may be outstanding.
@@ -98,7 +101,7 @@ impl Overrun {
     /// Corrects `overrun` after the request of frame `requested` was answered in frame `answered`.
     /// If both frames are before the request over the limit, the monitor processed the response
     /// late. One request less was then outstanding, and the overrun may disappear.
-    fn answered(overrun: &mut Option<Self>, requested: u64, answered: u64) {
+    fn correct(overrun: &mut Option<Self>, requested: FrameNumber, answered: FrameNumber) {
         if let Some(Overrun { frame, outstanding, limit, .. }) = overrun
             && answered < *frame
             && requested < *frame
@@ -115,44 +118,46 @@ impl Overrun {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operations {
     requests: VecDeque<Request>,
-    /// The position in `requests` of the request whose Response is being received.
+    /// Index in `requests` of the request whose Response is being received.
     current: Option<usize>,
     /// Whether all unanswered requests are known.
     certain: bool,
     backlog: Backlog,
     /// Responses that were processed before their requests, oldest first.
-    early: VecDeque<Early>,
+    early_responses: VecDeque<EarlyResponse>,
     /// Header and opcode of the first response that was processed before its request.
-    first_early: Option<(Located, Opcode)>,
+    first_early_response: Option<(Location, Opcode)>,
     /// The first overrun by Reads alone, unless a response that was processed late explains it.
     overrun: Option<Overrun>,
     /// The first overrun by Reads and atomic operations together.
     mixed_overrun: Option<Overrun>,
     /// The maximum number of requests outstanding at a time, by the order of frames. Counted only
     /// while all requests are known.
-    deepest: Option<usize>,
+    max_outstanding: Option<usize>,
     /// Number of requests that may be outstanding; `None` if not negotiated.
     limit: Option<u32>,
 }
 
 impl Operations {
     /// Starts the matching. Both directions were captured from their first octet on.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.certain = true;
     }
 
-    /// Records that octets are missing. With `requests`, the octets may contain requests, otherwise
-    /// responses. Later messages are still matched, but not checked.
-    pub(crate) fn lose(&mut self, requests: bool) {
+    /// Records that octets are missing. If `requests` is set, the missing octets may contain
+    /// requests. Otherwise they may contain responses. Later messages are still matched, but not
+    /// checked.
+    pub(crate) fn record_loss(&mut self, requests: bool) {
         let mut backlog = self.backlog;
-        backlog.lose(self.outstanding(), requests || self.certain && !self.early.is_empty());
-        let (requests, early) = (std::mem::take(&mut self.requests), std::mem::take(&mut self.early));
-        let Operations { limit, deepest, .. } = *self;
-        *self = Operations { requests, early, limit, deepest, backlog, ..Operations::default() };
+        backlog.record_loss(self.outstanding(), requests || self.certain && !self.early_responses.is_empty());
+        let (requests, early_responses) =
+            (std::mem::take(&mut self.requests), std::mem::take(&mut self.early_responses));
+        let Operations { limit, max_outstanding, .. } = *self;
+        *self = Operations { requests, early_responses, limit, max_outstanding, backlog, ..Operations::default() };
     }
 
     /// Sets the number of requests that may be outstanding.
-    pub(crate) fn limit(&mut self, limit: u32) {
+    pub(crate) fn set_limit(&mut self, limit: u32) {
         self.limit = Some(limit);
     }
 
@@ -170,7 +175,7 @@ impl Operations {
 
     /// Octets of memory in use.
     pub(crate) fn memory(&self) -> usize {
-        self.requests.capacity() * size_of::<Request>() + self.early.capacity() * size_of::<Early>()
+        self.requests.capacity() * size_of::<Request>() + self.early_responses.capacity() * size_of::<EarlyResponse>()
     }
 
     /// Returns the unanswered request with `msn`.
@@ -178,9 +183,9 @@ impl Operations {
         self.requests.iter().find(|request| request.msn == msn)
     }
 
-    /// Returns header and opcode of the first response without a request.
-    pub(crate) fn unsolicited(&self) -> Option<(Located, Opcode)> {
-        self.first_early.filter(|_| self.certain && !self.early.is_empty())
+    /// Returns the location of the header and the opcode of the first response without a request.
+    pub(crate) fn unsolicited(&self) -> Option<(Location, Opcode)> {
+        self.first_early_response.filter(|_| self.certain && !self.early_responses.is_empty())
     }
 
     /// Returns the first overrun by Reads alone.
@@ -194,7 +199,7 @@ impl Operations {
     }
 
     /// Returns whether an unanswered Read has the sink `stag` and `to`.
-    pub(crate) fn awaits(&self, stag: u32, to: u64) -> bool {
+    pub(crate) fn is_awaiting(&self, stag: u32, to: u64) -> bool {
         self.requests.iter().any(|request| request.kind.has_sink(stag, to))
     }
 
@@ -219,7 +224,7 @@ impl Operations {
 impl Request {
     /// Creates the finished operation. `direction` is the requester's direction. `at` is the last
     /// segment of the response.
-    fn operation(&self, direction: u8, at: At) -> Operation {
+    fn operation(&self, direction: u8, at: SegmentLocation) -> Operation {
         Operation {
             direction,
             atomic: self.kind.is_atomic(),
@@ -228,7 +233,7 @@ impl Request {
                 RequestKind::Atomic { .. } => 8,
             },
             outstanding: self.outstanding,
-            frames: (self.frame, self.begun.unwrap_or(at.frame), at.frame),
+            frames: (self.frame, self.response_frame.unwrap_or(at.frame), at.frame),
             latency: at.time.saturating_sub(self.time),
         }
     }

@@ -2,7 +2,7 @@
 //! DNS client that got this port at random.
 //!
 //! An endpoint with port 3935 counts as a port mapper once it has sent or received a port mapper
-//! message. At most [`MOST`] endpoints are recorded.
+//! message. At most [`MAX_PORT_MAPPERS`] endpoints are recorded.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -12,8 +12,8 @@ use weft_core::wire::portmap::{RawMessage, UDP_PORT};
 use crate::ip::Datagram;
 
 /// Maximum number of port mappers that are recorded.
-const MOST: usize = 4096;
-/// Octets of a Request of the Linux daemon, which appends an address.
+const MAX_PORT_MAPPERS: usize = 4096;
+/// Length in octets of a Request of the Linux daemon. The daemon appends an address to the Request.
 const LINUX_REQUEST: usize = 64;
 /// Offset of the connecting peer's address in a message (Figure 17 of the draft).
 const CP_IP_ADDR: usize = 16;
@@ -27,16 +27,16 @@ pub(crate) struct PortMappers(HashSet<SocketAddr>);
 impl PortMappers {
     /// Returns whether a datagram is from or to a port mapper. The content of this datagram or of
     /// an earlier datagram decides.
-    pub(crate) fn has(&mut self, datagram: &Datagram<'_>) -> bool {
-        let ends = [datagram.src, datagram.dst].into_iter().filter(|end| end.port() == UDP_PORT);
+    pub(crate) fn has_endpoint_of(&mut self, datagram: &Datagram<'_>) -> bool {
+        let endpoints = [datagram.src, datagram.dst].into_iter().filter(|endpoint| endpoint.port() == UDP_PORT);
         if !is_message(datagram) {
-            return ends.into_iter().any(|end| self.0.contains(&end));
+            return endpoints.into_iter().any(|endpoint| self.0.contains(&endpoint));
         }
         let mut is_port_mapper = false;
-        for end in ends {
+        for endpoint in endpoints {
             is_port_mapper = true;
-            if self.0.len() < MOST {
-                self.0.insert(end);
+            if self.0.len() < MAX_PORT_MAPPERS {
+                self.0.insert(endpoint);
             }
         }
         is_port_mapper
@@ -49,11 +49,11 @@ fn is_message(datagram: &Datagram<'_>) -> bool {
     let length = datagram.wire_len as usize;
     let head = datagram.octets.first().map(|first| (first >> 6, first & 0xf));
     let right = (length == RawMessage::LEN || length == LINUX_REQUEST) && matches!(head, Some((0, 4 | 6)));
-    right || [CP_IP_ADDR, AP_IP_ADDR].into_iter().any(|at| names_an_end(datagram, at))
+    right || [CP_IP_ADDR, AP_IP_ADDR].into_iter().any(|at| contains_endpoint_address(datagram, at))
 }
 
 /// Returns whether the address of the sender or receiver is at offset `at`.
-fn names_an_end(datagram: &Datagram<'_>, at: usize) -> bool {
+fn contains_endpoint_address(datagram: &Datagram<'_>, at: usize) -> bool {
     let Some(field) = datagram.octets.get(at..) else { return false };
     [datagram.src.ip(), datagram.dst.ip()].into_iter().any(|address| match address {
         IpAddr::V4(address) => field.starts_with(&address.octets()),
@@ -64,14 +64,23 @@ fn names_an_end(datagram: &Datagram<'_>, at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame_number::FrameNumber;
     use crate::testing::hex;
 
     fn from(port: u16, octets: &[u8]) -> Datagram<'_> {
         let (src, dst) = (SocketAddr::from(([10, 0, 0, 2], port)), SocketAddr::from(([10, 0, 0, 1], 53)));
-        Datagram { frame: 1, time: 1, src, dst, octets, wire_len: u32::try_from(octets.len()).unwrap(), offset: None }
+        Datagram {
+            frame: FrameNumber::FIRST,
+            time: 1,
+            src,
+            dst,
+            octets,
+            wire_len: u32::try_from(octets.len()).unwrap(),
+            offset: None,
+        }
     }
 
-    /// CpIPAddr 10.0.0.2, ApIPAddr 10.0.0.9.
+    /// A message with CpIPAddr 10.0.0.2 and ApIPAddr 10.0.0.9.
     fn message(first: u8) -> Vec<u8> {
         let zeros = "00".repeat(12);
         hex(&format!("{first:02x}00 0000 1389 9c41 1122334455667788 0a000002 {zeros} 0a000009 {zeros}"))
@@ -82,20 +91,20 @@ mod tests {
         // A query for the address of example.com (RFC 1035 section 4.1).
         let query = hex("2a2a 0100 0001 0000 0000 0000 07 6578616d706c65 03 636f6d 00 0001 0001");
         let mut port_mappers = PortMappers::default();
-        assert!(!port_mappers.has(&from(3935, &query)));
-        assert!(port_mappers.has(&from(3935, &message(0x04))));
-        assert!(port_mappers.has(&from(3935, &query)), "what it sends from now on is wrong");
-        assert!(!port_mappers.has(&from(3936, &message(0x04))));
+        assert!(!port_mappers.has_endpoint_of(&from(3935, &query)));
+        assert!(port_mappers.has_endpoint_of(&from(3935, &message(0x04))));
+        assert!(port_mappers.has_endpoint_of(&from(3935, &query)), "what it sends from now on is wrong");
+        assert!(!port_mappers.has_endpoint_of(&from(3936, &message(0x04))));
     }
 
     #[test]
     fn a_wrong_message_that_names_its_sender_is_one() {
-        // Ver 1, IPV 5, and cut short.
+        // The message has Ver 1 and IPV 5, and is cut short.
         for octets in [&message(0x44)[..], &message(0x05), &message(0x04)[..47]] {
-            assert!(PortMappers::default().has(&from(3935, octets)));
+            assert!(PortMappers::default().has_endpoint_of(&from(3935, octets)));
         }
         let mut other = message(0x44);
         other[16] = 11;
-        assert!(!PortMappers::default().has(&from(3935, &other)));
+        assert!(!PortMappers::default().has_endpoint_of(&from(3935, &other)));
     }
 }

@@ -1,51 +1,53 @@
-//! Transactions of the port mapper, for rules: each request, its source, and its answers.
+//! Transactions of the port mapper, which rules check. A transaction has a request, the source of
+//! the request, and the answers.
 //!
 //! [`super::exchange`] shows users the state of an exchange and groups messages as the draft does.
-//! This module also matches a datagram by only some of its fields, so that a rule can name the
-//! wrong field. An answer with a wrong AssocHandle still has CpPort and CpIPAddr of its Request. An
-//! answer with a wrong CpPort still has the AssocHandle.
+//! This module also finds the transaction of a datagram if only some fields match, so that a rule
+//! can name the wrong field. An answer with a wrong AssocHandle still has CpPort and CpIPAddr of
+//! its Request. An answer with a wrong CpPort still has the AssocHandle.
 //!
-//! At most [`MOST`] transactions are kept, each for [`LIFETIME`] after its last datagram. The
-//! oldest transaction is dropped first.
+//! At most [`MAX_TRANSACTIONS`] transactions are kept, each for [`LIFETIME`] after its last
+//! datagram. The oldest transaction is dropped first.
 
+use crate::frame_number::FrameNumber;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use weft_core::wire::portmap::{MessageType, RawMessage, UDP_PORT};
 
 /// Maximum number of transactions that are kept.
-const MOST: usize = 1024;
-/// Maximum number of PMAccepts that are kept for one transaction. Only PMAccepts with different
-/// source or ApIPAddr and ApPort are kept.
-const MOST_ACCEPTS: usize = 4;
+const MAX_TRANSACTIONS: usize = 1024;
+/// Maximum number of PMAccepts that are kept for one transaction. A PMAccept is not kept if it has
+/// the source, ApIPAddr and ApPort of a kept PMAccept.
+const MAX_ACCEPTS: usize = 4;
 /// Maximum number of different pairs of source and destination that are kept for the PMReqs of one
 /// transaction.
-const MOST_WAYS: usize = 4;
+const MAX_ADDRESS_PAIRS: usize = 4;
 /// The maximum time that a packet may be in transit, in nanoseconds (120 s). A later packet with
 /// the same AssocHandle, CpPort and CpIPAddr may belong to a new transaction.
 const LIFETIME: u64 = 120_000_000_000;
 /// Time in nanoseconds (5 s) after which a PMReq without answer or repetition counts as given up.
 pub(crate) const IN_FLIGHT: u64 = 5_000_000_000;
 
-/// The role of a datagram's sender, by its ports.
+/// The role of a datagram's sender. The ports of the datagram show the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Role {
     Client,
     Server,
 }
 
 /// A port mapper message, and the addresses of its datagram.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PmSeen {
+pub(crate) struct PmDatagram {
     pub(crate) raw: RawMessage,
     pub(crate) src: SocketAddr,
     pub(crate) dst: SocketAddr,
-    pub(crate) frame: u64,
+    pub(crate) frame: FrameNumber,
     /// When the datagram was captured, in nanoseconds since 1970.
     pub(crate) time: u64,
 }
 
-/// Returns an address field with the insignificant octets set to 0.
+/// Returns an address field with its unused octets set to 0.
 fn field(ipv: u8, field: [u8; 16]) -> [u8; 16] {
     match (ipv, field) {
         (4, [a, b, c, d, ..]) => [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -53,19 +55,19 @@ fn field(ipv: u8, field: [u8; 16]) -> [u8; 16] {
     }
 }
 
-impl PmSeen {
+impl PmDatagram {
     /// Returns the role of the sender. `None` if both ports or neither port is that of port
     /// mappers.
-    pub(crate) fn side(&self) -> Option<Side> {
+    pub(crate) fn role(&self) -> Option<Role> {
         match (self.src.port() == UDP_PORT, self.dst.port() == UDP_PORT) {
-            (true, false) => Some(Side::Server),
-            (false, true) => Some(Side::Client),
+            (true, false) => Some(Role::Server),
+            (false, true) => Some(Role::Client),
             _ => None,
         }
     }
 
-    pub(crate) fn is(&self, side: Side, message_type: MessageType) -> bool {
-        self.side() == Some(side) && self.raw.mt() == message_type
+    pub(crate) fn is_from(&self, role: Role, message_type: MessageType) -> bool {
+        self.role() == Some(role) && self.raw.mt() == message_type
     }
 
     /// Returns CpIPAddr.
@@ -80,57 +82,57 @@ impl PmSeen {
 
     /// Returns whether both messages have the same CpIPAddr. The IPV of `other` decides how many
     /// octets are compared.
-    pub(crate) fn connects_like(&self, other: &PmSeen) -> bool {
+    pub(crate) fn has_cp_address_of(&self, other: &PmDatagram) -> bool {
         field(other.raw.ipv(), self.raw.cp_ip_addr) == other.connecting()
     }
 
     /// Returns whether both messages have the same ApIPAddr. The IPV of `other` decides how many
     /// octets are compared.
-    pub(crate) fn accepts_like(&self, other: &PmSeen) -> bool {
+    pub(crate) fn has_ap_address_of(&self, other: &PmDatagram) -> bool {
         field(other.raw.ipv(), self.raw.ap_ip_addr) == other.accepting()
     }
 
     /// Returns AssocHandle, CpPort and CpIPAddr, which identify a transaction (section 7.5 of the
     /// draft).
-    pub(crate) fn names(&self) -> Names {
-        (self.raw.assoc_handle.get(), self.end())
+    pub(crate) fn key(&self) -> TransactionKey {
+        (self.raw.assoc_handle.get(), self.connecting_address())
     }
 
-    fn end(&self) -> End {
+    fn connecting_address(&self) -> ConnectingAddress {
         (self.raw.cp_port.get(), self.connecting())
     }
 
     /// Returns ApPort and ApIPAddr.
-    fn service(&self) -> (u16, [u8; 16]) {
+    fn accepting_address(&self) -> (u16, [u8; 16]) {
         (self.raw.ap_port.get(), self.accepting())
     }
 
     /// Returns whether CpPort, CpIPAddr, ApPort and ApIPAddr are those of `other`.
-    fn has_four_tuple_of(&self, other: &PmSeen) -> bool {
-        self.end() == other.end() && self.service() == other.service()
+    fn has_four_tuple_of(&self, other: &PmDatagram) -> bool {
+        self.connecting_address() == other.connecting_address() && self.accepting_address() == other.accepting_address()
     }
 }
 
 /// CpPort and CpIPAddr: the address from which the client will connect.
-type End = (u16, [u8; 16]);
+type ConnectingAddress = (u16, [u8; 16]);
 
 /// AssocHandle, and CpPort with CpIPAddr.
-pub(crate) type Names = (u64, End);
+pub(crate) type TransactionKey = (u64, ConnectingAddress);
 
 /// A Request and its answers.
 #[derive(Debug, Clone)]
 pub(crate) struct Transaction {
     /// The first PMReq.
-    pub(crate) request: PmSeen,
+    pub(crate) request: PmDatagram,
     /// Different pairs of source and destination of the PMReqs. More than one pair is unusual. The
-    /// server may answer each of them.
-    pub(crate) ways: Vec<(SocketAddr, SocketAddr)>,
+    /// server may answer each pair.
+    pub(crate) address_pairs: Vec<(SocketAddr, SocketAddr)>,
     /// Time of the last datagram, in nanoseconds since 1970.
     latest: u64,
-    /// The PMAccepts with different source or ApIPAddr and ApPort.
-    pub(crate) accepts: Vec<PmSeen>,
+    /// The PMAccepts. Any two of them differ in source, ApIPAddr or ApPort.
+    pub(crate) accepts: Vec<PmDatagram>,
     /// The first PMDeny.
-    pub(crate) deny: Option<PmSeen>,
+    pub(crate) deny: Option<PmDatagram>,
     /// Was a PMAck observed?
     acknowledged: bool,
     /// Number of PMReqs.
@@ -150,10 +152,11 @@ impl Transaction {
         !self.accepts.is_empty() || self.deny.is_some()
     }
 
-    /// Returns whether an Ack of the client or an answer of the server may come next.
-    pub(crate) fn awaits(&self, side: Option<Side>) -> bool {
-        match side {
-            Some(Side::Client) => !self.accepts.is_empty() && !self.acknowledged,
+    /// Returns whether the next message of the transaction may come from `role`. The client sends
+    /// an Ack after an Accept. The server sends an answer.
+    pub(crate) fn is_awaiting(&self, role: Option<Role>) -> bool {
+        match role {
+            Some(Role::Client) => !self.accepts.is_empty() && !self.acknowledged,
             _ => !self.is_answered(),
         }
     }
@@ -161,7 +164,7 @@ impl Transaction {
 
 /// How a PMReq conflicts with an earlier PMReq.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Clash {
+pub(crate) enum RequestConflict {
     /// The same AssocHandle, CpPort and CpIPAddr, but another ApPort or ApIPAddr, while the earlier
     /// PMReq has no answer: a changed repetition.
     Changed,
@@ -180,42 +183,43 @@ pub(crate) enum Clash {
 pub(crate) struct Transactions {
     kept: VecDeque<Transaction>,
     /// Number of transactions that were dropped.
-    gone: u64,
+    dropped: u64,
     by_handle: HashMap<u64, u64>,
-    by_end: HashMap<End, u64>,
-    by_both: HashMap<Names, u64>,
+    by_connecting: HashMap<ConnectingAddress, u64>,
+    by_key: HashMap<TransactionKey, u64>,
 }
 
 impl Transactions {
     fn get(&self, number: Option<&u64>, now: u64) -> Option<&Transaction> {
-        let index = usize::try_from(number?.checked_sub(self.gone)?).ok()?;
+        let index = usize::try_from(number?.checked_sub(self.dropped)?).ok()?;
         self.kept.get(index).filter(|kept| now.saturating_sub(kept.latest) <= LIFETIME)
     }
 
-    fn known(&self, seen: &PmSeen) -> Option<&Transaction> {
-        self.get(self.by_both.get(&seen.names()), seen.time)
+    fn known(&self, seen: &PmDatagram) -> Option<&Transaction> {
+        self.get(self.by_key.get(&seen.key()), seen.time)
     }
 
     /// Returns the transaction of a datagram that is not a PMReq. The first choice is the
     /// transaction with the same AssocHandle, CpPort and CpIPAddr. The second choice has the same
-    /// CpPort and CpIPAddr, if the datagram may come next. The last choice has the same
-    /// AssocHandle, which clients increment, and the same CpPort or CpIPAddr.
-    pub(crate) fn of(&self, seen: &PmSeen) -> Option<&Transaction> {
+    /// CpPort and CpIPAddr, and the datagram may be its next message. The last choice has the same
+    /// AssocHandle, and the same CpPort or CpIPAddr. Clients increment the AssocHandle, so few
+    /// transactions have the same one.
+    pub(crate) fn find(&self, seen: &PmDatagram) -> Option<&Transaction> {
         let by_handle = || {
             let kept = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
-            let one_more = kept.request.raw.cp_port == seen.raw.cp_port || seen.connects_like(&kept.request);
+            let one_more = kept.request.raw.cp_port == seen.raw.cp_port || seen.has_cp_address_of(&kept.request);
             one_more.then_some(kept)
         };
-        let by_end = || {
-            let kept = self.get(self.by_end.get(&seen.end()), seen.time)?;
-            let due = kept.awaits(seen.side());
+        let by_connecting = || {
+            let kept = self.get(self.by_connecting.get(&seen.connecting_address()), seen.time)?;
+            let due = kept.is_awaiting(seen.role());
             // A client that restarts may connect from the same TCP port, but probably uses another
             // UDP port.
-            let client = if seen.side() == Some(Side::Client) { seen.src } else { seen.dst };
-            let same_client = kept.ways.iter().any(|(src, _)| *src == client);
+            let client = if seen.role() == Some(Role::Client) { seen.src } else { seen.dst };
+            let same_client = kept.address_pairs.iter().any(|(src, _)| *src == client);
             (due && same_client && seen.time.saturating_sub(kept.latest) <= IN_FLIGHT).then_some(kept)
         };
-        self.known(seen).or_else(by_end).or_else(by_handle)
+        self.known(seen).or_else(by_connecting).or_else(by_handle)
     }
 
     /// Returns whether a PMReq was captured so far.
@@ -225,35 +229,35 @@ impl Transactions {
 
     /// Returns the earlier PMReq with which the new PMReq `seen` conflicts, and the kind of
     /// conflict.
-    pub(crate) fn clash(&self, seen: &PmSeen) -> Option<(Clash, &PmSeen)> {
+    pub(crate) fn find_conflict(&self, seen: &PmDatagram) -> Option<(RequestConflict, &PmDatagram)> {
         if let Some(known) = self.known(seen) {
-            let clash = match (seen.has_four_tuple_of(&known.request), known.is_answered()) {
+            let conflict = match (seen.has_four_tuple_of(&known.request), known.is_answered()) {
                 (true, _) if seen.src == known.request.src => return None,
-                (true, _) => Clash::OtherSource,
-                (false, false) => Clash::Changed,
-                (false, true) => Clash::Reused,
+                (true, _) => RequestConflict::OtherSource,
+                (false, false) => RequestConflict::Changed,
+                (false, true) => RequestConflict::Reused,
             };
-            return Some((clash, &known.request));
+            return Some((conflict, &known.request));
         }
         let other = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
         let open = !other.is_answered() && seen.time.saturating_sub(other.latest) <= IN_FLIGHT;
         // Other hosts choose their AssocHandles independently.
-        (open && other.request.src.ip() == seen.src.ip()).then_some((Clash::SameHandle, &other.request))
+        (open && other.request.src.ip() == seen.src.ip()).then_some((RequestConflict::SameHandle, &other.request))
     }
 
     /// Records a message if the sender's role may send that type of message.
-    pub(crate) fn note(&mut self, seen: PmSeen) {
-        match (seen.side(), seen.raw.mt()) {
-            (Some(Side::Client), MessageType::PM_REQ) => self.request(seen),
-            (Some(Side::Client), MessageType::PM_ACK) => self.update(&seen, |kept| kept.acknowledged = true),
-            (Some(Side::Server), MessageType::PM_ACCEPT) => self.update(&seen, |kept| {
+    pub(crate) fn record(&mut self, seen: PmDatagram) {
+        match (seen.role(), seen.raw.mt()) {
+            (Some(Role::Client), MessageType::PM_REQ) => self.record_request(seen),
+            (Some(Role::Client), MessageType::PM_ACK) => self.update(&seen, |kept| kept.acknowledged = true),
+            (Some(Role::Server), MessageType::PM_ACCEPT) => self.update(&seen, |kept| {
                 kept.answers = kept.answers.saturating_add(1);
-                let same = |it: &PmSeen| it.service() == seen.service() && it.src == seen.src;
-                if kept.accepts.len() < MOST_ACCEPTS && !kept.accepts.iter().any(same) {
+                let same = |it: &PmDatagram| it.accepting_address() == seen.accepting_address() && it.src == seen.src;
+                if kept.accepts.len() < MAX_ACCEPTS && !kept.accepts.iter().any(same) {
                     kept.accepts.push(seen);
                 }
             }),
-            (Some(Side::Server), MessageType::PM_DENY) => self.update(&seen, |kept| {
+            (Some(Role::Server), MessageType::PM_DENY) => self.update(&seen, |kept| {
                 kept.answers = kept.answers.saturating_add(1);
                 kept.deny.get_or_insert(seen);
             }),
@@ -261,24 +265,24 @@ impl Transactions {
         }
     }
 
-    fn request(&mut self, seen: PmSeen) {
+    fn record_request(&mut self, seen: PmDatagram) {
         let again = self.known(&seen).is_some_and(|known| seen.has_four_tuple_of(&known.request));
         if again {
             return self.update(&seen, |kept| {
                 kept.requests = kept.requests.saturating_add(1);
-                if kept.ways.len() < MOST_WAYS && !kept.ways.contains(&(seen.src, seen.dst)) {
-                    kept.ways.push((seen.src, seen.dst));
+                if kept.address_pairs.len() < MAX_ADDRESS_PAIRS && !kept.address_pairs.contains(&(seen.src, seen.dst)) {
+                    kept.address_pairs.push((seen.src, seen.dst));
                 }
             });
         }
-        let number = self.gone + self.kept.len() as u64;
+        let number = self.dropped + self.kept.len() as u64;
         let handle = seen.raw.assoc_handle.get();
         self.by_handle.insert(handle, number);
-        self.by_end.insert(seen.end(), number);
-        self.by_both.insert((handle, seen.end()), number);
+        self.by_connecting.insert(seen.connecting_address(), number);
+        self.by_key.insert((handle, seen.connecting_address()), number);
         self.kept.push_back(Transaction {
             request: seen,
-            ways: vec![(seen.src, seen.dst)],
+            address_pairs: vec![(seen.src, seen.dst)],
             latest: seen.time,
             accepts: Vec::new(),
             deny: None,
@@ -286,33 +290,33 @@ impl Transactions {
             requests: 1,
             answers: 0,
         });
-        if self.kept.len() > MOST {
-            self.forget();
+        if self.kept.len() > MAX_TRANSACTIONS {
+            self.drop_oldest();
         }
     }
 
-    fn update(&mut self, seen: &PmSeen, change: impl FnOnce(&mut Transaction)) {
-        let number = self.by_both.get(&seen.names());
-        let index = number.and_then(|number| usize::try_from(number.checked_sub(self.gone)?).ok());
+    fn update(&mut self, seen: &PmDatagram, change: impl FnOnce(&mut Transaction)) {
+        let number = self.by_key.get(&seen.key());
+        let index = number.and_then(|number| usize::try_from(number.checked_sub(self.dropped)?).ok());
         if let Some(kept) = index.and_then(|index| self.kept.get_mut(index)) {
             kept.latest = seen.time;
             change(kept);
         }
     }
 
-    fn forget(&mut self) {
+    fn drop_oldest(&mut self) {
         let Some(oldest) = self.kept.pop_front() else { return };
-        let number = self.gone;
-        self.gone += 1;
-        let (handle, end) = (oldest.request.raw.assoc_handle.get(), oldest.request.end());
+        let number = self.dropped;
+        self.dropped += 1;
+        let (handle, connecting) = (oldest.request.raw.assoc_handle.get(), oldest.request.connecting_address());
         if self.by_handle.get(&handle) == Some(&number) {
             self.by_handle.remove(&handle);
         }
-        if self.by_end.get(&end) == Some(&number) {
-            self.by_end.remove(&end);
+        if self.by_connecting.get(&connecting) == Some(&number) {
+            self.by_connecting.remove(&connecting);
         }
-        if self.by_both.get(&(handle, end)) == Some(&number) {
-            self.by_both.remove(&(handle, end));
+        if self.by_key.get(&(handle, connecting)) == Some(&number) {
+            self.by_key.remove(&(handle, connecting));
         }
     }
 }
@@ -323,40 +327,43 @@ mod tests {
     use crate::testing::hex;
     use zerocopy::FromBytes;
 
-    fn seen(first: u8, handle: u64, time: u64) -> PmSeen {
+    fn seen(first: u8, handle: u64, time: u64) -> PmDatagram {
         let zeros = "00".repeat(12);
         let octets = hex(&format!("{first:02x}000000 1389 9c41 {handle:016x} 0a000002 {zeros} 0a000001 {zeros}"));
         let (client, server) = ("10.0.0.2:40000".parse().unwrap(), "10.0.0.1:3935".parse().unwrap());
         let (src, dst) = if first & 0x10 == 0 { (client, server) } else { (server, client) };
-        PmSeen { raw: RawMessage::read_from_bytes(&octets).unwrap(), src, dst, frame: 1, time }
+        PmDatagram { raw: RawMessage::read_from_bytes(&octets).unwrap(), src, dst, frame: FrameNumber::FIRST, time }
     }
 
     #[test]
     fn no_more_are_kept_than_there_is_room_for() {
         let mut transactions = Transactions::default();
-        for handle in 0..2 * MOST as u64 {
-            transactions.note(seen(0x04, handle, handle));
+        for handle in 0..2 * MAX_TRANSACTIONS as u64 {
+            transactions.record(seen(0x04, handle, handle));
         }
         assert_eq!(
-            (transactions.kept.len(), transactions.by_handle.len(), transactions.by_both.len()),
-            (MOST, MOST, MOST)
+            (transactions.kept.len(), transactions.by_handle.len(), transactions.by_key.len()),
+            (MAX_TRANSACTIONS, MAX_TRANSACTIONS, MAX_TRANSACTIONS)
         );
-        assert_eq!(transactions.by_end.len(), 1);
-        assert!(transactions.of(&seen(0x14, MOST as u64, 0)).is_some());
+        assert_eq!(transactions.by_connecting.len(), 1);
+        assert!(transactions.find(&seen(0x14, MAX_TRANSACTIONS as u64, 0)).is_some());
         // The transaction with this AssocHandle was dropped. The newest transaction with the same
         // CpPort and CpIPAddr is used instead.
-        assert_eq!(transactions.of(&seen(0x14, 0, 0)).unwrap().request.raw.assoc_handle.get(), 2 * MOST as u64 - 1);
+        assert_eq!(
+            transactions.find(&seen(0x14, 0, 0)).unwrap().request.raw.assoc_handle.get(),
+            2 * MAX_TRANSACTIONS as u64 - 1
+        );
     }
 
     #[test]
     fn what_is_old_is_not_known_any_more() {
         let mut transactions = Transactions::default();
-        transactions.note(seen(0x04, 1, 0));
-        // An answer with another AssocHandle is matched only for a shorter time: the capture may
-        // have missed another PMReq with the same CpPort and CpIPAddr.
-        assert!(transactions.of(&seen(0x14, 2, IN_FLIGHT)).is_some());
-        assert!(transactions.of(&seen(0x14, 2, IN_FLIGHT + 1)).is_none());
-        assert!(transactions.of(&seen(0x14, 1, LIFETIME)).is_some());
-        assert!(transactions.of(&seen(0x14, 1, LIFETIME + 1)).is_none());
+        transactions.record(seen(0x04, 1, 0));
+        // An answer with another AssocHandle is matched only for a shorter time, because the
+        // capture may have missed another PMReq with the same CpPort and CpIPAddr.
+        assert!(transactions.find(&seen(0x14, 2, IN_FLIGHT)).is_some());
+        assert!(transactions.find(&seen(0x14, 2, IN_FLIGHT + 1)).is_none());
+        assert!(transactions.find(&seen(0x14, 1, LIFETIME)).is_some());
+        assert!(transactions.find(&seen(0x14, 1, LIFETIME + 1)).is_none());
     }
 }

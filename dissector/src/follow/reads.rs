@@ -1,23 +1,25 @@
 //! Counts the unanswered Read Requests of each endpoint, to compare with the negotiated limits (RFC
 //! 6581 section 9.1).
 //!
-//! The monitor does not process the FPDUs of both directions in the order of the capture: missing
-//! octets delay the responses after them until the retransmission. An excess is therefore only
-//! suspected at first. It is confirmed if no response from an earlier frame follows. After missing
-//! octets in a direction, the count is invalid until the connection ends.
+//! The monitor does not always process the FPDUs of both directions in the order of the capture. If
+//! octets are missing, it processes the responses after these octets only after the retransmission.
+//! An excess is therefore only suspected at first. It is confirmed if no response from an earlier
+//! frame follows. After missing octets in a direction, the count is invalid until the connection
+//! ends.
 
 use weft_core::wire::rdmap::Opcode;
 
-use crate::parse::{Kind, Located, Unit};
+use crate::frame_number::FrameNumber;
+use crate::parse::{Kind, Location, Unit};
 use crate::parse::{SegmentView, ULPDU_AT};
 
 /// The first moment at which more requests were unanswered than the limit allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
     /// The frame of the first request over the limit.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Header of that request.
-    pub header: Located,
+    pub header: Location,
     /// Number of unanswered requests at that time.
     pub outstanding: u32,
 }
@@ -25,25 +27,25 @@ pub(crate) struct Excess {
 /// A limit on unanswered requests, and a suspected excess.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limit {
-    /// The highest number allowed; `None` if not negotiated or not known yet.
-    pub most: Option<u32>,
+    /// The highest allowed number; `None` if it was not negotiated or is not known yet.
+    pub max: Option<u32>,
     excess: Option<Excess>,
 }
 
 impl Limit {
-    fn requested(&mut self, unit: &Unit<'_>, outstanding: u32) {
-        if self.excess.is_none() && self.most.is_some_and(|most| outstanding > most) {
+    fn record_request(&mut self, unit: &Unit<'_>, outstanding: u32) {
+        if self.excess.is_none() && self.max.is_some_and(|max| outstanding > max) {
             let header = unit.locate_first(ULPDU_AT..unit.octets_len());
             self.excess = Some(Excess { frame: unit.frame, header, outstanding });
         }
     }
 
-    fn answered(&mut self, frame: u64) {
-        if let (Some(excess), Some(most)) = (&mut self.excess, self.most)
+    fn record_response(&mut self, frame: FrameNumber) {
+        if let (Some(excess), Some(max)) = (&mut self.excess, self.max)
             && frame < excess.frame
         {
             excess.outstanding -= 1;
-            if excess.outstanding <= most {
+            if excess.outstanding <= max {
                 self.excess = None;
             }
         }
@@ -69,7 +71,7 @@ pub(crate) struct Reads {
 impl Reads {
     /// Returns whether the peer's IRD is known and was never exceeded.
     pub(crate) fn is_within_ird(&self) -> bool {
-        !self.lost && self.ird.most.is_some() && self.ird.excess.is_none()
+        !self.lost && self.ird.max.is_some() && self.ird.excess.is_none()
     }
 
     /// Returns the excess over the requester's ORD, and the excess over the peer's IRD. Both are
@@ -89,9 +91,14 @@ impl Reads {
     }
 }
 
-/// Records a unit (FPDU, gap, or unparsed octets). `reads` has one element for each direction.
-/// `is_ready_to_receive`: the unit is the ready-to-receive Read, which does not count.
-pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&SegmentView<'_>>, is_ready_to_receive: bool) {
+/// Records a unit (FPDU, gap, or unparsed octets). `reads` has one element for each direction. If
+/// `is_ready_to_receive` is set, the unit is the ready-to-receive Read, which does not count.
+pub(super) fn record_unit(
+    reads: &mut [Reads; 2],
+    unit: &Unit<'_>,
+    view: Option<&SegmentView<'_>>,
+    is_ready_to_receive: bool,
+) {
     let direction = unit.direction();
     let lost = matches!(unit.kind, Kind::Gap { .. } | Kind::Unparsed { .. }) || unit.incomplete;
     let Some(view) = view.filter(|_| !lost) else {
@@ -106,12 +113,12 @@ pub(super) fn unit(reads: &mut [Reads; 2], unit: &Unit<'_>, view: Option<&Segmen
             let own = &mut reads[direction];
             own.outstanding += 1;
             let outstanding = u32::try_from(own.outstanding).unwrap_or(0);
-            own.limits().into_iter().for_each(|limit| limit.requested(unit, outstanding));
+            own.limits().into_iter().for_each(|limit| limit.record_request(unit, outstanding));
         }
         Opcode::READ_RESPONSE if view.last() => {
             let other = &mut reads[direction.peer()];
             other.outstanding -= 1;
-            other.limits().into_iter().for_each(|limit| limit.answered(unit.frame));
+            other.limits().into_iter().for_each(|limit| limit.record_response(unit.frame));
         }
         _ => {}
     }

@@ -6,25 +6,26 @@ use std::ops::Range;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::direction::Direction;
-use crate::parse::Located;
+use crate::frame_number::FrameNumber;
+use crate::parse::Location;
 
 /// A fact that does not fit earlier units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remark {
     /// The kind of the fact.
-    pub what: What,
+    pub kind: RemarkKind,
     /// The direction of the endpoint that sent the octets.
     pub direction: Direction,
     /// The octets concerned, as a range in the current unit. Empty if the octets are in an earlier
     /// unit.
     pub range: Range<usize>,
     /// Location of the octets in an earlier unit.
-    pub octets: Located,
+    pub octets: Location,
 }
 
 /// The kind of a fact that does not fit earlier units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum RemarkKind {
     /// No segment of an untagged message has MO 0. The value is the lowest MO.
     FirstOffset(u32),
     /// A segment does not begin at the offset where the previous payload ended. The segments do not
@@ -49,25 +50,25 @@ pub(crate) enum What {
         found: u64,
     },
     /// A message begins although the previous message has no last segment.
-    NotLast(Opcode),
+    NoLastSegment(Opcode),
     /// A segment of a message comes after the last segment of that message.
     AfterLast {
         /// MO of the segment with L.
         last: u32,
         /// MO of the segment after it.
         found: u32,
-        /// Whether the segment after it has L as well.
+        /// Whether the segment after it has the L bit, too.
         again: bool,
     },
     /// The first MSN of a queue is not 1.
-    MsnFirst {
+    FirstMsn {
         /// QN.
         queue: u32,
         /// The MSN of the first message.
         found: u32,
     },
     /// An MSN does not follow the previous MSN of its queue.
-    MsnStep {
+    MsnGap {
         /// QN.
         queue: u32,
         /// The previous MSN plus one.
@@ -75,8 +76,9 @@ pub(crate) enum What {
         /// The MSN of the message.
         found: u32,
     },
-    /// A message has an MSN that its queue had skipped: a message with a higher MSN came first.
-    MsnBack {
+    /// A message has an MSN that its queue had skipped, because a message with a higher MSN came
+    /// first.
+    MsnOutOfOrder {
         /// RDMAP's opcode of the message.
         opcode: Opcode,
         /// QN.
@@ -84,8 +86,8 @@ pub(crate) enum What {
         /// The MSN of the message.
         found: u32,
     },
-    /// A message has an MSN that an earlier message of the queue had.
-    MsnAgain {
+    /// A message has an MSN that an earlier message of the queue already had.
+    MsnRepeated {
         /// QN.
         queue: u32,
         /// The highest MSN so far plus one.
@@ -129,14 +131,15 @@ pub(crate) enum What {
     EmptySegments(u32),
     /// An FPDU in the middle of a message has no DDP header: the FPDU is too short, or neither
     /// DDP's nor RDMAP's version bits are correct.
-    Headless,
+    NoHeader,
     /// A Read Response has another STag than the Read Request.
     SinkStag {
         /// SinkSTag of the Request.
         expected: u32,
         /// STag of the Response.
         found: u32,
-        /// Whether the other STag is in a later segment of the Response, not in the first segment.
+        /// Whether the different STag is in a later segment of the Response, and not in the first
+        /// segment.
         later: bool,
     },
     /// A Read Response begins at another TO than the Read Request names.
@@ -186,7 +189,7 @@ pub(crate) enum What {
         /// The STag.
         stag: u32,
         /// The frame of the Send with Invalidate.
-        by: u64,
+        by: FrameNumber,
     },
     /// A message comes after the Terminate of the same direction.
     AfterTerminate(Opcode),

@@ -1,7 +1,7 @@
 //! The life of each STag: when it was first captured, advertised in a Read Request, used, and
 //! invalidated.
 //!
-//! STags inside the messages of a ULP are not read. At most [`MOST`] STags are followed on a
+//! STags inside the messages of a ULP are not read. At most [`MAX_STAGS`] STags are followed on a
 //! connection. Later STags are ignored.
 
 use std::collections::HashMap;
@@ -11,16 +11,17 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, ReadRequest};
 use zerocopy::FromBytes;
 
-use super::message::{At, Place};
-use super::remark::{Remark, What};
+use super::message::{SegmentLocation, SegmentPosition};
+use super::remark::{Remark, RemarkKind};
 use crate::direction::Direction;
 use crate::fact::Stag;
+use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
 
 /// Maximum number of STags that are followed on a connection.
-const MOST: usize = 4096;
+const MAX_STAGS: usize = 4096;
 /// Maximum number of STags of each owner whose order of appearance is kept.
-const MOST_IN_ORDER: usize = 64;
+const MAX_ADVERTISED: usize = 64;
 
 /// Position of the STag of a tagged segment in its FPDU.
 const TAGGED_STAG: Range<usize> = 4..8;
@@ -32,69 +33,77 @@ const SOURCE_STAG: Range<usize> = 36..40;
 pub(crate) struct Stags {
     known: HashMap<(u8, u32), Stag>,
     /// The STags that each owner advertised in Read Requests, each once, with the frame.
-    in_order: [Vec<(u32, u64)>; 2],
-    /// By owner and STag: the frame in which the owner's peer invalidated the STag.
-    gone: HashMap<(u8, u32), u64>,
+    in_order: [Vec<(u32, FrameNumber)>; 2],
+    /// For each owner and STag, the frame in which the owner's peer invalidated the STag.
+    invalidated_in: HashMap<(u8, u32), FrameNumber>,
 }
 
 impl Stags {
     /// Returns the different STags that `owner` advertised in Read Requests, in order, with their
-    /// frames. The list has at most [`MOST_IN_ORDER`] STags.
-    pub(crate) fn advertised(&self, owner: Direction) -> &[(u32, u64)] {
+    /// frames. The list has at most [`MAX_ADVERTISED`] STags.
+    pub(crate) fn advertised(&self, owner: Direction) -> &[(u32, FrameNumber)] {
         &self.in_order[owner]
     }
 
     /// Octets of memory in use.
     pub(crate) fn memory(&self) -> usize {
-        self.known.capacity() * size_of::<((u8, u32), Stag)>() + self.gone.capacity() * size_of::<((u8, u32), u64)>()
+        self.known.capacity() * size_of::<((u8, u32), Stag)>()
+            + self.invalidated_in.capacity() * size_of::<((u8, u32), FrameNumber)>()
     }
 
     /// Processes a segment. Returns the STag that the segment invalidates. `peer_latest` is the
     /// frame of the peer's latest FPDU; `None` if octets of the connection are missing.
-    pub(crate) fn segment(
+    pub(crate) fn record_segment(
         &mut self,
-        at: At,
+        at: SegmentLocation,
         view: &SegmentView<'_>,
-        place: Place,
-        peer_latest: Option<u64>,
+        position: SegmentPosition,
+        peer_latest: Option<FrameNumber>,
         remarks: &mut Vec<Remark>,
     ) -> Option<Stag> {
         let (own, peer) = (u8::from(at.direction), u8::from(at.direction.peer()));
         match (view.opcode(), view.segment) {
             // The STag of a zero-length message does not have to be valid.
             (Opcode::WRITE | Opcode::READ_RESPONSE, Segment::Tagged(header, _))
-                if place.first && view.payload_len > 0 =>
+                if position.first && view.payload_len > 0 =>
             {
-                self.used(peer, header.stag.get(), at.frame);
-                remarks
-                    .extend(self.again(peer, header.stag.get(), peer_latest).map(|what| at.remark(what, TAGGED_STAG)));
+                self.record_use(peer, header.stag.get(), at.frame);
+                remarks.extend(
+                    self.use_after_invalidation(peer, header.stag.get(), peer_latest)
+                        .map(|kind| at.remark(kind, TAGGED_STAG)),
+                );
             }
             (Opcode::READ_REQUEST, Segment::Untagged(..)) => {
                 let request = ReadRequest::parse(view.payload.all()?).ok().filter(|request| request.rdmardsz > 0)?;
-                self.used(peer, request.src_stag, at.frame);
-                remarks
-                    .extend(self.again(peer, request.src_stag, peer_latest).map(|what| at.remark(what, SOURCE_STAG)));
-                if let Some(stag) = self.life(own, request.sink_stag, at.frame)
+                self.record_use(peer, request.src_stag, at.frame);
+                remarks.extend(
+                    self.use_after_invalidation(peer, request.src_stag, peer_latest)
+                        .map(|kind| at.remark(kind, SOURCE_STAG)),
+                );
+                if let Some(stag) = self.entry(own, request.sink_stag, at.frame)
                     && stag.advertised.is_none()
                 {
                     stag.advertised = Some(at.frame);
                     let order = &mut self.in_order[at.direction];
-                    if order.len() < MOST_IN_ORDER {
+                    if order.len() < MAX_ADVERTISED {
                         order.push((request.sink_stag, at.frame));
                     }
                 }
             }
             (Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
                 let raw = RawAtomicRequest::ref_from_bytes(view.payload.all()?).ok()?;
-                self.used(peer, raw.remote_stag.get(), at.frame);
-                remarks.extend(self.again(peer, raw.remote_stag.get(), peer_latest).map(|what| at.remark(what, 3..4)));
+                self.record_use(peer, raw.remote_stag.get(), at.frame);
+                remarks.extend(
+                    self.use_after_invalidation(peer, raw.remote_stag.get(), peer_latest)
+                        .map(|kind| at.remark(kind, 3..4)),
+                );
             }
             (opcode, Segment::Untagged(header, _)) if opcode.invalidates() && view.last() => {
                 let named = header.ulp_word.get();
-                if self.gone.len() < MOST || self.gone.contains_key(&(peer, named)) {
-                    self.gone.insert((peer, named), at.frame);
+                if self.invalidated_in.len() < MAX_STAGS || self.invalidated_in.contains_key(&(peer, named)) {
+                    self.invalidated_in.insert((peer, named), at.frame);
                 }
-                self.life(peer, named, at.frame)?.invalidated = Some(at.frame);
+                self.entry(peer, named, at.frame)?.invalidated = Some(at.frame);
                 return self.known.remove(&(peer, named));
             }
             _ => {}
@@ -110,22 +119,22 @@ impl Stags {
     }
 
     /// Returns a remark if the STag was invalidated and its owner has sent nothing since. After any
-    /// message of the owner, the STag may be valid again, because the messages of the ULP are not
-    /// read.
-    fn again(&mut self, owner: u8, stag: u32, peer_latest: Option<u64>) -> Option<What> {
-        let by = self.gone.remove(&(owner, stag))?;
-        peer_latest.is_some_and(|peer_latest| peer_latest <= by).then_some(What::Invalidated { stag, by })
+    /// message of the owner, the STag may be valid again. The owner may have made it valid in a
+    /// message of the ULP, and the monitor does not read the messages of the ULP.
+    fn use_after_invalidation(&mut self, owner: u8, stag: u32, peer_latest: Option<FrameNumber>) -> Option<RemarkKind> {
+        let by = self.invalidated_in.remove(&(owner, stag))?;
+        peer_latest.is_some_and(|peer_latest| peer_latest <= by).then_some(RemarkKind::Invalidated { stag, by })
     }
 
-    fn used(&mut self, owner: u8, stag: u32, frame: u64) {
-        if let Some(life) = self.life(owner, stag, frame) {
-            life.uses += 1;
-            life.used = Some(frame);
+    fn record_use(&mut self, owner: u8, stag: u32, frame: FrameNumber) {
+        if let Some(entry) = self.entry(owner, stag, frame) {
+            entry.uses += 1;
+            entry.used = Some(frame);
         }
     }
 
-    fn life(&mut self, owner: u8, stag: u32, frame: u64) -> Option<&mut Stag> {
-        if self.known.len() >= MOST && !self.known.contains_key(&(owner, stag)) {
+    fn entry(&mut self, owner: u8, stag: u32, frame: FrameNumber) -> Option<&mut Stag> {
+        if self.known.len() >= MAX_STAGS && !self.known.contains_key(&(owner, stag)) {
             return None;
         }
         Some(self.known.entry((owner, stag)).or_insert(Stag {

@@ -4,28 +4,29 @@ use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, RawEnhanced, RawStartup};
 use zerocopy::FromBytes;
 
-use crate::parse::{Located, Unit};
+use crate::frame_number::FrameNumber;
+use crate::parse::{Location, Unit};
 use crate::part::Part;
 
 /// A captured start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StartupSeen {
+pub(crate) struct StartupFrame {
     /// Request or Reply.
     pub kind: StartupKind,
     /// Number of the captured frame that completed the start-up frame.
-    pub frame: u64,
-    /// Location of the header, as far as the header is in one piece.
-    pub header: Located,
-    /// Octet 16: the flags.
+    pub frame: FrameNumber,
+    /// Location of the header. If the header is in several pieces, the location of the first piece.
+    pub header: Location,
+    /// The flags (octet 16).
     pub flags: u8,
-    /// Octet 17: the revision.
+    /// The revision (octet 17).
     pub revision: u8,
-    /// Octets 18 and 19: PD_Length.
+    /// PD_Length (octets 18 and 19).
     pub pd_length: u16,
     /// The IRD and ORD fields of RFC 6581, if the S flag announces them and the frame is long
     /// enough.
     pub words: Option<Enhanced>,
-    /// Length of the frame in octets. Less than announced if the direction ends early.
+    /// Length of the frame in octets. It is less than announced if the direction ends early.
     pub len: usize,
     /// Stream position after the start-up frame.
     pub end: u64,
@@ -33,9 +34,9 @@ pub(crate) struct StartupSeen {
     pub complete: bool,
 }
 
-impl StartupSeen {
+impl StartupFrame {
     /// Reads the start-up frame in `part`; `None` if its header was not captured.
-    pub(super) fn of(kind: StartupKind, part: Part<'_>, unit: &Unit<'_>) -> Option<Self> {
+    pub(super) fn read(kind: StartupKind, part: Part<'_>, unit: &Unit<'_>) -> Option<Self> {
         let (raw, _) = RawStartup::read_from_prefix(part.get(0..HEADER_LEN)?).ok()?;
         let pd_length = raw.pd_length.get();
         let enhanced = raw.revision >= 2 && raw.flags & FLAG_S != 0 && pd_length >= 4;
@@ -44,30 +45,31 @@ impl StartupSeen {
         let (flags, revision, len) = (raw.flags, raw.revision, part.len());
         let (complete, end) = (part.is_complete(), unit.position() + len as u64);
         let header = unit.locate_first(0..HEADER_LEN);
-        Some(StartupSeen { kind, frame: unit.frame, header, flags, revision, pd_length, words, len, end, complete })
+        Some(StartupFrame { kind, frame: unit.frame, header, flags, revision, pd_length, words, len, end, complete })
     }
 
-    /// Returns the M flag: the sender wants to receive markers.
+    /// Returns whether the M flag is set. It means that the sender wants to receive markers.
     pub(crate) fn wants_markers(&self) -> bool {
         self.flags & FLAG_M != 0
     }
 
-    /// Returns the C flag: the sender wants CRCs.
+    /// Returns whether the C flag is set. It means that the sender wants CRCs.
     pub(crate) fn wants_crc(&self) -> bool {
         self.flags & FLAG_C != 0
     }
 
-    /// Returns the R flag: the sender rejects the connection.
+    /// Returns whether the R flag is set. It means that the sender rejects the connection.
     pub(crate) fn rejects(&self) -> bool {
         self.flags & FLAG_R != 0
     }
 
-    /// Returns the S flag of revision 2 or later: IRD and ORD fields are present.
+    /// Returns whether the S flag of revision 2 or later is set. It means that IRD and ORD fields
+    /// are present.
     pub(crate) fn is_enhanced(&self) -> bool {
         self.revision >= 2 && self.flags & FLAG_S != 0
     }
 
-    /// Length of the Private Data that is present, in octets.
+    /// Length in octets of the private data in the frame.
     pub(crate) fn private_len(&self) -> usize {
         self.len.saturating_sub(HEADER_LEN)
     }

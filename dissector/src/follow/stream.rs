@@ -1,15 +1,16 @@
-//! Facts about the units of each direction (FPDUs, start-up frames, gaps): how FPDUs began and
-//! continued, and which of them violate MPA.
+//! Facts about the units of each direction (FPDUs, start-up frames, gaps). They show how FPDUs
+//! began and continued, and count FPDUs that violate MPA.
 //!
-//! Faults are counted, so that a rule can report a repeated fault of a sender only once.
+//! Faults are counted, so that a rule can report a repeated fault of a sender in one finding.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
 use super::tcp::{self, TcpFacts};
+use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
-use crate::parse::{CrcStatus, Fpdu, Kind, Located, MarkerStatus, Misread, Unit};
+use crate::parse::{CrcStatus, Fpdu, Kind, Location, MarkerStatus, SenderError, Unit};
 
 /// The first unit after the start-up frame of the same direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) enum AfterStartup {
     /// Octets in which no FPDU was found.
     Unparsed {
         /// Number of the latest captured frame with these octets.
-        frame: u64,
+        frame: FrameNumber,
         /// Number of octets.
         len: u64,
     },
@@ -29,9 +30,9 @@ pub(crate) enum AfterStartup {
 
 /// A Terminate message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct TerminateSummary {
     /// The frame of the Terminate.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// When the Terminate was captured, in nanoseconds since 1970.
     pub time: u64,
     /// The layer that reports the error.
@@ -42,31 +43,27 @@ pub(crate) struct Ending {
     pub code: u8,
 }
 
-impl Ending {
+impl TerminateSummary {
     /// Reads the first two payload octets of a Terminate. `None` for other messages, or if these
     /// octets were not captured.
-    pub(crate) fn of(unit: &Unit<'_>, view: &SegmentView<'_>) -> Option<Self> {
+    pub(crate) fn read(unit: &Unit<'_>, view: &SegmentView<'_>) -> Option<Self> {
         let &[first, code] = view.payload.get(0..2)? else { return None };
-        (view.opcode() == Opcode::TERMINATE && matches!(view.segment, Segment::Untagged(..))).then_some(Ending {
-            frame: unit.frame,
-            time: unit.time,
-            layer: first >> 4,
-            etype: first & 0xf,
-            code,
-        })
+        (view.opcode() == Opcode::TERMINATE && matches!(view.segment, Segment::Untagged(..))).then_some(
+            TerminateSummary { frame: unit.frame, time: unit.time, layer: first >> 4, etype: first & 0xf, code },
+        )
     }
 
-    /// Returns whether the sender exchanged layer and type: no specification assigns this error,
-    /// but the error with layer and type exchanged is assigned.
-    pub(crate) fn is_exchanged(&self) -> bool {
-        let Ending { layer, etype, code, .. } = *self;
+    /// Returns whether the sender probably exchanged layer and type. No specification then assigns
+    /// the reported error, but a specification assigns the error with exchanged layer and type.
+    pub(crate) fn has_swapped_layer_and_type(&self) -> bool {
+        let TerminateSummary { layer, etype, code, .. } = *self;
         !TerminateError::new(layer, etype, code).is_assigned() && TerminateError::new(etype, layer, code).is_assigned()
     }
 }
 
 /// The capacity of a full TCP segment, derived from the options of both SYNs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct SegmentCapacity {
     /// Effective maximum segment size (EMSS) in octets.
     pub emss: u32,
     /// Largest ULPDU that fits, in octets, with the markers that this direction uses.
@@ -83,12 +80,12 @@ pub(crate) struct Stream {
     /// Number of FPDUs so far.
     pub fpdus: u64,
     /// The frame of the first FPDU.
-    pub first: Option<u64>,
+    pub first: Option<FrameNumber>,
     /// Location of the first octets of the first FPDU.
-    pub first_octets: Located,
+    pub first_octets: Location,
     /// The frame of the first FPDU whose CRC is not known to be bad.
-    pub first_valid: Option<u64>,
-    /// Stream position after that FPDU.
+    pub first_valid: Option<FrameNumber>,
+    /// Stream position after the FPDU of `first_valid`.
     pub first_valid_end: u64,
     /// Whether octets were missing or could not be parsed so far.
     pub broken: bool,
@@ -98,15 +95,15 @@ pub(crate) struct Stream {
     /// The unit directly after the direction's own start-up frame.
     pub after_startup: Option<AfterStartup>,
     /// The frame with four zero octets in streaming mode, if there were such octets.
-    pub zeros_before: Option<u64>,
+    pub zeros_before: Option<FrameNumber>,
     /// Number of FPDUs so far whose markers are missing, misplaced, or wrong.
     pub misplaced: u32,
-    /// Number of FPDUs so far that lack all due markers.
+    /// Number of FPDUs so far that lack all required markers.
     pub unmarked: u32,
     /// Whether any FPDU had markers.
-    pub marked: bool,
+    pub has_markers: bool,
     /// Whether any FPDU had correct markers.
-    pub marked_right: bool,
+    pub has_correct_markers: bool,
     /// Number of FPDUs so far with a bad CRC.
     pub bad_crcs: u32,
     /// Number of FPDUs so far without CRC field.
@@ -115,50 +112,51 @@ pub(crate) struct Stream {
     pub oversized: u32,
     /// Number of DDP segments so far whose DDP or RDMAP version differs from the negotiated
     /// version.
-    pub versions: u32,
+    pub wrong_versions: u32,
     /// Whether the latest DDP segment has a wrong version.
-    pub version_breaks: bool,
+    pub has_wrong_version: bool,
     /// DDP's version in the first DDP segment.
     pub version: Option<u8>,
     /// Distance of the last two markers in octets. `None` if a marker between them may be missing.
     pub interval: Option<u64>,
     last_marker: Option<u64>,
     /// The capacity of a full TCP segment; `None` if the SYNs do not show it.
-    pub room: Option<Room>,
-    /// DDP segments that are not the last of their message: the number of those that begin a TCP
-    /// segment, and the longest ULPDU in octets. If another FPDU precedes in the TCP segment, MPA
-    /// may have offered only the rest of the TCP segment (section 4.5).
-    pub middles: (u64, u16),
+    pub capacity: Option<SegmentCapacity>,
+    /// About DDP segments that are not the last of their message. The first element is the number
+    /// of such segments that begin a TCP segment. A segment after another FPDU does not count,
+    /// because MPA may have offered only the rest of the TCP segment (section 4.5). The second
+    /// element is the length of the longest ULPDU of all such segments, in octets.
+    pub non_last_segments: (u64, u16),
     /// Length of the longest ULPDU in octets.
     pub longest: u16,
     /// Number of FPDUs that are short enough for one TCP segment.
-    pub fitting: u64,
-    /// How many FPDUs of `fitting` are complete in one TCP segment.
+    pub fitting_fpdus: u64,
+    /// How many FPDUs of `fitting_fpdus` are complete in one TCP segment.
     pub complete: u64,
-    /// How many FPDUs of `fitting` begin a TCP segment and continue in the next TCP segment.
-    pub torn: u64,
-    /// The frame of the first FPDU of `torn`.
-    pub torn_frame: Option<u64>,
-    /// How many FPDUs of `fitting` begin after another FPDU in a TCP segment and continue in the
-    /// next TCP segment.
-    pub spilled: u64,
-    /// The frame of the first FPDU of `spilled`.
-    pub spilled_frame: Option<u64>,
-    /// How many FPDUs of `torn` and `spilled` the sender split although the TCP segment was not
-    /// full and the window was open.
-    pub cut_by_choice: u64,
+    /// How many FPDUs of `fitting_fpdus` begin a TCP segment and continue in the next TCP segment.
+    pub split_at_start: u64,
+    /// The frame of the first FPDU of `split_at_start`.
+    pub split_at_start_frame: Option<FrameNumber>,
+    /// How many FPDUs of `fitting_fpdus` begin after another FPDU in a TCP segment and continue in
+    /// the next TCP segment.
+    pub split_after_fpdu: u64,
+    /// The frame of the first FPDU of `split_after_fpdu`.
+    pub split_after_fpdu_frame: Option<FrameNumber>,
+    /// How many FPDUs of `split_at_start` and `split_after_fpdu` the sender split although the TCP
+    /// segment was not full and the window was open.
+    pub split_by_choice: u64,
     /// Location of the latest FPDU, if the sender's data ends within that FPDU.
-    pub cut_short: Option<Located>,
+    pub cut_fpdu: Option<Location>,
     /// The first Terminate.
-    pub terminate: Option<Ending>,
-    /// The frame of the first FPDU after that Terminate.
-    pub after_terminate: Option<u64>,
+    pub terminate: Option<TerminateSummary>,
+    /// The frame of the first FPDU after the Terminate in `terminate`.
+    pub after_terminate: Option<FrameNumber>,
 }
 
 impl Stream {
     /// Records a unit. `due_version` is the version of DDP and RDMAP that both start-up frames
     /// require. `tcp` has the TCP facts of the sender and of the receiver.
-    pub(crate) fn unit(
+    pub(crate) fn record_unit(
         &mut self,
         unit: &Unit<'_>,
         view: Option<&SegmentView<'_>>,
@@ -172,14 +170,14 @@ impl Stream {
                     self.first_octets = unit.locate_first(0..unit.octets_len());
                     self.after_startup.get_or_insert(AfterStartup::Fpdu);
                     let markers = !matches!(fpdu.marker_status, MarkerStatus::None);
-                    self.room = tcp::emss(tcp[0], tcp[1]).map(|emss| Room {
+                    self.capacity = tcp::emss(tcp[0], tcp[1]).map(|emss| SegmentCapacity {
                         emss,
                         mulpdu: mulpdu(emss, markers),
                         without_markers: mulpdu(emss, false),
                         markers,
                     });
                 }
-                self.fpdu(unit, fpdu, view, due_version, tcp[0]);
+                self.record_fpdu(unit, fpdu, view, due_version, tcp[0]);
             }
             Kind::Startup(..) => self.after_startup = None,
             Kind::Unparsed { len } => {
@@ -201,7 +199,7 @@ impl Stream {
         }
     }
 
-    fn fpdu(
+    fn record_fpdu(
         &mut self,
         unit: &Unit<'_>,
         fpdu: &Fpdu<'_>,
@@ -221,37 +219,38 @@ impl Stream {
             CrcStatus::Absent => self.no_field += 1,
             _ => {}
         }
-        self.markers(fpdu);
+        self.record_markers(fpdu);
         let length = fpdu.layout.ulpdu_length;
         self.longest = self.longest.max(length);
-        if let Some(room) = self.room {
-            self.oversized += u32::from(length > room.mulpdu);
-            self.alignment(unit, fpdu, room, sender);
+        if let Some(capacity) = self.capacity {
+            self.oversized += u32::from(length > capacity.mulpdu);
+            self.record_alignment(unit, fpdu, capacity, sender);
         }
         if unit.incomplete {
             self.broken = true;
-            self.cut_short = unit.ends_with_data().then(|| unit.locate_first(0..unit.octets_len()));
+            self.cut_fpdu = unit.ends_with_data().then(|| unit.locate_first(0..unit.octets_len()));
         } else {
-            self.cut_short = None;
+            self.cut_fpdu = None;
         }
-        self.version_breaks = false;
+        self.has_wrong_version = false;
         let Some(view) = view else { return };
         let versions = (view.segment.control().version(), view.segment.ulp_control().version());
         self.version.get_or_insert(versions.0);
         if due_version.is_some_and(|due| versions != (due, due)) {
-            self.versions = self.versions.saturating_add(1);
-            self.version_breaks = true;
+            self.wrong_versions = self.wrong_versions.saturating_add(1);
+            self.has_wrong_version = true;
         }
         if !view.last() {
             let begins = unit.in_segment().is_some_and(|(begins, _)| begins);
-            self.middles = (self.middles.0 + u64::from(begins), self.middles.1.max(length));
+            self.non_last_segments =
+                (self.non_last_segments.0 + u64::from(begins), self.non_last_segments.1.max(length));
         }
         if view.opcode() == Opcode::TERMINATE && self.terminate.is_none() {
-            self.terminate = Ending::of(unit, view);
+            self.terminate = TerminateSummary::read(unit, view);
         }
     }
 
-    fn markers(&mut self, fpdu: &Fpdu<'_>) {
+    fn record_markers(&mut self, fpdu: &Fpdu<'_>) {
         let Some(phase) = fpdu.layout.phase() else {
             if fpdu.marker_status == MarkerStatus::Misplaced {
                 self.misplaced += 1;
@@ -262,8 +261,8 @@ impl Stream {
             return;
         };
         self.misplaced += u32::from(fpdu.marker_status == MarkerStatus::Misplaced);
-        self.marked |= !fpdu.markers.is_empty();
-        self.marked_right |= fpdu.marker_status == MarkerStatus::Good && !fpdu.markers.is_empty();
+        self.has_markers |= !fpdu.markers.is_empty();
+        self.has_correct_markers |= fpdu.marker_status == MarkerStatus::Good && !fpdu.markers.is_empty();
         // Find the first marker at or after the start of the FPDU, and the last marker before the
         // CRC field.
         let ahead = u64::from(phase).wrapping_sub(fpdu.layout.start) % weft_core::marker::INTERVAL;
@@ -276,34 +275,37 @@ impl Stream {
         }
     }
 
-    fn alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, room: Room, sender: &TcpFacts) {
+    fn record_alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, capacity: SegmentCapacity, sender: &TcpFacts) {
         let layout = &fpdu.layout;
         // With a smaller EMSS, MPA "is not required to follow the segmentation rules in Section 5.1
         // and Appendix A" (section 4.5).
-        let applies = room.emss >= u32::from(MIN_MULPDU);
-        if !applies || layout.end - layout.start > u64::from(room.emss) || unit.incomplete {
+        let applies = capacity.emss >= u32::from(MIN_MULPDU);
+        if !applies || layout.end - layout.start > u64::from(capacity.emss) || unit.incomplete {
             return;
         }
         let Some((begins, to)) = unit.in_segment() else { return };
-        if to - layout.start > u64::from(room.emss) {
+        if to - layout.start > u64::from(capacity.emss) {
             // The capture was taken before the network card segmented the packet.
             return;
         }
         let complete = layout.end <= to;
-        self.fitting += 1;
+        self.fitting_fpdus += 1;
         if complete {
             self.complete += 1;
             return;
         }
-        let (count, first) =
-            if begins { (&mut self.torn, &mut self.torn_frame) } else { (&mut self.spilled, &mut self.spilled_frame) };
+        let (count, first) = if begins {
+            (&mut self.split_at_start, &mut self.split_at_start_frame)
+        } else {
+            (&mut self.split_after_fpdu, &mut self.split_after_fpdu_frame)
+        };
         *count += 1;
         first.get_or_insert(unit.frame);
-        self.cut_by_choice += u64::from(sender.chose_to_cut_at(to, room.emss));
+        self.split_by_choice += u64::from(sender.split_segment_early_at(to, capacity.emss));
     }
 
     /// Returns whether the parser failed on `unit` because of a marker that was not requested.
     pub(crate) fn is_unrequested_marker(unit: &Unit<'_>) -> bool {
-        unit.misread == Some(Misread::UnrequestedMarker)
+        unit.sender_error == Some(SenderError::UnrequestedMarker)
     }
 }

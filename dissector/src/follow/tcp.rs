@@ -1,37 +1,40 @@
 //! Facts about each endpoint from TCP headers: options of the SYN, segment boundaries, and octets
 //! after a FIN.
 //!
-//! Memory: the acknowledgements of the first and last segments, and the boundaries of the last
-//! [`BOUNDARIES`] segments of each direction. Congestion and windows are not followed. The next
-//! segment shows whether a window was the reason to end a segment.
+//! **Memory.** For each direction, this module stores the acknowledgements of the first and last
+//! segments, and the boundaries of the last [`BOUNDARIES`] segments. It does not follow congestion
+//! and windows. Instead, the segment after a short segment shows whether a window was the reason to
+//! end the short segment.
 
 use std::collections::VecDeque;
 
+use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
-use crate::tcp::half::ORIGIN;
+use crate::tcp::direction_stream::ORIGIN;
 use crate::tcp::{FAR_AFTER_CLOSE, is_far};
 
 /// Maximum number of segments whose boundaries are kept, to compare them with retransmissions.
 const BOUNDARIES: usize = 64;
-/// Maximum number of segments whose acknowledgements are kept. This covers the start-up.
+/// Maximum number of segments whose acknowledgements are kept. These segments cover the start-up.
 const FIRST_ACKS: usize = 8;
 /// The largest shift count of the window scale option (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
-/// Maximum number of octets that an endpoint may have unacknowledged during its start-up. Octets
-/// farther from an acknowledgement belong to another connection with the same ports.
-const MOST_UNACKNOWLEDGED: u32 = 1 << 20;
+/// weft assumes that an endpoint has at most this number of unacknowledged octets during its
+/// start-up. Octets farther from an acknowledgement belong to another connection with the same
+/// ports.
+const MAX_UNACKNOWLEDGED: u32 = 1 << 20;
 /// Length in octets of the timestamps option with its padding. If negotiated, each segment carries
 /// this option (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
 
-/// Octets of payload that every path can carry in a segment. An IP packet has 576 octets (RFC 791
-/// section 3.1), of which the IPv4 header may use 20 and the TCP header 60. A path may carry less
-/// than the MSS options allow, and no header shows the path's limit.
-pub(crate) const LEAST_SEGMENT: u32 = 496;
+/// Number of payload octets that every path can carry in a segment. This is an IP packet of 576
+/// octets (RFC 791 section 3.1) without an IPv4 header of 20 octets and a TCP header of 60 octets.
+/// A path may carry less than the MSS options allow, and no header shows the limit of the path.
+pub(crate) const MIN_SEGMENT_LEN: u32 = 496;
 
-/// A segment with payload: the range of its sequence numbers.
+/// The range of sequence numbers of a segment with payload.
 #[derive(Debug, Clone, Copy)]
-struct Sent {
+struct SentSegment {
     start: u32,
     end: u32,
     /// Whether the endpoint sent the next segment before a new acknowledgement arrived. A full
@@ -42,49 +45,50 @@ struct Sent {
 /// Facts from the segments of one endpoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TcpFacts {
-    /// The MSS option of the endpoint's SYN: the largest segment that the endpoint can receive, in
-    /// octets.
+    /// The MSS option of the endpoint's SYN. It is the largest segment that the endpoint can
+    /// receive, in octets.
     pub mss: Option<u16>,
     timestamps: bool,
     /// The window scale option of the endpoint's SYN. The outer `None` means that not all options
-    /// were captured, the inner `None` that the SYN has no such option.
+    /// were captured. The inner `None` means that the SYN has no window scale option.
     scale: Option<Option<u8>>,
     /// The frame of the endpoint's first SYN without the SACK-permitted option, if options were
     /// captured.
-    pub no_sack: Option<u64>,
+    pub no_sack_frame: Option<FrameNumber>,
     /// The first frame with payload whose IPv4 packet may be fragmented.
-    pub may_fragment: Option<u64>,
+    pub fragmentable_frame: Option<FrameNumber>,
     /// The first frame that carries octets after the endpoint's FIN.
-    pub after_fin: Option<u64>,
+    pub after_fin_frame: Option<FrameNumber>,
     /// The latest frame with new octets, not only retransmitted octets.
-    pub latest_octets: Option<u64>,
+    pub latest_octets: Option<FrameNumber>,
     /// The frame of the first retransmission that begins or ends at no known segment boundary.
-    pub resegmented: Option<u64>,
+    pub resegmented_frame: Option<FrameNumber>,
     /// Whether the capture cut off octets of a segment (snap length).
     pub cut: bool,
     /// Whether the endpoint sent octets that were not captured, or that were captured only later.
     pub missed: bool,
     /// The first frame in which the peer acknowledges octets that were not captured before that
-    /// frame. The peer may have received any octets that the capture has only later.
-    pub acked_unseen: Option<u64>,
+    /// frame. From this frame on, the peer may have received octets that were captured only later.
+    pub acked_uncaptured: Option<FrameNumber>,
     /// The peer's acknowledgements before the first captured segment of this endpoint, with their
     /// frames.
-    acked_before: Vec<(u32, u64)>,
-    /// Whether the sequence number of the first RST differs from the end of the captured octets.
-    pub reset_elsewhere: bool,
+    acked_before: Vec<(u32, FrameNumber)>,
+    /// Whether the sequence number of the first RST differs from the sequence number after the
+    /// captured octets.
+    pub has_unexpected_reset: bool,
     /// Frame and acknowledgement number of the first segments with payload, the first FIN and the
     /// first RST.
-    acks: Vec<(u64, u32)>,
+    acks: Vec<(FrameNumber, u32)>,
     reset: bool,
     isn: Option<u32>,
     fin: Option<u32>,
     next: Option<u32>,
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentSegment>,
     /// The longest payload of a segment, in octets.
     pub longest: u32,
     /// The peer's highest acknowledgement number.
     last_ack: Option<u32>,
-    /// Whether that acknowledgement came after the last segment of `sent`.
+    /// Whether the acknowledgement in `last_ack` came after the last segment of `sent`.
     has_new_ack: bool,
 }
 
@@ -95,9 +99,9 @@ pub(crate) fn before(a: u32, b: u32) -> bool {
 
 impl TcpFacts {
     /// Records a segment that this endpoint sent.
-    pub(crate) fn segment(&mut self, segment: &Segment<'_>) {
+    pub(crate) fn record_segment(&mut self, segment: &Segment<'_>) {
         if segment.syn {
-            self.options(segment);
+            self.read_options(segment);
         }
         let start = segment.seq.wrapping_add(u32::from(segment.syn));
         let end = start.wrapping_add(segment.wire_len);
@@ -105,11 +109,11 @@ impl TcpFacts {
             std::mem::take(&mut self.acked_before).iter().find(|(ack, _)| before(segment.seq, *ack))
         {
             self.missed = true;
-            self.acked_unseen.get_or_insert(*frame);
+            self.acked_uncaptured.get_or_insert(*frame);
         }
         if segment.syn {
-            // A repeated SYN has no new information. A SYN that was captured after the octets which
-            // follow it shows that the capture is out of order.
+            // A repeated SYN has no new information. A SYN that was captured after octets of its
+            // direction shows that the capture is out of order.
             self.missed |= self.isn != Some(segment.seq) && self.next.is_some_and(|next| before(start, next));
             self.next = Some(self.next.filter(|next| before(start, *next)).unwrap_or(start));
             self.isn = Some(segment.seq);
@@ -121,17 +125,17 @@ impl TcpFacts {
                 self.latest_octets = Some(segment.frame);
             }
             if segment.may_fragment {
-                self.may_fragment.get_or_insert(segment.frame);
+                self.fragmentable_frame.get_or_insert(segment.frame);
             }
             // A keep-alive may carry one synthetic octet, whose sequence number the peer has
-            // already received (RFC 1122, section 4.2.3.6). After a FIN, that is the sequence
-            // number of the FIN. Octets far from the FIN belong to another connection with the same
-            // ports.
+            // already received (RFC 1122, section 4.2.3.6). After a FIN, a keep-alive has the
+            // sequence number of the FIN. Octets far from the FIN belong to another connection with
+            // the same ports.
             let is_after = |fin: u32| before(fin, end) && !is_far(start, fin, FAR_AFTER_CLOSE);
             if self.fin.is_some_and(|fin| is_after(fin) && !(start == fin && segment.wire_len == 1)) {
-                self.after_fin.get_or_insert(segment.frame);
+                self.after_fin_frame.get_or_insert(segment.frame);
             }
-            self.boundaries(start, end, segment);
+            self.record_boundaries(start, end, segment);
         }
         let begins = segment.wire_len > 0 && !segment.rst && self.acks.len() < FIRST_ACKS;
         let ends = segment.fin && self.fin.is_none() || segment.rst && !self.reset;
@@ -143,17 +147,18 @@ impl TcpFacts {
         }
         if segment.rst && !self.reset {
             self.reset = true;
-            self.reset_elsewhere = self.sent_up_to() != Some(segment.seq);
+            self.has_unexpected_reset = self.sent_up_to() != Some(segment.seq);
         }
     }
 
     /// Records that the peer acknowledges octets up to `ack` in `frame`.
-    pub(crate) fn acknowledged(&mut self, ack: u32, frame: u64) {
+    pub(crate) fn record_ack(&mut self, ack: u32, frame: FrameNumber) {
         if self.last_ack.is_none_or(|last_ack| before(last_ack, ack)) {
             (self.last_ack, self.has_new_ack) = (Some(ack), true);
         }
         if self.next.is_none() && self.fin.is_none() {
-            // The first acknowledgement may cover only the SYN, so later ones are needed as well.
+            // The first acknowledgement may cover only the SYN, so later acknowledgements are
+            // needed as well.
             let is_new = self.acked_before.last().is_none_or(|(last, _)| before(*last, ack));
             if is_new && self.acked_before.len() < FIRST_ACKS {
                 self.acked_before.push((ack, frame));
@@ -161,7 +166,7 @@ impl TcpFacts {
         }
         if self.sent_up_to().is_some_and(|sent| before(sent, ack)) {
             self.missed = true;
-            self.acked_unseen.get_or_insert(frame);
+            self.acked_uncaptured.get_or_insert(frame);
         }
     }
 
@@ -180,17 +185,17 @@ impl TcpFacts {
         self.last_ack
     }
 
-    /// Returns whether the endpoint's last octets are missing in the capture: its FIN or the peer's
-    /// acknowledgement lies after the last captured octet.
-    pub(crate) fn lacks_its_end(&self) -> bool {
+    /// Returns whether the endpoint's last octets are missing in the capture. This is the case if
+    /// its FIN or the peer's acknowledgement is after the last captured octet.
+    pub(crate) fn lacks_last_octets(&self) -> bool {
         let (Some(next), Some(sent)) = (self.next, self.sent_up_to()) else { return false };
         self.fin.is_some_and(|fin| before(next, fin)) || self.last_ack.is_some_and(|acked| before(sent, acked))
     }
 
     /// Returns whether the peer, in `frame` or earlier, acknowledged octets that the capture has
     /// only later or not at all. The order of frames then does not show what the peer had received.
-    pub(crate) fn may_be_late_at(&self, frame: u64) -> bool {
-        self.acked_unseen.is_some_and(|unseen| unseen <= frame)
+    pub(crate) fn may_be_late_at(&self, frame: FrameNumber) -> bool {
+        self.acked_uncaptured.is_some_and(|unseen| unseen <= frame)
     }
 
     /// Returns the sequence number after all captured octets. A FIN counts as one octet.
@@ -199,27 +204,27 @@ impl TcpFacts {
     }
 
     /// Returns whether this endpoint had received the peer's octets before stream position
-    /// `position` when it sent `frame`. `None` if not known: `frame` has to be one of the
-    /// endpoint's first segments, its FIN or its RST.
-    pub(crate) fn had_received(&self, frame: u64, peer: &TcpFacts, position: u64) -> Option<bool> {
+    /// `position` when it sent `frame`. Returns `None` if this is not known. It is known only if
+    /// `frame` is one of the endpoint's first segments, its FIN or its RST.
+    pub(crate) fn had_received(&self, frame: FrameNumber, peer: &TcpFacts, position: u64) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         let end = peer.isn?.wrapping_add(1).wrapping_add((position.checked_sub(ORIGIN)? & 0xffff_ffff) as u32);
         let unacknowledged = if before(*ack, end) { end.wrapping_sub(*ack) } else { 0 };
-        (unacknowledged < MOST_UNACKNOWLEDGED).then_some(unacknowledged == 0)
+        (unacknowledged < MAX_UNACKNOWLEDGED).then_some(unacknowledged == 0)
     }
 
     /// Returns whether this endpoint had received the peer's FIN when it sent `frame`. `None` if
     /// not known, as for [`TcpFacts::had_received`].
-    pub(crate) fn had_fin(&self, frame: u64, peer: &TcpFacts) -> Option<bool> {
+    pub(crate) fn had_fin(&self, frame: FrameNumber, peer: &TcpFacts) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         Some(before(peer.fin?, *ack))
     }
 
-    fn boundaries(&mut self, start: u32, end: u32, segment: &Segment<'_>) {
+    fn record_boundaries(&mut self, start: u32, end: u32, segment: &Segment<'_>) {
         if self.next.is_some_and(|next| before(start, next)) {
             // A keep-alive repeats one octet and is not a retransmission.
-            if segment.wire_len > 1 && self.resegmented.is_none() && self.is_cut_anew(start, end) {
-                self.resegmented = Some(segment.frame);
+            if segment.wire_len > 1 && self.resegmented_frame.is_none() && self.has_new_boundaries(start, end) {
+                self.resegmented_frame = Some(segment.frame);
             }
             return;
         }
@@ -231,29 +236,30 @@ impl TcpFacts {
         }
         self.has_new_ack = false;
         self.longest = self.longest.max(segment.wire_len);
-        self.sent.push_back(Sent { start, end, is_continued: false });
+        self.sent.push_back(SentSegment { start, end, is_continued: false });
         self.next = Some(end);
     }
 
     /// Returns whether this endpoint ended a segment at stream position `position` although the
-    /// segment was shorter than `emss` and no window was the reason. `false` if not known.
-    pub(crate) fn chose_to_cut_at(&self, position: u64, emss: u32) -> bool {
+    /// segment was shorter than `emss` and the window was open. Returns `false` if this is not
+    /// known.
+    pub(crate) fn split_segment_early_at(&self, position: u64, emss: u32) -> bool {
         let (Some(isn), Some(position)) = (self.isn, position.checked_sub(ORIGIN)) else { return false };
         let at = isn.wrapping_add(1).wrapping_add((position & 0xffff_ffff) as u32);
-        let room = self.longest.max(LEAST_SEGMENT).min(emss);
-        let is_short = |sent: &&Sent| sent.end == at && sent.end.wrapping_sub(sent.start) < room;
+        let capacity = self.longest.max(MIN_SEGMENT_LEN).min(emss);
+        let is_short = |sent: &&SentSegment| sent.end == at && sent.end.wrapping_sub(sent.start) < capacity;
         self.sent.iter().rev().find(is_short).is_some_and(|sent| sent.is_continued)
     }
 
     /// Returns whether a retransmission of `start..end` has other boundaries than the segments that
     /// first carried these octets.
-    fn is_cut_anew(&self, start: u32, end: u32) -> bool {
+    fn has_new_boundaries(&self, start: u32, end: u32) -> bool {
         let known = |at: u32| self.sent.iter().any(|sent| !before(at, sent.start) && before(at, sent.end));
         let is_known = known(start) && known(end.wrapping_sub(1));
         is_known && !(self.sent.iter().any(|sent| sent.start == start) && self.sent.iter().any(|sent| sent.end == end))
     }
 
-    fn options(&mut self, segment: &Segment<'_>) {
+    fn read_options(&mut self, segment: &Segment<'_>) {
         let mut options = segment.options;
         let (mut sack, mut scale) = (false, None);
         while let [kind, rest @ ..] = options {
@@ -277,7 +283,7 @@ impl TcpFacts {
         self.scale = (!segment.options_cut).then_some(scale);
         // If the MSS option is present, the options were captured.
         if self.mss.is_some() && !sack {
-            self.no_sack.get_or_insert(segment.frame);
+            self.no_sack_frame.get_or_insert(segment.frame);
         }
     }
 }
@@ -305,27 +311,27 @@ mod tests {
     fn octets_far_from_an_acknowledgement_belong_to_another_connection() {
         let had_received = |octets: u32| {
             let mut peer = TcpFacts::default();
-            peer.segment(&Segment { syn: true, ..segment(100, b"") });
+            peer.record_segment(&Segment { syn: true, ..segment(100, b"") });
             let mut facts = TcpFacts::default();
-            facts.segment(&Segment { ack: 101, ..segment(7, b"abc") });
-            facts.had_received(1, &peer, ORIGIN + u64::from(octets))
+            facts.record_segment(&Segment { ack: 101, ..segment(7, b"abc") });
+            facts.had_received(FrameNumber::FIRST, &peer, ORIGIN + u64::from(octets))
         };
-        let most = MOST_UNACKNOWLEDGED;
+        let most = MAX_UNACKNOWLEDGED;
         let expected = [Some(true), Some(false), Some(false), None, None];
         assert_eq!([0, 1, most - 1, most, 1 << 29].map(had_received), expected);
     }
 
     #[test]
     fn octets_far_from_a_fin_belong_to_another_connection() {
-        let after_fin = |seq: u32| {
+        let is_after_fin = |seq: u32| {
             let mut facts = TcpFacts::default();
-            facts.segment(&segment(100, b"abc"));
-            facts.segment(&Segment { fin: true, ..segment(103, b"") });
-            facts.segment(&segment(seq, b"abc"));
-            facts.after_fin.is_some()
+            facts.record_segment(&segment(100, b"abc"));
+            facts.record_segment(&Segment { fin: true, ..segment(103, b"") });
+            facts.record_segment(&segment(seq, b"abc"));
+            facts.after_fin_frame.is_some()
         };
-        let near = [100, 101, 103, 104, 103 + FAR_AFTER_CLOSE].map(after_fin);
+        let near = [100, 101, 103, 104, 103 + FAR_AFTER_CLOSE].map(is_after_fin);
         assert_eq!(near, [false, true, true, true, true]);
-        assert_eq!([104 + FAR_AFTER_CLOSE, 103 + (1 << 30), 90].map(after_fin), [false; 3]);
+        assert_eq!([104 + FAR_AFTER_CLOSE, 103 + (1 << 30), 90].map(is_after_fin), [false; 3]);
     }
 }

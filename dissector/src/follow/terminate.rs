@@ -1,7 +1,7 @@
 //! Terminate messages, and the DDP segments that they report.
 //!
-//! The headers of the latest [`MOST`] segments of each direction are kept. If a Terminate copies an
-//! older header, the reported segment is unknown.
+//! The headers of the latest [`MAX_SEGMENTS`] segments of each direction are kept. If a Terminate
+//! copies an older header, the reported segment is unknown.
 
 use std::collections::VecDeque;
 
@@ -9,28 +9,29 @@ use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{HeaderControl, Opcode, RawTerminate, RawTerminateParts, TerminateError};
 use zerocopy::FromBytes;
 
-use crate::parse::{Located, Unit};
+use crate::frame_number::FrameNumber;
+use crate::parse::{Location, Unit};
 use crate::parse::{SegmentView, ULPDU_AT};
 
 /// Maximum number of headers that are kept for each direction.
-const MOST: usize = 256;
+const MAX_SEGMENTS: usize = 256;
 /// Length of the longest DDP header in octets.
-const LONGEST: usize = 18;
+const MAX_HEADER_LEN: usize = 18;
 
 /// A captured DDP segment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Logged {
-    header: [u8; LONGEST],
+pub(crate) struct LoggedSegment {
+    header: [u8; MAX_HEADER_LEN],
     header_len: u8,
     /// Number of the segment in its direction, from 0.
     pub number: u64,
     /// Length of the complete segment in octets.
     pub ulpdu_len: u32,
     /// The frame of the segment.
-    pub frame: u64,
+    pub frame: FrameNumber,
 }
 
-impl Logged {
+impl LoggedSegment {
     /// Returns the DDP header.
     pub(crate) fn header(&self) -> &[u8] {
         &self.header[..usize::from(self.header_len)]
@@ -43,22 +44,22 @@ impl Logged {
 
     /// Returns the MSN of an untagged segment; `None` for a tagged segment.
     pub(crate) fn msn(&self) -> Option<u32> {
-        (usize::from(self.header_len) == LONGEST)
+        (usize::from(self.header_len) == MAX_HEADER_LEN)
             .then(|| u32::from_be_bytes([self.header[10], self.header[11], self.header[12], self.header[13]]))
     }
 }
 
 /// The latest segments of one direction.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Log {
-    kept: VecDeque<Logged>,
+pub(crate) struct SegmentLog {
+    kept: VecDeque<LoggedSegment>,
     count: u64,
     /// Whether segments are missing in `kept`.
     incomplete: bool,
 }
 
-impl Log {
-    pub(crate) fn lose(&mut self) {
+impl SegmentLog {
+    pub(crate) fn mark_incomplete(&mut self) {
         self.incomplete = true;
     }
 
@@ -69,63 +70,64 @@ impl Log {
 
     /// Adds a segment, and returns the number of the segment.
     pub(crate) fn add(&mut self, unit: &Unit<'_>, view: &SegmentView<'_>) -> u64 {
-        let mut header = [0; LONGEST];
+        let mut header = [0; MAX_HEADER_LEN];
         header[..view.header_len].copy_from_slice(view.header);
-        if self.kept.len() >= MOST {
+        if self.kept.len() >= MAX_SEGMENTS {
             self.kept.pop_front();
             self.incomplete = true;
         }
         let number = self.count;
         self.count += 1;
-        let header_len = if view.header_len == LONGEST { 18 } else { 14 };
+        let header_len = if view.header_len == MAX_HEADER_LEN { 18 } else { 14 };
         let ulpdu_len = u32::from(header_len) + view.payload_len;
-        self.kept.push_back(Logged { header, header_len, number, ulpdu_len, frame: unit.frame });
+        self.kept.push_back(LoggedSegment { header, header_len, number, ulpdu_len, frame: unit.frame });
         number
     }
 
     /// Returns whether segment `number` has this header. `false` if the segment is no longer kept.
     pub(crate) fn has(&self, number: u64, header: &[u8]) -> bool {
-        self.kept.iter().any(|logged| logged.number == number && logged.header() == header)
+        self.kept.iter().any(|segment| segment.number == number && segment.header() == header)
     }
 
     /// Returns whether a tagged segment with payload used the STag of `header` before the first
     /// segment with this header.
-    pub(crate) fn used_before(&self, header: &[u8]) -> bool {
-        let mut earlier = self.kept.iter().take_while(|logged| logged.header() != header);
-        earlier.any(|logged| {
-            logged.header_len == 14 && logged.ulpdu_len > 14 && logged.header().get(2..6) == header.get(2..6)
+    pub(crate) fn has_earlier_stag_use(&self, header: &[u8]) -> bool {
+        let mut earlier = self.kept.iter().take_while(|segment| segment.header() != header);
+        earlier.any(|segment| {
+            segment.header_len == 14 && segment.ulpdu_len > 14 && segment.header().get(2..6) == header.get(2..6)
         })
     }
 
     /// Returns the latest segment with `header`. A segment with `length` octets is preferred.
-    fn find(&self, header: &[u8], length: Option<u16>) -> Option<Logged> {
-        let mut same = self.kept.iter().rev().filter(|logged| logged.header() == header);
+    fn find(&self, header: &[u8], length: Option<u16>) -> Option<LoggedSegment> {
+        let mut same = self.kept.iter().rev().filter(|segment| segment.header() == header);
         let latest = same.next()?;
-        let fits = |logged: &&Logged| length.is_some_and(|length| u32::from(length) == logged.ulpdu_len);
+        let fits = |segment: &&LoggedSegment| length.is_some_and(|length| u32::from(length) == segment.ulpdu_len);
         Some(*std::iter::once(latest).chain(same).find(fits).unwrap_or(latest))
     }
 }
 
 /// The segment that a Terminate reports by its copied header.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Target {
+pub(crate) enum ReportedSegment {
     /// The Terminate copies no header.
     None,
     /// The reported segment.
-    Found(Logged),
+    Found(LoggedSegment),
     /// The copied header and its length in octets. No segment processed before the Terminate has
     /// this header.
-    Unseen([u8; LONGEST], usize),
+    NotFound([u8; MAX_HEADER_LEN], usize),
     /// The copied header is missing or was not captured completely.
     Unknown,
 }
 
 /// A captured Terminate message.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TerminateSeen {
+pub(crate) struct TerminateMessage {
     /// The frame of the Terminate.
-    pub frame: u64,
-    /// MSN and MO. Together with the frame, they distinguish this Terminate from a second one.
+    pub frame: FrameNumber,
+    /// MSN and MO. Together with the frame, they distinguish this Terminate from a second
+    /// Terminate.
     numbers: [u8; 8],
     /// Layer, type and code of the reported error.
     pub error: TerminateError,
@@ -134,17 +136,17 @@ pub(crate) struct TerminateSeen {
     /// The field DDP Segment Length, if present.
     pub segment_length: Option<u16>,
     /// The segment that the Terminate reports.
-    pub target: Target,
+    pub reported: ReportedSegment,
     /// RDMAP's opcode in the copied header.
     pub opcode: Option<Opcode>,
     /// Location of the copied header.
-    pub copied: Located,
+    pub copied: Location,
 }
 
-impl TerminateSeen {
+impl TerminateMessage {
     /// Reads a Terminate. `log` has the segments of the opposite direction. `None` if the fixed
     /// part of the Terminate is missing.
-    pub(crate) fn read(unit: &Unit<'_>, view: &SegmentView<'_>, log: &Log) -> Option<Self> {
+    pub(crate) fn read(unit: &Unit<'_>, view: &SegmentView<'_>, log: &SegmentLog) -> Option<Self> {
         let (fixed, _) = RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok()?;
         let control = fixed.header_control;
         let captured = view.payload.all().and_then(|octets| octets.get(RawTerminate::LEN..));
@@ -152,60 +154,60 @@ impl TerminateSeen {
         let segment_length =
             parts.and_then(|parts| <[u8; 2]>::try_from(parts.segment_length).ok()).map(u16::from_be_bytes);
         let copied = parts.and_then(|parts| RawHeader::from_prefix(parts.ddp_header).map(|_| parts.ddp_header));
-        let target = match copied {
-            _ if !control.d() => Target::None,
-            None => Target::Unknown,
+        let reported = match copied {
+            _ if !control.d() => ReportedSegment::None,
+            None => ReportedSegment::Unknown,
             Some(header) => log.find(header, segment_length).map_or_else(
                 || {
-                    let mut copy = [0; LONGEST];
+                    let mut copy = [0; MAX_HEADER_LEN];
                     copy[..header.len()].copy_from_slice(header);
-                    Target::Unseen(copy, header.len())
+                    ReportedSegment::NotFound(copy, header.len())
                 },
-                Target::Found,
+                ReportedSegment::Found,
             ),
         };
         let opcode = copied.map(|header| Opcode(header[1] & 0xf));
         let start = ULPDU_AT + view.header_len + RawTerminate::LEN + 2;
         let copied = unit.locate_first(start..start + copied.map_or(0, <[u8]>::len));
         let numbers = *view.header.get(10..)?.first_chunk()?;
-        Some(TerminateSeen {
+        Some(TerminateMessage {
             frame: unit.frame,
             numbers,
             error: fixed.error(),
             control,
             segment_length,
-            target,
+            reported,
             opcode,
             copied,
         })
     }
 
     /// Returns whether this Terminate is in `unit`, which has to be of the same direction.
-    pub(crate) fn is(&self, unit: &Unit<'_>) -> bool {
+    pub(crate) fn is_in(&self, unit: &Unit<'_>) -> bool {
         let header = SegmentView::of(unit).and_then(|view| view.header.get(10..18));
         self.frame == unit.frame && header == Some(&self.numbers[..])
     }
 
-    /// Returns whether the Terminate copies a header that no segment had. `false` if `log` is
-    /// incomplete.
-    pub(crate) fn is_made_up(&self, log: &Log) -> bool {
-        match &self.target {
-            Target::Unseen(header, len) => !log.incomplete && log.find(&header[..*len], None).is_none(),
-            Target::None | Target::Found(_) | Target::Unknown => false,
+    /// Returns whether the Terminate copies a header that no segment in `log` has. Returns `false`
+    /// if `log` is incomplete.
+    pub(crate) fn has_unsent_header(&self, log: &SegmentLog) -> bool {
+        match &self.reported {
+            ReportedSegment::NotFound(header, len) => !log.incomplete && log.find(&header[..*len], None).is_none(),
+            ReportedSegment::None | ReportedSegment::Found(_) | ReportedSegment::Unknown => false,
         }
     }
 
     /// Returns the reported segment if the monitor processed that segment after the Terminate, but
     /// the segment was captured before the Terminate. Call this when `log` has all segments.
-    pub(crate) fn late_target(&self, log: &Log) -> Option<Logged> {
-        let Target::Unseen(header, len) = &self.target else { return None };
-        log.find(&header[..*len], self.segment_length).filter(|logged| logged.frame < self.frame)
+    pub(crate) fn late_reported_segment(&self, log: &SegmentLog) -> Option<LoggedSegment> {
+        let ReportedSegment::NotFound(header, len) = &self.reported else { return None };
+        log.find(&header[..*len], self.segment_length).filter(|segment| segment.frame < self.frame)
     }
 
     /// Returns the reported segment, if it was found.
-    pub(crate) fn target(&self) -> Option<Logged> {
-        match self.target {
-            Target::Found(logged) => Some(logged),
+    pub(crate) fn reported_segment(&self) -> Option<LoggedSegment> {
+        match self.reported {
+            ReportedSegment::Found(segment) => Some(segment),
             _ => None,
         }
     }

@@ -7,13 +7,14 @@ use weft_core::wire::mpa::startup::{FLAG_C, FLAG_S, HEADER_LEN};
 use weft_core::wire::rdmap::Opcode;
 
 use super::connection::Connection;
-use super::message::{At, Messages, Place};
+use super::message::{Messages, SegmentLocation, SegmentPosition};
 use super::operation::Operations;
-use super::remark::{Remark, What};
+use super::remark::{Remark, RemarkKind};
 use super::stag::Stags;
-use super::terminate::{Log, TerminateSeen};
+use super::terminate::{SegmentLog, TerminateMessage};
 use crate::direction::Direction;
-use crate::fact::{Complaint, Fact, Message};
+use crate::fact::{Fact, Message, Terminate};
+use crate::frame_number::FrameNumber;
 use crate::parse::{CrcStatus, Fpdu, Kind, Unit};
 use crate::parse::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 use crate::part::Part;
@@ -25,7 +26,7 @@ const NOT_NEGOTIATED: u16 = 0x3fff;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// The frame of the segment.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Number of the segment in its direction, from 0. `u64::MAX` if its header is not usable.
     pub number: u64,
     /// Stream position after the segment's FPDU.
@@ -34,65 +35,65 @@ pub(crate) struct Fault {
 
 /// The state of one direction.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Side {
+pub(crate) struct DirectionTraffic {
     /// The direction's messages.
     pub messages: Messages,
     /// Reads and atomic operations that this direction requests.
     pub operations: Operations,
     /// The direction's first Terminate.
-    pub terminate: Option<TerminateSeen>,
+    pub terminate: Option<TerminateMessage>,
     /// The first segment that DDP or RDMAP cannot accept.
     pub fault: Option<Fault>,
     /// The first FPDU with a bad CRC.
     pub bad_crc: Option<Fault>,
     /// The frames of the first and the latest trustworthy FPDU.
-    pub fpdus: Option<(u64, u64)>,
-    /// The first FPDU without a checked CRC: the frame, and whether the FPDU has a CRC field.
-    pub unguarded: Option<(u64, bool)>,
+    pub fpdus: Option<(FrameNumber, FrameNumber)>,
+    /// The frame of the first FPDU without a checked CRC, and whether this FPDU has a CRC field.
+    pub unchecked_crc: Option<(FrameNumber, bool)>,
     /// Whether octets of the direction were ever missing or not trustworthy.
     pub lost: bool,
     /// Whether the first loss is a run of captured octets in which no FPDU was found.
-    pub strayed: bool,
+    pub lost_framing: bool,
     /// The latest segments of the direction.
-    pub log: Log,
-    began: bool,
+    pub log: SegmentLog,
+    has_started: bool,
 }
 
 /// The state of both directions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic {
     /// The state of each direction.
-    pub sides: [Side; 2],
+    pub directions: [DirectionTraffic; 2],
     /// The STags of both endpoints.
     pub stags: Stags,
-    /// DDP's version (DV) in the first segment with a possibly correct version, of either
-    /// direction.
+    /// DDP's version (DV) in the first segment of either direction that has a possibly correct
+    /// version.
     pub version: Option<u8>,
     /// Revision and C flag of each direction's start-up frame.
     startups: [Option<(u8, bool)>; 2],
     /// Revision of the Reply.
-    replied: Option<u8>,
+    reply_revision: Option<u8>,
     /// IRD and ORD of each direction's start-up frame, if they were negotiated.
     depths: [Option<(u16, u16)>; 2],
-    in_step: bool,
-    /// Facts that became certain with the latest unit. [`Traffic::unit`] clears the list.
+    in_send_order: bool,
+    /// Facts that became certain with the latest unit. [`Traffic::record_unit`] clears the list.
     pub facts: Vec<Fact>,
 }
 
 impl Traffic {
     /// Returns whether all octets of both directions are known, from the first octet on.
     pub(crate) fn is_complete(&self) -> bool {
-        self.sides.iter().all(|side| !side.lost && (side.messages.is_complete() || !side.began))
+        self.directions.iter().all(|side| !side.lost && (side.messages.is_complete() || !side.has_started))
     }
 
     /// Octets of memory in use for unanswered requests and STags.
     pub(super) fn memory(&self) -> usize {
-        self.sides.iter().map(|side| side.operations.memory()).sum::<usize>() + self.stags.memory()
+        self.directions.iter().map(|side| side.operations.memory()).sum::<usize>() + self.stags.memory()
     }
 
     /// Returns the Terminate in `unit`, if it is the first Terminate of its direction.
-    pub(crate) fn terminate_at(&self, unit: &Unit<'_>) -> Option<&TerminateSeen> {
-        self.sides[unit.direction()].terminate.as_ref().filter(|seen| seen.is(unit))
+    pub(crate) fn terminate_at(&self, unit: &Unit<'_>) -> Option<&TerminateMessage> {
+        self.directions[unit.direction()].terminate.as_ref().filter(|seen| seen.is_in(unit))
     }
 
     /// Returns whether both start-up frames turn CRCs off.
@@ -103,66 +104,66 @@ impl Traffic {
     /// Returns the version that a segment with `version` should have; `None` if `version` may be
     /// correct.
     ///
-    /// RFC 5041 and RFC 5040 require version 1. If the Reply has revision 0, version 0 is due (RFC
-    /// 5044 Appendix C). That appendix is informative, so version 1 counts as correct there as
-    /// well.
+    /// RFC 5041 and RFC 5040 require version 1. If the Reply has revision 0, version 0 is required
+    /// (RFC 5044 Appendix C). That appendix is informative, so version 1 counts as correct in this
+    /// case as well.
     pub(crate) fn wrong_version(&self, version: u8) -> Option<u8> {
-        match (version, self.replied) {
+        match (version, self.reply_revision) {
             (1, _) | (0, Some(0) | None) => None,
             (_, Some(0)) => Some(0),
             _ => Some(1),
         }
     }
 
-    /// Processes a unit (FPDU, start-up frame, gap). `in_step`: the units of both directions come
-    /// in the order in which they were sent.
-    pub(crate) fn unit(
+    /// Processes a unit (FPDU, start-up frame, gap). If `in_send_order` is set, the units of both
+    /// directions come in the order in which they were sent.
+    pub(crate) fn record_unit(
         &mut self,
         unit: &Unit<'_>,
         view: Option<&SegmentView<'_>>,
         connection: &Connection,
-        in_step: bool,
+        in_send_order: bool,
         remarks: &mut Vec<Remark>,
     ) {
         self.facts.clear();
-        self.in_step = in_step;
+        self.in_send_order = in_send_order;
         let direction = unit.direction();
         match &unit.kind {
             Kind::Startup(kind, part) => {
                 if let Some(header) = part.get(0..HEADER_LEN) {
                     self.startups[direction] = Some((header[17], header[16] & FLAG_C != 0));
                     if *kind == StartupKind::Reply {
-                        self.replied = Some(header[17]);
+                        self.reply_revision = Some(header[17]);
                     }
                 }
-                self.depth(direction, *part);
-                self.sides[direction].begin();
-                if self.sides.iter().all(|side| side.began && !side.lost) {
-                    self.sides.iter_mut().for_each(|side| side.operations.begin());
+                self.record_depths(direction, *part);
+                self.directions[direction].start();
+                if self.directions.iter().all(|side| side.has_started && !side.lost) {
+                    self.directions.iter_mut().for_each(|side| side.operations.start());
                 }
             }
             Kind::Fpdu(fpdu) => {
-                let first = !self.sides[direction].began;
-                if first && connection.syn == [true; 2] && self.sides.iter().all(|side| !side.lost) {
-                    self.sides[direction].begin();
-                    self.sides.iter_mut().for_each(|side| side.operations.begin());
+                let first = !self.directions[direction].has_started;
+                if first && connection.syn == [true; 2] && self.directions.iter().all(|side| !side.lost) {
+                    self.directions[direction].start();
+                    self.directions.iter_mut().for_each(|side| side.operations.start());
                 }
-                self.sides[direction].began = true;
-                self.fpdu(unit, fpdu, view, remarks);
+                self.directions[direction].has_started = true;
+                self.record_fpdu(unit, fpdu, view, remarks);
             }
             Kind::Unparsed { .. } => {
-                let side = &mut self.sides[direction];
-                side.strayed = side.began && !side.lost && !unit.incomplete;
-                self.lose(direction);
+                let side = &mut self.directions[direction];
+                side.lost_framing = side.has_started && !side.lost && !unit.incomplete;
+                self.record_loss(direction);
             }
-            Kind::Gap { .. } => self.lose(direction),
+            Kind::Gap { .. } => self.record_loss(direction),
             Kind::Streaming { .. } | Kind::Sdp(..) | Kind::PortMapper(_) => {}
         }
     }
 
     /// Records IRD and ORD of a start-up frame. Each endpoint may have at most as many requests
     /// outstanding as its peer's IRD.
-    fn depth(&mut self, direction: Direction, part: Part<'_>) {
+    fn record_depths(&mut self, direction: Direction, part: Part<'_>) {
         let Some(header) = part.get(0..HEADER_LEN) else { return };
         if header[16] & FLAG_S == 0 || header[17] < 2 {
             return;
@@ -170,43 +171,49 @@ impl Traffic {
         let Some(&[a, b, c, d]) = part.get(HEADER_LEN..HEADER_LEN + 4) else { return };
         let (ird, ord) = (u16::from_be_bytes([a, b]) & 0x3fff, u16::from_be_bytes([c, d]) & 0x3fff);
         self.depths[direction] = Some((ird, ord));
-        // If only one start-up frame has IRD and ORD, nothing was negotiated.
+        // If only one start-up frame has IRD and ORD, no limit was negotiated.
         let [Some(_), Some(_)] = self.depths else { return };
         for requester in Direction::BOTH {
             let limit = self.depths[requester.peer()].map(|(ird, _)| ird).filter(|ird| *ird != NOT_NEGOTIATED);
             if let Some(limit) = limit {
-                self.sides[requester].operations.limit(u32::from(limit));
+                self.directions[requester].operations.set_limit(u32::from(limit));
             }
         }
     }
 
     /// Records that the FPDU in `frame`, which had a bad CRC, was retransmitted with a correct CRC.
     /// `next` is the next FPDU of `direction` with a bad CRC.
-    pub(crate) fn repair(&mut self, direction: Direction, frame: u64, next: Option<Fault>) {
-        let bad_crc = &mut self.sides[direction].bad_crc;
+    pub(crate) fn repair(&mut self, direction: Direction, frame: FrameNumber, next: Option<Fault>) {
+        let bad_crc = &mut self.directions[direction].bad_crc;
         if bad_crc.is_some_and(|bad| bad.frame == frame) {
             *bad_crc = next;
         }
     }
 
     /// Records that octets of `direction` are missing or not trustworthy.
-    pub(super) fn lose(&mut self, direction: Direction) {
-        let side = &mut self.sides[direction];
+    pub(super) fn record_loss(&mut self, direction: Direction) {
+        let side = &mut self.directions[direction];
         side.lost = true;
-        side.messages.lose();
-        side.log.lose();
-        self.sides[direction].operations.lose(true);
-        self.sides[direction.peer()].operations.lose(false);
+        side.messages.record_loss();
+        side.log.mark_incomplete();
+        self.directions[direction].operations.record_loss(true);
+        self.directions[direction.peer()].operations.record_loss(false);
     }
 
-    fn fpdu(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, view: Option<&SegmentView<'_>>, remarks: &mut Vec<Remark>) {
+    fn record_fpdu(
+        &mut self,
+        unit: &Unit<'_>,
+        fpdu: &Fpdu<'_>,
+        view: Option<&SegmentView<'_>>,
+        remarks: &mut Vec<Remark>,
+    ) {
         let direction = unit.direction();
         let header = ULPDU_AT..ULPDU_AT + view.map_or(0, |view| view.header_len);
-        let at = At { direction, frame: unit.frame, time: unit.time, header: unit.locate_first(header) };
+        let at = SegmentLocation { direction, frame: unit.frame, time: unit.time, header: unit.locate_first(header) };
         let fault = |number: u64| Fault { frame: unit.frame, number, end: fpdu.layout.end };
-        let side = &mut self.sides[direction];
+        let side = &mut self.directions[direction];
         if matches!(fpdu.crc_status, CrcStatus::Unchecked | CrcStatus::Absent) {
-            side.unguarded.get_or_insert((unit.frame, fpdu.crc_status == CrcStatus::Unchecked));
+            side.unchecked_crc.get_or_insert((unit.frame, fpdu.crc_status == CrcStatus::Unchecked));
         }
         let Some(view) = view else {
             if fpdu.crc_status == CrcStatus::Bad {
@@ -215,45 +222,46 @@ impl Traffic {
                 }
             } else if is_trusted(fpdu) && !unit.incomplete {
                 // The FPDU is too short for a DDP header.
-                if side.messages.unfinished().is_some() {
-                    remarks.push(at.remark(What::Headless, 0..2));
+                if side.messages.open_message().is_some() {
+                    remarks.push(at.remark(RemarkKind::NoHeader, 0..2));
                 }
                 side.fault.get_or_insert(fault(u64::MAX));
             }
-            return self.lose(direction);
+            return self.record_loss(direction);
         };
         side.fpdus = Some((side.fpdus.map_or(unit.frame, |(first, _)| first), unit.frame));
         if self.version.is_none() && self.wrong_version(view.header[0] & 3).is_none() {
             self.version = Some(view.header[0] & 3);
         }
         let version = self.version.unwrap_or(1);
-        let side = &mut self.sides[direction];
+        let side = &mut self.directions[direction];
         let versions_fit = view.header[0] & 3 == version || view.header[1] >> 6 == version;
-        if !versions_fit && side.messages.unfinished().is_some() {
-            remarks.push(at.remark(What::Headless, 2..4));
+        if !versions_fit && side.messages.open_message().is_some() {
+            remarks.push(at.remark(RemarkKind::NoHeader, 2..4));
             side.fault.get_or_insert(fault(u64::MAX));
-            return self.lose(direction);
+            return self.record_loss(direction);
         }
         let number = side.log.add(unit, view);
         if side.terminate.is_some() {
-            remarks.push(at.remark(What::AfterTerminate(view.opcode()), 3..4));
+            remarks.push(at.remark(RemarkKind::AfterTerminate(view.opcode()), 3..4));
         }
         let before = remarks.len();
-        let sink = self.sides[direction.peer()].operations.next_sink();
-        let place = self.sides[direction].messages.segment(at, view, sink, remarks);
+        let sink = self.directions[direction.peer()].operations.next_sink();
+        let position = self.directions[direction].messages.record_segment(at, view, sink, remarks);
         if breaks_header(view, version) || remarks[before..].iter().any(is_fault) {
-            self.sides[direction].fault.get_or_insert(fault(number));
+            self.directions[direction].fault.get_or_insert(fault(number));
         }
-        self.message(at, view, place);
-        self.operation(at, unit, view, place, remarks);
-        let peer_latest = self.sides[direction.peer()].fpdus.filter(|_| self.is_complete()).map(|(_, latest)| latest);
-        if let Some(stag) = self.stags.segment(at, view, place, peer_latest, remarks) {
+        self.add_message_fact(at, view, position);
+        self.record_operation(at, unit, view, position, remarks);
+        let peer_latest =
+            self.directions[direction.peer()].fpdus.filter(|_| self.is_complete()).map(|(_, latest)| latest);
+        if let Some(stag) = self.stags.record_segment(at, view, position, peer_latest, remarks) {
             self.facts.push(Fact::Stag(stag));
         }
     }
 
-    fn message(&mut self, at: At, view: &SegmentView<'_>, place: Place) {
-        let Some(ended) = place.ended else { return };
+    fn add_message_fact(&mut self, at: SegmentLocation, view: &SegmentView<'_>, position: SegmentPosition) {
+        let Some(ended) = position.completed else { return };
         let queue = match view.segment {
             Segment::Tagged(..) => None,
             Segment::Untagged(header, _) => Some((header.qn.get(), header.msn.get())),
@@ -269,33 +277,43 @@ impl Traffic {
         }));
     }
 
-    fn operation(&mut self, at: At, unit: &Unit<'_>, view: &SegmentView<'_>, place: Place, remarks: &mut Vec<Remark>) {
-        let [forth, back] = &mut self.sides;
+    fn record_operation(
+        &mut self,
+        at: SegmentLocation,
+        unit: &Unit<'_>,
+        view: &SegmentView<'_>,
+        position: SegmentPosition,
+        remarks: &mut Vec<Remark>,
+    ) {
+        let [forth, back] = &mut self.directions;
         let (own, peer) = if at.direction == Direction::Forward { (forth, back) } else { (back, forth) };
         let done = match (view.opcode(), view.segment) {
             (Opcode::READ_REQUEST | Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
                 let end = if let Kind::Fpdu(fpdu) = &unit.kind { fpdu.layout.end } else { 0 };
-                own.operations.requested(at, end, view, remarks)
+                own.operations.record_request(at, end, view, remarks)
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
                 // The peer's Read Request for the same sink may be missing or late.
-                let is_own_request = place.first && peer.operations.is_idle() && own.operations.awaits(stag, to);
-                if is_own_request && self.in_step {
-                    remarks.push(at.remark(What::SameDirection, 3..4));
+                let is_own_request =
+                    position.first && peer.operations.is_idle() && own.operations.is_awaiting(stag, to);
+                if is_own_request && self.in_send_order {
+                    remarks.push(at.remark(RemarkKind::SameDirection, 3..4));
                     None
                 } else {
-                    peer.operations.read_response(at, view, place, remarks)
+                    peer.operations.record_read_response(at, view, position, remarks)
                 }
             }
-            (Opcode::ATOMIC_RESPONSE, Segment::Untagged(..)) => peer.operations.atomic_response(at, view, remarks),
+            (Opcode::ATOMIC_RESPONSE, Segment::Untagged(..)) => {
+                peer.operations.record_atomic_response(at, view, remarks)
+            }
             (Opcode::TERMINATE, Segment::Untagged(..)) if own.terminate.is_none() => {
-                own.terminate = TerminateSeen::read(unit, view, &peer.log);
+                own.terminate = TerminateMessage::read(unit, view, &peer.log);
                 if let Some(seen) = &own.terminate {
                     let direction = u8::from(at.direction);
-                    let target = seen.target().map(|logged| logged.frame);
-                    let complaint = Complaint { direction, frame: at.frame, error: seen.error, target };
-                    self.facts.push(Fact::Complaint(complaint));
+                    let target = seen.reported_segment().map(|segment| segment.frame);
+                    let terminate = Terminate { direction, frame: at.frame, error: seen.error, target };
+                    self.facts.push(Fact::Terminate(terminate));
                 }
                 None
             }
@@ -305,11 +323,11 @@ impl Traffic {
     }
 }
 
-impl Side {
-    fn begin(&mut self) {
-        if !self.began {
-            self.began = true;
-            self.messages.begin();
+impl DirectionTraffic {
+    fn start(&mut self) {
+        if !self.has_started {
+            self.has_started = true;
+            self.messages.start();
         }
     }
 }
@@ -332,13 +350,13 @@ fn breaks_header(view: &SegmentView<'_>, version: u8) -> bool {
 /// Returns whether the remark is about a fault that every receiver has to notice.
 fn is_fault(remark: &Remark) -> bool {
     matches!(
-        remark.what,
-        What::FirstOffset(_)
-            | What::Offset { tagged: false, .. }
-            | What::MsnFirst { .. }
-            | What::MsnStep { .. }
-            | What::MsnAgain { .. }
-            | What::MsnChanged { .. }
-            | What::QnChanged { .. }
+        remark.kind,
+        RemarkKind::FirstOffset(_)
+            | RemarkKind::Offset { tagged: false, .. }
+            | RemarkKind::FirstMsn { .. }
+            | RemarkKind::MsnGap { .. }
+            | RemarkKind::MsnRepeated { .. }
+            | RemarkKind::MsnChanged { .. }
+            | RemarkKind::QnChanged { .. }
     )
 }

@@ -1,12 +1,13 @@
 //! The receive window that an endpoint advertises. Detects whether the window's right edge moves
 //! left (RFC 5041 Appendix A). The right edge is the acknowledgement number plus the window.
 //!
-//! A segment is compared only with segments that have lower acknowledgement numbers. These were
-//! certainly sent earlier, even if the capture is out of order. Differences below the window
-//! scale's unit are ignored, because they come from rounding (RFC 7323 section 2.3). The size of
-//! the window is not checked.
+//! A segment is compared only with segments that have lower acknowledgement numbers. These segments
+//! were certainly sent earlier, even if the capture is out of order. Differences that are smaller
+//! than the unit of the window scale are ignored, because they come from rounding (RFC 7323 section
+//! 2.3). The size of the window is not checked.
 
 use super::tcp::before;
+use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
 
 /// The windows that one endpoint advertised.
@@ -14,28 +15,28 @@ use crate::ip::Segment;
 pub(crate) struct Window {
     latest: Option<Edges>,
     /// The first segment that moves the right edge left.
-    pub pulled_back: Option<PulledBack>,
+    pub shrink: Option<WindowShrink>,
 }
 
 /// A right edge that moved left.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PulledBack {
-    /// The frame of the segment that advertised less.
-    pub frame: u64,
-    /// The frame of the segment that had advertised more.
-    pub before: u64,
+pub(crate) struct WindowShrink {
+    /// The frame of the segment with the edge that is farther left.
+    pub frame: FrameNumber,
+    /// The frame of the earlier segment with the edge that is farther right.
+    pub before: FrameNumber,
     /// How far the edge moved left, in octets.
     pub octets: u32,
 }
 
 /// A right edge (sequence number), and the frame that advertised this edge.
-type Edge = (u32, u64);
+type Edge = (u32, FrameNumber);
 
 #[derive(Debug, Clone, Copy)]
 struct Edges {
     /// The highest acknowledgement number so far.
     ack: u32,
-    /// The farthest edge that was advertised with that acknowledgement number.
+    /// The farthest edge that was advertised with the acknowledgement number `ack`.
     with: Edge,
     /// The farthest edge that was advertised with a lower acknowledgement number.
     before: Option<Edge>,
@@ -44,7 +45,7 @@ struct Edges {
 impl Window {
     /// Records a segment that this endpoint sent. `scale` is the shift count of its windows; `None`
     /// if not known.
-    pub(super) fn segment(&mut self, segment: &Segment<'_>, scale: Option<u8>) {
+    pub(super) fn record_segment(&mut self, segment: &Segment<'_>, scale: Option<u8>) {
         let Some(scale) = scale.filter(|_| segment.ack_flag && !segment.rst) else { return };
         // The window of a SYN is not scaled (RFC 7323 section 2.2).
         let width = if segment.syn { u32::from(segment.window) } else { u32::from(segment.window) << scale };
@@ -69,7 +70,7 @@ impl Window {
             && farthest.wrapping_sub(edge.0) >= 1 << scale
         {
             let octets = farthest.wrapping_sub(edge.0);
-            self.pulled_back.get_or_insert(PulledBack { frame: segment.frame, before: frame, octets });
+            self.shrink.get_or_insert(WindowShrink { frame: segment.frame, before: frame, octets });
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Determines the layout of the next FPDU: the layout of RFC 5044, or a layout with a known error
-//! of a real sender.
+//! Determines the layout of the next FPDU. It is the layout of RFC 5044, or a layout with a known
+//! error of a real sender.
 //!
 //! Known errors:
 //!
-//! - markers at wrong positions, because the sender does not count its CRC fields, or with a
-//!   constant shift
-//! - FPDUPTR in little-endian order, or counted from the previous marker
+//! - markers at wrong positions, because the sender ignores its CRC fields when it counts octets
+//! - markers at wrong positions, with a constant distance from the correct positions
+//! - FPDUPTR in little-endian order, or counted from a marker at the start of the FPDU
 //! - no markers although they were negotiated, or markers that were not negotiated
 //! - no CRC field
 
@@ -17,7 +17,7 @@ use weft_core::wire::mpa::fpdu::{Piece, header_position};
 use weft_core::wire::rdmap::Control as RdmapControl;
 
 use super::reader::Reader;
-use crate::tcp::{Half, Later};
+use crate::tcp::{DirectionStream, Pending};
 
 /// Length in octets of `ULPDU_Length`, the DDP header and the longest RDMAP header (Atomic Request,
 /// RFC 7306 section 5.2.1).
@@ -44,7 +44,7 @@ pub(super) fn crc_good(octets: &[u8]) -> bool {
 }
 
 /// The chosen layout of an FPDU.
-pub(super) struct Chosen<'h> {
+pub(super) struct ChosenLayout<'h> {
     pub(super) layout: Layout,
     /// All octets of the FPDU, if they were captured.
     pub(super) captured: Option<&'h [u8]>,
@@ -52,24 +52,24 @@ pub(super) struct Chosen<'h> {
     pub(super) crc_good: Option<bool>,
 }
 
-impl<'h> Chosen<'h> {
+impl<'h> ChosenLayout<'h> {
     #[inline]
-    fn new(layout: Layout, captured: Option<&'h [u8]>, crc_good: Option<bool>) -> Option<Self> {
-        Some(Chosen { layout, captured, crc_good })
+    fn new(layout: Layout, captured: Option<&'h [u8]>, crc_good: Option<bool>) -> Self {
+        ChosenLayout { layout, captured, crc_good }
     }
 }
 
 /// The result of checking the markers of a layout.
-pub(super) struct Markers {
+pub(super) struct MarkerCheck {
     /// Whether all captured markers are correct.
     pub(super) right: bool,
-    /// Number of captured markers, up to the first wrong marker.
+    /// Number of captured markers that were checked. The check stops at the first wrong marker.
     pub(super) seen: usize,
 }
 
-/// Compares the captured markers with RFC 5044 section 4.3.
-pub(super) fn check_markers(half: &Half, layout: &Layout) -> Result<Markers, Later> {
-    let mut found = Markers { right: true, seen: 0 };
+/// Compares the captured markers with the markers that RFC 5044 section 4.3 requires.
+pub(super) fn check_markers(half: &DirectionStream, layout: &Layout) -> Result<MarkerCheck, Pending> {
+    let mut found = MarkerCheck { right: true, seen: 0 };
     if layout.phase().is_none() {
         return Ok(found);
     }
@@ -85,9 +85,10 @@ pub(super) fn check_markers(half: &Half, layout: &Layout) -> Result<Markers, Lat
     Ok(found)
 }
 
-/// Returns whether the FPDU has markers, all of them captured, and each correct or wrong only by a
-/// known error of real senders (byte order or origin of FPDUPTR).
-fn markers_recognised(half: &Half, layout: &Layout) -> Result<bool, Later> {
+/// Returns whether the FPDU has markers, and all of them were captured and recognised. A marker is
+/// recognised if it is correct, or if its FPDUPTR has a known error of real senders (see the start
+/// of this file).
+fn markers_recognised(half: &DirectionStream, layout: &Layout) -> Result<bool, Pending> {
     let mut any = false;
     for piece in layout.pieces() {
         let Piece::Marker { position, fpduptr } = piece else { continue };
@@ -103,35 +104,36 @@ fn markers_recognised(half: &Half, layout: &Layout) -> Result<bool, Later> {
     Ok(any)
 }
 
-/// `ULPDU_Length` of an FPDU, and whether its first four octets are plausible. A field is `None` if
-/// its octets were not captured.
+/// The header of an FPDU: `ULPDU_Length`, and whether the first four octets are [`plausible`]. Both
+/// are `None` if their octets were not captured.
 pub(super) struct Header {
     pub(super) ulpdu_length: Option<u16>,
     pub(super) plausible: Option<bool>,
 }
 
 /// The header of an FPDU that starts at `start`.
-pub(super) fn header_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Header, Later> {
+pub(super) fn header_at(half: &DirectionStream, start: u64, phase: Option<u16>) -> Result<Header, Pending> {
     Ok(Header { ulpdu_length: length_at(half, start, phase)?, plausible: plausible_at(half, start, phase)? })
 }
 
 /// `ULPDU_Length` of an FPDU that starts at `start`.
 #[inline]
-fn length_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<u16>, Later> {
+fn length_at(half: &DirectionStream, start: u64, phase: Option<u16>) -> Result<Option<u16>, Pending> {
     let at = header_position(start, phase);
     Ok(half.octets(at, at + 2)?.map(|octets| u16::from_be_bytes([octets[0], octets[1]])))
 }
 
 /// Returns whether the first four octets of an FPDU that starts at `start` are plausible.
-fn plausible_at(half: &Half, start: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
+fn plausible_at(half: &DirectionStream, start: u64, phase: Option<u16>) -> Result<Option<bool>, Pending> {
     let at = header_position(start, phase);
     Ok(half.octets(at, at + 4)?.map(plausible))
 }
 
-/// Returns whether a plausible header starts at `position`, with or without a marker before it.
-fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Option<bool>, Later> {
+/// Returns whether a plausible header starts at `position`, or after a marker that starts at
+/// `position`. Returns `None` if the octets at `position` were not captured.
+fn header_follows(half: &DirectionStream, position: u64, phase: Option<u16>) -> Result<Option<bool>, Pending> {
     let Some(head) = half.octets(position, position + 4)? else { return Ok(None) };
-    let after_marker = |half: &Half| {
+    let after_marker = |half: &DirectionStream| {
         let octets = half.octets(position + 4, position + 8)?;
         Ok(octets.is_some_and(plausible))
     };
@@ -139,8 +141,8 @@ fn header_follows(half: &Half, position: u64, phase: Option<u16>) -> Result<Opti
 }
 
 /// Returns whether an FPDU certainly ends at `position`, because a plausible header or a FIN
-/// follows. The end of the capture and missing octets prove nothing.
-fn ends_for_certain(half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
+/// follows. The end of the capture and missing octets are no proof.
+fn ends_for_certain(half: &DirectionStream, position: u64, phase: Option<u16>) -> Result<bool, Pending> {
     if half.is_end(position)? {
         return Ok(position == half.end() && half.ends_with_fin());
     }
@@ -149,14 +151,18 @@ fn ends_for_certain(half: &Half, position: u64, phase: Option<u16>) -> Result<bo
 
 impl Reader {
     /// The layout of the FPDU at `start`; `None` if no FPDU is recognised there.
-    pub(super) fn choose<'h>(&mut self, half: &'h Half, start: u64) -> Result<Option<Chosen<'h>>, Later> {
+    pub(super) fn choose<'h>(
+        &mut self,
+        half: &'h DirectionStream,
+        start: u64,
+    ) -> Result<Option<ChosenLayout<'h>>, Pending> {
         let Some(ulpdu_length) = length_at(half, start, self.phase)? else { return Ok(None) };
         let rfc = self.layout(start, ulpdu_length, self.phase, self.crc_field);
         let captured = half.octets(start, rfc.end)?;
         let crc_on = self.settings.crc == Some(true);
         // The fast path for nearly every FPDU.
         if crc_on && captured.is_some_and(crc_good) {
-            return Ok(Chosen::new(self.place_markers(half, rfc)?, captured, Some(true)));
+            return Ok(Some(ChosenLayout::new(self.find_marker_phase(half, rfc)?, captured, Some(true))));
         }
         let plausible = plausible_at(half, start, self.phase)?;
         if captured.is_none() && self.guesses_markers() {
@@ -168,25 +174,25 @@ impl Reader {
         let within = rfc.end <= half.end();
         match captured {
             Some(_) if crc_on => {}
-            // The FPDU ends at the end of a TCP segment. That is as good a proof as the next
-            // header, which may arrive much later.
+            // Accept the FPDU if it ends at the end of a TCP segment. This end is as good a proof
+            // as the next header, which may arrive much later.
             Some(_)
                 if check_markers(half, &rfc)?.right
                     && (plausible == Some(true) && half.segment_ends_at(rfc.end)
                         || self.may_end_at(half, rfc.end, self.phase)?) =>
             {
-                return Ok(Chosen::new(rfc, captured, None));
+                return Ok(Some(ChosenLayout::new(rfc, captured, None)));
             }
             Some(_) => {}
             None if within => {
                 let believed = plausible.is_none_or(|p| p) || self.may_end_at(half, rfc.end, self.phase)?;
-                return Ok(if believed { Chosen::new(rfc, None, None) } else { None });
+                return Ok(believed.then(|| ChosenLayout::new(rfc, None, None)));
             }
             None => {}
         }
         if let Some(marked) = self.with_unrequested_markers(half, start)? {
             let octets = half.octets(marked.start, marked.end)?;
-            return Ok(Chosen::new(marked, octets, crc_on.then_some(true)));
+            return Ok(Some(ChosenLayout::new(marked, octets, crc_on.then_some(true))));
         }
         // Later octets cannot confirm an FPDU that extends past the end of the data.
         let confirmed = within && self.may_end_at(half, rfc.end, self.phase)?;
@@ -194,25 +200,26 @@ impl Reader {
             && !confirmed
             && !crc_on
             && plausible == Some(true)
-            && (self.wrong_pad(half, start)?.is_some() || self.length_counts_field(half, start, ulpdu_length)?)
+            && (self.wrong_pad(half, start)?.is_some() || self.length_includes_crc(half, start, ulpdu_length)?)
         {
             return Ok(None);
         }
-        if let Some(departed) = self.departure(half, start, confirmed && !self.guesses_phase)? {
-            let octets = half.octets(departed.start, departed.end)?;
-            return Ok(Chosen::new(departed, octets, crc_on.then_some(true)));
+        if let Some(wrong) = self.layout_with_known_error(half, start, confirmed && !self.guesses_phase)? {
+            let octets = half.octets(wrong.start, wrong.end)?;
+            return Ok(Some(ChosenLayout::new(wrong, octets, crc_on.then_some(true))));
         }
         let plausible = plausible == Some(true);
         let is_accepted = if within { confirmed || (!crc_on && plausible) } else { plausible };
-        if self.doubts_end && captured.is_some() && crc_on {
-            // The FPDU may start at another position.
+        if self.guesses_end && captured.is_some() && crc_on {
+            // The end of the previous FPDU is a guess, so this FPDU may start at another position.
             return Ok(None);
         }
         // If all octets were captured and CRC is in use, the CRC is bad at this point.
-        Ok(if is_accepted { Chosen::new(rfc, captured, (crc_on && captured.is_some()).then_some(false)) } else { None })
+        let is_crc_good = (crc_on && captured.is_some()).then_some(false);
+        Ok(is_accepted.then(|| ChosenLayout::new(rfc, captured, is_crc_good)))
     }
 
-    /// Returns whether the absence of markers, or their phase, is only a guess.
+    /// Returns whether the phase of markers, or the absence of markers, is only a guess.
     pub(super) fn guesses_markers(&self) -> bool {
         self.guesses_phase || self.guesses_no_markers && self.phase.is_none()
     }
@@ -220,7 +227,7 @@ impl Reader {
     /// Returns whether the headers of the FPDU at `start` may contain an unexpected marker. That is
     /// possible only if neither a start-up frame nor a CRC has shown the positions of markers. Then
     /// any four octets with the value of a correct marker (RFC 5044 section 4.3) may be a marker.
-    pub(super) fn may_contain_marker(&self, half: &Half, start: u64) -> bool {
+    pub(super) fn may_contain_marker(&self, half: &DirectionStream, start: u64) -> bool {
         let is_marker = |offset: u8| {
             let at = start + u64::from(offset);
             matches!(half.octets(at, at + 4), Ok(Some(octets)) if octets == [0, 0, 0, offset])
@@ -235,10 +242,11 @@ impl Reader {
         if crc_field { layout } else { layout.without_crc_field() }
     }
 
-    /// The layout of the FPDU at `start` with markers, although markers were not negotiated. All
-    /// markers must be recognised. With CRC, the CRC must be correct. Without CRC, an FPDU may end
-    /// only where the next one may follow, and a marker must be in the FPDU or directly after it.
-    fn with_unrequested_markers(&self, half: &Half, start: u64) -> Result<Option<Layout>, Later> {
+    /// The layout of the FPDU at `start` with markers, although markers were not negotiated.
+    /// Returns this layout only if it is proven and all markers are recognised. With CRC, a correct
+    /// CRC proves the layout. Without CRC, the proof is a possible end of the FPDU
+    /// ([`Reader::may_end_at`]), and a marker in the FPDU or directly after it.
+    fn with_unrequested_markers(&self, half: &DirectionStream, start: u64) -> Result<Option<Layout>, Pending> {
         if self.phase.is_some() || self.settings.markers != Some(false) {
             return Ok(None);
         }
@@ -261,8 +269,9 @@ impl Reader {
         Ok(proven.then(|| self.layout(start, ulpdu_length, phase, self.crc_field)))
     }
 
-    /// Determines the marker phase of an FPDU with a correct CRC, and so a correct length.
-    fn place_markers(&self, half: &Half, rfc: Layout) -> Result<Layout, Later> {
+    /// Finds the marker phase of an FPDU whose CRC is correct in the layout `rfc`. The length of
+    /// this layout is therefore correct, too. Returns the layout with the found phase.
+    fn find_marker_phase(&self, half: &DirectionStream, rfc: Layout) -> Result<Layout, Pending> {
         if rfc.phase().is_none() || check_markers(half, &rfc)?.right || markers_recognised(half, &rfc)? {
             return Ok(rfc);
         }
@@ -278,8 +287,8 @@ impl Reader {
         Ok(rfc)
     }
 
-    /// Marker phases other than the negotiated phase. The first is the phase of a sender that does
-    /// not count its CRC fields.
+    /// Marker phases other than the negotiated phase. The first is the phase of a sender that
+    /// ignores its CRC fields when it counts octets.
     fn other_phases(&self) -> impl Iterator<Item = u16> + use<> {
         let due = u64::from(self.phase.unwrap_or(0));
         let drifted = 4 * self.fpdus % INTERVAL;
@@ -291,10 +300,10 @@ impl Reader {
     }
 
     /// Returns whether the sender of the FPDU at `start` counts the CRC field in `ULPDU_Length`.
-    /// Such an FPDU looks like an FPDU without a CRC field. If the next FPDU has a CRC field, this
-    /// FPDU has a CRC field, too. With markers the result is always false, because a misplaced
-    /// marker has the same effect.
-    fn length_counts_field(&self, half: &Half, start: u64, ulpdu_length: u16) -> Result<bool, Later> {
+    /// Such an FPDU looks like an FPDU without a CRC field. This function therefore checks the next
+    /// FPDU: if it has a CRC field, this FPDU has one, too. With markers the result is always
+    /// false, because a misplaced marker has the same effect.
+    fn length_includes_crc(&self, half: &DirectionStream, start: u64, ulpdu_length: u16) -> Result<bool, Pending> {
         let is_possible = self.phase.is_none() && self.crc_field && !self.peer_without_crc;
         let Some(real) = ulpdu_length.checked_sub(4).filter(|_| is_possible) else { return Ok(false) };
         let next = self.layout(start, real, None, true).end;
@@ -306,9 +315,14 @@ impl Reader {
     }
 
     /// The layout of the FPDU at `start` with a known error of real senders; `None` if no such
-    /// layout is proven. If `markers_only` is set, the length is confirmed, so that only markers
-    /// may be misplaced.
-    fn departure(&mut self, half: &Half, start: u64, markers_only: bool) -> Result<Option<Layout>, Later> {
+    /// layout is proven. Set `markers_only` if the length of the FPDU is already confirmed. The
+    /// function then tries only layouts with misplaced markers.
+    fn layout_with_known_error(
+        &mut self,
+        half: &DirectionStream,
+        start: u64,
+        markers_only: bool,
+    ) -> Result<Option<Layout>, Pending> {
         let crc_on = self.settings.crc == Some(true);
         let without_field = self.crc_field && !crc_on && !markers_only;
         for crc_field in std::iter::once(self.crc_field).chain(without_field.then_some(false)) {
@@ -343,7 +357,12 @@ impl Reader {
 
     /// Returns whether an FPDU may end at `position`. It may end at the end of the data, before
     /// missing octets, before a plausible header, or before an FPDU with a correct CRC.
-    pub(super) fn may_end_at(&self, half: &Half, position: u64, phase: Option<u16>) -> Result<bool, Later> {
+    pub(super) fn may_end_at(
+        &self,
+        half: &DirectionStream,
+        position: u64,
+        phase: Option<u16>,
+    ) -> Result<bool, Pending> {
         if half.is_end(position)? {
             return Ok(position == half.end());
         }
@@ -353,22 +372,23 @@ impl Reader {
         if self.settings.crc != Some(true) {
             return Ok(false);
         }
-        let row = self.chain_up_to(half, position, phase.map(|p| vec![p]), 1);
-        match row.more {
-            Some(later) if row.count == 0 => Err(later),
-            _ => Ok(row.count == 1),
+        let run = self.fpdu_run_up_to(half, position, phase.map(|p| vec![p]), 1);
+        match run.more {
+            Some(pending) if run.count == 0 => Err(pending),
+            _ => Ok(run.count == 1),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::frame_number::FrameNumber;
     use crate::testing::{Marked, Wire, fpdu, reply_frame, send_of, startup_frame};
     use crate::unit::{Kind, Unit};
     use crate::{Dissector, Sink};
 
     #[derive(Default)]
-    struct Frames(Vec<u64>);
+    struct Frames(Vec<FrameNumber>);
 
     impl Sink for Frames {
         fn unit(&mut self, unit: &Unit<'_>) {
@@ -387,14 +407,14 @@ mod tests {
         wire.send(1, &one);
         wire.send(0, &two[..9]);
         wire.send(0, &two[9..]);
-        // Two octets of the next header prove nothing.
+        // Two octets of the next header do not prove where the FPDU ends.
         wire.send(0, &[&three[..], &four[..2]].concat());
         wire.send(1, &two);
         wire.send(0, &four[2..]);
         let (mut fpdus, mut held_back) = (Frames::default(), Vec::new());
         wire.feed_to(Dissector::default(), &mut fpdus, |dissector| held_back.push(dissector.holds_back()));
         assert_eq!(held_back[4..], [false, false, true, false, true, true, false]);
-        assert_eq!(fpdus.0, [5, 6, 8, 10, 9, 11]);
+        assert_eq!(fpdus.0, [5, 6, 8, 10, 9, 11].map(FrameNumber::from));
     }
 
     /// If a sender does not count its CRC fields for marker positions, some FPDUs have one marker

@@ -4,17 +4,17 @@
 use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::fpdu::Piece;
 
-use super::choose::{Chosen, check_markers, crc_good};
+use super::choose::{ChosenLayout, check_markers, crc_good};
 use super::hello::{HELLO_LEN, Hello};
 use super::reader::Reader;
-use super::target::Target;
+use super::unit_output::UnitOutput;
 use crate::parse::{CrcStatus, Fpdu, Kind, MarkerStatus};
 use crate::part::Part;
-use crate::tcp::{Arrived, Half};
+use crate::tcp::{DirectionStream, SegmentOctets};
 
 impl Reader {
     /// Delivers the chosen FPDU.
-    pub(super) fn emit_fpdu(&mut self, half: &Half, chosen: &Chosen<'_>, out: &mut Target<'_>) {
+    pub(super) fn emit_fpdu(&mut self, half: &DirectionStream, chosen: &ChosenLayout<'_>, out: &mut UnitOutput<'_>) {
         let layout = &chosen.layout;
         self.fpdus += 1;
         let stop = layout.end.min(half.end());
@@ -55,7 +55,7 @@ impl Reader {
                 Some(_) => CrcStatus::Bad,
             }
         };
-        self.doubts_end = self.guesses_markers() && captured.is_none();
+        self.guesses_end = self.guesses_markers() && captured.is_none();
         let covers_interval = layout.end - layout.start >= weft_core::marker::INTERVAL;
         self.guesses_no_markers &= !(crc_status == CrcStatus::Good && layout.phase().is_none() && covers_interval);
         let field = match captured {
@@ -80,7 +80,7 @@ impl Reader {
             crc: field.filter(|_| has_field).copied(),
             crc_status,
         };
-        let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), Arrived::frame);
+        let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), SegmentOctets::frame);
         // The receiver received correct octets instead of these damaged octets, but the correct
         // octets are missing in the capture.
         let is_damaged = crc_status == CrcStatus::Bad && half.is_damaged(layout.start, stop);
@@ -92,7 +92,7 @@ impl Reader {
     }
 
     /// Delivers the SDP Hello at the start of the direction as a separate unit.
-    pub(super) fn emit_hello(&mut self, half: &mut Half, hello: Hello, out: &mut Target<'_>) {
+    pub(super) fn emit_hello(&mut self, half: &mut DirectionStream, hello: Hello, out: &mut UnitOutput<'_>) {
         let (start, end) = (half.consumed(), half.consumed() + HELLO_LEN);
         let part = self.scratch.part(half, std::iter::once(start..end));
         let frame = half.frame_of(start, end);

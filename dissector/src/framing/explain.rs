@@ -1,40 +1,40 @@
 //! Looks for a simple error of the sender if no FPDU was found at the expected position.
 //!
-//! The result ([`Misread`]) does not change how octets are split into units. It is delivered with
-//! the octets that belong to no FPDU.
+//! The result ([`SenderError`]) does not change how octets are split into units. It is delivered
+//! with the octets in which no FPDU was found.
 
 use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::Layout;
 use weft_core::wire::mpa::fpdu::{LENGTH_LEN, header_position, pad_len};
 
-use super::again::may_begin;
 use super::choose::{crc_good, plausible};
 use super::reader::Reader;
-use crate::parse::Misread;
-use crate::tcp::{Half, Later};
+use super::second_startup::may_begin;
+use crate::parse::SenderError;
+use crate::tcp::{DirectionStream, Pending};
 
-/// Numbers of octets that a sender may wrongly count in `ULPDU_Length`: the field itself, CRC, both
-/// of them, PAD, markers.
+/// Numbers of octets that a sender may wrongly include in `ULPDU_Length`. 2 is the length field
+/// itself, 4 is the CRC, and 6 is both. The other numbers are PAD (1 and 3) and markers (8 to 20).
 const COUNTED: [u8; 9] = [2, 4, 6, 1, 3, 8, 12, 16, 20];
 
 impl Reader {
     /// The probable error of the sender at `start`. Returns `None` if missing octets may be the
     /// reason that no FPDU was found.
-    pub(super) fn explain(&self, half: &Half, start: u64) -> Option<Misread> {
+    pub(super) fn explain(&self, half: &DirectionStream, start: u64) -> Option<SenderError> {
         if self.fpdus == 0 && self.peer_startup_follows_hole && may_begin(half.contiguous(start), true) {
             // This may be a second start-up frame, which the captured Reply answers. The capture
             // may lack the Reply that rejected the first start-up frame.
             return None;
         }
-        if self.guesses_phase || self.doubts_end || self.may_contain_marker(half, start) {
+        if self.guesses_phase || self.guesses_end || self.may_contain_marker(half, start) {
             return None;
         }
         let header = header_position(start, self.phase);
         let captured = |from: u64, to: u64| half.octets(from, to).ok().flatten();
         let is_rest = start < half.end() && half.end() - start < 4 && half.ends_with_fin();
         if is_rest && captured(start, half.end()).is_some() {
-            // An FPDU has at least eight octets, and a marker four.
-            return Some(Misread::Unexplained);
+            // These octets are too short for an FPDU (eight octets) and for a marker (four octets).
+            return Some(SenderError::Unexplained);
         }
         let head = captured(header, header + 4)?;
         let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
@@ -43,34 +43,34 @@ impl Reader {
         if self.phase.is_none()
             && captured(start, start + 8).is_some_and(|octets| octets[..4] == [0; 4] && plausible(&octets[4..]))
         {
-            return Some(Misread::UnrequestedMarker);
+            return Some(SenderError::UnrequestedMarker);
         }
         if plausible(&swapped) && ends_at(Layout::new(start, ulpdu_length.swap_bytes(), self.phase).crc) {
-            return Some(Misread::LengthSwapped);
+            return Some(SenderError::LengthSwapped);
         }
         if !plausible(head) {
-            return Some(Misread::Unexplained);
+            return Some(SenderError::Unexplained);
         }
         // A plausible header of an FPDU that was not captured completely needs no explanation.
         captured(start, Layout::new(start, ulpdu_length, self.phase).crc)?;
         if let Ok(Some(pad)) = self.wrong_pad(half, start) {
-            return Some(Misread::Pad(pad));
+            return Some(SenderError::Pad(pad));
         }
         let counts = |counted: &u8| {
             let real = ulpdu_length.checked_sub(u16::from(*counted));
             real.is_some_and(|real| ends_at(Layout::new(start, real, self.phase).crc))
         };
         if let Some(counted) = COUNTED.into_iter().find(counts) {
-            return Some(Misread::LengthCounts(counted));
+            return Some(SenderError::LengthCounts(counted));
         }
         let field = Layout::new(start, ulpdu_length, self.phase).crc;
         let left_out = self.settings.crc == Some(true) && captured(field, field + 4).is_some_and(plausible);
-        Some(if left_out { Misread::NoCrcField } else { Misread::Unexplained })
+        Some(if left_out { SenderError::NoCrcField } else { SenderError::Unexplained })
     }
 
     /// Returns whether the CRC field of the FPDU at `start` is at position `crc`. If CRC is in use,
-    /// the CRC must be correct. Otherwise a plausible header must follow the field.
-    fn crc_field_proves(&self, half: &Half, start: u64, crc: u64) -> Result<bool, Later> {
+    /// a correct CRC proves that. Otherwise a plausible header after the field proves that.
+    fn crc_field_proves(&self, half: &DirectionStream, start: u64, crc: u64) -> Result<bool, Pending> {
         let end = crc + CRC_LEN as u64;
         Ok(if self.settings.crc == Some(true) {
             half.octets(start, end)?.is_some_and(crc_good)
@@ -79,10 +79,9 @@ impl Reader {
         })
     }
 
-    /// The number of PAD octets of the FPDU at `start`, if it is wrong: it does not lead to a
-    /// multiple of four. Returns `None` if the number is correct or unknown. With markers it is
-    /// unknown.
-    pub(super) fn wrong_pad(&self, half: &Half, start: u64) -> Result<Option<u8>, Later> {
+    /// The number of PAD octets of the FPDU at `start`, if this number is wrong. Returns `None` if
+    /// the number is correct or unknown. In an FPDU with markers it is unknown.
+    pub(super) fn wrong_pad(&self, half: &DirectionStream, start: u64) -> Result<Option<u8>, Pending> {
         let Some(&[high, low]) = half.octets(start, start + 2)? else { return Ok(None) };
         if self.phase.is_some() {
             return Ok(None);

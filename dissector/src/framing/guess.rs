@@ -1,25 +1,30 @@
 //! Starts to read FPDUs at a known position. If the start-up frame of the peer is not in the
-//! capture, the first FPDU determines markers and CRC.
+//! capture, this module derives markers and CRC from the first FPDUs.
 
 use super::choose::plausible;
-use super::reader::{Reader, State, WAIT};
+use super::reader::{MAX_BUFFERED_OCTETS, Reader, State};
 use super::settings::{PeerView, negotiate};
-use super::target::Target;
-use crate::tcp::{Half, Later};
+use super::unit_output::UnitOutput;
+use crate::tcp::{DirectionStream, Pending};
 
 impl Reader {
-    pub(super) fn start(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
+    pub(super) fn start(
+        &mut self,
+        half: &mut DirectionStream,
+        peer: &PeerView,
+        out: &mut UnitOutput<'_>,
+    ) -> Result<(), Pending> {
         let unread = half.end().saturating_sub(half.consumed());
-        if peer.startup.is_none() && peer.undecided && (unread < WAIT as u64 || half.is_finished()) {
-            return Err(Later::NEXT);
+        if peer.startup.is_none() && peer.undecided && (unread < MAX_BUFFERED_OCTETS as u64 || half.is_finished()) {
+            return Err(Pending::NEXT);
         }
         self.settings = negotiate(self.startup.as_ref(), peer.startup.as_ref());
         if self.startup.is_some() && self.settings.rejected {
-            self.state = State::Outside;
+            self.state = State::Rejected;
             return Ok(());
         }
         if half.is_end(self.origin)? {
-            return Err(Later::NEXT);
+            return Err(Pending::NEXT);
         }
         match (self.settings.markers, self.settings.crc) {
             (Some(markers), Some(_)) => self.phase = markers.then_some((self.origin % 512) as u16),
@@ -29,20 +34,20 @@ impl Reader {
                 // CRC.
                 let lock = self.lock(half, half.consumed(), half.settled());
                 if lock.to <= half.consumed() && !lock.found {
-                    return Err(lock.later.unwrap_or(Later::NEXT));
+                    return Err(lock.pending.unwrap_or(Pending::NEXT));
                 }
-                self.passed.absorb(half, half.consumed(), lock.to);
+                self.skipped.absorb(half, half.consumed(), lock.to);
                 half.consume(lock.to);
                 if lock.found {
-                    self.passed.unread(half, out);
-                    self.state = State::InStep;
+                    self.skipped.deliver_unread(half, out);
+                    self.state = State::InSync;
                 } else {
                     self.origin = lock.to;
                 }
                 return Ok(());
             }
         }
-        self.state = State::InStep;
+        self.state = State::InSync;
         Ok(())
     }
 
@@ -50,8 +55,8 @@ impl Reader {
     /// markers, and takes the variant with more consecutive FPDUs that have correct CRCs and
     /// markers. If there is no such FPDU, accepts a plausible header without CRC. Returns whether a
     /// variant was found.
-    fn guess(&mut self, half: &Half) -> Result<bool, Later> {
-        if !self.passed.is_empty() {
+    fn guess(&mut self, half: &DirectionStream) -> Result<bool, Pending> {
+        if !self.skipped.is_empty() {
             return Ok(false);
         }
         let start = self.origin;
@@ -62,16 +67,16 @@ impl Reader {
             Some(false) => &[None],
         };
         if self.settings.crc != Some(false) {
-            let rows: Vec<_> =
-                phases.iter().map(|phase| (self.chain(half, start, phase.map(|p| vec![p])), *phase)).collect();
-            let promising = rows.iter().filter(|(row, _)| row.count > 0 || row.more.is_some()).count();
-            let undecided = rows.iter().filter(|(row, _)| promising > 1 || row.count == 0);
-            if let Some(later) = undecided.filter_map(|(row, _)| row.more).next() {
-                return Err(later);
+            let runs: Vec<_> =
+                phases.iter().map(|phase| (self.fpdu_run(half, start, phase.map(|p| vec![p])), *phase)).collect();
+            let promising = runs.iter().filter(|(run, _)| run.count > 0 || run.more.is_some()).count();
+            let undecided = runs.iter().filter(|(run, _)| promising > 1 || run.count == 0);
+            if let Some(pending) = undecided.filter_map(|(run, _)| run.more).next() {
+                return Err(pending);
             }
-            let best = rows.iter().rev().max_by_key(|(row, _)| row.count);
-            if let Some((row, phase)) = best
-                && row.count > 0
+            let best = runs.iter().rev().max_by_key(|(run, _)| run.count);
+            if let Some((run, phase)) = best
+                && run.count > 0
             {
                 self.phase = *phase;
                 self.settings.crc = Some(true);

@@ -6,7 +6,7 @@ use weft_core::wire::sdp::{FieldOrder, Hello as SdpHello, Mid, RawBsdh, RawHeade
 use zerocopy::FromBytes;
 
 use crate::parse::Carrier;
-use crate::tcp::Half;
+use crate::tcp::DirectionStream;
 
 /// Length of an SDP Hello in octets.
 pub(super) const HELLO_LEN: u64 = 32;
@@ -21,7 +21,7 @@ pub(crate) struct Hello {
 }
 
 /// If `octets` start with an SDP Hello (MID 0, Len 32, MSeq 0, MSeqAck 0), returns the order of its
-/// fields. One of these fields or Flags may be wrong.
+/// fields. Also accepts a Hello in which one of these fields or Flags has a wrong value.
 pub(super) fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
     let octets = octets.get(..HELLO_LEN as usize)?;
     if octets[4..16] != [0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0] {
@@ -34,7 +34,8 @@ pub(super) fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
         .or_else(|| [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().find(|order| is_odd_hello(octets, *order)))
 }
 
-/// Returns whether `octets` are a Hello in which exactly one fixed field of the BSDH is wrong.
+/// Returns whether `octets` are a Hello in which exactly one fixed field of the base header (BSDH)
+/// is wrong.
 fn is_odd_hello(octets: &[u8], order: FieldOrder) -> bool {
     let Some((bsdh, rest)) = RawBsdh::read(octets, order) else { return false };
     let fixed = [
@@ -53,13 +54,13 @@ fn is_odd_hello(octets: &[u8], order: FieldOrder) -> bool {
 }
 
 /// The SDP Hello at the start of the unread octets.
-pub(super) fn streaming_hello(half: &Half) -> Option<Hello> {
+pub(super) fn streaming_hello(half: &DirectionStream) -> Option<Hello> {
     let order = hello_order(half.contiguous(half.consumed()));
     order.map(|order| Hello { carrier: Carrier::Streaming, order })
 }
 
 /// The SDP Hello in the private data of a Request at the start of the unread octets.
-pub(super) fn private_hello(half: &Half) -> Option<Hello> {
+pub(super) fn private_hello(half: &DirectionStream) -> Option<Hello> {
     let octets = half.contiguous(half.consumed());
     let (header, private) = RawStartup::ref_from_prefix(octets).ok()?;
     if StartupKind::of_key(&header.key) != Some(StartupKind::Request) {
@@ -69,7 +70,8 @@ pub(super) fn private_hello(half: &Half) -> Option<Hello> {
     order.map(|order| Hello { carrier: Carrier::PrivateData, order })
 }
 
-/// Offset of the ULP's private data in octets: the length of the RFC 6581 words, or 0.
+/// Offset in octets of the ULP's private data within the private data of a start-up frame. It is
+/// the length of the words that RFC 6581 adds, or 0 if the frame does not have these words.
 pub(super) fn private_at(header: &RawStartup) -> usize {
     if header.revision >= 2 && header.flags & FLAG_S != 0 { ENHANCED_LEN } else { 0 }
 }

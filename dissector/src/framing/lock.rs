@@ -1,5 +1,5 @@
-//! Finds the first FPDU of a direction without a start-up frame. A correct CRC of two consecutive
-//! FPDUs proves the position. In this module, a "row" is a sequence of consecutive FPDUs with
+//! Finds the first FPDU of a direction without a start-up frame. Correct CRCs of two consecutive
+//! FPDUs prove the position. In this module, a "run" is a sequence of consecutive FPDUs with
 //! correct CRCs and markers.
 
 use weft_core::crc::{self, CRC_LEN};
@@ -9,24 +9,24 @@ use weft_core::wire::mpa::fpdu::Piece;
 
 use super::choose::{check_markers, crc_good, header_at, plausible};
 use super::reader::Reader;
-use crate::tcp::{Half, Later};
+use crate::tcp::{DirectionStream, Pending};
 
-/// Maximum number of FPDUs in a row that are checked to distinguish settings.
-const LONGEST_ROW: u32 = 64;
+/// Maximum number of FPDUs of a run that are checked to distinguish possible settings.
+const LONGEST_RUN: u32 = 64;
 
 /// Length in octets of `ULPDU_Length` and the longest DDP header.
 const LONGEST_HEADER: u64 = 2 + 18;
 
-/// A row of FPDUs.
+/// A run of FPDUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct FpduRun {
     /// Number of FPDUs.
     pub(super) count: u32,
     /// The possible marker phases (remainders of marker positions modulo 512); `None` if there are
     /// no markers.
     pub(super) phases: Option<Vec<u16>>,
-    /// Set if the row may continue when further octets have arrived.
-    pub(super) more: Option<Later>,
+    /// Set if the run may continue when further octets have arrived.
+    pub(super) more: Option<Pending>,
 }
 
 /// The result of a search for the first FPDU.
@@ -35,46 +35,46 @@ pub(super) struct Lock {
     pub(super) found: bool,
     /// No FPDU starts before this position.
     pub(super) to: u64,
-    /// The octets that the search needs to decide about `to`.
-    pub(super) later: Option<Later>,
+    /// The octets that the search needs before it can continue at `to`.
+    pub(super) pending: Option<Pending>,
 }
 
 impl Reader {
-    /// Searches positions `from..to` for the first position that starts a row of at least two
+    /// Searches positions `from..to` for the first position that starts a run of at least two
     /// FPDUs.
-    pub(super) fn lock(&mut self, half: &Half, from: u64, to: u64) -> Lock {
+    pub(super) fn lock(&mut self, half: &DirectionStream, from: u64, to: u64) -> Lock {
         if self.settings.crc == Some(false) {
-            return Lock { found: false, to, later: None };
+            return Lock { found: false, to, pending: None };
         }
-        let captured: Vec<_> = half.stretches(from, to).filter(|stretch| stretch.captured).collect();
-        for stretch in captured {
-            let octets = half.contiguous(stretch.start);
-            let within = usize::try_from(stretch.end - stretch.start).unwrap_or(usize::MAX).min(octets.len());
+        let captured: Vec<_> = half.spans(from, to).filter(|span| span.captured).collect();
+        for span in captured {
+            let octets = half.contiguous(span.start);
+            let within = usize::try_from(span.end - span.start).unwrap_or(usize::MAX).min(octets.len());
             for (index, head) in octets[..within].windows(4).enumerate() {
                 if !plausible(head) {
                     continue;
                 }
-                let header = stretch.start + index as u64;
+                let header = span.start + index as u64;
                 let cost = 2 * u64::from(u16::from_be_bytes([head[0], head[1]]));
-                if !self.effort.allows(header, cost) && !half.segment_starts_at(header) {
+                if !self.budget.allows(header, cost) && !half.segment_starts_at(header) {
                     continue;
                 }
                 match self.try_lock(half, from, header) {
-                    Ok(Some(start)) => return Lock { found: true, to: start, later: None },
+                    Ok(Some(start)) => return Lock { found: true, to: start, pending: None },
                     Ok(None) => {}
                     // A marker of four octets may precede the header.
-                    Err(later) => {
+                    Err(pending) => {
                         let to = header.saturating_sub(4).max(from);
-                        return Lock { found: false, to, later: Some(later) };
+                        return Lock { found: false, to, pending: Some(pending) };
                     }
                 }
             }
         }
         let to = if half.is_finished() { to } else { to.saturating_sub(8).max(from) };
-        Lock { found: false, to, later: None }
+        Lock { found: false, to, pending: None }
     }
 
-    fn try_lock(&mut self, half: &Half, from: u64, header: u64) -> Result<Option<u64>, Later> {
+    fn try_lock(&mut self, half: &DirectionStream, from: u64, header: u64) -> Result<Option<u64>, Pending> {
         let mut tries = Vec::new();
         let residue = |position: u64| (position % INTERVAL) as u16;
         let (without, with) = self.may_begin(half, header)?;
@@ -90,34 +90,34 @@ impl Reader {
         {
             tries.push((header - 4, Some(vec![residue(header - 4)])));
         }
-        let rows: Vec<_> = tries.into_iter().map(|(at, phases)| (at, self.chain(half, at, phases))).collect();
-        if let Some(later) = rows.iter().filter(|(_, row)| row.count < 2).find_map(|(_, row)| row.more) {
-            return Err(later);
+        let runs: Vec<_> = tries.into_iter().map(|(at, phases)| (at, self.fpdu_run(half, at, phases))).collect();
+        if let Some(pending) = runs.iter().filter(|(_, run)| run.count < 2).find_map(|(_, run)| run.more) {
+            return Err(pending);
         }
-        let proven: Vec<_> = rows.iter().filter(|(_, row)| row.count >= 2).collect();
+        let proven: Vec<_> = runs.iter().filter(|(_, run)| run.count >= 2).collect();
         let ambiguous =
-            proven.len() > 1 || proven.iter().any(|(_, row)| row.phases.as_ref().is_some_and(|p| p.len() > 1));
-        if ambiguous && let Some(later) = proven.iter().find_map(|(_, row)| row.more) {
-            return Err(later);
+            proven.len() > 1 || proven.iter().any(|(_, run)| run.phases.as_ref().is_some_and(|p| p.len() > 1));
+        if ambiguous && let Some(pending) = proven.iter().find_map(|(_, run)| run.more) {
+            return Err(pending);
         }
-        let Some((at, row)) = proven.into_iter().rev().max_by_key(|(_, row)| row.count) else { return Ok(None) };
+        let Some((at, run)) = proven.into_iter().rev().max_by_key(|(_, run)| run.count) else { return Ok(None) };
         self.origin = *at;
         let relative = |phase: &u16| (u64::from(*phase) + INTERVAL - self.zero % INTERVAL) % INTERVAL;
-        self.phase = row.phases.as_ref().and_then(|phases| phases.iter().copied().min_by_key(relative));
-        self.guesses_phase = row.phases.as_ref().is_some_and(|phases| phases.len() > 1);
+        self.phase = run.phases.as_ref().and_then(|phases| phases.iter().copied().min_by_key(relative));
+        self.guesses_phase = run.phases.as_ref().is_some_and(|phases| phases.len() > 1);
         self.settings.crc = Some(true);
-        self.guesses_no_markers = row.phases.is_none() && self.settings.markers.is_none();
-        self.settings.markers = Some(row.phases.is_some());
+        self.guesses_no_markers = run.phases.is_none() && self.settings.markers.is_none();
+        self.settings.markers = Some(run.phases.is_some());
         Ok(Some(*at))
     }
 
-    /// Returns two flags for the position `header`: whether an FPDU without markers and a correct
-    /// CRC may start there, and whether an FPDU with markers and a correct CRC may start there.
+    /// Checks the CRC of an FPDU whose header is at position `header`. Returns whether the CRC is
+    /// correct if the FPDU has no markers, and whether it is correct if the FPDU has markers.
     ///
-    /// An FPDU with markers has two possible numbers of markers, which depend on the phase. So
-    /// there are three possible ends. The function computes three CRCs, and each computation
-    /// continues the previous one.
-    fn may_begin(&self, half: &Half, header: u64) -> Result<(bool, bool), Later> {
+    /// An FPDU with markers has one of two numbers of markers, depending on the phase. With the
+    /// FPDU without markers, there are three possible ends. The function computes three CRCs, and
+    /// each computation continues the previous one.
+    fn may_begin(&self, half: &DirectionStream, header: u64) -> Result<(bool, bool), Pending> {
         let Some(head) = half.octets(header, header + 2)? else { return Ok((false, false)) };
         let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
         let marked =
@@ -139,45 +139,51 @@ impl Reader {
         Ok((good[0], good[1] || good[2]))
     }
 
-    /// The row of FPDUs that starts at `start`, with markers in one of `phases`.
-    pub(super) fn chain(&self, half: &Half, start: u64, phases: Option<Vec<u16>>) -> Row {
-        self.chain_up_to(half, start, phases, LONGEST_ROW)
+    /// The run of FPDUs that starts at `start`, with markers in one of `phases`.
+    pub(super) fn fpdu_run(&self, half: &DirectionStream, start: u64, phases: Option<Vec<u16>>) -> FpduRun {
+        self.fpdu_run_up_to(half, start, phases, LONGEST_RUN)
     }
 
-    pub(super) fn chain_up_to(&self, half: &Half, start: u64, phases: Option<Vec<u16>>, most: u32) -> Row {
-        let mut row = Row { count: 0, phases, more: None };
+    pub(super) fn fpdu_run_up_to(
+        &self,
+        half: &DirectionStream,
+        start: u64,
+        phases: Option<Vec<u16>>,
+        most: u32,
+    ) -> FpduRun {
+        let mut run = FpduRun { count: 0, phases, more: None };
         let mut at = start;
-        while row.count < most {
+        while run.count < most {
             let step = match half.is_end(at) {
-                Ok(true) => return row,
-                Ok(false) => self.next_in_row(half, at, row.phases.as_deref()),
-                Err(later) => Err(later),
+                Ok(true) => return run,
+                Ok(false) => self.next_in_run(half, at, run.phases.as_deref()),
+                Err(pending) => Err(pending),
             };
             match step {
                 Ok(Some((end, phases))) => {
-                    row.count += 1;
-                    row.phases = phases;
+                    run.count += 1;
+                    run.phases = phases;
                     at = end;
                 }
-                Ok(None) => return row,
-                Err(later) => {
-                    row.more = Some(later);
-                    return row;
+                Ok(None) => return run,
+                Err(pending) => {
+                    run.more = Some(pending);
+                    return run;
                 }
             }
         }
-        row
+        run
     }
 
     /// Checks the FPDU at `at`. Returns its end and the phases that are still possible, or `None`
     /// if CRC or markers are wrong in all `phases`.
     #[allow(clippy::type_complexity)]
-    fn next_in_row(
+    fn next_in_run(
         &self,
-        half: &Half,
+        half: &DirectionStream,
         at: u64,
         phases: Option<&[u16]>,
-    ) -> Result<Option<(u64, Option<Vec<u16>>)>, Later> {
+    ) -> Result<Option<(u64, Option<Vec<u16>>)>, Pending> {
         let Some(phases) = phases else {
             return Ok(self.good_fpdu(half, at, None)?.map(|end| (end, None)));
         };
@@ -217,7 +223,7 @@ impl Reader {
         Ok(found.map(|end| (end, Some(kept))))
     }
 
-    fn good_fpdu(&self, half: &Half, at: u64, phase: Option<u16>) -> Result<Option<u64>, Later> {
+    fn good_fpdu(&self, half: &DirectionStream, at: u64, phase: Option<u16>) -> Result<Option<u64>, Pending> {
         let Some(ulpdu_length) = header_at(half, at, phase)?.ulpdu_length else { return Ok(None) };
         let layout = Layout::new(at, ulpdu_length, phase);
         Ok(half.octets(at, layout.end)?.is_some_and(crc_good).then_some(layout.end))
@@ -246,8 +252,8 @@ mod tests {
     fn a_marker_in_a_cut_header_is_not_a_field() {
         let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());
         (1..=18).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 22))));
-        // The first FPDU has 4 + 28 octets, and each later FPDU 28. So the next header starts at
-        // 508.
+        // The first FPDU has 4 + 28 octets, and each later FPDU has 28 octets. So the next header
+        // starts at 508.
         assert_eq!((marked.at, marked.markers), (508, 1));
         wire.send(0, &marked.fpdu(&send_of(19, 100)));
         (20..=30).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 22))));

@@ -6,28 +6,28 @@
 //! | [`settings`] | determines markers and CRC from the start-up frames of both directions |
 //! | [`guess`] | determines markers and CRC without the start-up frame of the peer |
 //! | [`lock`] | finds the first FPDU if the direction has no start-up frame |
-//! | [`effort`] | limits the cost of that search |
-//! | [`straight`] | reads FPDUs that need no further checks |
+//! | [`search_budget`] | limits the cost of searches for FPDUs |
+//! | [`fast_path`] | reads FPDUs that need no further checks |
 //! | [`choose`] | determines the layout of an FPDU |
 //! | [`explain`] | explains octets in which no FPDU was found |
-//! | [`resync`] | finds the next FPDU after such octets |
-//! | [`again`] | detects a new start-up frame after a rejected connection |
+//! | [`resync`] | finds the next FPDU after octets in which no FPDU was found |
+//! | [`second_startup`] | detects a new start-up frame after a rejected connection |
+//! | [`skipped_octets`] | stores octets outside start-up frames and FPDUs until delivery |
 //! | [`emit`] | delivers units |
 //! | [`record`] | stores the settings when reading is interrupted |
 //!
 //! Octets arrive in capture order. A step that needs octets that have not arrived returns
-//! [`Later`](crate::tcp::Later) and changes nothing. The step is repeated when the octets have
+//! [`Pending`](crate::tcp::Pending) and changes nothing. The step is repeated when the octets have
 //! arrived.
 //!
-//! If the start-up frame of a direction was not captured, the direction uses the frame of the peer,
-//! as known when the first FPDU is found. A frame of the peer that is captured later has no effect.
-//! This module checks no rules (see [`crate::rules`]).
+//! If the start-up frame of a direction was not captured, weft takes the settings of the direction
+//! from the start-up frame of the peer. That frame has no effect if it arrives after the first FPDU
+//! is found. This module does not check requirements (see [`crate::rules`]).
 
-mod again;
 mod choose;
-mod effort;
 mod emit;
 mod explain;
+mod fast_path;
 mod guess;
 mod hello;
 mod lock;
@@ -35,13 +35,14 @@ mod reader;
 mod record;
 mod resync;
 mod sdp;
+mod search_budget;
+mod second_startup;
 mod settings;
+mod skipped_octets;
 mod startup;
-mod straight;
-mod stretch;
-mod target;
+mod unit_output;
 
 pub(crate) use reader::Reader;
 pub(crate) use record::ReaderRecord;
 pub(crate) use settings::PeerView;
-pub(crate) use target::Target;
+pub(crate) use unit_output::UnitOutput;

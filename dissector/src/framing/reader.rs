@@ -1,35 +1,36 @@
 //! [`Reader`]: the state machine that reads one direction of a connection.
 
-use super::effort::Effort;
 use super::hello::{Hello, private_hello, streaming_hello};
 use super::sdp::Collector;
+use super::search_budget::SearchBudget;
 use super::settings::{OwnStartup, PeerView, Settings};
-use super::stretch::Passed;
-use super::target::{Scratch, Target};
-use crate::tcp::{Half, Later};
+use super::skipped_octets::SkippedOctets;
+use super::unit_output::{Scratch, UnitOutput};
+use crate::tcp::{DirectionStream, Pending};
 
 /// Maximum number of octets that a direction stores while it waits for the start-up frame of the
 /// peer. If the capture starts in mid-stream, also the maximum while it waits for octets before the
 /// first captured octet.
-pub(super) const WAIT: usize = 256 << 10;
+pub(super) const MAX_BUFFERED_OCTETS: usize = 256 << 10;
 
 /// The state of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// No start-up frame of this direction was found so far, and no FPDU with a proven position.
+    /// So far, the reader has found neither a start-up frame of this direction nor an FPDU with a
+    /// proven position.
     Searching,
     /// The position of the first FPDU is known. Markers and CRC depend on the start-up frame of the
     /// peer.
     Starting,
-    /// Reading consecutive FPDUs.
-    InStep,
-    /// No FPDU was found at the expected position. Searching for the next FPDU.
+    /// The reader reads consecutive FPDUs.
+    InSync,
+    /// No FPDU was found at the expected position. The reader searches for the next FPDU.
     Lost,
     /// The connection was rejected. Octets are not MPA until a new start-up frame arrives.
-    Outside,
+    Rejected,
     /// A new start-up frame has arrived after the rejection. The other direction has no new
     /// start-up frame yet.
-    Again,
+    Restarting,
 }
 
 /// Reads one direction.
@@ -39,21 +40,22 @@ pub(crate) struct Reader {
     pub(super) startup: Option<OwnStartup>,
     /// The SDP Hello of this direction.
     pub(super) hello: Option<Hello>,
-    /// The SDP Hello of this direction, or else of the other direction.
+    /// The SDP Hello of this direction. If this direction has no Hello, the SDP Hello of the other
+    /// direction.
     pub(super) sdp: Option<Hello>,
     /// Whether the user requested to read the connection as SDP, even without a Hello.
     pub(crate) as_sdp: bool,
     pub(super) settings: Settings,
-    /// Whether the absence of markers is a guess, which no start-up frame and no long FPDU has
-    /// confirmed.
+    /// Whether the absence of markers is a guess. A start-up frame, or a correct FPDU of at least
+    /// 512 octets without markers, confirms the absence.
     pub(super) guesses_no_markers: bool,
     /// Remainder of marker positions modulo 512; `None` if there are no markers.
     pub(super) phase: Option<u16>,
     /// Whether `phase` is only one of several possible phases.
     pub(super) guesses_phase: bool,
-    /// Whether the end of the last FPDU is a guess: the FPDU was not captured completely, and may
-    /// have markers.
-    pub(super) doubts_end: bool,
+    /// Whether the end of the last FPDU is a guess, because the FPDU was not captured completely
+    /// and may have markers.
+    pub(super) guesses_end: bool,
     /// Position of the first FPDU. The distance of later FPDUs from it is a multiple of four.
     pub(super) origin: u64,
     /// Lowest position of the direction.
@@ -61,8 +63,8 @@ pub(crate) struct Reader {
     pub(super) crc_field: bool,
     /// Whether the other direction is proven to have no CRC fields.
     pub(crate) peer_without_crc: bool,
-    /// Whether octets before the start-up frame of this direction may be missing. They may contain
-    /// another start-up frame.
+    /// Whether octets before the start-up frame of this direction may be missing. The missing
+    /// octets may contain another start-up frame.
     pub(super) startup_follows_hole: bool,
     /// The value of `startup_follows_hole` of the other direction.
     pub(crate) peer_startup_follows_hole: bool,
@@ -70,17 +72,17 @@ pub(crate) struct Reader {
     /// Position after the last FPDU.
     pub(super) next: u64,
     /// The remaining budget of the search for FPDUs.
-    pub(super) effort: Effort,
+    pub(super) budget: SearchBudget,
     /// Position up to which octets were searched for a start-up key.
     pub(super) searched: u64,
     /// Whether all octets have arrived without a start-up key.
     pub(super) keyless: bool,
     /// The event that the last step waits for. The step is repeated after this event.
-    pub(super) blocked: Option<Later>,
+    pub(super) blocked: Option<Pending>,
     /// The last reported state of the other direction.
     pub(super) peer: PeerView,
     /// Octets that belong to no unit yet.
-    pub(super) passed: Passed,
+    pub(super) skipped: SkippedOctets,
     pub(super) scratch: Scratch,
     pub(super) collector: Collector,
 }
@@ -97,7 +99,7 @@ impl Default for Reader {
             guesses_no_markers: false,
             phase: None,
             guesses_phase: false,
-            doubts_end: false,
+            guesses_end: false,
             origin: 0,
             zero: 0,
             crc_field: true,
@@ -106,12 +108,12 @@ impl Default for Reader {
             peer_startup_follows_hole: false,
             fpdus: 0,
             next: 0,
-            effort: Effort::default(),
+            budget: SearchBudget::default(),
             searched: 0,
             keyless: false,
             blocked: None,
             peer: PeerView::default(),
-            passed: Passed::default(),
+            skipped: SkippedOctets::default(),
             scratch: Scratch::default(),
             collector: Collector::default(),
         }
@@ -132,12 +134,12 @@ impl Reader {
 
     /// Returns whether `peer` equals the last reported state of the other direction.
     #[must_use]
-    pub(crate) fn knows(&self, peer: &PeerView) -> bool {
+    pub(crate) fn is_peer_unchanged(&self, peer: &PeerView) -> bool {
         self.peer == *peer
     }
 
     /// Records the state of the other direction.
-    pub(crate) fn meet(&mut self, peer: &PeerView) {
+    pub(crate) fn set_peer(&mut self, peer: &PeerView) {
         self.sdp = self.hello.or(peer.hello);
         if self.peer != *peer {
             (self.peer, self.blocked) = (*peer, None);
@@ -145,17 +147,17 @@ impl Reader {
     }
 
     /// Reads as many of the arrived octets as possible.
-    pub(crate) fn poll(&mut self, half: &mut Half, out: &mut Target<'_>) {
-        let is_blocked = self.blocked.is_some_and(|later| half.still_awaits(&later));
+    pub(crate) fn poll(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) {
+        let is_blocked = self.blocked.is_some_and(|pending| half.still_awaits(&pending));
         if is_blocked && self.state != State::Searching {
             return;
         }
         while half.has_octets() {
             match self.step(half, out) {
                 Ok(()) => {}
-                Err(later) => {
+                Err(pending) => {
                     if self.state != State::Searching {
-                        self.blocked = Some(later);
+                        self.blocked = Some(pending);
                     }
                     break;
                 }
@@ -166,27 +168,27 @@ impl Reader {
         }
     }
 
-    /// Delivers all remaining octets at the end of the capture. Call [`Half::finish`] and then
-    /// [`Reader::poll`] before.
-    pub(crate) fn finish(&mut self, half: &Half, out: &mut Target<'_>) {
+    /// Delivers all remaining octets at the end of the capture. Before this method, call
+    /// [`DirectionStream::finish`] and then [`Reader::poll`].
+    pub(crate) fn finish(&mut self, half: &DirectionStream, out: &mut UnitOutput<'_>) {
         if self.state == State::Searching || self.is_rejected() {
-            self.passed.streaming(half, out);
+            self.skipped.deliver_streaming(half, out);
         } else {
-            self.passed.unread(half, out);
+            self.skipped.deliver_unread(half, out);
         }
     }
 
-    fn step(&mut self, half: &mut Half, out: &mut Target<'_>) -> Result<(), Later> {
+    fn step(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         match self.state {
             State::Searching => self.search(half, &{ self.peer }, out),
             State::Starting => self.start(half, &{ self.peer }, out),
-            State::InStep => self.in_step(half, out),
+            State::InSync => self.read_next(half, out),
             State::Lost => self.find_next(half, out),
-            State::Outside => self.outside(half),
-            State::Again if !half.is_finished() && half.weight() < WAIT => Err(Later::NEXT),
-            State::Again => {
-                self.state = State::Outside;
-                self.pass_all(half)
+            State::Rejected => self.skip_rejected(half),
+            State::Restarting if !half.is_finished() && half.weight() < MAX_BUFFERED_OCTETS => Err(Pending::NEXT),
+            State::Restarting => {
+                self.state = State::Rejected;
+                self.skip_all(half)
             }
         }
     }
@@ -194,13 +196,13 @@ impl Reader {
     /// Approximate memory in bytes that is kept between units.
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
-        self.passed.memory() + self.scratch.memory() + self.collector.memory()
+        self.skipped.memory() + self.scratch.memory() + self.collector.memory()
     }
 
     /// Returns whether there are read octets whose unit is not delivered yet.
     #[must_use]
-    pub(crate) fn has_passed(&self) -> bool {
-        !self.passed.is_empty()
+    pub(crate) fn has_skipped(&self) -> bool {
+        !self.skipped.is_empty()
     }
 
     /// Returns whether this direction is read as SDP on request of the user, without a Hello.
@@ -218,7 +220,7 @@ impl Reader {
     /// The SDP Hello of this direction, even while octets before the first captured octet may still
     /// arrive.
     #[must_use]
-    pub(crate) fn hello(&self, half: &Half) -> Option<Hello> {
+    pub(crate) fn hello(&self, half: &DirectionStream) -> Option<Hello> {
         if half.has_octets() && !half.has_begun() {
             streaming_hello(half).or_else(|| private_hello(half))
         } else {
@@ -226,13 +228,13 @@ impl Reader {
         }
     }
 
-    fn in_step(&mut self, half: &mut Half, out: &mut Target<'_>) -> Result<(), Later> {
+    fn read_next(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         let at = half.consumed();
         if half.is_end(at)? {
-            return Err(Later::NEXT);
+            return Err(Pending::NEXT);
         }
         let Some(chosen) = self.choose(half, at)? else {
-            self.passed.explain(self.explain(half, at));
+            self.skipped.explain(self.explain(half, at));
             self.state = State::Lost;
             return Ok(());
         };
@@ -242,26 +244,26 @@ impl Reader {
         Ok(())
     }
 
-    fn find_next(&mut self, half: &mut Half, out: &mut Target<'_>) -> Result<(), Later> {
+    fn find_next(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         match self.resync(half)? {
             Some(position) => {
-                self.passed.absorb(half, half.consumed(), position);
+                self.skipped.absorb(half, half.consumed(), position);
                 half.consume(position);
-                self.passed.unread(half, out);
-                self.state = State::InStep;
+                self.skipped.deliver_unread(half, out);
+                self.state = State::InSync;
                 Ok(())
             }
-            None => self.pass_all(half),
+            None => self.skip_all(half),
         }
     }
 
     /// Skips all octets that have arrived.
-    pub(super) fn pass_all(&mut self, half: &mut Half) -> Result<(), Later> {
+    pub(super) fn skip_all(&mut self, half: &mut DirectionStream) -> Result<(), Pending> {
         let (from, to) = (half.consumed(), half.settled());
         if from >= to {
-            return Err(Later::NEXT);
+            return Err(Pending::NEXT);
         }
-        self.passed.absorb(half, from, to);
+        self.skipped.absorb(half, from, to);
         half.consume(to);
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The record of a direction whose reading was interrupted. It has the settings, but no octets.
 
-use super::effort::Effort;
 use super::hello::Hello;
 use super::reader::{Reader, State};
+use super::search_budget::SearchBudget;
 use super::settings::{OwnStartup, Settings};
-use crate::tcp::Half;
+use crate::tcp::DirectionStream;
 
 /// The state that [`Reader::resumed`] needs to continue.
 #[derive(Debug)]
@@ -16,18 +16,18 @@ pub(crate) struct ReaderRecord {
     phase: Option<u16>,
     guesses_no_markers: bool,
     guesses_phase: bool,
-    doubts_end: bool,
+    guesses_end: bool,
     origin: u64,
     zero: u64,
     crc_field: bool,
     fpdus: u64,
-    effort: Effort,
+    budget: SearchBudget,
     next: u64,
 }
 
 impl ReaderRecord {
-    /// Position from which the direction continues. If the last FPDU was delivered incomplete, the
-    /// position after that FPDU.
+    /// Position from which the direction continues. If the last FPDU was delivered incomplete, this
+    /// is the position after that FPDU.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
@@ -40,10 +40,11 @@ impl Reader {
     }
 
     /// The record for [`Reader::resumed`]. Call this method after [`Reader::finish`].
-    pub(crate) fn record(self, half: &Half) -> ReaderRecord {
-        let Reader { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, doubts_end, .. } = self;
-        let Reader { origin, zero, crc_field, fpdus, effort, .. } = self;
-        let next = if state == State::InStep { self.next.max(half.end()) } else { half.end() };
+    pub(crate) fn record(self, half: &DirectionStream) -> ReaderRecord {
+        let Reader { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, guesses_end, .. } =
+            self;
+        let Reader { origin, zero, crc_field, fpdus, budget, .. } = self;
+        let next = if state == State::InSync { self.next.max(half.end()) } else { half.end() };
         ReaderRecord {
             state,
             startup,
@@ -52,12 +53,12 @@ impl Reader {
             phase,
             guesses_no_markers,
             guesses_phase,
-            doubts_end,
+            guesses_end,
             origin,
             zero,
             crc_field,
             fpdus,
-            effort,
+            budget,
             next,
         }
     }
@@ -65,11 +66,11 @@ impl Reader {
     /// A reader that continues at [`ReaderRecord::next`].
     pub(crate) fn resumed(record: ReaderRecord) -> Self {
         let ReaderRecord {
-            state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, doubts_end, ..
+            state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, guesses_end, ..
         } = record;
-        let ReaderRecord { origin, zero, crc_field, fpdus, effort, next, .. } = record;
+        let ReaderRecord { origin, zero, crc_field, fpdus, budget, next, .. } = record;
         let startup = Reader { state, startup, hello, sdp: hello, settings, ..Reader::default() };
-        let markers = Reader { phase, guesses_no_markers, guesses_phase, doubts_end, ..startup };
-        Reader { origin, zero, crc_field, fpdus, effort, next, searched: next, ..markers }
+        let markers = Reader { phase, guesses_no_markers, guesses_phase, guesses_end, ..startup };
+        Reader { origin, zero, crc_field, fpdus, budget, next, searched: next, ..markers }
     }
 }

@@ -3,30 +3,31 @@
 
 use super::choose::{check_markers, crc_good, header_at};
 use super::reader::Reader;
-use crate::tcp::{Half, Later};
+use crate::tcp::{DirectionStream, Pending};
 
 impl Reader {
     /// The position of the first proven FPDU in the unread octets. Returns `None` at the end of the
     /// capture if there is no such FPDU.
-    pub(super) fn resync(&mut self, half: &mut Half) -> Result<Option<u64>, Later> {
+    pub(super) fn resync(&mut self, half: &mut DirectionStream) -> Result<Option<u64>, Pending> {
         // No FPDU was found at the first unread octet, so start after it. If octets were already
         // skipped, the first unread octet is not checked yet.
-        let from = half.consumed() + u64::from(self.passed.is_empty());
-        let captured: Vec<_> = half.stretches(from, half.settled()).filter(|stretch| stretch.captured).collect();
-        for stretch in captured {
-            let mut at = stretch.start + (self.origin.wrapping_sub(stretch.start)) % 4;
-            while at + 4 <= stretch.end {
+        let from = half.consumed() + u64::from(self.skipped.is_empty());
+        let captured: Vec<_> = half.spans(from, half.settled()).filter(|span| span.captured).collect();
+        for span in captured {
+            let mut at = span.start + (self.origin.wrapping_sub(span.start)) % 4;
+            while at + 4 <= span.end {
                 match self.try_at(half, at) {
                     Ok(true) => return Ok(Some(at)),
                     Ok(false) => {}
                     Err(_) if half.is_finished() => {}
-                    Err(later) => {
-                        // No FPDU starts before `at`. Later octets wait for further octets.
+                    Err(pending) => {
+                        // No FPDU starts before `at`. Keep the octets from `at` on until further
+                        // octets arrive.
                         if at > half.consumed() {
-                            self.passed.absorb(half, half.consumed(), at);
+                            self.skipped.absorb(half, half.consumed(), at);
                             half.consume(at);
                         }
-                        return Err(later);
+                        return Err(pending);
                     }
                 }
                 at += 4;
@@ -39,21 +40,21 @@ impl Reader {
         if to > half.consumed() + 1 {
             let to = to - to.wrapping_sub(self.origin) % 4;
             if to > half.consumed() {
-                self.passed.absorb(half, half.consumed(), to);
+                self.skipped.absorb(half, half.consumed(), to);
                 half.consume(to);
             }
         }
-        Err(Later::NEXT)
+        Err(Pending::NEXT)
     }
 
-    fn try_at(&mut self, half: &Half, at: u64) -> Result<bool, Later> {
+    fn try_at(&mut self, half: &DirectionStream, at: u64) -> Result<bool, Pending> {
         let header = header_at(half, at, self.phase)?;
         let (Some(ulpdu_length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(false) };
-        let allowed = self.effort.allows(at, u64::from(ulpdu_length)) || half.segment_starts_at(at);
+        let allowed = self.budget.allows(at, u64::from(ulpdu_length)) || half.segment_starts_at(at);
         if allowed { self.is_proven(half, at, ulpdu_length) } else { Ok(false) }
     }
 
-    fn is_proven(&self, half: &Half, at: u64, ulpdu_length: u16) -> Result<bool, Later> {
+    fn is_proven(&self, half: &DirectionStream, at: u64, ulpdu_length: u16) -> Result<bool, Pending> {
         let layout = self.layout(at, ulpdu_length, self.phase, self.crc_field);
         let fpdu = half.octets(at, layout.end)?;
         if layout.end > half.end() {

@@ -3,14 +3,15 @@
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
-use super::target::Target;
-use crate::located::Placed;
+use super::unit_output::UnitOutput;
+use crate::frame_number::FrameNumber;
+use crate::location::StreamLocation;
 use crate::parse::{Carrier, Fpdu, Kind, StreamOrigin};
 use crate::part::Part;
-use crate::tcp::Half;
+use crate::tcp::DirectionStream;
 
-/// Maximum length of a stored message in octets. Longer messages are dropped. An SDP message must
-/// fit in a Private Buffer.
+/// Maximum length of a stored message in octets. Longer messages are dropped. The draft requires
+/// that an SDP message fits in a Private Buffer.
 const LONGEST_MESSAGE: usize = 16 << 20;
 
 /// Offset of the payload of an untagged segment in the body of its FPDU, in octets.
@@ -24,36 +25,38 @@ pub(super) struct Collector {
     octets: Vec<u8>,
     known: Vec<u8>,
     /// Number and capture time of the latest frame that supplied octets.
-    frame: (u64, u64),
+    frame: (FrameNumber, u64),
     start: u64,
     /// The field order of an earlier message of this direction, for a connection without a Hello.
     shown: Option<FieldOrder>,
-    /// Locations of the first octets of the message: all octets of the segments that contain the
-    /// first [`LOCATED`] octets.
-    placed: Vec<Placed>,
+    /// Locations of the first octets of the message. They cover all segments that contain the first
+    /// [`MIN_LOCATED_OCTETS`] octets.
+    locations: Vec<StreamLocation>,
 }
 
 /// Minimum number of octets of a message whose locations are stored. All headers are shorter.
-const LOCATED: usize = 64;
+const MIN_LOCATED_OCTETS: usize = 64;
 
 impl Collector {
     /// Used memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.octets.capacity() + self.known.capacity() + self.placed.capacity() * size_of::<Placed>()
+        self.octets.capacity() + self.known.capacity() + self.locations.capacity() * size_of::<StreamLocation>()
     }
 
-    /// Processes the Send segment in `fpdu`. The last segment of a message delivers the message.
+    /// Processes the Send segment in `fpdu`. If the segment is the last of a message, delivers the
+    /// message.
     ///
-    /// `order` is the field order of the Hello. Without a Hello it is `None`, and is derived from
-    /// the messages. A message is not delivered as long as no message has shown the order.
+    /// `order` is the field order of the Hello. Without a Hello, `order` is `None`, and the
+    /// messages must show the order. Messages before the first message that shows the order are
+    /// dropped.
     pub(super) fn segment(
         &mut self,
-        half: &Half,
+        half: &DirectionStream,
         fpdu: &Fpdu<'_>,
         order: Option<FieldOrder>,
         start: u64,
-        frame: (u64, u64),
-        out: &mut Target<'_>,
+        frame: (FrameNumber, u64),
+        out: &mut UnitOutput<'_>,
     ) {
         let ulpdu = fpdu.ulpdu();
         if ulpdu.get(0..2).is_none() {
@@ -65,26 +68,27 @@ impl Collector {
         }
         // If octets of the DDP header are missing, the message is lost.
         let header = ulpdu.get(0..18).map(|_| (header.msn.get(), header.mo.get()));
-        let goes_on = header.is_some_and(|(msn, mo)| self.open && (msn, mo as usize) == (self.msn, self.octets.len()));
+        let continues =
+            header.is_some_and(|(msn, mo)| self.open && (msn, mo as usize) == (self.msn, self.octets.len()));
         match header {
             Some((msn, 0)) => {
                 self.octets.clear();
                 self.known.clear();
-                self.placed.clear();
+                self.locations.clear();
                 (self.open, self.msn, self.frame, self.start) = (true, msn, frame, start);
             }
-            _ if goes_on => self.frame = self.frame.max(frame),
+            _ if continues => self.frame = self.frame.max(frame),
             _ => self.open = false,
         }
         if !self.open || self.octets.len() > LONGEST_MESSAGE {
             self.open = false;
             return;
         }
-        if self.octets.len() < LOCATED {
+        if self.octets.len() < MIN_LOCATED_OCTETS {
             let (at, origin) =
                 (self.octets.len() as u64, StreamOrigin { half, arrived: out.arrived, start, kept: &[] });
-            origin.locate_body(&fpdu.layout, PAYLOAD_AT..u64::from(fpdu.layout.ulpdu_length) + 2, &mut |placed| {
-                self.placed.push(Placed { at: at + placed.at - PAYLOAD_AT, ..placed });
+            origin.locate_body(&fpdu.layout, PAYLOAD_AT..u64::from(fpdu.layout.ulpdu_length) + 2, &mut |location| {
+                self.locations.push(StreamLocation { at: at + location.at - PAYLOAD_AT, ..location });
             });
         }
         let (octets, known) = ulpdu.from(18).raw();
@@ -102,7 +106,7 @@ impl Collector {
             self.shown = self.shown.or_else(|| order_of(part));
             let Some(order) = order.or(self.shown) else { return };
             let kind = Kind::Sdp(Carrier::Send, order, part);
-            out.kept(half, (self.start, &self.placed), self.frame, incomplete, kind, None);
+            out.deliver_with_locations(half, (self.start, &self.locations), self.frame, incomplete, kind, None);
         }
     }
 }
@@ -116,7 +120,8 @@ fn order_of(part: Part<'_>) -> Option<FieldOrder> {
         let (bsdh, _) = RawBsdh::read(octets, order)?;
         let (mid, len) = (bsdh.mid(), part.len());
         let headers = RawBsdh::LEN + mid.extension_len()?;
-        // No Send carries a Hello: it is sent in streaming mode or in private data.
+        // A Send does not carry a Hello. Endpoints send the Hello in streaming mode or in private
+        // data.
         let fits = mid != Mid::HELLO
             && bsdh.flags & RESERVED_FLAGS == 0
             && usize::try_from(bsdh.len.get()).is_ok_and(|announced| announced == len)

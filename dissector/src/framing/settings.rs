@@ -16,19 +16,19 @@ pub(crate) struct OwnStartup {
 }
 
 impl OwnStartup {
-    /// M: the sender wants to receive markers.
+    /// Returns whether flag M is set. It means that the sender wants to receive markers.
     #[must_use]
     pub(crate) fn wants_markers(&self) -> bool {
         self.header.flags & FLAG_M != 0
     }
 
-    /// C: the sender wants CRCs in both directions.
+    /// Returns whether flag C is set. It means that the sender wants CRCs in both directions.
     #[must_use]
     pub(crate) fn wants_crc(&self) -> bool {
         self.header.flags & FLAG_C != 0
     }
 
-    /// R: the sender rejects the connection.
+    /// Returns whether flag R is set. It means that the sender rejects the connection.
     #[must_use]
     pub(crate) fn rejects(&self) -> bool {
         self.header.flags & FLAG_R != 0
@@ -57,7 +57,7 @@ pub(crate) struct PeerView {
     /// may still arrive.
     pub held_back: bool,
     /// Whether the other direction certainly does not start with a start-up frame.
-    pub begins_otherwise: bool,
+    pub has_no_startup: bool,
     /// The SDP Hello of the other direction.
     pub hello: Option<Hello>,
 }

@@ -1,4 +1,5 @@
-//! Finds the start-up frame of a direction, at its first octet or after streaming data.
+//! Finds the start-up frame of a direction. The frame is at the start of the direction or after
+//! streaming data.
 
 use memchr::memmem;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION};
@@ -6,20 +7,25 @@ use weft_core::wire::mpa::{RawStartup, StartupKind};
 use zerocopy::FromBytes;
 
 use super::hello::{HELLO_LEN, Hello, hello_order, private_at, streaming_hello};
-use super::reader::{Reader, State, WAIT};
+use super::reader::{MAX_BUFFERED_OCTETS, Reader, State};
 use super::settings::{OwnStartup, PeerView, negotiate};
-use super::target::Target;
+use super::unit_output::UnitOutput;
 use crate::parse::{Carrier, Kind};
-use crate::tcp::{Half, Later};
+use crate::tcp::{DirectionStream, Pending};
 
 /// The common start of both keys: "MPA ID Re".
 const KEY_START: &[u8] = b"MPA ID Re";
 impl Reader {
     /// Searches for the start-up frame of this direction, and then for FPDUs with correct CRCs.
-    pub(super) fn search(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
+    pub(super) fn search(
+        &mut self,
+        half: &mut DirectionStream,
+        peer: &PeerView,
+        out: &mut UnitOutput<'_>,
+    ) -> Result<(), Pending> {
         if !half.has_begun() {
-            if !half.starts_with_syn() && half.weight() < WAIT && !half.is_finished() {
-                return Err(Later::NEXT);
+            if !half.starts_with_syn() && half.weight() < MAX_BUFFERED_OCTETS && !half.is_finished() {
+                return Err(Pending::NEXT);
             }
             half.begin();
             self.zero = half.consumed();
@@ -38,55 +44,53 @@ impl Reader {
             return Ok(());
         }
         let unread = half.end().saturating_sub(half.consumed());
-        let wait = if half.is_finished() { peer.undecided } else { peer.held_back && unread < WAIT as u64 };
-        if wait || self.blocked.is_some_and(|later| half.still_awaits(&later)) {
+        let wait =
+            if half.is_finished() { peer.undecided } else { peer.held_back && unread < MAX_BUFFERED_OCTETS as u64 };
+        if wait || self.blocked.is_some_and(|pending| half.still_awaits(&pending)) {
             // Wait, because the start-up frame of the peer may show the settings for the search.
-            return Err(Later::NEXT);
+            return Err(Pending::NEXT);
         }
         self.settings = negotiate(None, peer.startup.as_ref());
         let lock = self.lock(half, half.consumed(), half.settled());
-        self.blocked = lock.later;
+        self.blocked = lock.pending;
         if lock.found {
-            self.passed.absorb(half, half.consumed(), lock.to);
+            self.skipped.absorb(half, half.consumed(), lock.to);
             half.consume(lock.to);
-            self.passed.unread(half, out);
-            self.state = State::InStep;
+            self.skipped.deliver_unread(half, out);
+            self.state = State::InSync;
             return Ok(());
         }
         if half.consumed() == self.zero && half.settled() < self.zero + HELLO_LEN && !half.is_finished() {
             // The first segment may contain only a part of a Hello.
-            return Err(Later::NEXT);
+            return Err(Pending::NEXT);
         }
         // Skip octets that cannot start an FPDU. Keep the last octets, which may be an incomplete
         // key.
         let keep = half.settled().saturating_sub(if half.is_finished() { 0 } else { KEY_LEN as u64 + 4 });
         let to = lock.to.min(keep);
         if to <= half.consumed() {
-            return Err(Later::NEXT);
+            return Err(Pending::NEXT);
         }
         if let Some(hello) = self.hello
             && half.consumed() == self.zero
         {
             if !half.is_finished() || to < self.zero + HELLO_LEN {
-                // Keep the octets of the Hello until it is known what follows the Hello.
-                return Err(Later::NEXT);
+                // Keep the octets of the Hello, because a start-up frame may follow.
+                return Err(Pending::NEXT);
             }
             self.emit_hello(half, hello, out);
         }
-        self.passed.absorb(half, half.consumed(), to);
+        self.skipped.absorb(half, half.consumed(), to);
         half.consume(to);
         Ok(())
     }
 
     /// The position and kind of the first start-up frame from `searched` on. The 20 octets of its
     /// fixed part have arrived.
-    fn find_key(&mut self, half: &Half) -> Result<Option<(u64, StartupKind)>, Later> {
+    fn find_key(&mut self, half: &DirectionStream) -> Result<Option<(u64, StartupKind)>, Pending> {
         let from = self.searched.max(half.consumed());
-        let captured: Vec<(u64, u64)> = half
-            .stretches(from, half.settled())
-            .filter(|stretch| stretch.captured)
-            .map(|stretch| (stretch.start, stretch.end))
-            .collect();
+        let captured: Vec<(u64, u64)> =
+            half.spans(from, half.settled()).filter(|span| span.captured).map(|span| (span.start, span.end)).collect();
         for (start, end) in captured {
             let octets = half.contiguous(start);
             let octets = &octets[..octets.len().min(usize::try_from(end - start).unwrap_or(usize::MAX))];
@@ -94,7 +98,7 @@ impl Reader {
                 let at = start + index as u64;
                 let Ok((raw, _)) = RawStartup::ref_from_prefix(&octets[index..]) else {
                     if end == half.settled() && !half.is_finished() {
-                        return Err(Later::NEXT);
+                        return Err(Pending::NEXT);
                     }
                     continue;
                 };
@@ -111,14 +115,14 @@ impl Reader {
 
     fn take_startup(
         &mut self,
-        half: &mut Half,
+        half: &mut DirectionStream,
         at: u64,
         kind: StartupKind,
         peer: &PeerView,
-        out: &mut Target<'_>,
-    ) -> Result<(), Later> {
-        let Some(octets) = half.octets(at, at + HEADER_LEN as u64)? else { return Err(Later::NEXT) };
-        let Ok(header) = RawStartup::read_from_bytes(octets) else { return Err(Later::NEXT) };
+        out: &mut UnitOutput<'_>,
+    ) -> Result<(), Pending> {
+        let Some(octets) = half.octets(at, at + HEADER_LEN as u64)? else { return Err(Pending::NEXT) };
+        let Ok(header) = RawStartup::read_from_bytes(octets) else { return Err(Pending::NEXT) };
         let full = at + HEADER_LEN as u64 + u64::from(header.pd_length.get());
         half.octets(at, full)?;
         let end = full.min(half.end());
@@ -128,9 +132,9 @@ impl Reader {
         {
             self.emit_hello(half, hello, out);
         }
-        self.passed.absorb(half, half.consumed(), at);
-        self.startup_follows_hole = self.passed.has_hole() || !half.starts_with_syn();
-        self.passed.streaming(half, out);
+        self.skipped.absorb(half, half.consumed(), at);
+        self.startup_follows_hole = self.skipped.has_hole() || !half.starts_with_syn();
+        self.skipped.deliver_streaming(half, out);
         half.consume(at);
         let (frame, time) = half.frame_of(at, end);
         self.startup = Some(OwnStartup { kind, header });
@@ -160,9 +164,14 @@ impl Reader {
         Ok(())
     }
 
-    /// Starts to read FPDUs of an SDP connection without start-up frames: one direction has a
-    /// Hello, and no direction has a key.
-    fn begin_bare(&mut self, half: &mut Half, peer: &PeerView, out: &mut Target<'_>) -> Result<(), Later> {
+    /// Starts to read FPDUs of an SDP connection without start-up frames. At least one direction of
+    /// such a connection has a Hello, and no direction has a start-up key.
+    fn begin_bare(
+        &mut self,
+        half: &mut DirectionStream,
+        peer: &PeerView,
+        out: &mut UnitOutput<'_>,
+    ) -> Result<(), Pending> {
         let streaming = |hello: Option<Hello>| hello.is_some_and(|hello| hello.carrier == Carrier::Streaming);
         if peer.startup.is_some() || !(streaming(self.hello) || streaming(peer.hello)) || half.consumed() != self.zero {
             return Ok(());
@@ -170,9 +179,9 @@ impl Reader {
         let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };
         let here = half.contiguous(self.zero + skip).len() >= KEY_LEN;
         let decided = half.is_finished() && !peer.undecided
-            || (here || self.hello.is_some()) && (peer.begins_otherwise || half.is_finished());
+            || (here || self.hello.is_some()) && (peer.has_no_startup || half.is_finished());
         if !decided {
-            return Err(Later::NEXT);
+            return Err(Pending::NEXT);
         }
         if let Some(hello) = self.hello {
             self.emit_hello(half, hello, out);
@@ -182,10 +191,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns whether this direction certainly does not start with a start-up frame (or with a
-    /// Hello and a start-up frame).
+    /// Returns whether it is certain that this direction starts neither with a start-up frame nor
+    /// with a Hello and a start-up frame.
     #[must_use]
-    pub(crate) fn begins_otherwise(&self, half: &Half) -> bool {
+    pub(crate) fn has_no_startup(&self, half: &DirectionStream) -> bool {
         let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };
         self.startup.is_none() && (self.zero != 0) && {
             let octets = half.contiguous(self.zero + skip);
@@ -195,7 +204,7 @@ impl Reader {
 
     /// Returns whether a start-up frame of this direction may still be found.
     #[must_use]
-    pub(crate) fn is_undecided(&self, half: &Half) -> bool {
+    pub(crate) fn is_undecided(&self, half: &DirectionStream) -> bool {
         self.state == State::Searching && !(half.is_finished() && (self.keyless || !half.has_octets()))
     }
 }
@@ -205,7 +214,7 @@ mod tests {
 
     use weft_core::wire::sdp::{FieldOrder, Mid};
 
-    use crate::testing::sdp::{Talk, hello_ack, ordered};
+    use crate::testing::sdp::{SdpScript, hello_ack, ordered};
     use crate::testing::{Wire, hello};
 
     #[test]
@@ -215,14 +224,14 @@ mod tests {
                 let (mut wire, octets) = (Wire::connected(), ordered(order, hello()));
                 wire.send(0, &octets[..cut]);
                 wire.send(0, &octets[cut..]);
-                let mut talk = Talk::upon(wire, order);
-                talk.send_octets(5, 1, &hello_ack());
+                let mut script = SdpScript::after_hello(wire, order);
+                script.send_octets(5, 1, &hello_ack());
                 for direction in [0, 1, 0, 1] {
-                    talk.both_receive_all();
-                    talk.send(direction, Mid::DATA, "", 1);
+                    script.both_receive_all();
+                    script.send(direction, Mid::DATA, "", 1);
                 }
-                (0..2).for_each(|direction| talk.wire.fin(direction));
-                assert_eq!(talk.wire.errors(), [], "cut at {cut}");
+                (0..2).for_each(|direction| script.wire.fin(direction));
+                assert_eq!(script.wire.errors(), [], "cut at {cut}");
             }
         }
     }

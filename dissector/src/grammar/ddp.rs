@@ -1,4 +1,4 @@
-//! DDP segments (RFC 5041 section 4), with the parts of their headers that RDMAP uses.
+//! DDP segments (RFC 5041 section 4), including the octets that a DDP header reserves for RDMAP.
 
 use weft_core::wire::rdmap::Opcode;
 
@@ -35,8 +35,8 @@ fn queue_name(queue: u64) -> Option<&'static str> {
     }
 }
 
-/// Reads a ULPDU. Returns its ULP payload, or `None` if missing octets hide the start of the
-/// payload.
+/// Reads a ULPDU. Returns its upper-layer payload, or `None` if the start of the payload is unknown
+/// because octets are missing.
 pub(super) fn segment<'a, V: Visitor>(reader: &mut Reader<'a, '_, V>) -> Option<Part<'a>> {
     let first = reader.rest().get(0..1)?[0];
     let tagged = first & 0x80 != 0;

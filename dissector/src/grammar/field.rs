@@ -1,5 +1,5 @@
-//! Definitions of fields: name in JSON and filters, label, display format, and section of the
-//! specification.
+//! Defines what a field is. Each field has a name for JSON and filters, a label, a display format,
+//! and a section of the specification.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -28,15 +28,16 @@ pub struct Field {
     pub label: &'static str,
     /// Display format of the value.
     pub base: Base,
-    /// Mask of the field's bits in its octets, for a field that shares octets with other fields. 0
-    /// means all bits.
+    /// The bits of the field, for a field that shares its octets with other fields. The value 0
+    /// means that the field has all bits of its octets.
     pub mask: u64,
     /// Section of the specification.
     pub section: &'static str,
     /// Function that returns the name of a value, for fields with named values.
     pub names: Option<fn(u64) -> Option<&'static str>>,
-    /// Number of the protocol, and bit of the field in the [`FieldSet`] of that protocol.
-    pub(crate) place: (usize, u64),
+    /// Number of the protocol, and the bit of the field in the integer that [`FieldSet`] has for
+    /// this protocol.
+    pub(crate) bit: (usize, u64),
 }
 
 /// A set of fields.
@@ -49,18 +50,18 @@ const PROTOCOLS: usize = 7;
 impl FieldSet {
     /// Adds a field.
     pub(crate) fn add(&mut self, field: &Field) {
-        self.0[field.place.0] |= field.place.1;
+        self.0[field.bit.0] |= field.bit.1;
     }
 
     /// Removes a field.
     pub(crate) fn remove(&mut self, field: &Field) {
-        self.0[field.place.0] &= !field.place.1;
+        self.0[field.bit.0] &= !field.bit.1;
     }
 
     /// Returns whether the set contains the field.
-    #[inline(always)] // for a field known at compile time, only a bit test is left
+    #[inline(always)] // for a field that is known at compile time, this becomes a bit test
     pub(crate) fn has(&self, field: &Field) -> bool {
-        self.0[field.place.0] & field.place.1 != 0
+        self.0[field.bit.0] & field.bit.1 != 0
     }
 
     /// Returns whether the set is empty.
@@ -111,13 +112,13 @@ pub trait Visitor {
         false
     }
 
-    /// A field. `at` is the range of its octets in the unit; empty for a derived value without
-    /// octets.
+    /// Receives a field. `at` is the range of its octets in the unit; empty for a derived value
+    /// without octets.
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>);
 }
 
-/// Declares the fields of a protocol as statics, and a list of all these fields. Each protocol has
-/// a different number.
+/// Declares each field of a protocol as a static, and a list of these fields. The macro gets a
+/// different number for each protocol.
 macro_rules! fields {
     ($protocol:literal: $($(#[$doc:meta])* $id:ident: $name:literal, $label:literal, $base:expr, $section:literal $(, mask $mask:literal)? $(, names $names:expr)?;)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -132,7 +133,7 @@ macro_rules! fields {
                 mask: fields!(@mask $($mask)?),
                 section: $section,
                 names: fields!(@names $($names)?),
-                place: ($protocol, 1 << Bit::$id as u64),
+                bit: ($protocol, 1 << Bit::$id as u64),
             };
         )*
         /// Every field of this protocol.
@@ -153,9 +154,9 @@ mod tests {
     use crate::grammar;
 
     #[test]
-    fn every_field_has_a_place_of_its_own() {
-        let places: BTreeSet<_> = grammar::fields().map(|field| field.place).collect();
-        assert_eq!(places.len(), grammar::fields().count());
+    fn every_field_has_its_own_bit() {
+        let bits: BTreeSet<_> = grammar::fields().map(|field| field.bit).collect();
+        assert_eq!(bits.len(), grammar::fields().count());
     }
 
     #[test]

@@ -42,13 +42,13 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .copied()
 }
 
-/// The fields whose values come from the state of the monitor, not from octets of the unit.
+/// The fields whose values come from the state of the monitor, and not from octets of the unit.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
     [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
 }
 
 /// The label of the payload that [`walk`] returns. For a Terminate, the payload consists of the
-/// octets after the Terminate header, which do not belong to the ULP.
+/// octets after the Terminate header. These octets do not belong to the upper-layer protocol.
 #[must_use]
 pub fn payload_label(unit: &Unit<'_>) -> &'static str {
     use weft_core::wire::{ddp::Segment, rdmap::Opcode};

@@ -37,7 +37,7 @@ fields! { 0:
     PAD: "iwarp_mpa.pad", "PAD", Base::Octets, "RFC 5044 4.1";
     CRC: "iwarp_mpa.crc", "CRC", Base::Hex(8), "RFC 5044 4.4";
     CRC_STATUS: "crc_status", "CRC status", Base::Text, "RFC 5044 4.4";
-    MARKER_FPDUPTR: "iwarp_mpa.marker_fpduptr", "FPDUPTR of its markers", Base::Dec, "RFC 5044 4.3";
+    MARKER_FPDUPTR: "iwarp_mpa.marker_fpduptr", "FPDUPTR of each marker", Base::Dec, "RFC 5044 4.3";
     MARKER_STATUS: "marker_status", "Marker status", Base::Text, "RFC 5044 4.3";
 }
 
@@ -62,7 +62,7 @@ pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_,
     reader.u8(&REV);
     let length = usize::try_from(reader.u16(&PDLENGTH).unwrap_or(0)).unwrap_or(0);
     if revision >= 2 && flags & u64::from(FLAG_S) != 0 && length >= ENHANCED_LEN {
-        // A single word is not useful, so report the words only if both were captured.
+        // One of the two words alone is not useful, so report them only if both were captured.
         if octets.get(HEADER_LEN..HEADER_LEN + ENHANCED_LEN).is_some() {
             let at = reader.position();
             let mut words = Reader::new(octets.from(HEADER_LEN), at, reader.visitor());
@@ -74,7 +74,7 @@ pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_,
     reader.leave();
 }
 
-/// Reads an FPDU. Returns the ULP payload of its DDP segment.
+/// Reads an FPDU. Returns the upper-layer payload of its DDP segment.
 pub(super) fn fpdu<'a, V: Visitor>(fpdu: &Fpdu<'a>, visitor: &mut V) -> Option<Part<'a>> {
     let ulpdu_length = usize::from(fpdu.layout.ulpdu_length);
     let body = fpdu.body.len();

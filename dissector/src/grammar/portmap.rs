@@ -19,8 +19,8 @@ pub const MESSAGE_LEN: usize = 48;
 pub static MESSAGE: Group = Group { name: "iwarp_pm", label: "SDP Port Mapper", section: "SDP 7.3" };
 
 /// The state of an exchange of port mapper messages.
-pub static EXCHANGE_SO_FAR: Group =
-    Group { name: "iwarp_pm.followed", label: "SDP Port Mapper, exchange", section: "SDP 7.5" };
+pub static EXCHANGE_STATE: Group =
+    Group { name: "iwarp_pm.followed", label: "SDP port mapper exchange", section: "SDP 7.5" };
 
 fields! { 4:
     VER: "iwarp_pm.ver", "Ver", Base::Dec, "SDP 7.3.1.1", mask 0xc0;
@@ -35,8 +35,8 @@ fields! { 4:
     CPIPADDR: "iwarp_pm.cpipaddr", "CpIPAddr", Base::Text, "SDP 7.3.1.9";
     APIPADDR: "iwarp_pm.apipaddr", "ApIPAddr", Base::Text, "SDP 7.3.1.10";
     EXCHANGE: "iwarp_pm.exchange", "Exchange", Base::Dec, "SDP 7.5";
-    STATE: "iwarp_pm.state", "Exchange so far", Base::Text, "SDP 7.5";
-    REPEAT: "iwarp_pm.repeat", "Sent again", Base::Flag, "SDP 7.5";
+    STATE: "iwarp_pm.state", "State of the exchange", Base::Text, "SDP 7.5";
+    REPEAT: "iwarp_pm.repeat", "Repetition of an earlier message", Base::Flag, "SDP 7.5";
     REQUESTED_ADDR: "iwarp_pm.asked_ipaddr", "Requested address", Base::Text, "SDP 7.3";
     REQUESTED_PORT: "iwarp_pm.asked_port", "Requested port", Base::Dec, "SDP 7.3";
     EXTRA_LEN: "iwarp_pm.extra_len", "Bytes after the message", Base::Dec, "SDP 7.3";
@@ -57,7 +57,7 @@ fn pm_time_name(pm_time: u64) -> Option<&'static str> {
 
 /// Visits the state of the exchange after a datagram.
 pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
-    visitor.enter(&EXCHANGE_SO_FAR, at..at);
+    visitor.enter(&EXCHANGE_STATE, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
     visitor.field(&STATE, Value::Text(exchange.state().name()), at..at);
     if exchange.repeated {
@@ -66,10 +66,10 @@ pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor
     visitor.leave();
 }
 
-/// Visits the exchange that prepared a connection, after a start-up frame or Hello of the
-/// connection.
+/// Visits the exchange with a port mapper that prepared a connection. The fields follow the fields
+/// of a start-up frame or Hello of this connection.
 pub(super) fn visit_followed<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
-    visitor.enter(&EXCHANGE_SO_FAR, at..at);
+    visitor.enter(&EXCHANGE_STATE, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
     if let Some(requested) = exchange.requested {
         visitor.field(&REQUESTED_ADDR, Value::Address(requested.ip()), at..at);

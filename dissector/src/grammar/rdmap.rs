@@ -87,7 +87,8 @@ static ERRORS: LazyLock<BTreeMap<TerminateError, String>> = LazyLock::new(|| {
     TerminateError::ALL.iter().map(named).collect()
 });
 
-/// The name of a Terminate error: layer, type and code; "reserved" if the error is unassigned.
+/// The name of a Terminate error, which has the names of layer, type and code. The result is
+/// "reserved" if no specification assigns the error.
 #[must_use]
 pub fn error_name(error: TerminateError) -> &'static str {
     // For a Local Catastrophic Error, any code is acceptable (RFC 5040 Figure 9).
@@ -99,7 +100,8 @@ pub fn error_name(error: TerminateError) -> &'static str {
     ERRORS.get(&key).map_or("reserved", String::as_str)
 }
 
-/// Names the values of EType and Error Code, which depend on the earlier fields of a Terminate.
+/// Finds the names of the values of EType and Error Code. These names depend on the earlier fields
+/// of the Terminate.
 #[derive(Debug, Default)]
 pub struct TerminateNames {
     layer: u8,
@@ -107,8 +109,8 @@ pub struct TerminateNames {
 }
 
 impl TerminateNames {
-    /// Records the value of a field. For EType and Error Code, returns the name of the value, which
-    /// depends on the fields before.
+    /// Records the value of a field. If the field is EType or Error Code, returns the name of the
+    /// value. Call this method for the fields of a Terminate in their order.
     pub fn name(&mut self, field: &'static Field, value: Value<'_>) -> Option<&'static str> {
         let Value::Uint(value) = value else { return None };
         let value = u8::try_from(value).ok()?;
@@ -130,7 +132,8 @@ pub(super) fn control<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> Option<u8> 
     Some((octet & 0xf) as u8)
 }
 
-/// Reads the four octets after the control octet that an untagged DDP header reserves for its ULP.
+/// Reads the four octets that an untagged DDP header reserves for the protocol above DDP. They
+/// follow the control octet.
 pub(super) fn ulp_word<V: Visitor>(opcode: u8, reader: &mut Reader<'_, '_, V>) {
     if Opcode(opcode).invalidates() {
         reader.u32(&INVAL_STAG);
@@ -139,8 +142,8 @@ pub(super) fn ulp_word<V: Visitor>(opcode: u8, reader: &mut Reader<'_, '_, V>) {
     }
 }
 
-/// Reads the RDMAP header after an untagged DDP header. Returns `false` if missing octets hide the
-/// start of the payload.
+/// Reads the RDMAP header after an untagged DDP header. Returns `false` if the start of the payload
+/// is unknown because octets are missing.
 pub(super) fn message<V: Visitor>(opcode: Opcode, reader: &mut Reader<'_, '_, V>) -> bool {
     match opcode {
         Opcode::READ_REQUEST => {
@@ -194,7 +197,7 @@ fn terminate_fields<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> bool {
     if octets.get(2..4).is_some() {
         reader.bits(2, &[&TERM_HDRCT_M, &HDRCT_D, &HDRCT_R, &TERM_RSVD]);
     } else {
-        // Only the first of the two octets was captured: it has the flags, but not all reserved
+        // The second octet was not captured. The first octet has all flags, but not all reserved
         // bits.
         for field in [&TERM_HDRCT_M, &HDRCT_D, &HDRCT_R] {
             reader.derived(field, super::field::Value::Uint(u64::from(flags & field.mask != 0)), 1);

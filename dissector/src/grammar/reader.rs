@@ -13,7 +13,7 @@ use super::field::{Field, Group, Value, Visitor};
 /// A position in the octets of a unit.
 pub struct Reader<'a, 'v, V> {
     part: Part<'a>,
-    /// Offset in the unit of the first octet of the part.
+    /// Offset of the first octet of the part in the unit.
     base: usize,
     at: usize,
     visitor: &'v mut V,
@@ -58,8 +58,9 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         self.visitor.leave();
     }
 
-    /// Applies a parser to the next `len` octets, and moves past them. Returns the value and the
-    /// range of the octets in the unit. The value is `None` if octets were not captured.
+    /// Applies a parser to the next `len` octets, and moves the reader past these octets. Returns
+    /// the value and the range of the octets in the unit. The value is `None` if some of the octets
+    /// were not captured.
     #[inline]
     fn parse<O>(
         &mut self,
@@ -80,8 +81,8 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         value
     }
 
-    /// Reads a field of one octet. Like the next methods, returns `None` if octets were not
-    /// captured.
+    /// Reads a field of one octet. This method and the next methods return `None` if an octet of
+    /// the field was not captured.
     #[inline]
     pub fn u8(&mut self, field: &'static Field) -> Option<u64> {
         let (value, at) = self.parse(1, be_u8);
@@ -120,7 +121,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
 
     /// Reads several fields that share `len` (1, 2 or 4) octets. Each field has the bits of its
     /// mask.
-    #[inline(always)] // a visitor with a fixed set of fields then pays nothing for the others
+    #[inline(always)] // for a visitor with a fixed set of fields, the compiler drops all other fields
     pub fn bits(&mut self, len: usize, fields: &[&'static Field]) -> Option<u64> {
         let (value, at) = match len {
             1 => widen(self.parse(1, be_u8)),
@@ -141,8 +142,8 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         self.visitor.field(field, value, at..at + len);
     }
 
-    /// Reports a number of at most eight octets. `range` counts from the next octet. The reader
-    /// does not move.
+    /// Reports a number of at most eight octets. `range` is the range of these octets, counted from
+    /// the next octet. The reader does not move.
     pub fn uint_at(&mut self, field: &'static Field, range: Range<usize>) -> Option<u64> {
         let octets = self.rest().get(range.clone())?;
         let value = octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));

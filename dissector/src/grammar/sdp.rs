@@ -1,7 +1,7 @@
 //! SDP messages (draft-pinkerton-iwarp-sdp-01, section 6), in both field orders.
 //!
-//! The tables have the offsets from the figures of the draft. [`FieldOrder::place`] converts them
-//! to the field order of the connection.
+//! The tables have the offsets from the figures of the draft. [`FieldOrder::wire_range`] converts
+//! them to the field order of the connection.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -89,7 +89,8 @@ pub(crate) fn mode_name(mode: u64) -> Option<&'static str> {
     }
 }
 
-/// A field, its offset in the figures from the start of the message, and its length, in octets.
+/// A field, its offset from the start of the message in the figures, and its length. Offset and
+/// length are in octets.
 type Row = (&'static Field, usize, usize);
 
 static BSDH: &[Row] = &[(&BUFS, 0, 2), (&FLAGS, 2, 1), (&MID, 3, 1), (&LEN, 4, 4), (&MSEQ, 8, 4), (&MSEQACK, 12, 4)];
@@ -132,8 +133,8 @@ fn extension(mid: Mid) -> &'static [Row] {
     }
 }
 
-/// Reads a message. The reader must be at its first octet. Returns the payload, or `None` if the
-/// MID was not captured.
+/// Reads a message. The reader must be at the first octet of the message. Returns the payload, or
+/// `None` if the MID was not captured.
 pub(super) fn message<'a, V: Visitor>(
     carrier: Carrier,
     order: FieldOrder,
@@ -147,14 +148,14 @@ pub(super) fn message<'a, V: Visitor>(
     }
     let mut mid = None;
     for &(field, at, len) in BSDH {
-        let value = reader.uint_at(field, order.place(at..at + len));
+        let value = reader.uint_at(field, order.wire_range(at..at + len));
         if std::ptr::eq(field, &MID) {
             mid = value;
         }
     }
     let rows = mid.map_or(&[][..], |mid| extension(Mid(mid as u8)));
     for &(field, at, len) in rows {
-        let value = reader.uint_at(field, order.place(at..at + len));
+        let value = reader.uint_at(field, order.wire_range(at..at + len));
         if std::ptr::eq(field, &MCH_WORD)
             && let Some(word) = value
         {
@@ -167,7 +168,7 @@ pub(super) fn message<'a, V: Visitor>(
         }
     }
     if let Some(mid @ (0 | 1)) = mid {
-        let at = order.place(19..20);
+        let at = order.wire_range(19..20);
         if let Some(octet) = reader.rest().get(at.clone()) {
             let octet = if order == FieldOrder::Mirrored { octet[0].rotate_left(4) } else { octet[0] };
             let fields = if mid == 0 { [&HH_MINV, &HH_MAJV] } else { [&HAH_MINV, &HAH_MAJV] };

@@ -1,4 +1,5 @@
-//! Tests of names, values and octets of fields, from the tables of the specifications.
+//! Tests the names, values and octets of fields. The expected results follow the tables of the
+//! specifications.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::sdp::FieldOrder;
@@ -44,8 +45,8 @@ fn assert_has(fields: &[String], expected: &str) {
     assert_eq!(found, expected, "{fields:#?}");
 }
 
-/// RFC 6581 section 9: S, and the two words (A, B, IRD; C, D, ORD) at the start of the private
-/// data.
+/// RFC 6581 section 9: if S is set, the private data starts with two words. The first has A, B and
+/// IRD, the second has C, D and ORD.
 #[test]
 fn reads_a_request_of_revision_2() {
     let octets = [b"MPA ID Req Frame".as_slice(), &hex("50 02 0006 8001 c002 aabb")].concat();
@@ -85,7 +86,7 @@ fn reads_a_reply_of_revision_1() {
     assert!(!fields.iter().any(|field| field.contains("s_flag") || field.contains("ird")), "{fields:#?}");
 }
 
-/// RFC 5041 Figure 4 and RFC 5040 section 4.1: an RDMA Write.
+/// The segment is an RDMA Write as in RFC 5041 Figure 4 and RFC 5040 section 4.1.
 #[test]
 fn reads_a_tagged_segment() {
     let (fields, payload) = segment("c140 11223344 0000000000001000 0102030405");
@@ -102,7 +103,7 @@ fn reads_a_tagged_segment() {
     assert_eq!((fields.len(), payload), (9, Some(5)));
 }
 
-/// RFC 5040 section 4.4: SinkSTag, SinkTO, RDMARDSZ, SrcSTag, SrcTO after an untagged header.
+/// RFC 5040 section 4.4: SinkSTag, SinkTO, RDMARDSZ, SrcSTag and SrcTO follow an untagged header.
 #[test]
 fn reads_a_read_request() {
     let (fields, payload) = segment(
@@ -123,8 +124,8 @@ fn reads_a_read_request() {
     assert_eq!(payload, Some(1));
 }
 
-/// RFC 5040 section 4.8: the parts that HdrCt announces, and no others. Also the Invalidate STag of
-/// a Send with Invalidate.
+/// RFC 5040 section 4.8: a Terminate has exactly the parts that HdrCt announces. The test also
+/// reads the Invalidate STag of a Send with Invalidate.
 #[test]
 fn a_terminate_has_only_the_parts_that_hdrct_announces() {
     let header = "4147 00000000 00000002 00000001 00000000";
@@ -194,7 +195,7 @@ fn missing_octets_are_no_fields() {
     assert_eq!(fields_with(&known).len(), 4);
 }
 
-/// Section 6.1 of the draft in figure order and in mirrored order.
+/// The message has the header of section 6.1 of the draft, in figure order and in mirrored order.
 #[test]
 fn reads_sdp_in_both_orders() {
     let figure = hex("0008 00 ff 00000011 00000003 00000002 2a");
@@ -221,7 +222,7 @@ fn reads_sdp_in_both_orders() {
     }
 }
 
-/// The draft's section 7.3: IPV determines the format of addresses.
+/// Section 7.3 of the draft: the format of addresses depends on IPV.
 #[test]
 fn reads_a_port_mapper_message() {
     let octets = hex("14 08 0000 1389 9c41 000000000000004d

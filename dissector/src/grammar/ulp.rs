@@ -1,4 +1,5 @@
-//! Fields for the protocol above RDMAP, after an FPDU. These fields have no octets.
+//! Fields for the protocol above RDMAP. They follow the other fields of an FPDU. They have no
+//! octets.
 
 use crate::context::Context;
 
@@ -9,10 +10,11 @@ pub static ULP: Group = Group { name: "weft.ulp.followed", label: "Protocol of t
 
 fields! { 6:
     NAME: "weft.ulp", "Protocol above RDMAP", Base::Text, "";
-    MESSAGE: "weft.ulp.message", "Its message", Base::Text, "";
+    MESSAGE: "weft.ulp.message", "Message of this protocol", Base::Text, "";
 }
 
-/// Visits the name of the protocol, and the name of the message that the segment completes.
+/// Visits the name of the protocol, and the name of the message that the segment in the FPDU
+/// completes.
 pub(super) fn visit<V: Visitor>(context: &Context, at: usize, visitor: &mut V) {
     let Some(ulp) = context.ulp else { return };
     visitor.enter(&ULP, at..at);

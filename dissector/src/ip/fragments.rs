@@ -1,21 +1,21 @@
 //! Reassembles IP packets from fragments.
 //!
-//! A sender may reuse an identification, so an incomplete packet is dropped after [`MOST_TIME`]. If
-//! fragments contradict each other, two packets have the same identification, and it is unknown
-//! which fragments belong together. All fragments with this identification are then dropped, as in
-//! Linux.
+//! A sender may reuse the identification of a packet, so an incomplete packet is dropped after
+//! [`MAX_REASSEMBLY_TIME`]. If fragments contradict each other, they belong to two packets with the
+//! same identification, and it is unknown which fragments belong together. All fragments with this
+//! identification are then dropped, as in Linux.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Maximum number of incomplete packets. The oldest packet is dropped first. 256 packets of 65,535
-/// octets, with one octet of state for each octet, take 32 MiB.
-const MOST_WAITING: usize = 256;
+/// Maximum number of incomplete packets. The oldest packet is dropped first. Each octet of a packet
+/// has one octet of state, so 256 packets of 65,535 octets take 32 MiB.
+const MAX_INCOMPLETE: usize = 256;
 const LONGEST: usize = 65535;
 /// Maximum capture time from the first to the last fragment of a packet, in nanoseconds. Linux
 /// waits for the same time (`net.ipv4.ipfrag_time`). The limit for hosts is 60 seconds (RFC 8200
 /// section 4.5, RFC 1122 section 3.3.2).
-const MOST_TIME: u64 = 30_000_000_000;
+const MAX_REASSEMBLY_TIME: u64 = 30_000_000_000;
 
 /// The fields that are equal in all fragments of a packet (RFC 791, RFC 8200 section 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ pub(super) struct Key {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Octet {
+enum OctetState {
     Absent,
     /// The octet was on the wire, but the snap length cut it off.
     Cut,
@@ -37,11 +37,11 @@ enum Octet {
 #[derive(Default)]
 struct Packet {
     /// Capture time of the first fragment, in nanoseconds since 1970.
-    begun: u64,
+    began: u64,
     octets: Vec<u8>,
-    state: Vec<Octet>,
+    state: Vec<OctetState>,
     /// Number of octets that are not absent.
-    there: usize,
+    present: usize,
     total: Option<usize>,
     /// Number of frames with fragments of the packet.
     frames: u64,
@@ -50,18 +50,21 @@ struct Packet {
 }
 
 impl Packet {
-    fn new(begun: u64) -> Self {
-        Packet { begun, ..Packet::default() }
+    fn new(began: u64) -> Self {
+        Packet { began, ..Packet::default() }
     }
 
-    /// Returns whether the fragment has other octets than the packet at the same offset, or another
-    /// end of the packet.
+    /// Returns whether the fragment contradicts the earlier fragments: its octets differ from their
+    /// octets at the same offset, or it gives the packet a different end.
     fn contradicts(&self, offset: usize, octets: &[u8], wire_len: usize, more: bool) -> bool {
         let end = offset + wire_len;
         let is_other_end = self.total.is_some_and(|total| end > total || !more && end != total);
-        let is_beyond = !more && self.state.get(end..).is_some_and(|after| after.iter().any(|s| *s != Octet::Absent));
+        let is_beyond =
+            !more && self.state.get(end..).is_some_and(|after| after.iter().any(|s| *s != OctetState::Absent));
         let mut known = self.state.iter().zip(&self.octets).skip(offset).zip(octets);
-        is_other_end || is_beyond || known.any(|((state, known), octet)| *state == Octet::Captured && known != octet)
+        is_other_end
+            || is_beyond
+            || known.any(|((state, known), octet)| *state == OctetState::Captured && known != octet)
     }
 
     fn add(&mut self, offset: usize, octets: &[u8], wire_len: usize, more: bool) {
@@ -72,16 +75,16 @@ impl Packet {
         }
         if self.octets.len() < end {
             self.octets.resize(end, 0);
-            self.state.resize(end, Octet::Absent);
+            self.state.resize(end, OctetState::Absent);
         }
         for i in 0..wire_len {
             let at = offset + i;
-            if self.state[at] == Octet::Absent {
-                self.state[at] = Octet::Cut;
-                self.there += 1;
+            if self.state[at] == OctetState::Absent {
+                self.state[at] = OctetState::Cut;
+                self.present += 1;
                 if let Some(octet) = octets.get(i) {
                     self.octets[at] = *octet;
-                    self.state[at] = Octet::Captured;
+                    self.state[at] = OctetState::Captured;
                 }
             }
         }
@@ -91,7 +94,7 @@ impl Packet {
     fn complete(&self) -> Option<usize> {
         let total = self.total.filter(|total| *total <= self.state.len())?;
         // Octets after the end of the last fragment do not count.
-        let complete = self.there >= total && !self.state[..total].contains(&Octet::Absent);
+        let complete = self.present >= total && !self.state[..total].contains(&OctetState::Absent);
         complete.then_some(total)
     }
 }
@@ -105,16 +108,16 @@ pub(super) struct Fragments {
 }
 
 /// The reassembled payload of a packet.
-pub(super) struct Reassembled {
+pub(super) struct ReassembledPayload {
     pub(super) octets: Vec<u8>,
-    /// Number of octets at the start that were captured without a gap.
+    /// Number of octets from the start to the first octet that was not captured.
     pub(super) captured: usize,
     pub(super) wire_len: usize,
 }
 
 impl Fragments {
-    /// Adds a fragment that was captured at `time`. Returns the payload of the packet if the packet
-    /// is then complete.
+    /// Adds a fragment that was captured at `time`. If this fragment completes the packet, returns
+    /// the payload of the packet.
     pub(super) fn add(
         &mut self,
         time: u64,
@@ -123,12 +126,12 @@ impl Fragments {
         octets: &[u8],
         wire_len: usize,
         more: bool,
-    ) -> Option<Reassembled> {
+    ) -> Option<ReassembledPayload> {
         if offset + wire_len > LONGEST {
             return None;
         }
         if !self.waiting.contains_key(&key) {
-            if self.waiting.len() >= MOST_WAITING
+            if self.waiting.len() >= MAX_INCOMPLETE
                 && let Some(oldest) = self.order.pop_front()
             {
                 self.lost += self.waiting.remove(&oldest).map_or(0, |packet| packet.frames);
@@ -136,21 +139,21 @@ impl Fragments {
             self.order.push_back(key);
         }
         let packet = self.waiting.entry(key).or_insert_with(|| Packet::new(time));
-        if time.abs_diff(packet.begun) > MOST_TIME {
+        if time.abs_diff(packet.began) > MAX_REASSEMBLY_TIME {
             self.lost += packet.frames;
             *packet = Packet::new(time);
         }
         if packet.is_mixed || packet.contradicts(offset, octets, wire_len, more) {
             let frames = packet.frames + 1;
-            *packet = Packet { begun: time, frames, is_mixed: true, ..Packet::default() };
+            *packet = Packet { began: time, frames, is_mixed: true, ..Packet::default() };
             return None;
         }
         packet.add(offset, octets, wire_len, more);
         let total = packet.complete()?;
-        let captured = packet.state[..total].iter().position(|s| *s == Octet::Cut).unwrap_or(total);
+        let captured = packet.state[..total].iter().position(|s| *s == OctetState::Cut).unwrap_or(total);
         let packet = self.waiting.remove(&key)?;
         self.order.retain(|k| *k != key);
-        Some(Reassembled { octets: packet.octets, captured, wire_len: total })
+        Some(ReassembledPayload { octets: packet.octets, captured, wire_len: total })
     }
 
     /// Number of frames with fragments of packets that were dropped or are incomplete.
@@ -177,8 +180,8 @@ mod tests {
             fragments.add(5 + wait, key(), 0, &[2; 8], 8, true);
             fragments.add(5 + wait, key(), 8, &[2; 8], 8, false).map(|packet| packet.octets)
         };
-        assert_eq!(payload(MOST_TIME + 1), Some(vec![2; 16]));
-        assert_eq!(payload(MOST_TIME), None);
+        assert_eq!(payload(MAX_REASSEMBLY_TIME + 1), Some(vec![2; 16]));
+        assert_eq!(payload(MAX_REASSEMBLY_TIME), None);
     }
 
     #[test]
@@ -196,7 +199,7 @@ mod tests {
         assert_eq!(packet(&[(0, first, true), (0, first, true), (16, last, false)]), (vec![complete.clone()], 0));
         assert_eq!(packet(&[(0, first, true), (8, &first[8..], true), (16, last, false)]), (vec![complete], 0));
         assert_eq!(packet(&[(0, first, true), (0, other, true), (16, last, false), (0, first, true)]), (vec![], 4));
-        // Fragments with different ends of the packet, in both orders.
+        // The fragments give the packet different ends, in both orders.
         assert_eq!(packet(&[(16, last, false), (32, last, false), (0, first, true)]), (vec![], 3));
         assert_eq!(packet(&[(24, last, true), (16, last, false), (0, first, true)]), (vec![], 3));
     }

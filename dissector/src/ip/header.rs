@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use etherparse::{Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice};
 
-use crate::link::Unread;
+use crate::link::SkipReason;
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -33,29 +33,30 @@ pub(super) struct Header {
 /// The position of a fragment in its packet.
 pub(super) struct Piece {
     pub(super) identification: u32,
-    /// Number of bytes of the packet's payload before the fragment.
+    /// Offset of the fragment in the payload of the packet, in bytes.
     pub(super) offset: usize,
     pub(super) more: bool,
 }
 
-/// Reads the headers of the packet at the start of `octets`. `wire_len` is its length on the wire
-/// in bytes, including padding of the link layer.
-pub(super) fn read(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
-    match octets.first().ok_or(Unread::Truncated)? >> 4 {
+/// Reads the headers of the packet at the start of `octets`. `wire_len` is the length of the packet
+/// on the wire in bytes, including padding of the link layer.
+pub(super) fn read(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
+    match octets.first().ok_or(SkipReason::Truncated)? >> 4 {
         4 => ipv4(octets, wire_len),
         6 => ipv6(octets, wire_len),
-        _ => Err(Unread::Malformed),
+        _ => Err(SkipReason::Malformed),
     }
 }
 
-/// The reason why a header of at least `least` bytes cannot be read: truncated, or malformed.
-fn why(octets: &[u8], least: usize) -> Unread {
-    if octets.len() < least { Unread::Truncated } else { Unread::Malformed }
+/// Returns the reason why a header with a minimum of `least` bytes cannot be read: the header is
+/// truncated or malformed.
+fn skip_reason(octets: &[u8], least: usize) -> SkipReason {
+    if octets.len() < least { SkipReason::Truncated } else { SkipReason::Malformed }
 }
 
-fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
+fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
     let least = usize::from(octets[0] & 0xf).max(5) * 4;
-    let header = Ipv4HeaderSlice::from_slice(octets).map_err(|_| why(octets, least))?;
+    let header = Ipv4HeaderSlice::from_slice(octets).map_err(|_| skip_reason(octets, least))?;
     let mut head = header.slice().len();
     // Segmentation offload leaves a total length of 0.
     let total = match usize::from(header.total_len()) {
@@ -68,8 +69,8 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
         offset: usize::from(header.fragments_offset().value()) * 8,
         more: header.more_fragments(),
     });
-    // A later fragment has no authentication header. For fragments, the reader of the complete
-    // packet handles the header.
+    // Only the first fragment has the authentication header. So the header is not read here if the
+    // packet is fragmented.
     if protocol == AUTHENTICATION && fragment.is_none() {
         (protocol, head) = authentication(octets, head)?;
     }
@@ -78,14 +79,14 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
         dst: header.destination_addr().into(),
         protocol,
         head,
-        payload_len: total.checked_sub(head).ok_or(Unread::Malformed)?,
+        payload_len: total.checked_sub(head).ok_or(SkipReason::Malformed)?,
         fragment,
         may_fragment: !header.dont_fragment(),
     })
 }
 
-fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
-    let header = Ipv6HeaderSlice::from_slice(octets).map_err(|_| why(octets, IPV6_LEN))?;
+fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
+    let header = Ipv6HeaderSlice::from_slice(octets).map_err(|_| skip_reason(octets, IPV6_LEN))?;
     // A jumbogram has a payload length of 0, and segmentation offload leaves a payload length of 0.
     let end = match usize::from(header.payload_length()) {
         0 => wire_len,
@@ -98,7 +99,7 @@ fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
         let rest = octets.get(head..).unwrap_or(&[]);
         match protocol {
             FRAGMENT => {
-                let header = Ipv6FragmentHeaderSlice::from_slice(rest).map_err(|_| Unread::Truncated)?;
+                let header = Ipv6FragmentHeaderSlice::from_slice(rest).map_err(|_| SkipReason::Truncated)?;
                 protocol = header.next_header().0;
                 head += 8;
                 if header.is_fragmenting_payload() {
@@ -111,7 +112,7 @@ fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
                 }
             }
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
-                let &[next, length, _, _, _, _, _, _, ..] = rest else { return Err(Unread::Truncated) };
+                let &[next, length, _, _, _, _, _, _, ..] = rest else { return Err(SkipReason::Truncated) };
                 head += (usize::from(length) + 1) * 8;
                 protocol = next;
             }
@@ -124,17 +125,17 @@ fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, Unread> {
         dst: header.destination_addr().into(),
         protocol,
         head,
-        payload_len: end.checked_sub(head).ok_or(Unread::Malformed)?,
+        payload_len: end.checked_sub(head).ok_or(SkipReason::Malformed)?,
         fragment,
         may_fragment: false,
     })
 }
 
-/// The protocol after an authentication header at offset `at`, and the offset of its header (RFC
-/// 4302).
-fn authentication(octets: &[u8], at: usize) -> Result<(u8, usize), Unread> {
+/// Returns the protocol after the authentication header at offset `at`, and the offset after this
+/// header (RFC 4302).
+fn authentication(octets: &[u8], at: usize) -> Result<(u8, usize), SkipReason> {
     match octets.get(at..at + 8) {
         Some(&[next, words, ..]) => Ok((next, at + (usize::from(words) + 2) * 4)),
-        _ => Err(Unread::Truncated),
+        _ => Err(SkipReason::Truncated),
     }
 }

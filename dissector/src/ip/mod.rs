@@ -1,8 +1,9 @@
-//! Finds the TCP segment or UDP datagram in a frame: reads link headers, tunnels, IPv4 and IPv6,
-//! and reassembles IP fragments.
+//! Finds the TCP segment or UDP datagram in a frame. For this purpose, it reads link headers,
+//! tunnels, IPv4 and IPv6, and reassembles IP fragments.
 //!
 //! For a packet in a tunnel, only the innermost addresses and ports count. This module does not
-//! verify checksums. If the snap length cuts off octets, their number stays known.
+//! verify checksums. If the snap length cuts off octets of a packet, the lengths on the wire stay
+//! known.
 
 mod fragments;
 mod header;
@@ -11,7 +12,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{TcpHeaderSlice, UdpHeaderSlice};
 
-use crate::link::{self, Header, Unread};
+use crate::frame_number::FrameNumber;
+use crate::link::{self, Header, SkipReason};
 use crate::path::Path;
 use crate::source::Frame;
 use fragments::{Fragments, Key};
@@ -21,7 +23,7 @@ use fragments::{Fragments, Key};
 const LONGEST_PACKET: usize = 1 << 20;
 /// Maximum number of headers before the transport header. Real frames have less than twelve
 /// headers.
-const MOST_HEADERS: usize = 32;
+const MAX_HEADERS: usize = 32;
 
 /// IP protocol numbers.
 const IP_IN_IP: u8 = 4;
@@ -34,7 +36,8 @@ const ETHER_IP: u8 = 97;
 const MPLS: u8 = 137;
 
 const UDP_LEN: usize = 8;
-/// UDP port of ESP in UDP (RFC 3948). A payload that starts with four zero bytes is key exchange.
+/// UDP port of ESP in UDP (RFC 3948). A payload that starts with four zero bytes is not ESP, but a
+/// message of the key exchange.
 const ESP_PORT: u16 = 4500;
 
 /// The transport header and payload of a frame.
@@ -50,7 +53,7 @@ pub(crate) enum Transport<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment<'a> {
     /// The frame that completed the segment.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Capture time of the frame in nanoseconds since 1970.
     pub time: u64,
     /// The sender.
@@ -94,7 +97,7 @@ pub(crate) struct Segment<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Datagram<'a> {
     /// The frame that completed the datagram.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Capture time of the frame in nanoseconds since 1970.
     pub time: u64,
     /// The sender.
@@ -112,7 +115,7 @@ pub(crate) struct Datagram<'a> {
 
 /// The unread bytes of the frame, or of the packet that was reassembled from fragments.
 #[derive(Clone, Copy)]
-struct Rest {
+struct UnreadBytes {
     reassembled: bool,
     /// Offset of the first unread byte. `end` is the offset after the last captured byte.
     at: usize,
@@ -121,19 +124,19 @@ struct Rest {
     wire_len: usize,
 }
 
-impl Rest {
-    /// The part from `offset` on, with `wire_len` bytes on the wire.
-    fn part(self, offset: usize, wire_len: usize) -> Result<Self, Unread> {
+impl UnreadBytes {
+    /// Returns the part from `offset` on. The part has `wire_len` bytes on the wire.
+    fn part(self, offset: usize, wire_len: usize) -> Result<Self, SkipReason> {
         let at = self.at + offset;
         if at > self.end {
-            return Err(Unread::Truncated);
+            return Err(SkipReason::Truncated);
         }
-        Ok(Rest { at, end: self.end.min(at.saturating_add(wire_len)), wire_len, ..self })
+        Ok(UnreadBytes { at, end: self.end.min(at.saturating_add(wire_len)), wire_len, ..self })
     }
 
     /// The bytes after a header of `length` bytes.
-    fn after(self, length: usize) -> Result<Self, Unread> {
-        let wire_len = self.wire_len.checked_sub(length).ok_or(Unread::Malformed)?;
+    fn after(self, length: usize) -> Result<Self, SkipReason> {
+        let wire_len = self.wire_len.checked_sub(length).ok_or(SkipReason::Malformed)?;
         self.part(length, wire_len)
     }
 
@@ -147,7 +150,7 @@ impl Rest {
 struct Packet {
     src: IpAddr,
     dst: IpAddr,
-    rest: Rest,
+    rest: UnreadBytes,
     may_fragment: bool,
 }
 
@@ -173,16 +176,16 @@ impl IpReader {
     ///
     /// # Errors
     /// The reason why the frame has no readable segment or datagram.
-    pub(crate) fn read<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Option<Transport<'a>>, Unread> {
+    pub(crate) fn read<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Option<Transport<'a>>, SkipReason> {
         let captured = frame.octets.len();
         let wire_len = (frame.wire_len as usize).max(captured).min(LONGEST_PACKET.max(captured));
-        let mut rest = Rest { reassembled: false, at: 0, end: captured, wire_len };
+        let mut rest = UnreadBytes { reassembled: false, at: 0, end: captured, wire_len };
         let mut header = Header::Link(frame.link_type);
         let mut path = Path::on(frame.interface);
         // The result is built after the loop, because it borrows `self.reassembled`, which the loop
         // may change.
         let mut found = None;
-        for _ in 0..MOST_HEADERS {
+        for _ in 0..MAX_HEADERS {
             let octets = rest.of(frame.octets, &self.reassembled);
             if header != Header::Ip {
                 if let Some(tag) = link::tag(header, octets) {
@@ -202,7 +205,7 @@ impl IpReader {
                 else {
                     return Ok(None);
                 };
-                inner = Rest { reassembled: true, at: 0, end: packet.captured, wire_len: packet.wire_len };
+                inner = UnreadBytes { reassembled: true, at: 0, end: packet.captured, wire_len: packet.wire_len };
                 self.reassembled = packet.octets;
             }
             let packet = Packet { src: ip.src, dst: ip.dst, rest: inner, may_fragment: ip.may_fragment };
@@ -225,12 +228,12 @@ impl IpReader {
                 GRE => Header::Gre,
                 ETHER_IP => Header::EtherIp,
                 MPLS => Header::Mpls,
-                ESP => return Err(Unread::Esp),
-                other => return Err(Unread::IpProtocol(other)),
+                ESP => return Err(SkipReason::Esp),
+                other => return Err(SkipReason::IpProtocol(other)),
             };
             rest = inner;
         }
-        let (protocol, packet) = found.ok_or(Unread::TooDeep)?;
+        let (protocol, packet) = found.ok_or(SkipReason::TooDeep)?;
         let octets = packet.rest.of(frame.octets, &self.reassembled);
         let transport =
             if protocol == TCP { segment(frame, &packet, path, octets) } else { datagram(frame, &packet, octets) };
@@ -243,23 +246,23 @@ impl IpReader {
     }
 }
 
-/// The tunnel header after a UDP header; `None` if the datagram is no tunnel. A datagram with the
-/// port of a tunnel but without a valid tunnel header is no tunnel.
-fn udp_tunnel(octets: &[u8]) -> Result<Option<Header>, Unread> {
+/// Returns the tunnel header after a UDP header; `None` if the datagram has no tunnel header. A
+/// datagram with the port of a tunnel also has no tunnel header if its payload is not a valid one.
+fn udp_tunnel(octets: &[u8]) -> Result<Option<Header>, SkipReason> {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk::<4>() else { return Ok(None) };
     let (from, to) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
     let payload = octets.get(UDP_LEN..).unwrap_or(&[]);
     if (from == ESP_PORT || to == ESP_PORT) && payload.len() > 8 && payload[..4] != [0; 4] {
-        return Err(Unread::Esp);
+        return Err(SkipReason::Esp);
     }
     Ok(link::udp_tunnel(to).filter(|header| link::step(*header, payload).is_ok()))
 }
 
-fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8]) -> Result<Transport<'a>, Unread> {
-    let fixed = octets.first_chunk::<20>().ok_or(Unread::Truncated)?;
+fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8]) -> Result<Transport<'a>, SkipReason> {
+    let fixed = octets.first_chunk::<20>().ok_or(SkipReason::Truncated)?;
     let head = usize::from(fixed[12] >> 4) * 4;
     let wire_len = packet.rest.wire_len.checked_sub(head).and_then(|len| u32::try_from(len).ok());
-    let (20.., Some(wire_len)) = (head, wire_len) else { return Err(Unread::Malformed) };
+    let (20.., Some(wire_len)) = (head, wire_len) else { return Err(SkipReason::Malformed) };
     let mut without_options;
     let header = if let Some(header) = octets.get(..head) {
         header
@@ -269,7 +272,7 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8])
         without_options[12] = 5 << 4 | fixed[12] & 0xf;
         &without_options[..]
     };
-    let header = TcpHeaderSlice::from_slice(header).map_err(|_| Unread::Malformed)?;
+    let header = TcpHeaderSlice::from_slice(header).map_err(|_| SkipReason::Malformed)?;
     Ok(Transport::Tcp(Segment {
         frame: frame.number,
         time: frame.time,
@@ -293,9 +296,9 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8])
     }))
 }
 
-fn datagram<'a>(frame: &Frame<'_>, packet: &Packet, octets: &'a [u8]) -> Result<Transport<'a>, Unread> {
-    let header = UdpHeaderSlice::from_slice(octets.get(..UDP_LEN).ok_or(Unread::Truncated)?);
-    let header = header.map_err(|_| Unread::Malformed)?;
+fn datagram<'a>(frame: &Frame<'_>, packet: &Packet, octets: &'a [u8]) -> Result<Transport<'a>, SkipReason> {
+    let header = UdpHeaderSlice::from_slice(octets.get(..UDP_LEN).ok_or(SkipReason::Truncated)?);
+    let header = header.map_err(|_| SkipReason::Malformed)?;
     let length = match usize::from(header.length()) {
         length @ UDP_LEN.. => packet.rest.wire_len.min(length),
         _ => packet.rest.wire_len,
@@ -307,7 +310,7 @@ fn datagram<'a>(frame: &Frame<'_>, packet: &Packet, octets: &'a [u8]) -> Result<
         src: SocketAddr::new(packet.src, header.source_port()),
         dst: SocketAddr::new(packet.dst, header.destination_port()),
         octets: &octets[UDP_LEN..length.min(octets.len()).max(UDP_LEN)],
-        wire_len: wire_len.ok_or(Unread::Malformed)?,
+        wire_len: wire_len.ok_or(SkipReason::Malformed)?,
         offset: packet.offset(UDP_LEN),
     }))
 }

@@ -2,41 +2,44 @@
 //! Apple, netfilter log of Linux, and ERF of Endace.
 
 use super::header::{Header, Step, u8_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
-/// PPI: length of the header, and link type of the frame. Both are little-endian.
+/// Reads a PPI header. It contains the length of the header and the link type of the frame, both
+/// little-endian.
 pub(super) fn ppi(bytes: &[u8]) -> Step {
     let length = u16::from_le_bytes([u8_at(bytes, 2)?, u8_at(bytes, 3)?]);
     after(u32_le(bytes, 4)?, usize::from(length), 8)
 }
 
-/// pktap: length of the header, record type (1 for a packet), and link type. All are little-endian.
+/// Reads a pktap header. It contains the length of the header, the record type (1 for a packet) and
+/// the link type, all little-endian.
 pub(super) fn pktap(bytes: &[u8]) -> Step {
     if u32_le(bytes, 4)? != 1 {
-        return Err(Unread::TunnelControl);
+        return Err(SkipReason::TunnelControl);
     }
-    let length = usize::try_from(u32_le(bytes, 0)?).map_err(|_| Unread::Malformed)?;
+    let length = usize::try_from(u32_le(bytes, 0)?).map_err(|_| SkipReason::Malformed)?;
     after(u32_le(bytes, 8)?, length, 12)
 }
 
-/// The step to a frame of link type `link_type` at offset `length`. The header must have at least
-/// `least` bytes.
+/// Returns the step to a frame of link type `link_type` at offset `length`. The header is malformed
+/// if it has less than `least` bytes.
 fn after(link_type: u32, length: usize, least: usize) -> Step {
-    // No real capture has such a header inside another such header, and nested headers would loop.
+    // PPI and pktap headers inside each other are rejected. No real capture has them, and reading
+    // them could loop.
     match u16::try_from(link_type) {
         Ok(link_type) if length >= least && link_type != super::types::PPI && link_type != super::types::PKTAP => {
             Ok((Header::Link(link_type), length))
         }
-        _ => Err(Unread::Malformed),
+        _ => Err(SkipReason::Malformed),
     }
 }
 
-/// Netfilter log: address family, version and resource, and then attributes. One attribute contains
-/// the packet.
+/// Reads a netfilter log header: address family, version and resource, and then attributes. One
+/// attribute contains the packet.
 pub(super) fn nflog(bytes: &[u8]) -> Step {
     const PAYLOAD: u16 = 9;
-    // Attributes have the byte order of the capturing host, which is unknown. In the wrong byte
-    // order, a length exceeds the frame.
+    // Attributes have the byte order of the capturing host, which is unknown. So both byte orders
+    // are tried. In the wrong byte order, the length of an attribute exceeds the frame.
     for read in [u16::from_le_bytes, u16::from_be_bytes] {
         let mut at = 4_usize;
         while let Some(&[a, b, c, d]) = bytes.get(at..at + 4) {
@@ -50,18 +53,18 @@ pub(super) fn nflog(bytes: &[u8]) -> Step {
             at += length.next_multiple_of(4);
         }
     }
-    Err(Unread::Malformed)
+    Err(SkipReason::Malformed)
 }
 
-/// An ERF record, as in an ERF file.
+/// Reads the headers of an ERF record, as in an ERF file.
 pub(super) fn erf(bytes: &[u8]) -> Step {
     match crate::source::erf::packet(bytes) {
         Some((link_type, at)) => Ok((Header::Link(link_type), at)),
-        None => Err(Unread::TunnelControl),
+        None => Err(SkipReason::TunnelControl),
     }
 }
 
-fn u32_le(bytes: &[u8], at: usize) -> Result<u32, Unread> {
-    let field = bytes.get(at..at + 4).ok_or(Unread::Truncated)?;
+fn u32_le(bytes: &[u8], at: usize) -> Result<u32, SkipReason> {
+    let field = bytes.get(at..at + 4).ok_or(SkipReason::Truncated)?;
     Ok(u32::from_le_bytes([field[0], field[1], field[2], field[3]]))
 }

@@ -3,7 +3,7 @@
 use super::ether_type;
 use super::header::{Step, u16_at};
 
-/// Protocol number of IEEE 802.2, below all EtherTypes.
+/// Protocol number of IEEE 802.2. It is smaller than all EtherTypes.
 const LLC: u16 = 4;
 
 pub(super) fn read(bytes: &[u8]) -> Step {
@@ -17,7 +17,7 @@ pub(super) fn read_v2(bytes: &[u8]) -> Step {
 fn protocol(number: u16, at: usize) -> Step {
     match number {
         LLC => Ok((super::header::Header::Llc, at)),
-        small if small < 0x0600 => Err(super::unread::Unread::EtherType(small)),
+        small if small < 0x0600 => Err(super::skip_reason::SkipReason::EtherType(small)),
         ether_type => ether_type::named(ether_type, at),
     }
 }

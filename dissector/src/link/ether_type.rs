@@ -25,7 +25,8 @@ pub(super) fn is_vlan(ether_type: u16) -> bool {
     matches!(ether_type, VLAN | PROVIDER_BRIDGING) || QINQ.contains(&ether_type)
 }
 
-/// The step to the header that an EtherType or length field announces, at offset `at`.
+/// Returns the step to the header at offset `at`. An EtherType or length field announces this
+/// header.
 pub(super) fn named(ether_type: u16, at: usize) -> Step {
     match ether_type {
         IPV4 | IPV6 => Ok((Header::Ip, at)),
@@ -34,8 +35,8 @@ pub(super) fn named(ether_type: u16, at: usize) -> Step {
     }
 }
 
-/// Returns whether `bytes` look like an Ethernet frame with an IP packet. This is for headers that
-/// do not announce the type of the next header.
+/// Returns whether `bytes` look like an Ethernet frame with an IP packet. Use this function after
+/// headers that do not announce the type of the next header.
 pub(super) fn is_plausible(bytes: &[u8]) -> bool {
     let (mut kind, mut at) = (12, 14);
     for _ in 0..4 {

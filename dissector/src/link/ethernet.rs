@@ -6,7 +6,7 @@ use super::ether_type::{
     named,
 };
 use super::header::{Header, Step, u16_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 use super::{macsec, nsh, ppp};
 
 /// Reads an Ethernet header: destination, source, EtherType.
@@ -26,17 +26,17 @@ pub(super) fn payload(ether_type: u16, bytes: &[u8]) -> Step {
         PPP => Ok((Header::Ppp, 0)),
         MACSEC => macsec::read(bytes),
         NSH => nsh::read(bytes),
-        other => Err(Unread::EtherType(other)),
+        other => Err(SkipReason::EtherType(other)),
     }
 }
 
-/// Reads an IEEE 802.2 header, with SNAP or with the number of IP.
+/// Reads an IEEE 802.2 header that contains a SNAP header or the protocol number of IP.
 pub(super) fn llc(bytes: &[u8]) -> Step {
     match bytes {
         // The organisations 0 and 0xf8 (802.1H) use EtherTypes as protocol numbers.
         [0xaa, 0xaa, 0x03, 0, 0, 0 | 0xf8, ..] => named(u16_at(bytes, 6)?, 8),
         [0x06, 0x06, 0x03, ..] => Ok((Header::Ip, 3)),
-        [_, _, _, ..] => Err(Unread::Llc),
-        _ => Err(Unread::Truncated),
+        [_, _, _, ..] => Err(SkipReason::Llc),
+        _ => Err(SkipReason::Truncated),
     }
 }

@@ -2,26 +2,26 @@
 
 use super::ether_type;
 use super::header::{Step, u8_at, u16_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
 /// UDP port of GENEVE.
 pub(crate) const PORT: u16 = 6081;
 
 const FIXED_LEN: usize = 8;
-/// The O bit: a control packet for the endpoints of the tunnel.
+/// The O bit. It marks a control packet for the endpoints of the tunnel.
 const CONTROL: u8 = 0x80;
 
 pub(super) fn read(bytes: &[u8]) -> Step {
     let first = u8_at(bytes, 0)?;
     if first >> 6 != 0 {
-        return Err(Unread::Malformed);
+        return Err(SkipReason::Malformed);
     }
     if u8_at(bytes, 1)? & CONTROL != 0 {
-        return Err(Unread::TunnelControl);
+        return Err(SkipReason::TunnelControl);
     }
     let at = FIXED_LEN + usize::from(first & 0x3f) * 4;
     match u16_at(bytes, 2)? {
-        small if small < 0x0600 => Err(Unread::EtherType(small)),
+        small if small < 0x0600 => Err(SkipReason::EtherType(small)),
         ether_type => ether_type::named(ether_type, at),
     }
 }

@@ -3,13 +3,13 @@
 
 use super::ether_type;
 use super::header::{Header, Step, u8_at, u16_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
 const CHECKSUM: u16 = 0x8000;
 const ROUTING: u16 = 0x4000;
 const KEY: u16 = 0x2000;
 const SEQUENCE: u16 = 0x1000;
-/// Flag in version 1 only.
+/// This flag exists only in version 1.
 const ACKNOWLEDGEMENT: u16 = 0x0080;
 const VERSION: u16 = 0x0007;
 
@@ -22,7 +22,7 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     let flags = u16_at(bytes, 0)?;
     let version = flags & VERSION;
     if flags & ROUTING != 0 || version > 1 {
-        return Err(Unread::Malformed);
+        return Err(SkipReason::Malformed);
     }
     let words = [CHECKSUM, KEY, SEQUENCE].iter().filter(|flag| flags & **flag != 0).count()
         + usize::from(version == 1 && flags & ACKNOWLEDGEMENT != 0);
@@ -32,13 +32,13 @@ pub(super) fn read(bytes: &[u8]) -> Step {
         ERSPAN if flags & SEQUENCE == 0 => Ok((Header::Ethernet, at)),
         ERSPAN => Ok((Header::Ethernet, at + ERSPAN_2_LEN)),
         ERSPAN_3 => erspan_3(bytes, at),
-        small if small < 0x0600 => Err(Unread::TunnelControl),
+        small if small < 0x0600 => Err(SkipReason::TunnelControl),
         ether_type => ether_type::named(ether_type, at),
     }
 }
 
-/// Offset of the network number of NVGRE: the upper 24 bits of the key (RFC 7637 section 3.2).
-/// Returns `None` for other GRE.
+/// Returns the offset of the network number of NVGRE, which is the upper 24 bits of the key (RFC
+/// 7637 section 3.2). Returns `None` if the header is GRE but not NVGRE.
 pub(super) fn vsid(bytes: &[u8]) -> Option<usize> {
     let flags = u16_at(bytes, 0).ok()?;
     let is_nvgre = flags & (KEY | VERSION) == KEY && u16_at(bytes, 2).ok()? == ether_type::TRANSPARENT_BRIDGING;
@@ -51,12 +51,12 @@ fn erspan_3(bytes: &[u8], at: usize) -> Step {
     let last = u16_at(bytes, at + 10)?;
     let frame_type = last >> 10 & 0x1f;
     let more = if last & 1 == 0 { 0 } else { 8 };
-    // The further bytes must exist, although they are not used.
+    // Check that the further bytes were captured, although they are not used.
     u8_at(bytes, at + ERSPAN_3_LEN + more)?;
     let at = at + ERSPAN_3_LEN + more;
     match frame_type {
         0 => Ok((Header::Ethernet, at)),
         2 => Ok((Header::Ip, at)),
-        _ => Err(Unread::TunnelControl),
+        _ => Err(SkipReason::TunnelControl),
     }
 }

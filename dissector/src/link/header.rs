@@ -1,6 +1,6 @@
 //! The kinds of headers, and the step from one to the next.
 
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
 /// The kind of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) enum Header {
     Llc,
     /// PPP, with or without address and control fields.
     Ppp,
-    /// IEEE 802.11. `padded` is set if its header is padded to a multiple of four bytes.
+    /// IEEE 802.11. `padded` is set if the 802.11 header is padded to a multiple of four bytes.
     Wifi { padded: bool },
     /// MPLS labels.
     Mpls,
@@ -35,17 +35,17 @@ pub(crate) enum Header {
     Ip,
 }
 
-/// The next header and its offset in bytes from the start of the current header, or the reason why
-/// the rest is not read.
-pub(crate) type Step = Result<(Header, usize), Unread>;
+/// The next header, and its offset in bytes from the start of the current header. The error is the
+/// reason why the rest of the frame is not read.
+pub(crate) type Step = Result<(Header, usize), SkipReason>;
 
 /// The two bytes at offset `at` as a big-endian number.
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Unread> {
-    let field = bytes.get(at..at + 2).ok_or(Unread::Truncated)?;
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Result<u16, SkipReason> {
+    let field = bytes.get(at..at + 2).ok_or(SkipReason::Truncated)?;
     Ok(u16::from_be_bytes([field[0], field[1]]))
 }
 
 /// The byte at offset `at`.
-pub(super) fn u8_at(bytes: &[u8], at: usize) -> Result<u8, Unread> {
-    bytes.get(at).copied().ok_or(Unread::Truncated)
+pub(super) fn u8_at(bytes: &[u8], at: usize) -> Result<u8, SkipReason> {
+    bytes.get(at).copied().ok_or(SkipReason::Truncated)
 }

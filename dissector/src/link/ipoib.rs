@@ -1,12 +1,12 @@
-//! IP over InfiniBand (RFC 4391, section 6): an EtherType and two reserved bytes.
+//! IP over InfiniBand (RFC 4391, section 6). The header has an EtherType and two reserved bytes.
 //!
-//! Capture programs insert different headers before the EtherType: no header, the address of the
-//! destination (20 bytes), or a global route header (40 bytes). The file does not name the variant.
-//! weft takes the first variant in which an IP packet follows.
+//! There are three variants. A capture program inserts the address of the destination (20 bytes), a
+//! global route header (40 bytes), or nothing before the EtherType. The file does not name the
+//! variant. weft takes the first variant in which an IP packet follows.
 
 use super::ethernet;
 use super::header::{Header, Step, u16_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
 const LEN: usize = 4;
 const BEFORE: [usize; 3] = [0, 20, 40];
@@ -22,9 +22,10 @@ pub(super) fn read(bytes: &[u8]) -> Step {
             _ => {}
         }
     }
-    // No IP packet follows, for example for ARP. The EtherType is then a guess.
+    // No variant has an IP packet, for example because the packet is ARP. So the variant is
+    // unknown, and the EtherType of the last variant is a guess.
     match u16_at(bytes, BEFORE[2]) {
-        Ok(ether_type) => ethernet::payload(ether_type, &[]).and(Err(Unread::Malformed)),
-        Err(_) => Err(Unread::Truncated),
+        Ok(ether_type) => ethernet::payload(ether_type, &[]).and(Err(SkipReason::Malformed)),
+        Err(_) => Err(SkipReason::Truncated),
     }
 }

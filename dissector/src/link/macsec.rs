@@ -1,23 +1,23 @@
-//! MACsec (IEEE 802.1AE). Frames that are only authenticated are read. Encrypted frames are
-//! counted.
+//! MACsec (IEEE 802.1AE). Frames that are authenticated but not encrypted are read. Encrypted
+//! frames are only counted.
 
 use super::ether_type;
 use super::header::{Step, u8_at, u16_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
-/// Bits of the TAG control information: explicit channel identifier (SCI), encryption, changed
-/// text.
+/// Bits of the TAG control information. They mark an explicit channel identifier (SCI), encryption,
+/// and changed text.
 const HAS_CHANNEL: u8 = 0x20;
 const ENCRYPTED: u8 = 0x08;
 const CHANGED: u8 = 0x04;
-/// Length in bytes of control, short length and packet number after the EtherType.
+/// Length in bytes of the fields after the EtherType: control, short length and packet number.
 const TAG_LEN: usize = 6;
 const CHANNEL_LEN: usize = 8;
 
 pub(super) fn read(bytes: &[u8]) -> Step {
     let control = u8_at(bytes, 0)?;
     if control & (ENCRYPTED | CHANGED) != 0 {
-        return Err(Unread::MacsecEncrypted);
+        return Err(SkipReason::MacsecEncrypted);
     }
     let at = TAG_LEN + if control & HAS_CHANNEL == 0 { 0 } else { CHANNEL_LEN };
     ether_type::named(u16_at(bytes, at)?, at + 2)

@@ -22,15 +22,15 @@ mod mpls;
 mod network;
 mod nsh;
 mod ppp;
+mod skip_reason;
 mod types;
-mod unread;
 mod vxlan;
 mod wifi;
 
 pub(crate) use header::{Header, Step};
 pub(crate) use network::tag;
-pub use unread::Unread;
-pub(crate) use unread::UnreadCounts;
+pub(crate) use skip_reason::SkipCounts;
+pub use skip_reason::SkipReason;
 
 /// UDP port of MPLS in UDP (RFC 7510).
 const MPLS_PORT: u16 = 6635;
@@ -38,10 +38,11 @@ const MPLS_PORT: u16 = 6635;
 /// Returns whether frames of this link type can be read.
 #[must_use]
 pub fn reads_link_type(link_type: u16) -> bool {
-    link_type == types::ETHERNET || !matches!(first(link_type, &[]), Err(Unread::LinkType(_)))
+    link_type == types::ETHERNET || !matches!(first(link_type, &[]), Err(SkipReason::LinkType(_)))
 }
 
-/// Reads the header at the start of `bytes`. The caller must read [`Header::Ip`].
+/// Reads the header at the start of `bytes`. This function does not read [`Header::Ip`], so the
+/// caller must read it.
 pub(crate) fn step(header: Header, bytes: &[u8]) -> Step {
     match header {
         Header::Link(types::ETHERNET) | Header::Ethernet => ethernet::read(bytes),
@@ -95,6 +96,6 @@ fn first(link_type: u16, bytes: &[u8]) -> Step {
         types::NFLOG => capture_headers::nflog(bytes),
         types::MPLS => Ok((Header::Mpls, 0)),
         types::IPOIB => ipoib::read(bytes),
-        unknown => Err(Unread::LinkType(unknown)),
+        unknown => Err(SkipReason::LinkType(unknown)),
     }
 }

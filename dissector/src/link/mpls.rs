@@ -2,26 +2,27 @@
 
 use super::ether_type;
 use super::header::{Header, Step, u8_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
 const LABEL_LEN: usize = 4;
 /// Maximum number of labels. Real label stacks have less than ten labels.
-const MOST_LABELS: usize = 32;
+const MAX_LABELS: usize = 32;
 
 /// Reads a label stack. No field announces the header after the last label. Like routers (RFC
-/// 4928), weft guesses from the first four bits: 4 and 6 are IP, and 0 is the control word of a
-/// pseudowire. Ethernet without a control word starts with an arbitrary address, so its EtherType
-/// must match.
+/// 4928), weft guesses the header from its first four bits: 4 and 6 mean IP, and 0 means the
+/// control word of a pseudowire. Ethernet without a control word starts with an arbitrary address.
+/// Therefore weft recognises such Ethernet by its EtherType.
 pub(super) fn read(bytes: &[u8]) -> Step {
     let mut at = 0;
-    for _ in 0..MOST_LABELS {
+    for _ in 0..MAX_LABELS {
         let bottom = u8_at(bytes, at + 2)? & 1 == 1;
         at += LABEL_LEN;
         if bottom {
-            return payload(bytes.get(at..).ok_or(Unread::Truncated)?).map(|(header, offset)| (header, at + offset));
+            return payload(bytes.get(at..).ok_or(SkipReason::Truncated)?)
+                .map(|(header, offset)| (header, at + offset));
         }
     }
-    Err(Unread::Malformed)
+    Err(SkipReason::Malformed)
 }
 
 fn payload(bytes: &[u8]) -> Step {
@@ -30,7 +31,7 @@ fn payload(bytes: &[u8]) -> Step {
         _ if ether_type::is_plausible(bytes) => Ok((Header::Ethernet, 0)),
         4 | 6 => Ok((Header::Ip, 0)),
         0 => Ok((Header::Ethernet, 4)),
-        1 => Err(Unread::TunnelControl),
-        _ => Err(Unread::Malformed),
+        1 => Err(SkipReason::TunnelControl),
+        _ => Err(SkipReason::Malformed),
     }
 }

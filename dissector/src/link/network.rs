@@ -10,11 +10,11 @@ use super::{ether_type, gre, types};
 pub(crate) fn tag(header: Header, bytes: &[u8]) -> Option<Tag> {
     match header {
         Header::EtherType(ether_type) if ether_type::is_vlan(ether_type) => {
-            // The number 0 means a priority without a VLAN (IEEE 802.1Q, 9.6).
+            // With the number 0, the tag has only a priority and no VLAN (IEEE 802.1Q, 9.6).
             let number = u16_at(bytes, 0).ok()? & 0x0fff;
             (number > 0).then_some(Tag::Vlan(number))
         }
-        // A byte of flags precedes the I-SID.
+        // A byte of flags precedes the service identifier (I-SID).
         Header::EtherType(ether_type::BACKBONE) => Some(Tag::Virtual(u24_at(bytes, 1)?)),
         Header::Vxlan | Header::VxlanGpe | Header::Geneve => Some(Tag::Virtual(u24_at(bytes, 4)?)),
         Header::Gre => Some(Tag::Virtual(u24_at(bytes, gre::vsid(bytes)?)?)),
@@ -47,7 +47,8 @@ mod tests {
             (Header::Vxlan, "08000000 00006400", Some(Tag::Virtual(100))),
             (Header::Geneve, "0000 6558 00006400", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 6558 00006401", Some(Tag::Virtual(100))),
-            // NVGRE with a checksum before the key. A key of plain GRE may differ by direction.
+            // NVGRE with a checksum before the key. The next two headers are not NVGRE. The key of
+            // plain GRE is not a network number, because it may differ by direction.
             (Header::Gre, "a000 6558 12340000 00006401", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 0800 00006401", None),
             (Header::Gre, "0000 6558 00006401", None),

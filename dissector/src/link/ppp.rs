@@ -1,24 +1,24 @@
-//! PPP (RFC 1661, 1662), PPP over Ethernet (RFC 2516), Cisco HDLC.
+//! PPP (RFC 1661, 1662), PPP over Ethernet (RFC 2516), and Cisco HDLC.
 
 use super::ether_type;
 use super::header::{Header, Step, u8_at, u16_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
 const IPV4: u16 = 0x0021;
 const IPV6: u16 = 0x0057;
 const MPLS: u16 = 0x0281;
 
-/// Reads a PPP header. Address and control are optional, and so is the first byte of a protocol
-/// number below 256 (RFC 1661, 6.5 and 6.6).
+/// Reads a PPP header. Address and control are optional (RFC 1661, 6.6). The first byte of the
+/// protocol number is optional if the number is below 256 (RFC 1661, 6.5).
 pub(super) fn read(bytes: &[u8]) -> Step {
     let at = if bytes.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
     let first = u8_at(bytes, at)?;
-    // The last byte of a protocol number is odd. The first byte of two is even.
+    // The last byte of a protocol number is odd. If the number has two bytes, the first is even.
     let (protocol, at) = if first & 1 == 1 { (u16::from(first), at + 1) } else { (u16_at(bytes, at)?, at + 2) };
     match protocol {
         IPV4 | IPV6 => Ok((Header::Ip, at)),
         MPLS => Ok((Header::Mpls, at)),
-        other => Err(Unread::PppProtocol(other)),
+        other => Err(SkipReason::PppProtocol(other)),
     }
 }
 
@@ -28,11 +28,11 @@ pub(super) fn read_with_direction(bytes: &[u8]) -> Step {
     Ok((Header::Ppp, if address_replaced { 2 } else { 1 }))
 }
 
-/// Reads the header of a PPPoE session packet: version and type, code, session, length. PPP without
-/// address and control follows.
+/// Reads the header of a PPPoE session packet: version and type, code, session, length. A PPP
+/// header without address and control follows.
 pub(super) fn session(bytes: &[u8]) -> Step {
     if u8_at(bytes, 0)? != 0x11 || u8_at(bytes, 1)? != 0 {
-        return Err(Unread::Malformed);
+        return Err(SkipReason::Malformed);
     }
     Ok((Header::Ppp, 6))
 }
@@ -40,7 +40,7 @@ pub(super) fn session(bytes: &[u8]) -> Step {
 /// Reads a Cisco HDLC header: address, control, EtherType.
 pub(super) fn read_cisco(bytes: &[u8]) -> Step {
     match u16_at(bytes, 2)? {
-        small if small < 0x0600 => Err(Unread::EtherType(small)),
+        small if small < 0x0600 => Err(SkipReason::EtherType(small)),
         ether_type => ether_type::named(ether_type, 4),
     }
 }

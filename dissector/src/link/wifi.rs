@@ -2,15 +2,16 @@
 //! Prism, AVS).
 
 use super::header::{Header, Step, u8_at};
-use super::unread::Unread;
+use super::skip_reason::SkipReason;
 
 const PRISM_LEN: usize = 144;
 /// Message codes of a Prism header. Without such a code, the header is an AVS header.
 const PRISM_CODES: [u32; 2] = [0x41, 0x44];
 
-/// Frame type: data.
+/// The frame type of data frames.
 const DATA: u8 = 2;
-/// Subtype bit of data frames: no data. `QOS` is the bit for quality of service.
+/// Bits in the subtype of a data frame: the frame has no data, and the frame has a QoS field
+/// (quality of service).
 const NO_DATA: u8 = 0x4;
 const QOS: u8 = 0x8;
 
@@ -19,45 +20,46 @@ const FROM_DS: u8 = 0x02;
 const MORE_FRAGMENTS: u8 = 0x04;
 const PROTECTED: u8 = 0x40;
 const ORDER: u8 = 0x80;
-/// Bit in the QoS field: the frame contains several packets.
+/// This bit in the QoS field means that the frame contains several packets.
 const AGGREGATE: u8 = 0x80;
 
 /// Bits in the first presence word of radiotap: time stamp (8 bytes), flags (1 byte).
 const HAS_TIME: u32 = 1;
 const HAS_FLAGS: u32 = 1 << 1;
 const MORE_PRESENCE: u32 = 1 << 31;
-/// Bit in the flags of radiotap: the 802.11 header is padded to a multiple of four bytes.
+/// This bit in the flags of radiotap means that the 802.11 header is padded to a multiple of four
+/// bytes.
 const PADDED: u8 = 0x20;
 
 pub(super) fn radiotap(bytes: &[u8]) -> Step {
     let length = usize::from(u16::from_le_bytes([u8_at(bytes, 2)?, u8_at(bytes, 3)?]));
     let word = |at: usize| bytes.get(at..at + 4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
-    let present = word(4).ok_or(Unread::Truncated)?;
+    let present = word(4).ok_or(SkipReason::Truncated)?;
     let mut at = 8;
     let mut last = present;
     while last & MORE_PRESENCE != 0 && at < length {
-        last = word(at).ok_or(Unread::Truncated)?;
+        last = word(at).ok_or(SkipReason::Truncated)?;
         at += 4;
     }
     if present & HAS_TIME != 0 {
         at = at.next_multiple_of(8) + 8;
     }
     let padded = present & HAS_FLAGS != 0 && at < length && u8_at(bytes, at)? & PADDED != 0;
-    if length < 8 { Err(Unread::Malformed) } else { Ok((Header::Wifi { padded }, length)) }
+    if length < 8 { Err(SkipReason::Malformed) } else { Ok((Header::Wifi { padded }, length)) }
 }
 
 pub(super) fn prism(bytes: &[u8]) -> Step {
-    let code = bytes.get(0..4).ok_or(Unread::Truncated)?;
+    let code = bytes.get(0..4).ok_or(SkipReason::Truncated)?;
     let code = u32::from_le_bytes([code[0], code[1], code[2], code[3]]);
     if PRISM_CODES.contains(&code) { Ok((Header::Wifi { padded: false }, PRISM_LEN)) } else { avs(bytes) }
 }
 
 /// Reads an AVS header: version and length, big-endian.
 pub(super) fn avs(bytes: &[u8]) -> Step {
-    let length = bytes.get(4..8).ok_or(Unread::Truncated)?;
+    let length = bytes.get(4..8).ok_or(SkipReason::Truncated)?;
     match u32::from_be_bytes([length[0], length[1], length[2], length[3]]) {
         length @ 8..=1024 => Ok((Header::Wifi { padded: false }, length as usize)),
-        _ => Err(Unread::Malformed),
+        _ => Err(SkipReason::Malformed),
     }
 }
 
@@ -65,20 +67,20 @@ pub(super) fn read(bytes: &[u8], padded: bool) -> Step {
     let (control, flags) = (u8_at(bytes, 0)?, u8_at(bytes, 1)?);
     let subtype = control >> 4;
     if control >> 2 & 3 != DATA || subtype & NO_DATA != 0 {
-        return Err(Unread::WifiOther);
+        return Err(SkipReason::WifiOther);
     }
     if flags & PROTECTED != 0 {
-        return Err(Unread::WifiEncrypted);
+        return Err(SkipReason::WifiEncrypted);
     }
     let fragment = u8_at(bytes, 22)? & 0xf;
     if flags & MORE_FRAGMENTS != 0 || fragment != 0 {
-        return Err(Unread::WifiFragment);
+        return Err(SkipReason::WifiFragment);
     }
     // A frame between access points has a fourth address.
     let mut at = if flags & (TO_DS | FROM_DS) == TO_DS | FROM_DS { 30 } else { 24 };
     if subtype & QOS != 0 {
         if u8_at(bytes, at)? & AGGREGATE != 0 {
-            return Err(Unread::WifiFragment);
+            return Err(SkipReason::WifiFragment);
         }
         at += 2;
         if flags & ORDER != 0 {

@@ -7,6 +7,7 @@
 use std::io::{self, Read, Write};
 
 use super::pcapng::{ENHANCED_PACKET, INTERFACE, OPT_COMMENT, SECTION_HEADER, append_option, pad};
+use crate::frame_number::FrameNumber;
 
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
@@ -17,10 +18,10 @@ const INTERFACE_STATISTICS: u32 = 5;
 const AROUND_BODY: usize = 12;
 /// Maximum total length of a block in octets, as in [`crate::source`].
 const LONGEST_BLOCK: usize = 64 << 20;
-/// Length in octets of the body of a section header before its options.
+/// Number of octets before the options in the body of a section header.
 const SECTION_FIXED: usize = 16;
-/// Length in octets of the body of an enhanced (or obsolete) packet block before the packet data.
-/// The captured length is at offset [`CAPTURED_LEN_AT`].
+/// Number of octets before the packet data in the body of an enhanced (or obsolete) packet block.
+/// The field with the captured length is at offset [`CAPTURED_LEN_AT`].
 const PACKET_FIXED: usize = 20;
 const CAPTURED_LEN_AT: usize = 12;
 
@@ -47,23 +48,23 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Excerpt { from, out, comment, big_endian: false, kind: 0, body, packets: 0, is_over: false }
     }
 
-    /// Copies packet `number` and the blocks before it that describe packets. Adds those of
-    /// `comments` that the packet does not have yet. Call this method with increasing numbers.
-    /// Numbers count as in [`crate::source::Frame`].
+    /// Copies the blocks up to packet `number` that describe packets, and then this packet. Adds
+    /// each of `comments` that the packet does not have yet. Call this method with increasing
+    /// numbers. The first packet has the number 1, as in [`crate::source::Frame`].
     ///
-    /// Returns whether the packet has all comments. The result is `false` for a simple packet
-    /// block, which cannot have comments, and if the capture has no packet `number`.
+    /// Returns whether the packet now has all of `comments`. A simple packet block cannot have
+    /// comments. The result is also `false` if the capture has no packet `number`.
     ///
     /// # Errors
     /// An error of `from` or `out`. The same applies to [`Excerpt::finish`].
-    pub fn packet(&mut self, number: u64, comments: &[String]) -> io::Result<bool> {
-        while self.packets < number && self.read()? {
+    pub fn packet(&mut self, number: FrameNumber, comments: &[String]) -> io::Result<bool> {
+        while FrameNumber::from(self.packets) < number && self.read()? {
             if !self.is_packet() {
                 self.describe()?;
                 continue;
             }
             self.packets += 1;
-            if self.packets == number {
+            if FrameNumber::from(self.packets) == number {
                 let commented = comments.is_empty() || self.add_to_packet(comments);
                 self.write()?;
                 return Ok(commented);
@@ -124,7 +125,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         let total = total.next_multiple_of(4);
         self.body.clear();
         self.body.extend([b0, b1, b2, b3]);
-        // The other octets of the body, and the second total length.
+        // Read the other octets of the body and the second total length.
         let rest = total - AROUND_BODY;
         (&mut self.from).take(rest as u64).read_to_end(&mut self.body)?;
         if self.body.len() < 4 + rest {
@@ -159,7 +160,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         if self.big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) }
     }
 
-    /// Writes a block that describes packets.
+    /// Writes the block if it describes packets. Omits blocks of other types.
     fn describe(&mut self) -> io::Result<()> {
         match self.kind {
             SECTION_HEADER if self.body.len() >= SECTION_FIXED => {
@@ -208,7 +209,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         for comment in missing {
             append_option(&mut self.body, OPT_COMMENT, comment.as_bytes(), self.big_endian);
         }
-        // The option that ends the options.
+        // This option (`opt_endofopt`) ends the list of options.
         self.body.extend([0; 4]);
     }
 
@@ -250,7 +251,7 @@ mod tests {
             self.octets.extend([&head[..], body, &tail].concat());
         }
 
-        /// A packet of interface 0 with four octets, and a comment.
+        /// Adds a packet of interface 0. The packet has four octets and a comment.
         fn packet(&mut self, octet: u8, comment: &str) {
             let mut body = self.words(&[0, 0, 7, 4, 60]);
             body.extend([octet; 4]);
@@ -260,8 +261,8 @@ mod tests {
         }
     }
 
-    /// A section with a named interface, name resolution, secrets, three packets (one of them a
-    /// simple packet), and drop counts.
+    /// Returns a section with a named interface, name resolution, secrets, three packets (one of
+    /// them in a simple packet block), and drop counts.
     fn made(big_endian: bool) -> Vec<u8> {
         let mut made = Made { big_endian, octets: Vec::new() };
         // The section header contains the length of the section.
@@ -314,7 +315,7 @@ mod tests {
             let from = made(big_endian);
             let mut excerpt = Excerpt::new(&from[..], Vec::new(), "an excerpt");
             let comments = ["third".to_owned(), "a finding".to_owned()];
-            assert!(excerpt.packet(3, &comments).unwrap());
+            assert!(excerpt.packet(3.into(), &comments).unwrap());
             let written = excerpt.finish().unwrap();
             assert_eq!(packets(&written), [3]);
             for (text, times) in [
@@ -331,7 +332,7 @@ mod tests {
             }
             // The second copy adds nothing, because the packet already has the comment.
             let mut again = Excerpt::new(&written[..], Vec::new(), "an excerpt");
-            assert!(again.packet(1, &comments).unwrap());
+            assert!(again.packet(1.into(), &comments).unwrap());
             assert_eq!(again.finish().unwrap(), written);
         }
     }
@@ -340,8 +341,8 @@ mod tests {
     fn a_simple_packet_has_no_comments() {
         let from = made(false);
         let mut excerpt = Excerpt::new(&from[..], Vec::new(), "an excerpt");
-        assert!(excerpt.packet(1, &[]).unwrap());
-        assert!(!excerpt.packet(2, &["a finding".to_owned()]).unwrap());
+        assert!(excerpt.packet(1.into(), &[]).unwrap());
+        assert!(!excerpt.packet(2.into(), &["a finding".to_owned()]).unwrap());
         let written = excerpt.into_output().unwrap();
         assert_eq!((packets(&written), count(&written, "drops...")), (vec![1, 2], 0));
     }

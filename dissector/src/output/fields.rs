@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::filter::{Known, Slot, Values};
+use crate::filter::{KnownField, Slot, Values};
 
 /// Which values a column shows if a field has several values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Columns {
             "/s" => Ok(' '),
             _ => match value.chars().collect::<Vec<_>>().as_slice() {
                 [one] => Ok(*one),
-                _ => Err(format!("{name} is one character, /t or /s, not {value:?}")),
+                _ => Err(format!("{name} must be one character, /t (tab) or /s (space), not {value:?}")),
             },
         };
         match (name, value) {
@@ -71,9 +71,13 @@ impl Columns {
                     "occurrence" => "f, l or a",
                     _ => "d, s or n",
                 };
-                return Err(format!("{name} is {letters}, not {value:?}"));
+                return Err(format!("{name} must be {letters}, not {value:?}"));
             }
-            _ => return Err(format!("{name:?} is not one of header, separator, aggregator, occurrence, quote")),
+            _ => {
+                return Err(format!(
+                    "{name:?} is not a setting; the settings are header, separator, aggregator, occurrence, quote"
+                ));
+            }
         }
         Ok(())
     }
@@ -81,7 +85,7 @@ impl Columns {
 
 /// Writes one line for each frame.
 pub struct FieldsWriter {
-    fields: Vec<(Slot, &'static Known)>,
+    fields: Vec<(Slot, &'static KnownField)>,
     columns: Columns,
     line: Vec<u8>,
 }
@@ -89,7 +93,7 @@ pub struct FieldsWriter {
 impl FieldsWriter {
     /// A writer of the columns `fields`.
     #[must_use]
-    pub fn new(fields: Vec<(Slot, &'static Known)>, columns: Columns) -> Self {
+    pub fn new(fields: Vec<(Slot, &'static KnownField)>, columns: Columns) -> Self {
         FieldsWriter { fields, columns, line: Vec::new() }
     }
 
@@ -122,8 +126,8 @@ impl FieldsWriter {
             }
             let any = match columns.occurrence {
                 Occurrence::All => values.write(*slot, known, line, |line| push(columns.aggregator, line)) > 0,
-                Occurrence::First => values.write_end(*slot, known, false, line),
-                Occurrence::Last => values.write_end(*slot, known, true, line),
+                Occurrence::First => values.write_first_or_last(*slot, known, false, line),
+                Occurrence::Last => values.write_first_or_last(*slot, known, true, line),
             };
             match columns.quote {
                 Some(quote) if any => push(quote, line),
@@ -148,23 +152,23 @@ fn push(character: char, line: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::values::Held;
-    use crate::filter::{Wanted, known};
+    use crate::filter::values::FieldValue;
+    use crate::filter::{WantedFields, known};
 
     fn line(settings: &[&str], opcodes: &[u64]) -> String {
         let mut columns = Columns::default();
         for setting in settings {
             columns.set(setting).unwrap();
         }
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedFields::default();
         let fields: Vec<_> = ["frame.number", "iwarp_rdma.opcode", "iwarp_mpa.pad"]
             .map(|name| known(name).unwrap())
             .map(|known| (wanted.add(known), known))
             .into();
         let mut values = Values::default();
-        values.add(fields[0].0, Held::Number(7));
+        values.add(fields[0].0, FieldValue::Number(7));
         for opcode in opcodes {
-            values.add(fields[1].0, Held::Number(*opcode));
+            values.add(fields[1].0, FieldValue::Number(*opcode));
         }
         let (mut writer, mut out) = (FieldsWriter::new(fields, columns), Vec::new());
         writer.header(&mut out).unwrap();

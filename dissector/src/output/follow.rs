@@ -1,10 +1,11 @@
-//! Selects the traffic of one connection, in capture order: messages, their payload, or the octets
-//! of FPDUs.
+//! Selects the traffic of one connection, in capture order. A [`Subject`] selects messages,
+//! their payload, or the octets of FPDUs.
 //!
 //! A [`Piece`] is one message, payload or FPDU. The caller displays the pieces: `weft follow`
 //! prints them, and the terminal user interface converts them to lines.
 
 use crate::exchange::Exchange;
+use crate::frame_number::FrameNumber;
 use crate::packet::{Packet, TransportKind};
 use crate::sink::Sink;
 use crate::stream_id::StreamId;
@@ -30,7 +31,7 @@ pub enum Subject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece<'a> {
     /// The frame that completed the piece; `None` for an exchange with a port mapper.
-    pub frame: Option<u64>,
+    pub frame: Option<FrameNumber>,
     /// Number of the direction: 0 if the sender of the piece sent the first frame of the
     /// connection, otherwise 1.
     pub direction: u8,
@@ -46,16 +47,17 @@ pub struct Piece<'a> {
 pub struct Follow<F> {
     stream: StreamId,
     direction: Option<u8>,
-    what: Subject,
+    subject: Subject,
     each: F,
     messages: Messages,
     seen: bool,
 }
 
 impl<F: FnMut(&Piece<'_>)> Follow<F> {
-    /// Selects the traffic of connection `stream`. If `direction` is set, only in this direction.
-    pub fn new(stream: StreamId, direction: Option<u8>, what: Subject, each: F) -> Self {
-        Follow { stream, direction, what, each, messages: Messages::default(), seen: false }
+    /// Selects the traffic of connection `stream`. If `direction` is set, selects only the traffic
+    /// in this direction.
+    pub fn new(stream: StreamId, direction: Option<u8>, subject: Subject, each: F) -> Self {
+        Follow { stream, direction, subject, each, messages: Messages::default(), seen: false }
     }
 
     /// Returns whether the capture contains the connection.
@@ -71,7 +73,7 @@ impl<F: FnMut(&Piece<'_>)> Follow<F> {
             Kind::Streaming { head, .. } => head,
             Kind::PortMapper(_) | Kind::Gap { .. } | Kind::Unparsed { .. } => &[],
         };
-        match (self.what, &unit.kind) {
+        match (self.subject, &unit.kind) {
             (Subject::Octets, Kind::Sdp(..)) | (Subject::Payload, Kind::Startup(..) | Kind::Sdp(..)) => {}
             (Subject::Payload, Kind::PortMapper(_) | Kind::Gap { .. } | Kind::Unparsed { .. }) => {}
             (Subject::Octets, _) | (Subject::Payload, Kind::Streaming { .. }) => self.octets(unit, unit.frame, octets),
@@ -92,7 +94,7 @@ impl<F: FnMut(&Piece<'_>)> Follow<F> {
         }
     }
 
-    fn octets(&mut self, unit: &Unit<'_>, frame: u64, octets: &[u8]) {
+    fn octets(&mut self, unit: &Unit<'_>, frame: FrameNumber, octets: &[u8]) {
         (self.each)(&Piece { frame: Some(frame), direction: unit.direction, head: None, octets, more: 0 });
     }
 
@@ -112,11 +114,11 @@ impl<F: FnMut(&Piece<'_>)> Follow<F> {
     }
 }
 
-fn head(unit: &Unit<'_>, frame: u64, what: &str) -> String {
+fn head(unit: &Unit<'_>, frame: FrameNumber, what: &str) -> String {
     format!("frame {frame}  {} → {}  {what}", unit.ends.src_text, unit.ends.dst_text)
 }
 
-/// Returns whether the octets of a message are payload of the ULP.
+/// Returns whether the octets of a message are payload of the upper-layer protocol.
 fn carries(message: &Message) -> bool {
     // RFC 5040: Write 0, Read Response 2, Sends 3 to 6; RFC 7306: Immediate Data 8 and 9.
     matches!(message.opcode.0, 0 | 2..=6 | 8 | 9)
@@ -130,7 +132,7 @@ impl<F: FnMut(&Piece<'_>)> Sink for Follow<F> {
     }
 
     fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        if !over && exchange.streams.last() == Some(&self.stream) && self.what == Subject::Messages {
+        if !over && exchange.streams.last() == Some(&self.stream) && self.subject == Subject::Messages {
             let head = Some(exchange_line(exchange));
             (self.each)(&Piece { frame: None, direction: 0, head, octets: &[], more: 0 });
         }

@@ -1,32 +1,34 @@
 //! Collects units, findings and requested fields by frame for tshark's output formats. The result
 //! is one record for each frame, in the order of frames.
 //!
-//! Later frames may complete a unit of an earlier frame. Therefore a record waits while the
-//! dissector has undelivered octets, or while findings about its frame are possible. At most
-//! [`WINDOW`] records and [`MOST_HELD`] octets wait. A unit or finding that arrives after its
-//! record was released gets a second record, which follows records of later frames.
+//! A unit belongs to the frame that contains its end, but the dissector may deliver it only after
+//! later frames. Therefore a record waits while the dissector has undelivered octets, or while
+//! findings about its frame are possible. At most [`MAX_WAITING_FRAMES`] records and
+//! [`MAX_WAITING_MEMORY`] octets wait. A unit or finding that arrives after its record was released
+//! gets a second record, which follows records of later frames.
 
 use std::collections::VecDeque;
 
-use crate::filter::{FrameFacts, Wanted};
+use crate::filter::{FrameFacts, WantedFields};
 use crate::finding::Finding;
+use crate::frame_number::FrameNumber;
 use crate::packet::{Packet, TransportKind};
 use crate::source::Frame;
 use crate::tree::tree;
 use crate::unit::Unit;
 
 use super::layers::layers;
-pub use super::record::{Record, UnitKept};
+pub use super::record::{Record, UnitRecord};
 use super::text;
 
 /// Maximum number of frames that wait.
-pub const WINDOW: usize = 4096;
+pub const MAX_WAITING_FRAMES: usize = 4096;
 /// Maximum memory of waiting records in octets.
-pub const MOST_HELD: usize = 32 << 20;
+pub const MAX_WAITING_MEMORY: usize = 32 << 20;
 
 /// The parts that a record contains in addition to the requested fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Keep {
+pub struct RecordParts {
     /// The octets of the frame.
     pub octets: bool,
     /// The summary of each unit.
@@ -40,11 +42,11 @@ pub struct Keep {
 }
 
 /// Collects records, and releases them in order.
-// Boxes, because records are large and are moved several times.
+// Records are in boxes, because they are large and are moved several times.
 #[allow(clippy::vec_box)]
 pub struct Frames {
-    wanted: Wanted,
-    keep: Keep,
+    wanted: WantedFields,
+    keep: RecordParts,
     origin: Option<u64>,
     /// The record of the current frame.
     newest: Option<Box<Record>>,
@@ -59,7 +61,7 @@ pub struct Frames {
 impl Frames {
     /// Collects the requested fields and the parts in `keep`.
     #[must_use]
-    pub fn new(wanted: Wanted, keep: Keep) -> Self {
+    pub fn new(wanted: WantedFields, keep: RecordParts) -> Self {
         let (waiting, late, used) = (VecDeque::new(), Vec::new(), Vec::new());
         Frames { wanted, keep, origin: None, newest: None, waiting, late, used, held: 0, complete: false }
     }
@@ -111,13 +113,13 @@ impl Frames {
     /// Adds a unit to the record of its frame.
     pub fn unit(&mut self, unit: &Unit<'_>) {
         let keep = self.keep;
-        let kept = (keep.summaries || keep.trees || keep.layers).then(|| UnitKept {
+        let kept = (keep.summaries || keep.trees || keep.layers).then(|| UnitRecord {
             summary: if keep.summaries { text::summary(unit) } else { String::new() },
             tree: if keep.trees { text::tree_lines(&tree(unit)) } else { String::new() },
             layers: if keep.layers { layers(unit) } else { Vec::new() },
         });
         if let Some(kept) = &kept {
-            // An estimate that is close enough to keep the window within its limits.
+            // This is an estimate. It is close enough to keep the limit on waiting records.
             self.held += kept.summary.len() + kept.tree.len() + kept.layers.len() * 2048;
         }
         match find(&mut self.newest, &mut self.waiting, unit.frame) {
@@ -126,7 +128,7 @@ impl Frames {
                 record.units.extend(kept);
             }
             // Missing octets at the end of the data belong to no frame.
-            None if unit.frame == 0 => {}
+            None if unit.frame == FrameNumber::NONE => {}
             None => {
                 let origin = self.origin.unwrap_or(unit.time);
                 let facts = FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None };
@@ -173,7 +175,7 @@ impl Frames {
             // frame may still arrive.
             self.newest.take_if(|_| self.complete)?
         } else {
-            let full = self.waiting.len() >= WINDOW || self.held > MOST_HELD;
+            let full = self.waiting.len() >= MAX_WAITING_FRAMES || self.held > MAX_WAITING_MEMORY;
             if !self.complete && !full {
                 return None;
             }
@@ -214,14 +216,14 @@ impl Frames {
 fn find<'r>(
     newest: &'r mut Option<Box<Record>>,
     waiting: &'r mut VecDeque<Box<Record>>,
-    frame: u64,
+    frame: FrameNumber,
 ) -> Option<&'r mut Record> {
     if let Some(newest) = newest.as_mut().filter(|newest| newest.facts.number == frame) {
         return Some(newest);
     }
     let last = waiting.back()?.facts.number;
     // Frame numbers are consecutive, except that frames of unknown interfaces are omitted.
-    let back = usize::try_from(last.checked_sub(frame)?).ok()?;
+    let back = usize::try_from(last.frames_since(frame)?).ok()?;
     let index = waiting.len().checked_sub(back + 1).filter(|index| waiting[*index].facts.number == frame);
     let index = match index {
         Some(index) => index,
@@ -237,7 +239,14 @@ mod tests {
     use crate::{Dissector, Sink};
 
     fn begin(frames: &mut Frames, number: u64) {
-        frames.begin(&Frame { number, time: number, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 });
+        frames.begin(&Frame {
+            number: number.into(),
+            time: number,
+            interface: 0,
+            link_type: 1,
+            octets: &[0; 60],
+            wire_len: 60,
+        });
         frames.end(false);
     }
 
@@ -249,32 +258,33 @@ mod tests {
         }
     }
 
-    /// A port mapper datagram of frame `number`.
+    /// Adds a port mapper datagram as a unit of frame `number`.
     fn unit(frames: &mut Frames, number: u64) {
         let mut octets = Vec::new();
         let header = etherparse::PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(3935, 1);
         header.write(&mut octets, &[0x04; 48]).unwrap();
         let wire_len = u32::try_from(octets.len()).unwrap();
-        let frame = Frame { number, time: number, interface: 0, link_type: 101, octets: &octets, wire_len };
+        let frame =
+            Frame { number: number.into(), time: number, interface: 0, link_type: 101, octets: &octets, wire_len };
         Dissector::default().frame(&frame, &mut Units(frames));
     }
 
-    /// Frame numbers and message types of the released records.
+    /// Returns the frame number of each released record, and how many message types the record has.
     fn ready(frames: &mut Frames, slots: [crate::filter::Slot; 2]) -> Vec<(u64, usize)> {
         let mut found = Vec::new();
         while let Some(record) = frames.ready() {
             let count = record.values.of(slots[1]).count();
-            assert!(record.values.of(slots[0]).count() == 1, "every record knows its frame once");
-            found.push((record.facts.number, count));
+            assert!(record.values.of(slots[0]).count() == 1, "every record has one frame number");
+            found.push((record.facts.number.into(), count));
             frames.recycle(record);
         }
         found
     }
 
     fn frames() -> (Frames, [crate::filter::Slot; 2]) {
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedFields::default();
         let slots = ["frame.number", "iwarp_pm.mt"].map(|name| wanted.add(known(name).unwrap()));
-        (Frames::new(wanted, Keep::default()), slots)
+        (Frames::new(wanted, RecordParts::default()), slots)
     }
 
     #[test]
@@ -293,7 +303,7 @@ mod tests {
     fn complete_frames_leave_at_once() {
         let (mut frames, slots) = frames();
         begin(&mut frames, 1);
-        frames.begin(&Frame { number: 2, time: 2, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 });
+        frames.begin(&Frame { number: 2.into(), time: 2, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 });
         unit(&mut frames, 2);
         assert_eq!(ready(&mut frames, slots), []);
         frames.end(true);
@@ -303,7 +313,7 @@ mod tests {
     #[test]
     fn units_after_the_window_get_their_own_records() {
         let (mut frames, slots) = frames();
-        (1..=WINDOW as u64 + 2).for_each(|number| begin(&mut frames, number));
+        (1..=MAX_WAITING_FRAMES as u64 + 2).for_each(|number| begin(&mut frames, number));
         assert_eq!(ready(&mut frames, slots), [(1, 0), (2, 0)]);
         unit(&mut frames, 1);
         assert_eq!(ready(&mut frames, slots), [(1, 1)]);

@@ -12,9 +12,10 @@
 //! `incomplete` is 1 if octets of the unit are missing. Units of one direction are in stream order.
 //! The order of units of different directions has no meaning.
 //!
-//! A finding also has `stream`, `direction`, `frame` and `time`. Its `time` is null if more than
-//! [`REMEMBERED`] later frames were read before. It has `src` and `dst` if [`Senders`] still has
-//! the addresses. An exchange is written when the dissector drops it, or at the end of the capture.
+//! A finding also has `stream`, `direction`, `frame` and `time`. The `time` is null if
+//! [`MAX_FRAME_TIMES`] or more later frames were read before the finding arrived. A finding has
+//! `src` and `dst` if [`Senders`] still has the addresses. An exchange is written when the
+//! dissector drops it, or at the end of the capture.
 //!
 //! Numbers are JSON integers up to 2^64-1, flags are 0 or 1, and octets are lower-case hexadecimal
 //! strings. A field that Wireshark knows has Wireshark's name. Later versions may add keys, but the
@@ -23,33 +24,35 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use crate::digits;
 use crate::exchange::Exchange;
 use crate::finding::Finding;
+use crate::format;
+use crate::frame_number::FrameNumber;
 use crate::grammar::{self, Field, Value, Visitor};
 use crate::packet::Packet;
 use crate::unit::{Kind, Unit};
 
 use super::senders::Senders;
 
-/// Number of latest frames whose times are stored for findings.
-pub const REMEMBERED: usize = 1 << 16;
+/// Maximum number of stored frame times. Findings need the times of the latest frames.
+pub const MAX_FRAME_TIMES: usize = 1 << 16;
 
 /// Writes units, findings and exchanges.
 #[derive(Default)]
 pub struct JsonWriter {
     line: Vec<u8>,
-    /// Number and capture time of the latest frames. The index is the number modulo [`REMEMBERED`].
-    times: Vec<(u64, u64)>,
+    /// The number and the capture time of each of the latest frames. The index is the frame number
+    /// modulo [`MAX_FRAME_TIMES`].
+    times: Vec<(FrameNumber, u64)>,
     senders: Senders,
 }
 
 impl JsonWriter {
     /// Records the capture time of a frame, for findings about the frame.
-    pub fn frame(&mut self, number: u64, time: u64) {
-        let at = (number % REMEMBERED as u64) as usize;
+    pub fn frame(&mut self, number: FrameNumber, time: u64) {
+        let at = (u64::from(number) % MAX_FRAME_TIMES as u64) as usize;
         if self.times.len() <= at {
-            self.times.resize(at + 1, (0, 0));
+            self.times.resize(at + 1, (FrameNumber::NONE, 0));
         }
         self.times[at] = (number, time);
     }
@@ -59,9 +62,9 @@ impl JsonWriter {
         self.senders.packet(packet);
     }
 
-    fn time_of(&self, number: u64) -> Option<u64> {
-        let (there, time) = self.times.get((number % REMEMBERED as u64) as usize)?;
-        (*there == number && number != 0).then_some(*time)
+    fn time_of(&self, number: FrameNumber) -> Option<u64> {
+        let (there, time) = self.times.get((u64::from(number) % MAX_FRAME_TIMES as u64) as usize)?;
+        (*there == number && number != FrameNumber::NONE).then_some(*time)
     }
 
     /// Writes the object of `unit` and a line feed.
@@ -86,7 +89,7 @@ impl JsonWriter {
         self.line.extend_from_slice(b"\",\"dst\":\"");
         self.line.extend_from_slice(unit.ends.dst_text.as_bytes());
         self.line.extend_from_slice(b"\",\"frame\":");
-        self.uint(unit.frame);
+        self.uint(unit.frame.into());
         self.number("time", unit.time);
         self.line.extend_from_slice(b",\"kind\":\"");
         self.line.extend_from_slice(kind_name(&unit.kind).as_bytes());
@@ -125,7 +128,7 @@ impl JsonWriter {
     }
 
     fn uint(&mut self, value: u64) {
-        digits::decimal(value, &mut self.line);
+        format::decimal(value, &mut self.line);
     }
 }
 
@@ -142,7 +145,7 @@ impl Visitor for JsonWriter {
             Value::Uint(value) => self.uint(value),
             Value::Octets(octets) => {
                 self.line.push(b'"');
-                digits::hex(octets, &mut self.line);
+                format::hex_octets(octets, &mut self.line);
                 self.line.push(b'"');
             }
             Value::Text(text) => {
@@ -198,21 +201,21 @@ impl JsonWriter {
     }
 
     /// Writes a finding like [`JsonWriter::finding`], with up to two further keys. If there are
-    /// several captures, `file` is the name of the capture. If these captures are read as one,
-    /// `frame_in_file` is the frame number in that capture.
+    /// several captures, set `file` to the name of the capture. If several captures are read as
+    /// one, also set `frame_in_file` to the number that the frame has in its own capture.
     ///
     /// # Errors
     /// An error of `out`.
     pub fn finding_of(
         &mut self,
         file: Option<&str>,
-        frame_in_file: Option<u64>,
+        frame_in_file: Option<FrameNumber>,
         finding: &Finding,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let row = finding.requirement.row();
         let octets: Vec<_> = finding
-            .located
+            .locations
             .iter()
             .map(|l| serde_json::json!({"frame": l.frame, "offset": l.offset, "len": l.len}))
             .collect();
@@ -230,7 +233,7 @@ impl JsonWriter {
             object["file"] = file.into();
         }
         if let Some(number) = frame_in_file {
-            object["frame_in_file"] = number.into();
+            object["frame_in_file"] = u64::from(number).into();
         }
         writeln!(out, "{object}")
     }

@@ -1,6 +1,6 @@
-//! Draws sequence diagrams (ladder diagrams): two endpoints as vertical lines, and an arrow for
-//! each message. Time increases from top to bottom. The output is Unicode text for terminals, or
-//! SVG for HTML pages.
+//! Draws sequence diagrams (ladder diagrams). A diagram has a vertical line for each of two
+//! endpoints, and an arrow for each message. Time increases from top to bottom. The output is
+//! Unicode text for terminals, or SVG for HTML pages.
 //!
 //! ```text
 //!              10.1.0.2:35696                     10.1.0.1:7174
@@ -19,6 +19,8 @@
 use std::fmt::Write as _;
 
 use super::pdml::escaped;
+use crate::format::counted;
+use crate::frame_number::FrameNumber;
 
 /// A sequence diagram.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,9 +41,9 @@ pub struct Row {
     /// Time in nanoseconds since the start of the diagram.
     pub time: u64,
     /// Number of the frame in the capture, if the row belongs to a frame.
-    pub frame: Option<u64>,
+    pub frame: Option<FrameNumber>,
     /// Arrow or note.
-    pub what: What,
+    pub kind: RowKind,
     /// Text of the row.
     pub label: String,
     /// Emphasis of the row.
@@ -50,7 +52,7 @@ pub struct Row {
 
 /// The drawing of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum RowKind {
     /// An arrow from one endpoint to the other.
     Arrow {
         /// Index of the sender in [`Ladder::participants`], 0 or 1.
@@ -78,7 +80,7 @@ pub enum Tone {
     Wrong,
 }
 
-const MOST_LABEL: usize = 76;
+const MAX_LABEL_CHARS: usize = 76;
 
 impl Ladder {
     /// The diagram as text lines for a terminal with `columns` columns. The minimum is 60 columns.
@@ -93,8 +95,8 @@ impl Ladder {
         for row in &self.rows {
             let frame = row.frame.map_or_else(String::new, |frame| frame.to_string());
             let _ = write!(out, "{:>10} {frame:>6}  ", milliseconds(row.time));
-            match row.what {
-                What::Arrow { from, dashed } => {
+            match row.kind {
+                RowKind::Arrow { from, dashed } => {
                     let label = cut(&row.label, inner - 6);
                     let line = if dashed { "╌" } else { "─" };
                     let rest = line.repeat(inner - 4 - label.chars().count());
@@ -104,7 +106,7 @@ impl Ladder {
                         writeln!(out, "│◀{rest} {label} {line}┤")
                     };
                 }
-                What::Note => {
+                RowKind::Note => {
                     let label = cut(&row.label, inner - 4);
                     let mark = if row.tone == Tone::Wrong { '█' } else { '▌' };
                     let pad = inner - 3 - label.chars().count();
@@ -113,7 +115,7 @@ impl Ladder {
             }
         }
         if self.more > 0 {
-            let _ = writeln!(out, "{:19}│{:^inner$}│", "", format!("and {} more", self.more));
+            let _ = writeln!(out, "{:19}│{:^inner$}│", "", self.omission());
         }
         out
     }
@@ -137,11 +139,15 @@ impl Ladder {
             row.svg(TOP + ROW * index - ROW / 2, &mut svg);
         }
         if self.more > 0 {
-            let more = format!("and {} more", self.more);
-            text(&mut svg, (LEFT + 8, height - 6), "start", &fill(Tone::Faint), &more);
+            text(&mut svg, (LEFT + 8, height - 6), "start", &fill(Tone::Faint), &self.omission());
         }
         svg.push_str("</svg>");
         svg
+    }
+
+    /// The text below the last row if rows are omitted.
+    fn omission(&self) -> String {
+        format!("and {}", counted(self.more, "more row"))
     }
 }
 
@@ -157,7 +163,7 @@ impl Row {
     fn svg(&self, y: u32, svg: &mut String) {
         let (fill, faint) = (fill(self.tone), fill(Tone::Faint));
         let _ = write!(svg, "<g transform=\"translate(0,{y})\">");
-        if self.frame.is_some() || self.label.chars().count() > MOST_LABEL {
+        if self.frame.is_some() || self.label.chars().count() > MAX_LABEL_CHARS {
             let frame = self.frame.map_or_else(String::new, |frame| format!(", frame {frame}"));
             let _ = write!(svg, "<title>{}{frame}</title>", escaped(&self.label));
         }
@@ -166,8 +172,8 @@ impl Row {
             text(svg, (LEFT - 10, 4), "end", &faint, &frame.to_string());
         }
         let middle = u32::midpoint(LEFT, RIGHT);
-        match self.what {
-            What::Arrow { from, dashed } => {
+        match self.kind {
+            RowKind::Arrow { from, dashed } => {
                 let (start, end) = if from == 0 { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
                 let dash = if dashed { " stroke-dasharray=\"5 3\"" } else { "" };
                 let stroke = stroke(self.tone);
@@ -176,7 +182,7 @@ impl Row {
                 let _ = write!(svg, "<polygon points=\"{end},6 {back},2 {back},10\" {fill}/>");
                 text(svg, (middle, 0), "middle", &fill, &self.label);
             }
-            What::Note => {
+            RowKind::Note => {
                 let (x, width) = (LEFT + 12, RIGHT - LEFT - 24);
                 let stroke = stroke(self.tone);
                 let _ = write!(
@@ -213,12 +219,12 @@ fn line(svg: &mut String, (x1, y1): (u32, u32), (x2, y2): (u32, u32), attributes
 }
 
 fn text(svg: &mut String, (x, y): (u32, u32), anchor: &str, attributes: &str, label: &str) {
-    let label = escaped(&cut(label, MOST_LABEL));
+    let label = escaped(&cut(label, MAX_LABEL_CHARS));
     let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" {attributes}>{label}</text>");
 }
 
-/// Returns the first `most` characters of a label. Control characters become blanks, and an
-/// ellipsis marks a cut.
+/// Limits a label to `most` characters. Control characters become blanks. If the label is longer,
+/// its last remaining character is an ellipsis.
 fn cut(label: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     if label.chars().count() <= most {
@@ -238,14 +244,15 @@ mod tests {
     use super::*;
 
     fn ladder() -> Ladder {
-        let row = |time, what, label: &str, tone| Row { time, frame: Some(3), what, label: label.to_owned(), tone };
+        let row =
+            |time, kind, label: &str, tone| Row { time, frame: Some(3.into()), kind, label: label.to_owned(), tone };
         Ladder {
             title: "a & b".to_owned(),
             participants: ["10.0.0.1:4000".to_owned(), "10.0.0.2:4210".to_owned()],
             rows: vec![
-                row(0, What::Arrow { from: 0, dashed: true }, "SYN", Tone::Faint),
-                row(1_234_567, What::Arrow { from: 1, dashed: false }, "MPA Reply <R>", Tone::Plain),
-                row(1_234_567, What::Note, &"long ".repeat(40), Tone::Wrong),
+                row(0, RowKind::Arrow { from: 0, dashed: true }, "SYN", Tone::Faint),
+                row(1_234_567, RowKind::Arrow { from: 1, dashed: false }, "MPA Reply <R>", Tone::Plain),
+                row(1_234_567, RowKind::Note, &"long ".repeat(40), Tone::Wrong),
             ],
             more: 2,
         }
@@ -271,7 +278,7 @@ mod tests {
         }
         assert_eq!(svg.matches("<polygon").count(), 2);
         assert!(!svg.contains("script") && !svg.contains("href"));
-        assert!(svg.contains("and 2 more") && svg.contains('…'));
+        assert!(svg.contains("and 2 more rows") && svg.contains('…'));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::digits::{hex, text};
 use crate::filter::known;
 use crate::filter::values::write_number;
+use crate::format::{hex_octets, text};
 use crate::grammar::rdmap::TerminateNames;
 use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::tree::shown;
@@ -23,13 +23,13 @@ pub struct Layer {
     /// Length in octets.
     pub size: u64,
     /// The fields of the layer.
-    pub fields: Vec<Shown>,
+    pub fields: Vec<LayerField>,
 }
 
 /// A field and its values. A marker field may have several values, and every other field has at
 /// most one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct LayerField {
     /// Name in display filters.
     pub name: &'static str,
     /// Label and value for display.
@@ -54,13 +54,13 @@ pub fn layers(unit: &Unit<'_>) -> Vec<Layer> {
     if let Some(payload) = payload.filter(|payload| !payload.is_empty()) {
         let octets = payload.raw().0;
         let end = unit.octets_len();
-        let (position, size) = place(unit, &(end.saturating_sub(octets.len())..end));
-        let value = text(|out| hex(octets, out));
+        let (position, size) = position_and_size(unit, &(end.saturating_sub(octets.len())..end));
+        let value = text(|out| hex_octets(octets, out));
         let label = grammar::payload_label(unit);
         layers.push(Layer { name: "payload", label, position, size, fields: Vec::new() });
         if let Some(layer) = layers.last_mut() {
             let line = format!("{label}: {} bytes", octets.len());
-            layer.fields.push(Shown {
+            layer.fields.push(LayerField {
                 name: "payload",
                 line,
                 values: vec![value.clone()],
@@ -79,8 +79,9 @@ struct Builder<'u, 'a> {
     names: TerminateNames,
 }
 
-/// Offset in the frame of the unit, and length, of the octets `at` of the unit.
-fn place(unit: &Unit<'_>, at: &Range<usize>) -> (Option<u32>, u64) {
+/// Returns the location of the octets `at` of the unit: their offset in the frame that completed
+/// the unit, and their length.
+fn position_and_size(unit: &Unit<'_>, at: &Range<usize>) -> (Option<u32>, u64) {
     if at.is_empty() {
         return (None, 0);
     }
@@ -91,7 +92,7 @@ fn place(unit: &Unit<'_>, at: &Range<usize>) -> (Option<u32>, u64) {
 
 impl Visitor for Builder<'_, '_> {
     fn enter(&mut self, group: &'static Group, at: Range<usize>) {
-        let (position, size) = place(self.unit, &at);
+        let (position, size) = position_and_size(self.unit, &at);
         self.layers.push(Layer { name: group.name, label: group.label, position, size, fields: Vec::new() });
     }
 
@@ -106,7 +107,7 @@ impl Visitor for Builder<'_, '_> {
         let values = match value {
             Value::Uint(value) => {
                 if field.mask == 0 && (1..=8).contains(&at.len()) {
-                    octets = text(|out| hex(&value.to_be_bytes()[8 - at.len()..], out));
+                    octets = text(|out| hex_octets(&value.to_be_bytes()[8 - at.len()..], out));
                 }
                 vec![
                     known(field.name)
@@ -116,7 +117,7 @@ impl Visitor for Builder<'_, '_> {
             // In tshark, a field without octets has no value.
             Value::Octets([]) => Vec::new(),
             Value::Octets(value) => {
-                octets = text(|out| hex(value, out));
+                octets = text(|out| hex_octets(value, out));
                 vec![octets.clone()]
             }
             Value::Text(word) => vec![word.to_owned()],
@@ -127,9 +128,9 @@ impl Visitor for Builder<'_, '_> {
                 .map(|[_, _, high, low]| u16::from_be_bytes([*high, *low]).to_string())
                 .collect(),
         };
-        let (position, size) = place(self.unit, &at);
+        let (position, size) = position_and_size(self.unit, &at);
         if let Some(layer) = self.layers.last_mut() {
-            layer.fields.push(Shown { name: field.name, line, values, octets, position, size });
+            layer.fields.push(LayerField { name: field.name, line, values, octets, position, size });
         }
     }
 }

@@ -5,16 +5,17 @@
 //! | [`json`] | writes JSON Lines, one object for each unit |
 //! | [`text`], [`hexdump`] | write text lines for people |
 //! | [`frames`] | collects units and findings by frame, for `fields`, `packets` and `pdml` |
-//! | [`fields`], [`packets`], [`pdml`] | write tshark's `-T fields`, `json` and `pdml` |
+//! | [`fields`], [`packets`], [`pdml`] | write the formats of tshark's option `-T` |
 //! | [`layers`] | converts a unit to layers of fields, for `packets` and `pdml` |
 //! | [`messages`] | reassembles DDP messages |
 //! | [`follow`] | selects the traffic of one connection |
 //! | [`ladder`] | draws sequence diagrams |
-//! | [`story`] | collects the sequence diagram of a connection |
+//! | [`connection_ladder`] | collects the sequence diagram of a connection |
 //! | [`senders`] | finds the sender and receiver of the traffic in a finding |
 //! | [`pcapng`] | writes captures with comments |
 //! | [`excerpt`] | copies selected packets of a pcapng capture |
 
+pub mod connection_ladder;
 pub mod excerpt;
 pub mod fields;
 pub mod follow;
@@ -29,5 +30,4 @@ pub mod pcapng;
 pub mod pdml;
 mod record;
 pub mod senders;
-pub mod story;
 pub mod text;

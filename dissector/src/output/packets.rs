@@ -2,13 +2,13 @@
 //! `_source.layers`, and values are strings.
 //!
 //! tshark repeats a key if a frame has several layers or values with the same name. weft writes an
-//! array of layers, or an array of strings, instead. Findings are a layer `finding`.
+//! array of layers, or an array of strings, instead. A finding is a layer with the name `finding`.
 
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::filter::{Known, Slot};
+use crate::filter::{KnownField, Slot};
 use crate::packet::TransportKind;
 
 use super::layers::Layer;
@@ -16,16 +16,16 @@ use super::record::Record;
 
 /// Writes the array, one element for each frame.
 pub struct PacketsWriter {
-    /// If not empty, writes only these fields, each as an array of its values, like tshark with
-    /// `-e`. If empty, writes all layers.
-    fields: Vec<(Slot, &'static Known)>,
+    /// The fields to write, each as an array of its values, like tshark with `-e`. If empty, all
+    /// layers are written.
+    fields: Vec<(Slot, &'static KnownField)>,
     any: bool,
 }
 
 impl PacketsWriter {
-    /// A writer of these fields, or of all layers if `fields` is empty.
+    /// A writer of `fields`, or of all layers if `fields` is empty.
     #[must_use]
-    pub fn new(fields: Vec<(Slot, &'static Known)>) -> Self {
+    pub fn new(fields: Vec<(Slot, &'static KnownField)>) -> Self {
         PacketsWriter { fields, any: false }
     }
 

@@ -34,7 +34,7 @@ pub struct Interface<'a> {
 
 /// The direction of a packet at the capture interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum PacketDirection {
     /// The interface received the packet.
     Inbound,
     /// The interface sent the packet.
@@ -53,7 +53,7 @@ pub struct PacketBlock<'a> {
     /// Length on the wire in octets.
     pub wire_len: u32,
     /// Direction, if known.
-    pub way: Option<Way>,
+    pub direction: Option<PacketDirection>,
     /// Comments in the order in which they are written.
     pub comments: &'a [String],
 }
@@ -120,8 +120,8 @@ impl<W: Write> Writer<W> {
         }
         self.body.extend(packet.octets);
         self.pad();
-        if let Some(way) = packet.way {
-            let flags: u32 = if way == Way::Inbound { 1 } else { 2 };
+        if let Some(direction) = packet.direction {
+            let flags: u32 = if direction == PacketDirection::Inbound { 1 } else { 2 };
             self.option(EPB_FLAGS, &flags.to_le_bytes());
         }
         for comment in packet.comments {
@@ -136,7 +136,7 @@ impl<W: Write> Writer<W> {
         &self.out
     }
 
-    /// The output. Between calls of other methods it contains only complete blocks, so that a
+    /// The output. After each method of this type, the output contains only complete blocks, so a
     /// caller may flush it.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
@@ -153,7 +153,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes `body` as a block of type `kind`: type, total length, body, total length.
     fn block(&mut self, kind: u32) -> io::Result<()> {
-        // The option that ends the options.
+        // This option (`opt_endofopt`) ends the list of options.
         self.body.extend([0; 4]);
         let total = u32::try_from(self.body.len() + 12).unwrap_or(u32::MAX).to_le_bytes();
         self.out.write_all(&kind.to_le_bytes())?;
@@ -208,11 +208,13 @@ mod tests {
             time: (1 << 40) + 7,
             octets: &[1, 2, 3],
             wire_len: 60,
-            way: Some(Way::Outbound),
+            direction: Some(PacketDirection::Outbound),
             comments: &comments,
         };
         writer.packet(&packet).unwrap();
-        writer.packet(&PacketBlock { interface: raw, time: u64::MAX, way: None, comments: &[], ..packet }).unwrap();
+        writer
+            .packet(&PacketBlock { interface: raw, time: u64::MAX, direction: None, comments: &[], ..packet })
+            .unwrap();
         writer.finish().unwrap()
     }
 

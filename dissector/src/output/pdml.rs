@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::packet::TransportKind;
 
-use super::layers::{Layer, Shown};
+use super::layers::{Layer, LayerField};
 use super::record::Record;
 
 /// Writes the start of the document. `capture` is the file name of the capture.
@@ -133,7 +133,7 @@ fn of_layer(layer: &Layer, text: &mut String) {
             continue;
         }
         for show in &field.values {
-            let Shown { name, line, octets, size, .. } = field;
+            let LayerField { name, line, octets, size, .. } = field;
             let _ = write!(text, "    <field name=\"{name}\" showname=\"{}\" size=\"{size}\"", escaped(line));
             position(field.position, text);
             let _ = write!(text, " show=\"{}\"", escaped(show));

@@ -15,7 +15,8 @@ pub struct Record {
     pub link_type: u16,
     /// Number of the interface in the capture.
     pub interface: u32,
-    /// The TCP connection of the packet, or if no packet is known, of a unit or finding.
+    /// The TCP connection of the packet. If the packet is unknown, the TCP connection of a unit or
+    /// finding.
     pub stream: Option<StreamId>,
     /// Whether the frame contains a fragment of an IP packet that was still incomplete.
     pub fragment: bool,
@@ -24,14 +25,14 @@ pub struct Record {
     /// Octets of the frame, if requested.
     pub octets: Vec<u8>,
     /// Requested parts of the units that the frame completed.
-    pub units: Vec<UnitKept>,
+    pub units: Vec<UnitRecord>,
     /// Findings that the frame shows, if requested.
     pub findings: Vec<Finding>,
 }
 
 /// The requested parts of a unit. Other parts are empty.
 #[derive(Debug, Default)]
-pub struct UnitKept {
+pub struct UnitRecord {
     /// A short summary.
     pub summary: String,
     /// The fields as lines of text.

@@ -1,5 +1,5 @@
-//! Finds the addresses and ports of the sender and receiver of the traffic in a finding, for
-//! outputs that do not have the unit.
+//! Finds the sender and the receiver of the traffic that a finding is about. Outputs that receive
+//! a finding without its unit take the addresses and ports from here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::stream_id::StreamId;
 
 /// Maximum number of connections with stored addresses. Connections with the smallest numbers are
 /// dropped first.
-pub const REMEMBERED: usize = 1 << 16;
+pub const MAX_CONNECTIONS: usize = 1 << 16;
 
 /// Maximum number of datagrams with stored addresses.
 const DATAGRAMS: usize = 1024;
@@ -24,8 +24,8 @@ pub struct Senders {
     ends: BTreeMap<StreamId, (SocketAddr, SocketAddr)>,
     /// Connections with smaller numbers are already recorded.
     next: StreamId,
-    /// The latest datagrams from and to port mappers, because a finding about a datagram may arrive
-    /// seconds later.
+    /// The latest datagrams from and to port mappers. They are stored, because a finding about a
+    /// datagram may arrive seconds later.
     datagrams: VecDeque<Packet>,
 }
 
@@ -36,7 +36,7 @@ impl Senders {
             // Connection numbers increase in the order of the first frames.
             TransportKind::Tcp { stream, .. } if stream < self.next => {}
             TransportKind::Tcp { stream, .. } => {
-                if self.ends.len() == REMEMBERED {
+                if self.ends.len() == MAX_CONNECTIONS {
                     self.ends.pop_first();
                 }
                 self.ends.insert(stream, (packet.src, packet.dst));
@@ -51,8 +51,8 @@ impl Senders {
         }
     }
 
-    /// The sender and the receiver of the traffic in the finding; `None` if they are no longer
-    /// stored.
+    /// The sender and the receiver of the traffic that the finding is about; `None` if their
+    /// addresses are not stored.
     #[must_use]
     pub fn of(&self, finding: &Finding) -> Option<(SocketAddr, SocketAddr)> {
         let Some(stream) = finding.stream else {
@@ -70,6 +70,7 @@ mod tests {
     use weft_core::requirement::Severity;
 
     use super::*;
+    use crate::frame_number::FrameNumber;
 
     fn end(port: u16) -> SocketAddr {
         SocketAddr::from(([10, 0, 0, 1], port))
@@ -78,7 +79,7 @@ mod tests {
     fn tcp(stream: u32, src: u16, dst: u16) -> Packet {
         let stream = stream.into();
         let transport = TransportKind::Tcp { stream, seq: 0, syn: false, fin: false, rst: false, ack: true };
-        Packet { frame: 1, src: end(src), dst: end(dst), payload_len: 0, transport }
+        Packet { frame: FrameNumber::FIRST, src: end(src), dst: end(dst), payload_len: 0, transport }
     }
 
     fn finding(stream: Option<u32>, direction: u8, frame: u64) -> Finding {
@@ -87,9 +88,9 @@ mod tests {
             severity: Severity::Error,
             stream: stream.map(StreamId::from),
             direction,
-            frame,
+            frame: frame.into(),
             range: 0..0,
-            located: Vec::new(),
+            locations: Vec::new(),
             expected: String::new(),
             found: String::new(),
         }
@@ -108,9 +109,10 @@ mod tests {
     #[test]
     fn a_datagram_is_that_of_the_frame() {
         let mut senders = Senders::default();
-        let udp = |frame, src, dst| Packet { frame, transport: TransportKind::Udp, ..tcp(0, src, dst) };
+        let udp =
+            |frame: u64, src, dst| Packet { frame: frame.into(), transport: TransportKind::Udp, ..tcp(0, src, dst) };
         senders.packet(&udp(7, 5, 3935));
-        // Only datagrams of port mappers have findings. Such a finding may arrive later.
+        // This datagram is not stored, because only datagrams of port mappers have findings.
         senders.packet(&udp(8, 5, 6));
         senders.packet(&udp(9, 3935, 5));
         assert_eq!(senders.of(&finding(None, 0, 7)), Some((end(5), end(3935))));
@@ -122,8 +124,8 @@ mod tests {
     #[test]
     fn what_is_remembered_has_a_limit() {
         let mut senders = Senders::default();
-        (0..=REMEMBERED as u32).for_each(|stream| senders.packet(&tcp(stream, 1, 2)));
-        assert_eq!(senders.ends.len(), REMEMBERED);
+        (0..=MAX_CONNECTIONS as u32).for_each(|stream| senders.packet(&tcp(stream, 1, 2)));
+        assert_eq!(senders.ends.len(), MAX_CONNECTIONS);
         assert_eq!(senders.of(&finding(Some(0), 0, 1)), None);
     }
 }

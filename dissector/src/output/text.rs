@@ -13,9 +13,10 @@ use weft_core::wire::rdmap::{Opcode, TerminateError};
 use zerocopy::FromBytes;
 
 use self::sdp::{portmap_summary, sdp_summary};
-pub use crate::digits::counted;
 use crate::exchange::Exchange;
 use crate::finding::Finding;
+pub use crate::format::counted;
+use crate::frame_number::FrameNumber;
 use crate::grammar::rdmap::error_name;
 use crate::output::record::Record;
 use crate::output::senders::Senders;
@@ -26,7 +27,7 @@ use crate::tree::Node;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 use crate::upper::UlpMessage;
 
-/// The queue of Terminates (RFC 5040 section 5.4).
+/// Number of the queue for Terminates (RFC 5040 section 5.4).
 const TERMINATE_QUEUE: u32 = 2;
 
 /// A short summary of a unit, without its addresses.
@@ -82,8 +83,8 @@ pub(super) fn ulp_message<'a>(unit: &Unit<'a>) -> Option<&'a UlpMessage> {
     context.ulp_message.as_ref()
 }
 
-/// Formats the RFC 6581 words of an enhanced start-up frame. Each flag follows the number in whose
-/// word it is: A and B follow IRD, C and D follow ORD.
+/// Formats the RFC 6581 words of an enhanced start-up frame. Each word has a number and two flags:
+/// IRD with the flags A and B, and ORD with the flags C and D.
 fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     let length = usize::from(raw.pd_length.get());
     if raw.revision < 2 || raw.flags & FLAG_S == 0 || length < ENHANCED_LEN {
@@ -110,7 +111,7 @@ fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
 }
 
 /// Maximum number of wrong octets in a key that is still recognised as a key.
-const MOST_WRONG: usize = 6;
+const MAX_WRONG_OCTETS: usize = 6;
 
 /// Returns a remark if a direction starts with octets that are similar to the key of a start-up
 /// frame.
@@ -128,9 +129,9 @@ fn near_key(unit: &Unit<'_>) -> String {
     };
     let (name, wrong) = if as_request { ("Request", request) } else { ("Reply", reply) };
     match wrong.len() {
-        1..=MOST_WRONG => {
-            let s = if wrong.len() == 1 { "" } else { "s" };
-            format!(", begins like an MPA {name} with key byte{s} {} wrong", wrong.join(", "))
+        1..=MAX_WRONG_OCTETS => {
+            let (s, verb) = if wrong.len() == 1 { ("", "is") } else { ("s", "are") };
+            format!(", begins like an MPA {name}, but key byte{s} {} {verb} wrong", wrong.join(", "))
         }
         _ => String::new(),
     }
@@ -170,7 +171,7 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
             word(2, header.stag.get()),
             Field(ulpdu.get(6..14).map(|_| header.tagged_offset.get())),
             payload.len(),
-            if header.control.last() { "" } else { "  more follow" }
+            if header.control.last() { "" } else { "  more segments follow" }
         ),
         Ok(Segment::Untagged(header, _)) if header.ulp_control.opcode() == Opcode::TERMINATE => {
             let queue = ulpdu.get(6..10).map_or(TERMINATE_QUEUE, |_| header.qn.get());
@@ -183,14 +184,14 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
             word(10, header.msn.get()),
             word(14, header.mo.get()),
             payload.len(),
-            if header.control.last() { "" } else { "  more follow" }
+            if header.control.last() { "" } else { "  more segments follow" }
         ),
         Err(_) => format!("FPDU of {} bytes, too short for a DDP segment", fpdu.layout.ulpdu_length),
     };
     match fpdu.crc_status {
         CrcStatus::Good | CrcStatus::Unchecked => {}
         CrcStatus::Bad => line.push_str("  CRC BAD"),
-        CrcStatus::Truncated => line.push_str("  CRC not checked: bytes missing"),
+        CrcStatus::Truncated => line.push_str("  CRC not checked, because bytes are missing"),
         CrcStatus::Absent => line.push_str("  CRC field absent"),
     }
     match fpdu.marker_status {
@@ -201,7 +202,7 @@ fn fpdu_summary(fpdu: &Fpdu<'_>) -> String {
     line
 }
 
-/// Formats a Terminate with its error. If the queue number is wrong, adds it.
+/// Formats a Terminate with its error. If the queue number is wrong, adds the queue number.
 pub(super) fn terminate(queue: u32, payload: &[u8]) -> String {
     let mut line = String::from("Terminate");
     if let Some(&[kind, code]) = payload.get(..2) {
@@ -213,8 +214,8 @@ pub(super) fn terminate(queue: u32, payload: &[u8]) -> String {
     line
 }
 
-/// Formats a unit as one line: frame, time since `origin` (in nanoseconds since 1970), stream,
-/// addresses and summary.
+/// Formats a unit as one line: frame, time since `origin`, stream, addresses and summary. `origin`
+/// is in nanoseconds since 1970.
 #[must_use]
 pub fn unit_line(unit: &Unit<'_>, origin: u64) -> String {
     let ends = (&unit.ends.src_text, &unit.ends.dst_text);
@@ -232,7 +233,7 @@ pub fn event_line(packet: &Packet, time: u64, origin: u64, what: &str) -> String
 }
 
 fn line<E: std::fmt::Display>(
-    (frame, since): (u64, u64),
+    (frame, since): (FrameNumber, u64),
     stream: Option<StreamId>,
     (src, dst): (E, E),
     what: &str,
@@ -278,8 +279,9 @@ fn packet_summary(packet: &Packet) -> String {
     format!("TCP {}  {octets} bytes", flags.join(" "))
 }
 
-/// Formats a finding as two lines: frame, stream, addresses and requirement, and then the expected
-/// and the found value. The addresses are omitted if `senders` does not have them.
+/// Formats a finding as two lines. The first line has frame, stream, addresses and requirement. The
+/// second line has the texts `expected` and `found`. The addresses are omitted if `senders` does
+/// not have them.
 #[must_use]
 pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
     let row = finding.requirement.row();
@@ -341,7 +343,7 @@ mod tests {
     use crate::Sink;
     use crate::testing::{self, Wire, exchange};
 
-    /// The lines of all units.
+    /// Returns the summary line of each unit.
     fn lines(wire: &Wire) -> Vec<String> {
         struct Lines(Vec<String>);
         impl Sink for Lines {
@@ -370,8 +372,8 @@ mod tests {
             (0, "c140 0000002a 0000000012345678 2a2b2c2d"),
             (1, "4147 00000000 00000002 00000001 00000000 11000000"),
         ] {
-            // The first FPDU moves the header of the second FPDU past the length of a start-up
-            // frame.
+            // The first FPDU takes up space. So a snap length that cuts the header of the second
+            // FPDU does not cut the start-up frames.
             let first = testing::fpdu(&testing::hex("c140 0000002a 0000000012345678 2a2b2c2d"));
             wire.send(direction, &[first, testing::fpdu(&testing::hex(ulpdu))].concat());
         }
@@ -403,7 +405,7 @@ mod tests {
         wire.send(0, &request);
         wire.fin(0);
         let expected =
-            format!("streaming data  {} bytes, begins like an MPA Request with key byte 3 wrong", request.len());
+            format!("streaming data  {} bytes, begins like an MPA Request, but key byte 3 is wrong", request.len());
         assert_eq!(lines(&wire), [expected]);
     }
 

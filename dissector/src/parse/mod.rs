@@ -7,8 +7,8 @@
 mod segment;
 mod unit;
 
-pub use crate::located::Located;
+pub use crate::location::Location;
 pub(crate) use segment::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 pub use unit::{
-    Carrier, CrcStatus, Ends, Fpdu, Kind, MarkerStatus, Misread, Origin, STREAMING_HEAD, StreamOrigin, Unit,
+    Carrier, CrcStatus, Endpoints, Fpdu, Kind, MarkerStatus, Origin, STREAMING_HEAD, SenderError, StreamOrigin, Unit,
 };

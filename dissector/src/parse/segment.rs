@@ -1,4 +1,5 @@
-//! [`SegmentView`]: a DDP segment whose octets are the sent octets, so that rules may check them.
+//! [`SegmentView`] is a DDP segment whose captured octets are the sent octets. Rules check only
+//! such segments.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -12,8 +13,8 @@ pub(crate) const ULPDU_AT: usize = 2;
 /// A DDP segment with a completely captured header, in a trusted FPDU (see [`is_trusted`]).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentView<'a> {
-    /// The raw segment, tagged or untagged by its T bit. Octets of its payload may not have been
-    /// captured. [`SegmentView::payload`] marks the missing octets.
+    /// The raw segment. Its T bit determines whether it is tagged or untagged. Octets of its
+    /// payload may be missing in the capture. [`SegmentView::payload`] marks the missing octets.
     pub(crate) segment: Segment<'a>,
     /// The octets after the DDP header, with marks for octets that were not captured.
     pub(crate) payload: Part<'a>,
@@ -78,8 +79,9 @@ impl<'a> SegmentView<'a> {
     }
 }
 
-/// Returns whether the octets of `fpdu` are probably the sent octets. A good CRC proves that. A bad
-/// CRC disproves it. Without a checked CRC, the markers must be correct or absent.
+/// Returns whether the octets of `fpdu` are probably the sent octets. A good CRC proves that, and a
+/// bad CRC disproves it. If the CRC was not checked, returns true if the markers are correct or
+/// absent.
 pub(crate) fn is_trusted(fpdu: &Fpdu<'_>) -> bool {
     match fpdu.crc_status {
         CrcStatus::Good => true,

@@ -7,14 +7,15 @@ use weft_core::wire::mpa::{Layout, StartupKind, fpdu::Piece};
 use weft_core::wire::sdp::FieldOrder;
 
 use crate::direction::Direction;
-use crate::located::{Located, Placed};
+use crate::frame_number::FrameNumber;
+use crate::location::{Location, StreamLocation};
 use crate::part::Part;
 use crate::stream_id::StreamId;
-use crate::tcp::{Arrived, Half};
+use crate::tcp::{DirectionStream, SegmentOctets};
 
 /// Sender and receiver of a direction, as addresses and as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ends {
+pub struct Endpoints {
     /// The sender.
     pub src: SocketAddr,
     /// The receiver.
@@ -25,11 +26,11 @@ pub struct Ends {
     pub dst_text: String,
 }
 
-impl Ends {
+impl Endpoints {
     /// The direction from `src` to `dst`.
     #[must_use]
     pub fn new(src: SocketAddr, dst: SocketAddr) -> Self {
-        Ends { src, dst, src_text: src.to_string(), dst_text: dst.to_string() }
+        Endpoints { src, dst, src_text: src.to_string(), dst_text: dst.to_string() }
     }
 }
 
@@ -41,9 +42,9 @@ pub struct Unit<'a> {
     /// 0 if the sender of the unit sent the first frame of the connection, otherwise 1.
     pub direction: u8,
     /// Sender and receiver.
-    pub ends: &'a Ends,
+    pub ends: &'a Endpoints,
     /// Number of the frame that completed the unit: the last frame that supplied new octets.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// Capture time of `frame` in nanoseconds since 1970.
     pub time: u64,
     /// Whether octets of the unit are missing in the capture.
@@ -53,20 +54,20 @@ pub struct Unit<'a> {
     /// Location of the octets of the unit.
     pub origin: Origin<'a>,
     /// For octets in which no FPDU was found: the probable error of the sender.
-    pub misread: Option<Misread>,
+    pub sender_error: Option<SenderError>,
 }
 
 /// The probable error of a sender, if an FPDU was expected but the octets do not have the layout of
 /// RFC 5044.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Misread {
+pub enum SenderError {
     /// A marker precedes `ULPDU_Length`, but no markers were negotiated for this direction.
     UnrequestedMarker,
     /// `ULPDU_Length` is little-endian.
     LengthSwapped,
     /// `ULPDU_Length` is larger than the length of the ULPDU, by this number of octets.
     LengthCounts(u8),
-    /// The FPDU has this number of PAD octets, which does not lead to a multiple of four.
+    /// The FPDU has this number of PAD octets, which is a wrong number.
     Pad(u8),
     /// CRC is in use, but the sender omits the CRC field.
     NoCrcField,
@@ -77,7 +78,8 @@ pub enum Misread {
 /// The type of a unit.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind<'a> {
-    /// An MPA Request or Reply frame. The part starts at the key.
+    /// An MPA Request or Reply frame. The first octet of the [`Part`] is the first octet of the
+    /// key.
     Startup(StartupKind, Part<'a>),
     /// An FPDU.
     Fpdu(Fpdu<'a>),
@@ -161,7 +163,8 @@ pub struct Fpdu<'a> {
     pub markers: &'a [Option<[u8; 4]>],
     /// Result of checking the markers.
     pub marker_status: MarkerStatus,
-    /// The octets of the CRC field; `None` if there is none, or if it was not captured completely.
+    /// The octets of the CRC field; `None` if the FPDU has no CRC field, or if the field was not
+    /// captured completely.
     pub crc: Option<[u8; 4]>,
     /// Result of checking the CRC.
     pub crc_status: CrcStatus,
@@ -246,7 +249,7 @@ pub enum Origin<'a> {
     /// In one frame.
     Frame {
         /// Number of the frame.
-        frame: u64,
+        frame: FrameNumber,
         /// Offset of the unit in the octets of the frame; `None` if the unit was reassembled from
         /// IP fragments.
         offset: Option<u32>,
@@ -259,14 +262,14 @@ pub enum Origin<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct StreamOrigin<'a> {
     /// The reassembled octets of the direction.
-    pub(crate) half: &'a Half,
+    pub(crate) half: &'a DirectionStream,
     /// The TCP segment that contains the octets of the unit; `None` if `half` contains them.
-    pub(crate) arrived: Option<&'a Arrived<'a>>,
+    pub(crate) arrived: Option<&'a SegmentOctets<'a>>,
     /// Stream position of the unit's first octet.
     pub(crate) start: u64,
-    /// Location of the first octets of the unit, for units whose octets `half` has dropped or does
-    /// not have contiguously.
-    pub(crate) kept: &'a [Placed],
+    /// Locations of the first octets of the unit. They are stored only for a unit whose octets are
+    /// no longer in `half` or are not contiguous there.
+    pub(crate) kept: &'a [StreamLocation],
 }
 
 impl<'a> StreamOrigin<'a> {
@@ -277,24 +280,24 @@ impl<'a> StreamOrigin<'a> {
         }
     }
 
-    fn locate(&self, start: u64, end: u64, found: &mut impl FnMut(Placed)) {
+    fn locate(&self, start: u64, end: u64, found: &mut impl FnMut(StreamLocation)) {
         match self.arrived {
             Some(arrived) => arrived.locate(start, end).into_iter().for_each(found),
             None => self.half.locate(start, end).for_each(found),
         }
     }
 
-    /// Calls `found` with each location of the octets `range` of an FPDU body. [`Placed::at`] is
-    /// then the offset in the body.
-    pub(crate) fn locate_body(&self, layout: &Layout, range: Range<u64>, found: &mut impl FnMut(Placed)) {
+    /// Calls `found` with each location of the octets `range` of an FPDU body.
+    /// [`StreamLocation::at`] is then the offset in the body.
+    pub(crate) fn locate_body(&self, layout: &Layout, range: Range<u64>, found: &mut impl FnMut(StreamLocation)) {
         let mut at = 0;
         for piece in layout.pieces() {
             let Piece::Body(stretch) = piece else { continue };
             let len = stretch.end - stretch.start;
             let (from, to) = (at.max(range.start), (at + len).min(range.end));
             if from < to {
-                self.locate(stretch.start + (from - at), stretch.start + (to - at), &mut |placed: Placed| {
-                    found(Placed { at: at + (placed.at - stretch.start), ..placed });
+                self.locate(stretch.start + (from - at), stretch.start + (to - at), &mut |found_at: StreamLocation| {
+                    found(StreamLocation { at: at + (found_at.at - stretch.start), ..found_at });
                 });
             }
             at += len;
@@ -305,11 +308,11 @@ impl<'a> StreamOrigin<'a> {
     }
 
     /// Calls `found` with each stored location of the octets `range` of the unit.
-    fn locate_kept(&self, range: Range<u64>, found: &mut impl FnMut(Placed)) {
-        for Placed { at, located } in self.kept {
-            let (from, to) = (range.start.max(*at), range.end.min(at + located.len));
+    fn locate_kept(&self, range: Range<u64>, found: &mut impl FnMut(StreamLocation)) {
+        for StreamLocation { at, location } in self.kept {
+            let (from, to) = (range.start.max(*at), range.end.min(at + location.len));
             if from < to {
-                found(Placed { at: from, located: located.part(from - at..to - at) });
+                found(StreamLocation { at: from, location: location.part(from - at..to - at) });
             }
         }
     }
@@ -330,8 +333,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Returns whether the data of the direction ends within the unit, an FPDU, although all octets
-    /// from the start of the FPDU on were captured.
+    /// Returns whether the unit is an FPDU within which the data of its direction ends. All octets
+    /// from the start of the FPDU to the end of the data were captured.
     pub(crate) fn ends_with_data(&self) -> bool {
         let (Kind::Fpdu(fpdu), Origin::Stream(origin)) = (&self.kind, self.origin) else { return false };
         let end = origin.half.end();
@@ -367,19 +370,19 @@ impl Unit<'_> {
 
     /// Location of the source and destination ports in the UDP header before a datagram. If the
     /// offset is unknown, only the frame is set.
-    pub(crate) fn udp_ports(&self) -> Located {
+    pub(crate) fn udp_ports(&self) -> Location {
         let Origin::Frame { frame, offset: Some(offset), .. } = self.origin else {
-            return Located { frame: self.frame, ..Located::default() };
+            return Location { frame: self.frame, ..Location::default() };
         };
-        offset.checked_sub(8).map_or(Located { frame, ..Located::default() }, |at| Located {
+        offset.checked_sub(8).map_or(Location { frame, ..Location::default() }, |at| Location {
             frame,
             offset: Some(at),
             len: 4,
         })
     }
 
-    /// Length in octets of the start-up frame, SDP message or datagram. For an FPDU, length of
-    /// `ULPDU_Length` and ULPDU. 0 for other units.
+    /// Length in octets of the start-up frame, SDP message or datagram. For an FPDU, the length of
+    /// `ULPDU_Length` and ULPDU together. For other units, 0.
     #[must_use]
     pub fn octets_len(&self) -> usize {
         match &self.kind {
@@ -392,28 +395,28 @@ impl Unit<'_> {
     /// Locations in the capture of the octets `range` of the unit. [`crate::grammar`] defines how
     /// offsets within a unit count.
     #[must_use]
-    pub fn locate(&self, range: Range<usize>) -> Vec<Located> {
+    pub fn locate(&self, range: Range<usize>) -> Vec<Location> {
         let mut found = Vec::new();
-        self.locate_each(range, &mut |placed| found.push(placed.located));
+        self.locate_each(range, &mut |found_at| found.push(found_at.location));
         found
     }
 
     /// The first of the locations that [`Unit::locate`] returns. If there is no location, the
     /// result has the frame of the unit and length 0.
-    pub(crate) fn locate_first(&self, range: Range<usize>) -> Located {
+    pub(crate) fn locate_first(&self, range: Range<usize>) -> Location {
         let mut first = None;
-        self.locate_each(range, &mut |placed| first = first.or(Some(placed.located)));
-        first.unwrap_or(Located { frame: self.frame, ..Located::default() })
+        self.locate_each(range, &mut |found_at| first = first.or(Some(found_at.location)));
+        first.unwrap_or(Location { frame: self.frame, ..Location::default() })
     }
 
-    fn locate_each(&self, range: Range<usize>, found: &mut impl FnMut(Placed)) {
+    fn locate_each(&self, range: Range<usize>, found: &mut impl FnMut(StreamLocation)) {
         let (start, end) = (range.start as u64, range.end as u64);
         let origin = match self.origin {
             Origin::Stream(origin) => origin,
             Origin::Frame { frame, offset, len } => {
-                let located = Located { frame, offset, len }.part(start..end);
-                if located.len > 0 {
-                    found(Placed { at: start, located });
+                let location = Location { frame, offset, len }.part(start..end);
+                if location.len > 0 {
+                    found(StreamLocation { at: start, location });
                 }
                 return;
             }

@@ -8,37 +8,39 @@ use weft_core::requirement::Severity;
 use crate::direction::Direction;
 use crate::finding::Finding;
 use crate::follow::Remark;
-use crate::parse::{Located, Unit};
+use crate::frame_number::FrameNumber;
+use crate::parse::{Location, Unit};
 use crate::stream_id::StreamId;
 
 /// How the severity of a finding follows from the level of its requirement in the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Weight {
-    /// By level. The requirement defines a format or a value, so a lower-case "must" is an error.
+enum SeverityPolicy {
+    /// The level decides. The requirement defines a format or a value, so a lower-case "must" is an
+    /// error.
     Format,
-    /// By level. The requirement describes behaviour, so a lower-case "must" is a warning.
-    Manner,
+    /// The level decides. The requirement describes behaviour, so a lower-case "must" is a warning.
+    Behaviour,
     /// Always a note: the requirement is ambiguous, informative or a default.
     Note,
 }
 
-/// Location of a violation in an earlier unit than the current one.
+/// Location of a violation that is not described by a range of octets of the current unit.
 pub(crate) enum Evidence {
     /// Number of the frame that shows the violation.
-    Frame(u64),
+    Frame(FrameNumber),
     /// Location of the octets that show the violation. If the location has no octets, only its
     /// frame is used.
-    Octets(Located),
+    Octets(Location),
 }
 
-impl From<u64> for Evidence {
-    fn from(frame: u64) -> Self {
+impl From<FrameNumber> for Evidence {
+    fn from(frame: FrameNumber) -> Self {
         Evidence::Frame(frame)
     }
 }
 
-impl From<Located> for Evidence {
-    fn from(located: Located) -> Self {
+impl From<Location> for Evidence {
+    fn from(located: Location) -> Self {
         Evidence::Octets(located)
     }
 }
@@ -47,29 +49,29 @@ impl From<Located> for Evidence {
 pub(crate) struct Findings<'f> {
     stream: Option<StreamId>,
     found: &'f mut Vec<Finding>,
-    weight: Weight,
+    severity_policy: SeverityPolicy,
 }
 
 impl<'f> Findings<'f> {
     /// Creates a collector that appends findings about connection `stream` to `found`.
     pub(crate) fn new(stream: Option<StreamId>, found: &'f mut Vec<Finding>) -> Self {
-        Findings { stream, found, weight: Weight::Format }
+        Findings { stream, found, severity_policy: SeverityPolicy::Format }
     }
 
     /// Returns a collector for requirements that describe behaviour. A violated lower-case "must"
     /// is then a warning.
-    pub(crate) fn manner(&mut self) -> Findings<'_> {
-        Findings { stream: self.stream, found: self.found, weight: Weight::Manner }
+    pub(crate) fn as_behaviour(&mut self) -> Findings<'_> {
+        Findings { stream: self.stream, found: self.found, severity_policy: SeverityPolicy::Behaviour }
     }
 
     /// Returns a collector whose findings are notes. Used for ambiguous or informative
     /// requirements, and for defaults.
-    pub(crate) fn note(&mut self) -> Findings<'_> {
-        Findings { stream: self.stream, found: self.found, weight: Weight::Note }
+    pub(crate) fn as_note(&mut self) -> Findings<'_> {
+        Findings { stream: self.stream, found: self.found, severity_policy: SeverityPolicy::Note }
     }
 
-    /// Adds a finding: octets `range` of `unit` violate `requirement`.
-    pub(crate) fn at(
+    /// Adds the finding that octets `range` of `unit` violate `requirement`.
+    pub(crate) fn report(
         &mut self,
         requirement: RequirementId,
         unit: &Unit<'_>,
@@ -82,9 +84,9 @@ impl<'f> Findings<'f> {
         self.push(requirement, unit.direction, frame, (range, located), expected, found);
     }
 
-    /// Adds a finding: the sender of `direction` violates `requirement` in a frame, or with octets
-    /// of an earlier unit.
-    pub(crate) fn in_frame(
+    /// Adds the finding that the sender of `direction` violates `requirement`. `evidence` is the
+    /// frame or the octets that show the violation.
+    pub(crate) fn report_in_frame(
         &mut self,
         requirement: RequirementId,
         direction: Direction,
@@ -101,8 +103,8 @@ impl<'f> Findings<'f> {
         self.push(requirement, u8::from(direction), frame, (0..0, located), expected, found);
     }
 
-    /// Adds one finding for each of `requirements`: octets `range` of `unit` violate it.
-    pub(crate) fn each(
+    /// Adds one finding for each of `requirements`. Octets `range` of `unit` violate all of them.
+    pub(crate) fn report_each(
         &mut self,
         requirements: &[RequirementId],
         unit: &Unit<'_>,
@@ -111,13 +113,13 @@ impl<'f> Findings<'f> {
         found: &str,
     ) {
         for requirement in requirements {
-            self.at(*requirement, unit, range.clone(), expected, found.to_owned());
+            self.report(*requirement, unit, range.clone(), expected, found.to_owned());
         }
     }
 
-    /// Adds one finding for each of `requirements`: the octets of `remark`, which the monitor made
-    /// at `unit`, violate it.
-    pub(crate) fn remarked(
+    /// Adds one finding for each of `requirements`. The octets of `remark` violate all of them. The
+    /// monitor made the remark when it processed `unit`.
+    pub(crate) fn report_remark(
         &mut self,
         requirements: &[RequirementId],
         unit: &Unit<'_>,
@@ -127,9 +129,9 @@ impl<'f> Findings<'f> {
     ) {
         for requirement in requirements {
             if remark.range.is_empty() {
-                self.in_frame(*requirement, remark.direction, remark.octets, expected, found.to_owned());
+                self.report_in_frame(*requirement, remark.direction, remark.octets, expected, found.to_owned());
             } else {
-                self.at(*requirement, unit, remark.range.clone(), expected, found.to_owned());
+                self.report(*requirement, unit, remark.range.clone(), expected, found.to_owned());
             }
         }
     }
@@ -138,18 +140,18 @@ impl<'f> Findings<'f> {
         &mut self,
         requirement: RequirementId,
         direction: u8,
-        frame: u64,
-        (range, located): (Range<usize>, Vec<Located>),
+        frame: FrameNumber,
+        (range, locations): (Range<usize>, Vec<Location>),
         expected: &str,
         found: String,
     ) {
         let by_level = |format| requirement.row().level.severity(format).unwrap_or(Severity::Note);
-        let severity = match self.weight {
-            Weight::Format => by_level(true),
-            Weight::Manner => by_level(false),
-            Weight::Note => Severity::Note,
+        let severity = match self.severity_policy {
+            SeverityPolicy::Format => by_level(true),
+            SeverityPolicy::Behaviour => by_level(false),
+            SeverityPolicy::Note => Severity::Note,
         };
         let (stream, expected) = (self.stream, expected.to_owned());
-        self.found.push(Finding { requirement, severity, stream, direction, frame, range, located, expected, found });
+        self.found.push(Finding { requirement, severity, stream, direction, frame, range, locations, expected, found });
     }
 }

@@ -1,9 +1,10 @@
-//! Findings about octets of earlier units, or of units in several pieces, have the right location.
+//! Tests of the locations of findings. The octets of these findings are in an earlier unit, or in a
+//! unit that consists of several pieces.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_core::{RequirementId, requirement};
 
-use crate::testing::sdp::Talk;
+use crate::testing::sdp::SdpScript;
 use crate::testing::{self, Marked, Wire, exchange, fpdu, hex};
 
 /// The octets of the first finding with requirement `id`, in hexadecimal.
@@ -11,12 +12,12 @@ fn octets(wire: &Wire, id: RequirementId) -> String {
     let findings = wire.findings();
     let finding = findings.iter().find(|finding| finding.requirement == id);
     let finding = finding.unwrap_or_else(|| panic!("{id:?} is not among {findings:#?}"));
-    assert!(finding.located.iter().any(|located| located.frame == finding.frame), "{finding:#?}");
+    assert!(finding.locations.iter().any(|located| located.frame == finding.frame), "{finding:#?}");
     let mut found = String::new();
     wire.changed(|frames| {
-        for located in &finding.located {
+        for located in &finding.locations {
             let (at, len) = (located.offset.unwrap() as usize, usize::try_from(located.len).unwrap());
-            let frame = &frames[usize::try_from(located.frame).unwrap() - 1].1;
+            let frame = &frames[usize::try_from(u64::from(located.frame)).unwrap() - 1].1;
             found.extend(frame[at..at + len].iter().map(|octet| format!("{octet:02x}")));
         }
         frames
@@ -24,43 +25,43 @@ fn octets(wire: &Wire, id: RequirementId) -> String {
     found
 }
 
-fn talk(send: impl FnOnce(&mut Talk)) -> Wire {
-    let mut talk = Talk::bare();
-    send(&mut talk);
-    talk.wire
+fn script(send: impl FnOnce(&mut SdpScript)) -> Wire {
+    let mut script = SdpScript::bare();
+    send(&mut script);
+    script.wire
 }
 
 #[test]
 fn a_field_of_a_message_in_sends_is_located() {
-    let wrong_mid = talk(|talk| talk.send_changed(0, Mid::DATA, "", |message| message[3] = 0x0f));
+    let wrong_mid = script(|script| script.send_changed(0, Mid::DATA, "", |message| message[3] = 0x0f));
     assert_eq!(octets(&wrong_mid, requirement!("SDP-6.1.1-1")), "0f");
-    // The finding has RDMAP's control octet of the Send.
-    let hello_ack = Talk::acknowledged_in(FieldOrder::Figure, 3).wire;
+    // The finding locates RDMAP's control octet of the Send.
+    let hello_ack = SdpScript::acknowledged_in(FieldOrder::Figure, 3).wire;
     assert_eq!(octets(&hello_ack, requirement!("SDP-14.2-7")), "43");
     // If a message has two segments, the header is in the first segment.
-    let number = talk(|talk| {
-        talk.send(0, Mid::DATA, "", 4);
-        talk.mseq[0] += 1;
-        talk.send_in_two(0, 100);
+    let number = script(|script| {
+        script.send(0, Mid::DATA, "", 4);
+        script.mseq[0] += 1;
+        script.send_in_two(0, 100);
     });
     assert_eq!(octets(&number, requirement!("SDP-6.1.5-2")), "00000003");
 }
 
 #[test]
-fn a_message_of_sdp_that_is_judged_at_the_end_is_located() {
-    let ahead = talk(|talk| {
-        talk.ack[0] = 3;
-        talk.send(0, Mid::DATA, "", 4);
+fn an_sdp_message_that_is_checked_at_the_end_is_located() {
+    let ahead = script(|script| {
+        script.ack[0] = 3;
+        script.send(0, Mid::DATA, "", 4);
     });
     assert_eq!(octets(&ahead, requirement!("SDP-6.1.6-2")), "00000003");
-    let write = talk(|talk| {
-        talk.send(0, Mid::DATA, "", 4);
-        talk.write(0, 0x77, 0, 8);
+    let write = script(|script| {
+        script.send(0, Mid::DATA, "", 4);
+        script.write(0, 0x77, 0, 8);
     });
     assert_eq!(octets(&write, requirement!("SDP-6.3.3.3-2")), "00000077");
-    let read = talk(|talk| {
-        talk.send(0, Mid::DATA, "", 4);
-        talk.request_read(0, 0x78, 0, 8);
+    let read = script(|script| {
+        script.send(0, Mid::DATA, "", 4);
+        script.request_read(0, 0x78, 0, 8);
     });
     assert_eq!(octets(&read, requirement!("SDP-6.3.2.3-2")), "00000078");
 }

@@ -13,27 +13,28 @@ pub struct Rule {
     /// The requirements whose violations the rule reports.
     pub requirements: &'static [RequirementId],
     /// The event that calls the rule, and the rule's function.
-    pub(crate) judge: Judge,
+    pub(crate) check: Check,
 }
 
 /// The event that calls a rule, and the rule's function. The connection's state already includes
 /// the current unit (FPDU, start-up frame, SDP message, or other piece of the capture).
 #[derive(Clone, Copy)]
-pub(crate) enum Judge {
+pub(crate) enum Check {
     /// At each start-up frame.
     Startup(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
     /// At each FPDU, even with a bad CRC or missing octets.
     Fpdu(fn(&ConnectionState, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
     /// At each DDP segment whose header was captured and whose FPDU can be trusted.
     Segment(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each of these segments that has an unusual bit or field. STag, TO, MSN, MO and payload do
-    /// not count ([`SegmentView::is_ordinary`]).
+    /// At each segment as for `Segment` that also has an unusual bit or field. STag, TO, MSN, MO
+    /// and payload do not count ([`SegmentView::is_ordinary`]).
     Header(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each of these segments whose opcode has its bit in the mask (bit 0: RDMA Write).
+    /// At each segment as for `Segment` whose opcode has its bit set in the mask. Bit 0 selects
+    /// opcode 0 (RDMA Write).
     Opcode(u16, fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each remark: a unit that does not fit earlier units.
+    /// At each remark. A remark reports that a unit does not fit earlier units.
     Remark(fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>)),
-    /// At each unit of another kind.
+    /// At each unit that is neither a start-up frame nor an FPDU nor an SDP message.
     Other(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
     /// At each SDP message whose BSDH was captured and whose octets can be trusted.
     Sdp(fn(&ConnectionState, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)),

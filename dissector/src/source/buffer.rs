@@ -1,11 +1,11 @@
-//! [`Buffer`]: the octets of a capture file that are in memory. It grows only if a record needs
-//! more space.
+//! [`Buffer`] contains the octets of a capture file that are in memory. The buffer grows only if a
+//! record needs more space.
 
 use std::io::{self, Read};
 
 /// Number of octets to read at a time.
 const CHUNK: usize = 128 << 10;
-/// Maximum length of a record in octets. A larger length shows that the length field is damaged.
+/// Maximum length of a record in octets. A length field with a larger value is damaged.
 pub(super) const LONGEST_RECORD: usize = 64 << 20;
 
 pub(super) struct Buffer {
@@ -41,8 +41,8 @@ impl Buffer {
         self.consumed
     }
 
-    /// Reads more octets. Returns `false` at the end of the file, or if the unconsumed octets have
-    /// already the maximum length of a record.
+    /// Reads more octets. Returns `false` at the end of the file, or if the buffer already has as
+    /// many unconsumed octets as the longest record.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         if let Some(error) = self.failed.take() {
             self.at_end = true;
@@ -70,8 +70,8 @@ impl Buffer {
                 }
                 Ok(n) => {
                     got += n;
-                    // A short read returns all octets that are available now: a live source should
-                    // not wait for a full chunk.
+                    // A short read has returned all octets that are available now. Stop here,
+                    // because a live source should not wait for a full chunk.
                     if n < wanted {
                         break;
                     }

@@ -3,30 +3,32 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::frame_number::FrameNumber;
+
 /// Maximum memory of comments in octets. Comments of the earliest frames are dropped first.
-const MOST_OCTETS: usize = 1 << 20;
+const MAX_MEMORY: usize = 1 << 20;
 
 /// Memory of a comment in addition to its octets.
-const WEIGHT: usize = 64;
+const COMMENT_MEMORY: usize = 64;
 
 /// The comments of the latest frames of a capture. Clones share the comments.
 #[derive(Debug, Clone, Default)]
-pub struct Comments(Arc<Mutex<Kept>>);
+pub struct Comments(Arc<Mutex<StoredComments>>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredComments {
     /// Comments by frame number.
-    frames: BTreeMap<u64, Vec<String>>,
+    frames: BTreeMap<FrameNumber, Vec<String>>,
     octets: usize,
 }
 
 fn weight(comments: &[String]) -> usize {
-    comments.iter().map(|comment| comment.len() + WEIGHT).sum()
+    comments.iter().map(|comment| comment.len() + COMMENT_MEMORY).sum()
 }
 
 impl Comments {
     /// Stores the comments of frame `number`.
-    pub fn note(&self, number: u64, comments: Vec<String>) {
+    pub fn note(&self, number: FrameNumber, comments: Vec<String>) {
         if comments.is_empty() {
             return;
         }
@@ -35,17 +37,17 @@ impl Comments {
         if let Some(before) = kept.frames.insert(number, comments) {
             kept.octets -= weight(&before);
         }
-        while kept.octets > MOST_OCTETS
+        while kept.octets > MAX_MEMORY
             && let Some((_, earliest)) = kept.frames.pop_first()
         {
             kept.octets -= weight(&earliest);
         }
     }
 
-    /// The comments of frame `number`, in the order of the capture. Empty if the frame has no
-    /// comments, or if its comments were dropped.
+    /// The comments of frame `number`, in the order of the capture. The list is empty if the frame
+    /// has no comments, or if its comments were dropped.
     #[must_use]
-    pub fn of(&self, number: u64) -> Vec<String> {
+    pub fn of(&self, number: FrameNumber) -> Vec<String> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.frames.get(&number).cloned().unwrap_or_default()
     }
@@ -58,9 +60,9 @@ mod tests {
     #[test]
     fn forgets_the_earliest() {
         let comments = Comments::default();
-        for number in 1..=3 {
-            comments.note(number, vec!["x".repeat(MOST_OCTETS / 2 - WEIGHT)]);
+        for number in [1, 2, 3].map(FrameNumber::from) {
+            comments.note(number, vec!["x".repeat(MAX_MEMORY / 2 - COMMENT_MEMORY)]);
         }
-        assert_eq!([1, 2, 3].map(|number| comments.of(number).len()), [0, 1, 1]);
+        assert_eq!([1, 2, 3].map(|number| comments.of(FrameNumber::from(number)).len()), [0, 1, 1]);
     }
 }

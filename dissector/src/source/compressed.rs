@@ -1,4 +1,5 @@
-//! Compressed capture files: gzip, zstd, xz, bzip2 and lz4. First bytes identify the compression.
+//! Reads compressed capture files: gzip, zstd, xz, bzip2 and lz4. The first bytes of a file
+//! identify the compression.
 
 use std::io::{self, Read};
 
@@ -26,9 +27,9 @@ pub(super) fn recognise(octets: &[u8]) -> Option<Compression> {
 }
 
 /// Memory limit for the decompression of an xz file, in KiB. A file of `xz -9` needs 65 MiB.
-const MOST_XZ_KIB: u32 = 128 << 10;
-/// Number of octets of an xz file that are decompressed per call. The number is small, because an
-/// error discards the octets that the same call decoded before the error.
+const MAX_XZ_MEMORY_KIB: u32 = 128 << 10;
+/// Number of octets of an xz file that are decompressed per call. The number is small, because a
+/// call that fails also discards the octets that it has already decoded.
 const XZ_INPUT: usize = 32;
 /// Number of compressed octets to read at a time.
 const CHUNK: usize = 32 << 10;
@@ -40,7 +41,7 @@ impl Compression {
         Ok(match self {
             Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(reader)),
             Compression::Zstd => Box::new(zstd::stream::read::Decoder::new(reader)?),
-            Compression::Xz => Box::new(Decompressed::new(reader, XzStream::new_mem_limit(true, MOST_XZ_KIB))),
+            Compression::Xz => Box::new(Decompressed::new(reader, XzStream::new_mem_limit(true, MAX_XZ_MEMORY_KIB))),
             Compression::Bzip2 => Box::new(Decompressed::new(reader, Bzip2::default())),
             Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(reader)),
         })
@@ -58,8 +59,8 @@ struct Progress {
 
 /// A decompressor that receives its input as slices.
 ///
-/// The `Read` types of the libraries are not used, because they drop the octets that a call decoded
-/// before an error. That may be all octets of a short capture.
+/// The `Read` types of the libraries are not used. If a call of these types fails, it drops the
+/// octets that it has already decoded, which may be all octets of a short capture.
 trait Decoder {
     /// Decompresses `input` into `output`. `last` is set if no input follows.
     fn decode(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Progress;

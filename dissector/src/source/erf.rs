@@ -7,7 +7,7 @@ use super::media::Media;
 pub(super) const HEADER_LEN: usize = 16;
 const EXTENSION_LEN: usize = 8;
 /// Maximum number of extension headers.
-const MOST_EXTENSIONS: usize = 16;
+const MAX_EXTENSIONS: usize = 16;
 
 /// Record types of Ethernet. The next constants are the types of InfiniBand and IP.
 const ETHERNET: [u8; 4] = [2, 11, 16, 20];
@@ -17,7 +17,7 @@ const IP: [u8; 2] = [22, 23];
 const NO_PACKET: [u8; 2] = [27, 48];
 
 /// Maximum number of records that are checked to recognise the format.
-const RECORDS_TO_RECOGNISE: usize = 8;
+const MAX_CHECKED_RECORDS: usize = 8;
 
 pub(super) struct Erf;
 
@@ -27,19 +27,19 @@ impl Erf {
         Record::read(octets).is_some_and(|record| record.is_plausible())
     }
 
-    /// Recognises the format. ERF has no magic number. Therefore the first records must be
-    /// plausible, and there must be at least two records, or one record that fills `octets`
-    /// exactly.
+    /// Recognises the format. ERF has no magic number. Therefore this function requires that the
+    /// first records are plausible. It also requires at least two records, or one record that fills
+    /// `octets` exactly.
     pub(super) fn recognise(octets: &[u8]) -> Option<Self> {
         let mut rest = octets;
         let mut last = 0;
-        for index in 0..RECORDS_TO_RECOGNISE {
+        for index in 0..MAX_CHECKED_RECORDS {
             if rest.len() < HEADER_LEN {
                 return (index > 1 || index == 1 && rest.is_empty()).then_some(Erf);
             }
             let record = Record::read(rest)?;
             let seconds = record.time / 1_000_000_000;
-            // Times may go back by at most a second.
+            // A record may be at most one second older than the record before it.
             let plausible = record.is_plausible() && seconds + 1 >= last;
             if !plausible {
                 return None;
@@ -93,13 +93,13 @@ impl Record {
     }
 }
 
-/// Link type and offset of the packet in the record at the start of `octets`. Returns `None` for a
-/// record without a packet, or with incomplete headers.
+/// Returns the link type and the offset of the packet in the record at the start of `octets`.
+/// Returns `None` if the record has no packet, or if its headers are incomplete.
 pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
     let record = Record::read(octets)?;
     let mut at = HEADER_LEN;
     let mut more = record.has_extensions;
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         if !more {
             break;
         }
@@ -129,7 +129,7 @@ impl Format for Erf {
         let Some((link_type, start)) = packet(&octets[..used]).filter(|(_, start)| *start <= used) else {
             return Next::Other { used };
         };
-        // Records are padded, so the packet is at most as long as on the wire.
+        // The rest of the record may include padding. The packet is not longer than on the wire.
         let len = (used - start).min(record.wire_len as usize);
         let (interface, wire_len) = (record.interface, record.wire_len);
         Next::Frame { start, len, used, time: record.time, interface, link_type, wire_len }

@@ -14,8 +14,10 @@ use super::netmon::{self, NetMon};
 use super::pcap::{self, Pcap};
 use super::pcapng::PcapNg;
 use super::snoop::{self, Snoop};
+use crate::frame_number::FrameNumber;
 
-/// Number of first bytes that identify a format without a magic number.
+/// Number of bytes at the start of a file that are read to recognise a format without a magic
+/// number.
 const HEAD: usize = 4096;
 
 /// The reason why a capture cannot be opened.
@@ -25,19 +27,20 @@ pub enum OpenError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The path is a folder.
-    #[error("is a directory; name a capture file")]
+    #[error("is a directory; pass the path of a capture file")]
     Directory,
     /// The file is empty.
-    #[error("is empty; a capture file begins with a header such as pcap's")]
+    #[error("is empty; a capture file has at least a header")]
     Empty,
     /// The first octets do not match any supported format.
     #[error(
-        "is not a capture that weft reads (first bytes: {0}); it reads pcap, pcapng, snoop, netmon and ERF, \
-         compressed with gzip, zstd, xz, bzip2 or lz4"
+        "is not a capture that weft reads (first bytes: {0}); weft reads pcap, pcapng, snoop, netmon and ERF, \
+         plain or compressed with gzip, zstd, xz, bzip2 or lz4"
     )]
     UnknownFormat(String),
-    /// The pcapng file has another major version, so that its blocks may have another layout.
-    #[error("is a pcapng file of version {0}.{1}; weft reads version 1: convert it, for example with editcap")]
+    /// The pcapng file has an unsupported major version, in which blocks may have a different
+    /// layout.
+    #[error("is a pcapng file of version {0}.{1}; weft reads version 1, so convert the file, for example with editcap")]
     PcapngVersion(u16, u16),
 }
 
@@ -49,13 +52,14 @@ pub struct Capture {
     comments: Comments,
     used: usize,
     note: Option<String>,
-    /// Frames of interfaces that the capture does not describe: number of the first frame, and
-    /// number of frames.
-    unreadable: Option<(u64, u64)>,
+    /// The frames of interfaces that the capture does not describe: the first of these frames, and
+    /// their count.
+    unreadable: Option<(FrameNumber, u64)>,
     /// The latest capture time so far.
     latest: u64,
-    /// The first frame that is much older than an earlier frame, and the difference in nanoseconds.
-    backwards: Option<(u64, u64)>,
+    /// The first frame whose time is much earlier than the latest time before it, and the
+    /// difference in nanoseconds.
+    backwards: Option<(FrameNumber, u64)>,
 }
 
 /// Accepted time difference of frames that are out of order, in nanoseconds. A NIC with several
@@ -106,8 +110,8 @@ impl Capture {
         } else if let Some(format) = Pcap::recognise(buffer.octets()) {
             (Box::new(format), pcap::HEADER_LEN)
         } else {
-            // A live source may have no further octets yet, so wait only if another format is
-            // possible.
+            // A live source may have no further octets yet. So wait for more octets only if the
+            // format may be one of those without a short magic number.
             let head = if NetMon::may_begin(buffer.octets()) || Erf::may_begin(buffer.octets()) { HEAD } else { 0 };
             while buffer.octets().len() < head && buffer.fill()? {}
             other_format(buffer.octets())?
@@ -137,19 +141,20 @@ impl Capture {
             match self.format.next(self.buffer.octets()) {
                 Next::Frame { start, len, used, time, interface, link_type, wire_len } => {
                     self.frames += 1;
+                    let number = FrameNumber::from(self.frames);
                     self.used = used;
                     if time.saturating_add(OUT_OF_ORDER) < self.latest {
-                        self.backwards.get_or_insert((self.frames, self.latest - time));
+                        self.backwards.get_or_insert((number, self.latest - time));
                     }
                     self.latest = self.latest.max(time);
                     let record = self.buffer.octets().get(..used).unwrap_or_default();
-                    self.comments.note(self.frames, self.format.comments(record));
+                    self.comments.note(number, self.format.comments(record));
                     let octets = &self.buffer.octets()[start..start + len];
-                    return Some(Frame { number: self.frames, time, interface, link_type, octets, wire_len });
+                    return Some(Frame { number, time, interface, link_type, octets, wire_len });
                 }
                 Next::Unreadable { used } => {
                     self.frames += 1;
-                    self.unreadable.get_or_insert((self.frames, 0)).1 += 1;
+                    self.unreadable.get_or_insert((self.frames.into(), 0)).1 += 1;
                     self.buffer.consume(used);
                 }
                 Next::Other { used } => self.buffer.consume(used),
@@ -177,8 +182,9 @@ impl Capture {
         }
     }
 
-    /// Description of a problem of the file: where and why reading stopped before the end, or which
-    /// frames are unreadable or out of order. `None` if there was no problem so far.
+    /// Describes a problem of the file. If reading stopped before the end, the text has the
+    /// position and the reason. Otherwise the text names frames that are unreadable or out of
+    /// order. Returns `None` if there was no problem so far.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
@@ -204,10 +210,10 @@ impl Capture {
 
     fn note_of_unreadable(&self) -> Option<String> {
         self.unreadable.map(|(first, count)| match count {
-            1 => format!("frame {first} names an interface that the capture does not describe, and is left out"),
+            1 => format!("weft omits frame {first}, because the capture does not describe the interface of this frame"),
             _ => format!(
-                "{count} frames, of which {first} is the first, name interfaces that the capture does not describe, and \
-                 are left out"
+                "weft omits {count} frames, because the capture does not describe their interfaces; the first of them \
+                 is frame {first}"
             ),
         })
     }
@@ -215,13 +221,14 @@ impl Capture {
     fn note_of_order(&self) -> Option<String> {
         let (frame, by) = self.backwards?;
         Some(format!(
-            "time runs backwards by {:.3} s at frame {frame}: if files were joined in the wrong order, everything \
-             before that looks lost; sort with 'reordercap FILE SORTED'",
+            "time runs backwards by {:.3} s at frame {frame}; if files were joined in the wrong order, weft may \
+             report captured bytes as missing; sort the capture with 'reordercap FILE SORTED'",
             by as f64 / 1e9
         ))
     }
 
-    /// Ends reading. If the file ends within a record, returns the existing part of its frame.
+    /// Ends reading. If the file ends within a record, returns the existing part of the frame in
+    /// this record.
     fn last_frame(&mut self) -> Option<Frame<'_>> {
         let left = self.buffer.octets().len();
         if left == 0 {
@@ -241,7 +248,8 @@ impl Capture {
             return None;
         }
         self.note = Some(format!(
-            "the capture is truncated: it ends within the record at byte {}, after frame {} ({left} bytes of it are there)",
+            "the capture is truncated: the record at byte {}, after frame {}, is incomplete (the file has only {left} \
+             bytes of the record)",
             self.buffer.position(),
             self.frames
         ));
@@ -250,7 +258,7 @@ impl Capture {
         self.frames += 1;
         self.used = left;
         let octets = &self.buffer.octets()[start..start + len];
-        Some(Frame { number: self.frames, time, interface, link_type, octets, wire_len })
+        Some(Frame { number: self.frames.into(), time, interface, link_type, octets, wire_len })
     }
 }
 

@@ -2,11 +2,11 @@
 
 /// The result of a format reader for the buffered octets.
 pub(super) enum Next {
-    /// A frame: `len` octets of the buffer from offset `start` on. The record of the frame has the
-    /// first `used` octets of the buffer.
+    /// A frame: `len` octets of the buffer from offset `start` on. The record of the frame consists
+    /// of the first `used` octets of the buffer.
     Frame { start: usize, len: usize, used: usize, time: u64, interface: u32, link_type: u16, wire_len: u32 },
-    /// A frame of an interface that the capture does not describe. The frame counts, but cannot be
-    /// read.
+    /// A frame of an interface that the capture does not describe. The frame cannot be read, but it
+    /// takes a frame number.
     Unreadable { used: usize },
     /// A record without a frame.
     Other { used: usize },
@@ -21,7 +21,7 @@ pub(super) trait Format: Send {
     /// Reads the record at the start of `octets`.
     fn next(&mut self, octets: &[u8]) -> Next;
 
-    /// The comments in `record`, a record in which [`Format::next`] found a frame.
+    /// Returns the comments in `record`. [`Format::next`] has found a frame in this record.
     fn comments(&self, record: &[u8]) -> Vec<String> {
         let _ = record;
         Vec::new()

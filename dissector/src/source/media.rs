@@ -1,7 +1,7 @@
-//! Media types of capture files that have no link type. Each file format has a range of numbers
-//! above all link types.
+//! Media types of capture files that have no link type. weft gives them numbers above all link
+//! types. Each file format has its own range of these numbers.
 
-/// A media type, with its number in the file.
+/// A media type, with its number in the file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Media {
     /// The type of an ERF record.
@@ -17,8 +17,8 @@ const SNOOP: u16 = 0x8100;
 const NETMON: u16 = 0x9000;
 
 impl Media {
-    /// The number for `link_type` in [`Frame`](super::frame::Frame). A type that is too large for
-    /// its range gets the last number of the range.
+    /// Returns the value of `link_type` in [`Frame`](super::frame::Frame). If the media type is too
+    /// large for the range of its file format, returns the last number of the range.
     pub(crate) fn link_type(self) -> u16 {
         match self {
             Media::Erf(number) => ERF + u16::from(number),
@@ -27,7 +27,7 @@ impl Media {
         }
     }
 
-    /// The media type for a `link_type` of a frame; `None` for a real link type.
+    /// Returns the media type for the value of `link_type` in a frame; `None` for a real link type.
     pub(crate) fn of(link_type: u16) -> Option<Self> {
         match link_type {
             NETMON.. => Some(Media::NetMon(link_type - NETMON)),

@@ -17,7 +17,7 @@ pub(super) struct NetMon {
     media: u16,
     /// Start of the capture, in nanoseconds since 1970.
     begin: u64,
-    /// Number of remaining frames, before the tables.
+    /// Number of frames that are not read yet. Tables follow the last frame.
     left: u32,
 }
 
@@ -50,8 +50,8 @@ impl NetMon {
         if self.major < 2 { 8 } else { 16 }
     }
 
-    /// Number of bytes after a frame. They contain the media type (from 2.1 on), the process (from
-    /// 2.2 on), and the time and time zone (from 2.3 on).
+    /// Number of bytes after a frame. These bytes contain the media type (from version 2.1 on), the
+    /// process (from 2.2 on), and the time and time zone (from 2.3 on).
     fn trailer_len(&self) -> usize {
         match (self.major, self.minor) {
             (0 | 1, _) | (2, 0) => 0,
@@ -61,8 +61,8 @@ impl NetMon {
         }
     }
 
-    /// Reads the record at the start of `octets`: length in the file, length on the wire, and time
-    /// in nanoseconds since 1970.
+    /// Reads the record at the start of `octets`. Returns the length of the frame in the file, its
+    /// length on the wire, and its time in nanoseconds since 1970.
     fn record(&self, octets: &[u8]) -> Option<(usize, u32, u64)> {
         if self.major < 2 {
             let time = u64::from(u32_at(octets, 0)?) * 1_000_000;
@@ -77,13 +77,13 @@ impl NetMon {
 }
 
 /// Converts a media type to a link type of <https://www.tcpdump.org/linktypes.html>. Returns `None`
-/// for records that are no frames.
+/// for records that are not frames.
 fn link_type(media: u16) -> Option<u16> {
     match media {
         1 => Some(1),
         // The low 12 bits are a link type.
         0xe000..=0xefff => Some(media & 0xfff),
-        // Records of Network Monitor that are no frames.
+        // Records of Network Monitor that are not frames.
         0xfff0..=0xffff => None,
         other => Some(Media::NetMon(other).link_type()),
     }

@@ -1,5 +1,5 @@
-//! The classic pcap format in both byte orders, with microseconds or nanoseconds, and the modified
-//! format, whose records have more fields.
+//! Reads the classic pcap format in both byte orders, with microseconds or nanoseconds. Also reads
+//! the modified pcap format, whose records have more fields.
 
 use super::format::{Format, Next};
 

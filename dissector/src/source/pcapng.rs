@@ -1,4 +1,5 @@
-//! The pcapng format: sections in both byte orders, several interfaces, and all time resolutions.
+//! Reads the pcapng format: sections in both byte orders, several interfaces, and all time
+//! resolutions.
 //!
 //! Of the options of packets, only comments are read.
 
@@ -19,9 +20,9 @@ const BLOCK_HEADER_LEN: usize = 8;
 /// Length in octets of the fixed part of the body of an enhanced packet block.
 const ENHANCED_LEN: usize = 20;
 
-/// Maximum number of interfaces in a section. The limit bounds memory, because a small compressed
-/// capture may describe very many interfaces.
-const MOST_INTERFACES: usize = 65_536;
+/// Maximum number of interfaces in a section. A small compressed capture may describe very many
+/// interfaces, so the limit is needed to bound the memory.
+const MAX_INTERFACES: usize = 65_536;
 
 #[derive(Clone, Copy)]
 struct Interface {
@@ -33,8 +34,9 @@ struct Interface {
     offset: i64,
 }
 
-/// Ticks per second for a value of if_tsresol: a power of ten, or a power of two if the highest bit
-/// is set. Returns 1,000,000 (microseconds) if the power exceeds 64 bits.
+/// Returns the ticks per second for a value of the option `if_tsresol`. The result is a power of
+/// two if the highest bit of the value is set, otherwise a power of ten. If the power exceeds 64
+/// bits, the result is 1,000,000 (microseconds).
 fn ticks_a_second(resolution: u8) -> u64 {
     let exponent = u32::from(resolution & 0x7f);
     let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -67,8 +69,8 @@ impl Format for PcapNg {
                 self.interfaces.clear();
                 Next::Other { used }
             }
-            Ok((_, Block::InterfaceDescription(_))) if self.interfaces.len() == MOST_INTERFACES => {
-                Next::Damaged(format!("a section describes more than {MOST_INTERFACES} interfaces"))
+            Ok((_, Block::InterfaceDescription(_))) if self.interfaces.len() == MAX_INTERFACES => {
+                Next::Damaged(format!("a section describes more than {MAX_INTERFACES} interfaces"))
             }
             Ok((_, Block::InterfaceDescription(interface))) => {
                 self.interfaces.push(Interface {
@@ -150,8 +152,8 @@ impl PcapNg {
         if major == MAJOR_VERSION { Ok(()) } else { Err((major, minor)) }
     }
 
-    /// Reads the packet block of early pcapng. It equals the enhanced packet block, except that the
-    /// interface number has 16 bits, and a drop count follows.
+    /// Reads the obsolete packet block of early pcapng. It has the layout of the enhanced packet
+    /// block, except that the interface number has 16 bits and a drop count follows it.
     fn obsolete_packet(&self, block: &[u8], used: usize) -> Next {
         let body = &block[BLOCK_HEADER_LEN..];
         if body.len() < ENHANCED_LEN + 4 {
@@ -181,7 +183,8 @@ impl PcapNg {
         }
     }
 
-    /// The value of if_tsoffset: a signed number of seconds, in the byte order of the section.
+    /// Returns the value of the option `if_tsoffset`, a signed number of seconds in the byte order
+    /// of the section. Returns 0 if the interface does not have the option.
     fn seconds_to_add(&self, options: &[PcapNGOption<'_>]) -> i64 {
         let option = options.iter().find(|option| option.code == OptionCode::IfTsoffset);
         let Some(octets) = option.and_then(|option| option.value().first_chunk::<8>()) else { return 0 };

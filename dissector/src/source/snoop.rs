@@ -17,7 +17,7 @@ impl Snoop {
             return None;
         }
         let datalink = word(octets, 12)?;
-        // Numbers of RFC 1761, and the number 26 of IP over InfiniBand.
+        // RFC 1761 defines 0 and 4 for Ethernet. The number 26 is IP over InfiniBand.
         let link_type = match datalink {
             0 | 4 => 1,
             26 => 242,

@@ -11,6 +11,7 @@ use zerocopy::FromBytes;
 
 use super::latency::Latencies;
 use super::sdp::SdpConnectionStats;
+use crate::frame_number::FrameNumber;
 use crate::stream_id::StreamId;
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 
@@ -22,7 +23,7 @@ pub struct ConnectionStats {
     /// Addresses of the endpoints. The sender of the first frame comes first.
     pub ends: [String; 2],
     /// Frame numbers of the first and the last unit.
-    pub frames: (u64, u64),
+    pub frames: (FrameNumber, FrameNumber),
     /// Time from the first to the last unit, in nanoseconds.
     pub duration_ns: u64,
     #[serde(skip)]
@@ -35,11 +36,11 @@ pub struct ConnectionStats {
     /// Number of the port mapper exchange that prepared the connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<u64>,
-    /// Statistics of SDP at the end.
+    /// Statistics of SDP at the end of the connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpConnectionStats>,
-    /// Whether octets or the start of the connection are missing. Then some Reads and atomic
-    /// operations may not be counted.
+    /// Whether octets or the start of the connection are missing. In this case, some Reads and
+    /// atomic operations may not be counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// Whether the end of the connection was reported. Later traffic is still counted.
@@ -71,7 +72,7 @@ pub struct DirectionStats {
     pub markers: BTreeMap<&'static str, u64>,
     /// Number of units with missing octets.
     pub incomplete: u64,
-    /// Number of octets in gaps: they were not captured, and belong to no other unit.
+    /// Number of octets in gaps. These octets were not captured, and belong to no other unit.
     pub gap_octets: u64,
     /// Number of octets in which no FPDU was found.
     pub unparsed_octets: u64,
@@ -97,13 +98,13 @@ pub struct StartupStats {
     pub frame: &'static str,
     /// Revision.
     pub revision: u8,
-    /// M: the sender wants to receive markers.
+    /// Whether the sender wants to receive markers (flag M).
     pub markers: bool,
-    /// C: the sender wants CRC.
+    /// Whether the sender wants CRC (flag C).
     pub crc: bool,
-    /// R: the sender rejects the connection.
+    /// Whether the sender rejects the connection (flag R).
     pub rejected: bool,
-    /// PD_Length: length of the private data in octets.
+    /// Length of the private data in octets (PD_Length).
     pub pd_length: u16,
     /// IRD and ORD of RFC 6581.
     #[serde(skip_serializing_if = "Option::is_none")]

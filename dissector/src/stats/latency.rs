@@ -1,10 +1,10 @@
-//! Latencies of operations. Up to [`MOST`] latencies are stored. For more operations, a uniform
-//! sample is stored.
+//! Latencies of operations. Up to [`MAX_LATENCIES`] latencies are stored. For more operations, a
+//! uniform sample is stored.
 
 use serde::{Serialize, Serializer};
 
 /// Maximum number of stored latencies.
-const MOST: usize = 1 << 16;
+const MAX_LATENCIES: usize = 1 << 16;
 
 /// Latencies, in nanoseconds.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +40,7 @@ impl Latencies {
         self.least = if self.count == 0 { latency } else { self.least.min(latency) };
         self.most = self.most.max(latency);
         if self.count.is_multiple_of(1 << self.stride) {
-            if self.kept.len() == MOST {
+            if self.kept.len() == MAX_LATENCIES {
                 let mut at = 0usize;
                 self.kept.retain(|_| {
                     at += 1;
@@ -110,6 +110,6 @@ mod tests {
         let found = latencies.percentiles().unwrap();
         assert_eq!((found.count, found.min_ns, found.max_ns), (count, 0, count - 1));
         assert!(found.p50_ns.abs_diff(count / 2) < 64 && found.p99_ns.abs_diff(count / 100 * 99) < 64);
-        assert!(latencies.kept.len() <= MOST);
+        assert!(latencies.kept.len() <= MAX_LATENCIES);
     }
 }

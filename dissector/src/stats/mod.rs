@@ -1,18 +1,18 @@
 //! [`Stats`]: a sink that collects statistics of each connection with iWARP or SDP.
 //!
 //! Other connections are only counted. To limit memory, `Stats` stores only the first connections
-//! with iWARP or SDP ([`MOST_CONNECTIONS`] by default), and the first [`MOST_EXCHANGES`] exchanges
+//! with iWARP or SDP ([`MAX_CONNECTIONS`] by default), and the first [`MAX_EXCHANGES`] exchanges
 //! with port mappers. Further connections count in the totals, and further exchanges are only
 //! counted.
 
 mod connection;
-mod further;
 mod latency;
 #[cfg(test)]
 mod reads_tests;
 mod sdp;
 mod text;
 mod totals;
+mod unstored_connections;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::exchange::Exchange;
 use crate::fact::Fact;
 use crate::finding::Finding;
+use crate::frame_number::FrameNumber;
 use crate::packet::{Packet, TransportKind};
 use crate::sink::Sink;
 use crate::stream_id::StreamId;
@@ -29,18 +30,18 @@ use crate::unit::{Kind, Unit};
 use crate::upper::Ulp;
 
 pub use connection::{ConnectionStats, DirectionStats, SdpStats, StartupStats};
-use further::Further;
 pub use latency::{Latencies, Percentiles};
 pub use sdp::{AdvertStats, HalfStats, SdpConnectionStats};
 pub use totals::Totals;
+use unstored_connections::UnstoredConnections;
 
 /// Default number of stored connections. Further connections count only in the totals.
-pub const MOST_CONNECTIONS: usize = 65_536;
+pub const MAX_CONNECTIONS: usize = 65_536;
 /// Number of stored exchanges with port mappers. Further exchanges are only counted.
-pub const MOST_EXCHANGES: usize = 10_000;
+pub const MAX_EXCHANGES: usize = 10_000;
 /// Memory in bytes of a connection with several opcodes and SDP in both directions, without
 /// latencies.
-const CONNECTION: usize = 6 << 10;
+const CONNECTION_MEMORY: usize = 6 << 10;
 /// Memory in bytes of an exchange with a few connections.
 const EXCHANGE: usize = 512;
 
@@ -51,7 +52,7 @@ pub struct Stats {
     most: usize,
     connections: BTreeMap<StreamId, ConnectionStats>,
     /// Connections after the first `most` connections.
-    further: Further,
+    unstored: UnstoredConnections,
     /// Memory in bytes of the latencies of all connections.
     latencies: usize,
     /// One more than the largest number of a TCP connection.
@@ -69,7 +70,7 @@ pub struct Stats {
 
 impl Default for Stats {
     fn default() -> Self {
-        Stats::with_room(MOST_CONNECTIONS)
+        Stats::with_room(MAX_CONNECTIONS)
     }
 }
 
@@ -81,7 +82,7 @@ impl Stats {
         Stats {
             most,
             connections: BTreeMap::new(),
-            further: Further::default(),
+            unstored: UnstoredConnections::default(),
             latencies: 0,
             next: StreamId::FIRST,
             port_mapper: 0,
@@ -95,17 +96,17 @@ impl Stats {
     /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.connections.len() * CONNECTION
+        self.connections.len() * CONNECTION_MEMORY
             + self.latencies
             + self.exchanges.len() * EXCHANGE
-            + self.further.memory()
+            + self.unstored.memory()
             + self.streaming.capacity() * 2 * size_of::<((StreamId, u8), u64)>()
     }
 
     /// Number of connections with iWARP or SDP that are not stored because of the limit.
     #[must_use]
-    pub fn further(&self) -> u64 {
-        self.further.count()
+    pub fn unstored_connections(&self) -> u64 {
+        self.unstored.count()
     }
 
     /// The stored connections with iWARP or SDP, ordered by number.
@@ -116,7 +117,7 @@ impl Stats {
     /// Number of TCP connections without iWARP or SDP.
     #[must_use]
     pub fn others(&self) -> u64 {
-        u64::from(self.next).saturating_sub(self.connections.len() as u64 + self.further.count())
+        u64::from(self.next).saturating_sub(self.connections.len() as u64 + self.unstored.count())
     }
 
     /// Number of port mapper datagrams.
@@ -125,7 +126,7 @@ impl Stats {
         self.port_mapper
     }
 
-    /// The first [`MOST_EXCHANGES`] exchanges with port mappers, ordered by number.
+    /// The first [`MAX_EXCHANGES`] exchanges with port mappers, ordered by number.
     pub fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
         self.exchanges.values()
     }
@@ -134,8 +135,8 @@ impl Stats {
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut totals = Totals {
-            connections: self.connections.len() as u64 + self.further.count(),
-            further_connections: self.further.count(),
+            connections: self.connections.len() as u64 + self.unstored.count(),
+            further_connections: self.unstored.count(),
             other_connections: self.others(),
             port_mapper: self.port_mapper,
             further_exchanges: self.further_exchanges,
@@ -145,7 +146,7 @@ impl Stats {
         for connection in self.connections.values() {
             connection.directions.iter().for_each(|side| totals.add(side));
         }
-        totals.add(self.further.sum());
+        totals.add(self.unstored.sum());
         totals
     }
 
@@ -167,7 +168,7 @@ impl Stats {
                 findings: [0; 3],
             }
         });
-        if unit.frame > 0 {
+        if unit.frame != FrameNumber::NONE {
             connection.frames = (connection.frames.0.min(unit.frame), connection.frames.1.max(unit.frame));
             connection.began = connection.began.min(unit.time);
             connection.duration_ns = connection.duration_ns.max(unit.time.saturating_sub(connection.began));
@@ -190,7 +191,7 @@ impl Sink for Stats {
         }
         let before = [0, 1].map(|direction| self.streaming.remove(&(stream, direction)).unwrap_or(0));
         if self.connections.len() >= self.most && !self.connections.contains_key(&stream) {
-            self.further.unit(stream, unit);
+            self.unstored.unit(stream, unit);
             return;
         }
         let connection = self.connection(unit, stream);
@@ -224,7 +225,7 @@ impl Sink for Stats {
             return;
         }
         // The dissector may report an exchange again after further messages.
-        if self.exchanges.len() < MOST_EXCHANGES || self.exchanges.contains_key(&exchange.exchange) {
+        if self.exchanges.len() < MAX_EXCHANGES || self.exchanges.contains_key(&exchange.exchange) {
             self.exchanges.insert(exchange.exchange, exchange.clone());
         } else {
             self.further_exchanges += 1;

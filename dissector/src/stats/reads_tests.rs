@@ -101,7 +101,7 @@ fn a_snap_length_changes_no_latency() {
     }
 }
 
-/// The snap length cuts a Send, but no message of a Read.
+/// The snap length cuts a Send, but does not cut messages of Reads.
 #[test]
 fn reads_beside_a_cut_message_are_counted() {
     for flags in [0x40, 0] {

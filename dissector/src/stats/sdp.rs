@@ -6,6 +6,7 @@ use serde::Serialize;
 use weft_core::wire::sdp::Mode;
 
 use crate::direction::Direction;
+use crate::frame_number::FrameNumber;
 use crate::sdp::{Adverts, Profile, SdpState};
 
 /// Statistics of an SDP connection.
@@ -27,7 +28,7 @@ pub struct SdpConnectionStats {
     pub halves: [HalfStats; 2],
 }
 
-/// Statistics of a half-connection: the Data Source sends data to the Data Sink.
+/// Statistics of a half-connection, in which the Data Source sends data to the Data Sink.
 #[derive(Debug, Clone, Serialize)]
 pub struct HalfStats {
     /// The last Mode.
@@ -35,7 +36,7 @@ pub struct HalfStats {
     /// Number of ModeChanges.
     pub mode_changes: u64,
     /// The first ModeChanges: frame number and requested Mode (null for a reserved value).
-    pub modes: Vec<(u64, Option<String>)>,
+    pub modes: Vec<(FrameNumber, Option<String>)>,
     /// Number of buffers that the Data Sink announced.
     pub buffers_advertised: u64,
     /// Number of announced buffers that messages used.
@@ -76,7 +77,7 @@ pub struct AdvertStats {
     pub most_open: u64,
     /// Number of advertisements that RdmaRdCompl or RdmaWrCompl completed.
     pub completed: u64,
-    /// Number of SrcAvails whose rest a SendSm requested as Data.
+    /// Number of SrcAvails whose remaining octets a SendSm requested as Data.
     pub by_data: u64,
     /// Number of SinkAvails that a message with payload made stale.
     pub stale: u64,
@@ -122,7 +123,7 @@ impl SdpConnectionStats {
 
 impl HalfStats {
     fn of(sdp: &SdpState, direction: Direction) -> Self {
-        let (source, sink) = (&sdp.ends[direction], &sdp.ends[direction.peer()]);
+        let (source, sink) = (&sdp.peers[direction], &sdp.peers[direction.peer()]);
         let (credits, changes) = (&sdp.credits[direction], &sdp.changes[direction]);
         let name = |mode: Mode| mode.to_string();
         let sure = |adverts: &Adverts| sdp.certain.then(|| AdvertStats::of(adverts));
@@ -132,7 +133,7 @@ impl HalfStats {
             modes: changes.listed.iter().map(|change| (change.frame, change.mode.map(name))).collect(),
             buffers_advertised: credits.advertised,
             buffers_consumed: credits.consumed,
-            credits: (credits.left(), credits.least),
+            credits: (credits.left(), credits.min_left),
             gratuitous_updates: credits.gratuitous,
             receive_size: sink.receive_size,
             max_adverts: sink.max_adverts,
@@ -151,16 +152,16 @@ impl HalfStats {
             write!(f, "{lead} {} in frame {frame}", mode.as_deref().unwrap_or("a reserved Mode"))?;
         }
         if self.mode_changes > self.modes.len() as u64 {
-            write!(f, ", and {} changes more", self.mode_changes - self.modes.len() as u64)?;
+            write!(f, ", and {} more changes", self.mode_changes - self.modes.len() as u64)?;
         }
         writeln!(f)?;
         write!(f, "    SDP buffers: {} advertised, {} used", self.buffers_advertised, self.buffers_consumed)?;
         if let (Some(left), Some(least)) = self.credits {
-            write!(f, ", credit {left} at last, {least} at least")?;
+            write!(f, ", credit {left} at the end, minimum {least}")?;
         }
         write!(f, ", {} gratuitous updates", self.gratuitous_updates)?;
         if let Some(size) = self.receive_size {
-            write!(f, ", of {size} bytes")?;
+            write!(f, ", buffer size {size} bytes")?;
         }
         writeln!(f)?;
         for (what, adverts) in [("SrcAvails", self.src_avails), ("SinkAvails of the receiver", self.sink_avails)] {
@@ -174,11 +175,12 @@ impl HalfStats {
         if let Some((unmatched, differ)) = self.unexplained.filter(|counts| *counts != (0, 0)) {
             writeln!(
                 f,
-                "    SDP completions and SendSms without an advertisement: {unmatched}; other NonDiscards: {differ}"
+                "    SDP completions and SendSms without an advertisement: {unmatched}; \
+                 SinkAvails with unexpected NonDiscards: {differ}"
             )?;
         }
         if self.oob_pending > 0 {
-            writeln!(f, "    SDP Out-Of-Band bytes announced that did not come: {}", self.oob_pending)?;
+            writeln!(f, "    SDP Out-Of-Band bytes announced but not sent: {}", self.oob_pending)?;
         }
         Ok(())
     }
@@ -186,8 +188,17 @@ impl HalfStats {
 
 impl AdvertStats {
     fn of(adverts: &Adverts) -> Self {
-        let Adverts { made, completed, by_data, stale, revoked, void, most_open, .. } = *adverts;
-        AdvertStats { made, open: adverts.open().len() as u64, most_open, completed, by_data, stale, revoked, void }
+        let Adverts { made, completed, by_data, stale, revoked, void, max_open, .. } = *adverts;
+        AdvertStats {
+            made,
+            open: adverts.open().len() as u64,
+            most_open: max_open,
+            completed,
+            by_data,
+            stale,
+            revoked,
+            void,
+        }
     }
 }
 

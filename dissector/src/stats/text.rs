@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::connection::{ConnectionStats, DirectionStats};
 use super::latency::Latencies;
-use crate::digits::counted;
+use crate::format::counted;
 
 impl fmt::Display for ConnectionStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,12 +74,12 @@ impl DirectionStats {
         latencies("Reads", &self.reads, partial, f)?;
         latencies("atomic operations", &self.atomics, partial, f)?;
         if self.most_outstanding > 0 {
-            write!(f, "    outstanding at most {}", self.most_outstanding)?;
+            write!(f, "    at most {} outstanding", counted(self.most_outstanding.into(), "request"))?;
             if let Some((_, ord)) = self.startup.as_ref().and_then(|startup| startup.ird_ord) {
                 write!(f, ", own ORD {ord}")?;
             }
             if let Some((ird, _)) = peer.startup.as_ref().and_then(|startup| startup.ird_ord) {
-                write!(f, ", the peer's IRD {ird}")?;
+                write!(f, ", peer's IRD {ird}")?;
             }
             writeln!(f)?;
         }
@@ -87,7 +87,7 @@ impl DirectionStats {
             writeln!(f, "    SDP: {}", list(sdp.messages.iter().map(|(name, count)| (name.as_str(), *count))))?;
             write!(f, "    SDP user data {} bytes, MSeq {}, MSeqAck {}", sdp.data_octets, sdp.mseq.0, sdp.mseq.1)?;
             if let Some((least, last)) = sdp.bufs {
-                write!(f, ", Bufs at least {least}, at last {last}")?;
+                write!(f, ", Bufs minimum {least}, last {last}")?;
             }
             writeln!(f)?;
         }
@@ -110,7 +110,7 @@ fn latencies(what: &str, latencies: &Latencies, partial: bool, f: &mut fmt::Form
     let ms = |ns: u64| format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
     writeln!(
         f,
-        "    {what}: {least}{}, latency in ms: least {}, 50 % {}, 90 % {}, 99 % {}, most {}",
+        "    {what}: {least}{}, latency in ms: minimum {}, 50 % {}, 90 % {}, 99 % {}, maximum {}",
         found.count,
         ms(found.min_ns),
         ms(found.p50_ns),
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn a_partial_count_is_the_least() {
-        assert!(Reads(true).to_string().starts_with("    Reads: at least 1, latency in ms: least 1.500000, "));
-        assert!(Reads(false).to_string().starts_with("    Reads: 1, latency in ms: least 1.500000, "));
+        assert!(Reads(true).to_string().starts_with("    Reads: at least 1, latency in ms: minimum 1.500000, "));
+        assert!(Reads(false).to_string().starts_with("    Reads: 1, latency in ms: minimum 1.500000, "));
     }
 
     #[test]

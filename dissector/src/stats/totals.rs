@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::connection::DirectionStats;
 use super::text::{findings, list};
-use crate::digits::counted;
+use crate::format::counted;
 
 /// Totals over all connections with iWARP or SDP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -21,7 +21,7 @@ pub struct Totals {
     pub other_connections: u64,
     /// Number of SDP port mapper datagrams.
     pub port_mapper: u64,
-    /// Number of port mapper exchanges after the first [`MOST_EXCHANGES`](super::MOST_EXCHANGES),
+    /// Number of port mapper exchanges after the first [`MAX_EXCHANGES`](super::MAX_EXCHANGES),
     /// which are not listed.
     #[serde(skip_serializing_if = "is_none")]
     pub further_exchanges: u64,

@@ -1,8 +1,9 @@
 //! The TCP checksum (RFC 9293 section 3.1). A wrong checksum shows that a segment was damaged in
 //! transit, and that its receiver dropped it.
 //!
-//! The network card of the sender may insert the checksum. A capture on the sender then has 0 or
-//! only the sum of the pseudo-header in the field, which shows nothing.
+//! The network card of the sender may insert the checksum. In a capture on the sender, the field
+//! then has 0 or only the sum of the pseudo-header. Such a value does not show whether the segment
+//! was damaged.
 
 use std::net::IpAddr;
 
@@ -120,7 +121,7 @@ mod tests {
             let found = wire.findings();
             found.iter().map(|finding| (finding.requirement, finding.severity, finding.frame)).collect::<Vec<_>>()
         };
-        let expected = [(requirement!("MPA-4.1-6"), Severity::Note, 7)];
+        let expected = [(requirement!("MPA-4.1-6"), Severity::Note, 7.into())];
         assert_eq!(found(&wire), expected, "at the end");
         wire.send(1, &fpdu(&send_of(2, 30)));
         wire.fin(0);

@@ -1,21 +1,23 @@
 //! Reassembles TCP streams: finds the connection of a segment, and puts the octets of a direction
 //! in order.
 //!
-//! The module does not check windows and congestion control. Checksums and acknowledgements
-//! determine whether damaged octets count. A stream stores only unread octets. [`half`] documents
-//! the memory limit.
+//! The module does not check windows and congestion control. It uses checksums and acknowledgements
+//! to decide whether damaged octets count. A stream stores only unread octets. [`direction_stream`]
+//! documents the memory limit.
 
-mod arrived;
 mod checksum;
-pub(crate) mod half;
-mod prints;
+pub(crate) mod direction_stream;
+mod fingerprints;
 mod run;
+mod segment_octets;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use arrived::Arrived;
 pub(crate) use checksum::Checksum;
-pub(crate) use half::{Half, HalfRecord, Later};
-pub(crate) use prints::Prints;
-pub(crate) use table::{Afterwards, FAR, FAR_AFTER_CLOSE, Located, Past, Place, Table, is_far};
+pub(crate) use direction_stream::{DirectionRecord, DirectionStream, Pending};
+pub(crate) use fingerprints::Fingerprints;
+pub(crate) use segment_octets::SegmentOctets;
+pub(crate) use table::{
+    ConnectionSummary, FAR, FAR_AFTER_CLOSE, Lookup, SegmentClass, Table, TrackedConnection, is_far,
+};

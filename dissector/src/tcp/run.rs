@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 
-use crate::located::{Located, Placed};
+use crate::frame_number::FrameNumber;
+use crate::location::{Location, StreamLocation};
 
 /// The frame that supplied contiguous octets, and the result of checking its segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
     /// Stream position of the first octet.
     pub(super) position: u64,
-    pub(super) frame: u64,
+    pub(super) frame: FrameNumber,
     /// Capture time of the frame, in nanoseconds since 1970.
     pub(super) time: u64,
     /// Offset of the first octet in the frame; `None` after the reassembly of IP fragments.
@@ -20,7 +21,8 @@ pub(super) struct Source {
     /// Whether the checksum of the segment is wrong, although the direction has segments with a
     /// correct checksum.
     pub(super) is_damaged: bool,
-    /// Whether the octets therefore wait for a retransmission that replaces them.
+    /// Whether the octets wait for a retransmission that replaces them, because the segment is
+    /// damaged.
     pub(super) is_doubted: bool,
 }
 
@@ -120,7 +122,7 @@ impl Run {
 
     /// Number and capture time of the latest frame with octets at positions `start..end`.
     #[inline]
-    pub(super) fn latest_frame(&self, start: u64, end: u64) -> (u64, u64) {
+    pub(super) fn latest_frame(&self, start: u64, end: u64) -> (FrameNumber, u64) {
         // A fast path, because most FPDUs are in one segment.
         if let Some(only) = self.sources.front().filter(|_| self.sources.len() == 1) {
             return (only.frame, only.time);
@@ -136,11 +138,12 @@ impl Run {
 
     /// Locations in the capture of the octets at positions `start..end`, as far as the run has
     /// them.
-    pub(super) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = Placed> {
+    pub(super) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = StreamLocation> {
         self.sources_of(start, end).filter_map(move |(source, until)| {
             let (from, to) = (source.position.max(start), until.min(end));
             let offset = source.after(from - source.position).offset;
-            (from < to).then(|| Placed { at: from, located: Located { frame: source.frame, offset, len: to - from } })
+            let location = Location { frame: source.frame, offset, len: to.saturating_sub(from) };
+            (from < to).then_some(StreamLocation { at: from, location })
         })
     }
 }

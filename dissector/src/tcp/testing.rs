@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
+use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
 
 /// A segment in frame 1 from port 1 to port 2. All octets are captured.
 pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
     Segment {
-        frame: 1,
+        frame: FrameNumber::FIRST,
         time: 0,
         src: SocketAddr::from(([10, 0, 0, 1], 1)),
         dst: SocketAddr::from(([10, 0, 0, 2], 2)),

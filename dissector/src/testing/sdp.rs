@@ -5,13 +5,13 @@ use weft_core::wire::sdp::{FieldOrder, Mid};
 
 use super::{Wire, fpdu, hello, hex};
 
-/// Opcode of a Send. `SEND_SE` is the opcode of a Send with Solicited Event.
+/// Opcodes of a Send and of a Send with Solicited Event.
 const SEND: u8 = 3;
 const SEND_SE: u8 = 5;
 
-/// An SDP connection. Direction 0 is the direction of the Connecting Peer. Callers pass messages in
-/// figure order. They are sent in the field order of the connection.
-pub(crate) struct Talk {
+/// An SDP connection. The Connecting Peer sends in direction 0. Callers pass messages in figure
+/// order. This type converts the messages to the field order of the connection.
+pub(crate) struct SdpScript {
     pub(crate) wire: Wire,
     /// MSN of the last Send of each peer.
     pub(crate) msn: [u32; 2],
@@ -19,7 +19,7 @@ pub(crate) struct Talk {
     pub(crate) mseq: [u32; 2],
     /// MSeq of the last message that each peer has received, for MSeqAck.
     pub(crate) ack: [u32; 2],
-    /// Bufs and Flags of the next message.
+    /// Bufs of the next message. `flags` has the Flags of the next message.
     pub(crate) bufs: u16,
     pub(crate) flags: u8,
     pub(crate) order: FieldOrder,
@@ -27,48 +27,48 @@ pub(crate) struct Talk {
     reads: [u32; 2],
 }
 
-impl Talk {
-    /// A connection without start-up frames: the Hello is sent in streaming mode, and the HelloAck
-    /// in the first FPDU. Hello and HelloAck announce 16 buffers each.
+impl SdpScript {
+    /// A connection without start-up frames. The Hello is sent in streaming mode, and the HelloAck
+    /// in the first FPDU. Each of the two messages announces 16 buffers.
     pub(crate) fn bare() -> Self {
-        Self::begun(FieldOrder::Figure)
+        Self::open(FieldOrder::Figure)
     }
 
-    /// Like [`Talk::bare`], in field order `order`.
-    pub(crate) fn begun(order: FieldOrder) -> Self {
+    /// Like [`SdpScript::bare`], in field order `order`.
+    pub(crate) fn open(order: FieldOrder) -> Self {
         Self::acknowledged_in(order, SEND_SE)
     }
 
-    /// Like [`Talk::begun`], with the HelloAck in a Send with opcode `opcode`.
+    /// Like [`SdpScript::open`], with the HelloAck in a Send with opcode `opcode`.
     pub(crate) fn acknowledged_in(order: FieldOrder, opcode: u8) -> Self {
-        let mut talk = Self::greeted(order, |_| {});
-        talk.send_octets(opcode, 1, &hello_ack());
-        talk
+        let mut script = Self::with_hello(order, |_| {});
+        script.send_octets(opcode, 1, &hello_ack());
+        script
     }
 
-    /// A connection with only a Hello in streaming mode. `change` modifies the Hello in figure
-    /// order.
-    pub(crate) fn greeted(order: FieldOrder, change: impl FnOnce(&mut Vec<u8>)) -> Self {
+    /// A connection on which only a Hello in streaming mode was sent. `change` modifies this Hello
+    /// in figure order.
+    pub(crate) fn with_hello(order: FieldOrder, change: impl FnOnce(&mut Vec<u8>)) -> Self {
         let mut octets = hello();
         change(&mut octets);
         let mut wire = Wire::connected();
         wire.send(0, &ordered(order, octets));
-        Self::upon(wire, order)
+        Self::after_hello(wire, order)
     }
 
-    /// A connection on which the Hello was already sent. Sends the HelloAck.
+    /// Continues a connection on which the Hello was already sent, and sends the HelloAck.
     pub(crate) fn after(wire: Wire) -> Self {
-        let mut talk = Self::upon(wire, FieldOrder::Figure);
-        talk.send_octets(SEND_SE, 1, &hello_ack());
-        talk
+        let mut script = Self::after_hello(wire, FieldOrder::Figure);
+        script.send_octets(SEND_SE, 1, &hello_ack());
+        script
     }
 
-    /// A connection on which the Hello was already sent.
-    pub(crate) fn upon(wire: Wire, order: FieldOrder) -> Self {
-        Talk { wire, msn: [0; 2], mseq: [0; 2], ack: [0; 2], bufs: 16, flags: 0, order, reads: [0; 2] }
+    /// Continues a connection on which the Hello was already sent.
+    pub(crate) fn after_hello(wire: Wire, order: FieldOrder) -> Self {
+        SdpScript { wire, msn: [0; 2], mseq: [0; 2], ack: [0; 2], bufs: 16, flags: 0, order, reads: [0; 2] }
     }
 
-    /// Sends `message`, in figure order, in a Send.
+    /// Sends `message` in a Send with opcode `opcode`. The caller passes `message` in figure order.
     pub(crate) fn send_octets(&mut self, opcode: u8, direction: usize, message: &[u8]) {
         self.msn[direction] += 1;
         let octets = self.send_of(opcode, direction, &ordered(self.order, message.to_vec()));
@@ -84,20 +84,20 @@ impl Talk {
         fpdu(&ulpdu)
     }
 
-    /// Sends a message with an extended header and `payload` octets of payload, in the kind of Send
-    /// that section 14.2 requires.
+    /// Sends a message with an extended header and `payload` octets of payload. The Send has the
+    /// opcode that section 14.2 requires.
     pub(crate) fn send(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.send_in(solicited(mid, self.flags), direction, mid, extension, payload);
     }
 
-    /// Like [`Talk::send`], in a Send with opcode `opcode`.
+    /// Like [`SdpScript::send`], in a Send with opcode `opcode`.
     pub(crate) fn send_in(&mut self, opcode: u8, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.mseq[direction] = self.mseq[direction].wrapping_add(1);
         let message = self.message(direction, mid, extension, payload);
         self.send_octets(opcode, direction, &message);
     }
 
-    /// Like [`Talk::send`], with a modified message.
+    /// Like [`SdpScript::send`], with a modified message.
     pub(crate) fn send_changed(
         &mut self,
         direction: usize,
@@ -125,7 +125,7 @@ impl Talk {
         }
     }
 
-    /// Like [`Talk::send`], but the message is missing in the capture.
+    /// Like [`SdpScript::send`], but the message is missing in the capture.
     pub(crate) fn lose(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.mseq[direction] += 1;
         self.msn[direction] += 1;
@@ -135,7 +135,7 @@ impl Talk {
     }
 
     fn message(&self, direction: usize, mid: Mid, extension: &str, payload: usize) -> Vec<u8> {
-        let (Talk { bufs, flags, .. }, mseq, ack) = (self, self.mseq[direction], self.ack[direction]);
+        let (SdpScript { bufs, flags, .. }, mseq, ack) = (self, self.mseq[direction], self.ack[direction]);
         let len = 16 + hex(extension).len() + payload;
         let mid = mid.0;
         hex(&format!(
@@ -162,7 +162,7 @@ impl Talk {
         );
     }
 
-    /// Sends an RDMA Read Request for `len` octets, and its Response.
+    /// Sends an RDMA Read Request for `len` octets, and then the Read Response of the peer.
     pub(crate) fn reads(&mut self, direction: usize, stag: u32, to: u64, len: u32) {
         self.request_read(direction, stag, to, len);
         let sink = 0x5100 + self.reads[direction];
@@ -171,7 +171,7 @@ impl Talk {
         self.wire.send(1 - direction, &fpdu(&ulpdu));
     }
 
-    /// The sender of `direction` receives all messages of the other direction.
+    /// The endpoint that sends in `direction` receives all messages of its peer.
     pub(crate) fn receive_all(&mut self, direction: usize) {
         self.ack[direction] = self.mseq[1 - direction];
     }
@@ -191,7 +191,8 @@ pub(crate) fn hello_ack() -> Vec<u8> {
 pub(crate) const STAG: u32 = 0x1122_3344;
 pub(crate) const VA: u64 = 0x1000;
 
-/// The extended header of a SrcAvail (Len, STag, VA), or with `non_discards` of a SinkAvail.
+/// The extended header of a SrcAvail (Len, STag, VA). If `non_discards` is set, the extended header
+/// of a SinkAvail.
 pub(crate) fn advert(len: u32, non_discards: Option<u32>) -> String {
     let non_discards = non_discards.map_or(String::new(), |count| format!("{count:08x}"));
     format!("{len:08x} {STAG:08x} {VA:016x} {non_discards}")
@@ -219,7 +220,7 @@ pub(crate) fn ordered(order: FieldOrder, mut octets: Vec<u8>) -> Vec<u8> {
         return octets;
     }
     let mid = octets[3];
-    // Bufs, Flags, MID become MID, Flags, Bufs.
+    // The fields Bufs, Flags, MID become MID, Flags, Bufs.
     octets[..4].rotate_left(2);
     octets[..2].reverse();
     let halves = |octets: &mut [u8], at: usize| {

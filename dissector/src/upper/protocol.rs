@@ -5,9 +5,9 @@ use std::fmt;
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// A protocol above RDMAP, with its recognition state for one connection.
+/// A protocol above RDMAP, with the state that its recognition needs on one connection.
 ///
-/// The state stores only the parsed start of a message, and allocates nothing.
+/// The state stores only the parsed start of a message, and allocates no memory.
 pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// The name in JSON and in filters.
     const NAME: &'static str;
@@ -19,10 +19,11 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// Tests the first bytes of a Send. `is_complete` is set if `bytes` are the complete Send.
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Self::Message>;
 
-    /// Records a complete message that passed the test, while the protocol is not recognised yet.
+    /// Records a complete message that passed the test. This method is called only until a protocol
+    /// is recognised.
     fn message(&mut self, _direction: Direction, _message: &Self::Message) {}
 
-    /// Records a Read Request, while the protocol is not recognised yet.
+    /// Records a Read Request. This method is called only until a protocol is recognised.
     fn read_request(&mut self, _direction: Direction, _view: &SegmentView<'_>) {}
 
     /// Returns whether this segment of a Read Response proves the protocol.
@@ -47,16 +48,16 @@ pub(super) trait Message {
 /// The test result for the first bytes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict<M> {
-    /// A message of the protocol, if its length fits.
+    /// The bytes start a message of the protocol, provided that the length of the message is `len`.
     Is {
         parsed: M,
         len: Len,
         /// Whether the message alone proves the protocol.
         proves: bool,
     },
-    /// Too few bytes are known to decide.
+    /// The known bytes are too few for a decision.
     Open,
-    /// Not a message of the protocol.
+    /// The bytes are not a message of the protocol.
     Not,
 }
 
@@ -71,7 +72,7 @@ impl<M> Verdict<M> {
     }
 }
 
-/// The length in bytes that a message must have.
+/// The length in bytes that a message must have to belong to the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Len {
     Exactly(u64),

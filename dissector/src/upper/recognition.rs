@@ -1,10 +1,10 @@
 //! Recognises the protocol above RDMAP on a connection.
 //!
-//! The folder of each protocol has a test for complete messages. The first message that proves a
-//! protocol determines the protocol of the connection. If a later message fails the test of that
-//! protocol, one of the two messages matched by accident. The protocol of the connection is then
-//! unknown for ever. A message whose first bytes were not captured neither proves nor disproves a
-//! protocol. If the first `MOST_TRIES` messages prove no protocol, later messages are not tested.
+//! The folder of each protocol has a test for complete messages. When a message proves a protocol,
+//! the connection gets this protocol. If a later message fails the test of this protocol, the proof
+//! may have been an accident. The protocol of the connection then stays unknown. A message whose
+//! first bytes were not captured neither proves nor disproves a protocol. If the first
+//! `MAX_TESTED_SENDS` messages prove no protocol, later messages are not tested.
 //!
 //! For a Send of several segments, the test uses the first bytes of its first segment and the total
 //! length from its last segment.
@@ -18,11 +18,11 @@ use crate::direction::Direction;
 use crate::parse::SegmentView;
 
 /// Maximum number of Sends that are tested while the protocol is not recognised.
-pub(super) const MOST_TRIES: u8 = 32;
+pub(super) const MAX_TESTED_SENDS: u8 = 32;
 
 /// An incomplete Send: its MSN, and the test results for its first bytes.
 #[derive(Debug, Clone, Copy)]
-struct Begun {
+struct PartialSend {
     msn: u32,
     verdicts: [Verdict<UlpMessage>; Ulp::COUNT],
 }
@@ -40,13 +40,13 @@ enum State {
 #[derive(Debug, Clone)]
 pub(crate) struct Recognition {
     state: State,
-    begun: [Option<Begun>; 2],
+    partial: [Option<PartialSend>; 2],
     protocols: Connections,
 }
 
 impl Default for Recognition {
     fn default() -> Self {
-        Recognition { state: State::Looking(MOST_TRIES), begun: [None; 2], protocols: Connections::default() }
+        Recognition { state: State::Looking(MAX_TESTED_SENDS), partial: [None; 2], protocols: Connections::default() }
     }
 }
 
@@ -77,16 +77,16 @@ impl Recognition {
         let (msn, mo) = (header.msn.get(), header.mo.get());
         if mo == 0 {
             let verdicts = Connections::read(view.payload.beginning(), view.last(), self.name());
-            self.begun[direction] = Some(Begun { msn, verdicts });
+            self.partial[direction] = Some(PartialSend { msn, verdicts });
         }
         if !view.last() {
             return None;
         }
-        let begun = self.begun[direction].take().filter(|begun| begun.msn == msn)?;
-        self.ended(direction, begun, u64::from(mo) + u64::from(view.payload_len))
+        let partial = self.partial[direction].take().filter(|partial| partial.msn == msn)?;
+        self.complete_send(direction, partial, u64::from(mo) + u64::from(view.payload_len))
     }
 
-    /// Processes a tagged segment: a Read Response may prove a protocol.
+    /// Processes a tagged segment. If it belongs to a Read Response, it may prove a protocol.
     fn tagged(&mut self, direction: Direction, view: &SegmentView<'_>) {
         if !matches!(self.state, State::Looking(_)) || view.opcode() != Opcode::READ_RESPONSE {
             return;
@@ -96,12 +96,12 @@ impl Recognition {
         }
     }
 
-    fn ended(&mut self, direction: Direction, begun: Begun, len: u64) -> Option<UlpMessage> {
+    fn complete_send(&mut self, direction: Direction, partial: PartialSend, len: u64) -> Option<UlpMessage> {
         let fits = |verdict: Verdict<UlpMessage>| match verdict {
             Verdict::Is { len: due, .. } if !due.fits(len) => Verdict::Not,
             other => other,
         };
-        let verdicts = begun.verdicts.map(fits);
+        let verdicts = partial.verdicts.map(fits);
         if let State::Named(ulp) = self.state {
             return match verdicts[ulp as usize] {
                 Verdict::Is { parsed, .. } => Some(parsed),

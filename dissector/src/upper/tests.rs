@@ -1,12 +1,13 @@
-//! Synthetic Sends: rping as in librdmacm, RFC 8166 section 4 and its XDR, MS-SMBD sections 2.2.1
-//! to 2.2.3.
+//! Tests the recognition with synthetic Sends. The messages of rping are as in librdmacm, those of
+//! RPC-over-RDMA as in RFC 8166 section 4 and its XDR, and those of SMB Direct as in MS-SMBD
+//! sections 2.2.1 to 2.2.3.
 
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::Ulp;
 use super::protocol::Verdict;
-use super::recognition::MOST_TRIES;
+use super::recognition::MAX_TESTED_SENDS;
 use super::table::Connections;
 use crate::Sink;
 use crate::context::Context;
@@ -16,12 +17,12 @@ use crate::stream_id::StreamId;
 use crate::testing::{Wire, fpdu, hex};
 use crate::unit::Unit;
 
-/// A connection of revision 1 and its next MSN on queue 0, by direction.
-struct Talk(Wire, [u32; 2]);
+/// A connection of MPA revision 1, and the last MSN on queue 0 of each direction.
+struct TestConnection(Wire, [u32; 2]);
 
-impl Talk {
+impl TestConnection {
     fn new() -> Self {
-        Talk(Wire::started(), [0; 2])
+        TestConnection(Wire::started(), [0; 2])
     }
 
     /// Sends a message in segments with `each` octets of payload.
@@ -39,7 +40,8 @@ impl Talk {
         self.send(direction, &hex(octets), 1 << 14);
     }
 
-    /// `weft.ulp.message` of each FPDU with this field, and the protocol at the end.
+    /// Returns the values of the field `weft.ulp.message` of all FPDUs, and the protocol at the end
+    /// of the capture.
     fn read(&self) -> (Vec<String>, Option<Ulp>) {
         let (units, _, name) = self.units();
         let message = |unit: &Value| unit["weft.ulp.message"].as_str().map(str::to_owned);
@@ -66,13 +68,13 @@ impl Talk {
     }
 }
 
-/// A buffer at 0x1000 of 64 octets with key 0x200.
+/// A Send of rping for a buffer of 64 octets at address 0x1000 with key 0x200.
 const INFO: &str = "0000000000001000 00000200 00000040";
 const READ: &str = "4141 00000000 00000001 00000001 00000000
     00000100 0000000000003000 00000040 00000200 0000000000001000";
 
-fn rping(data: &str) -> Talk {
-    let mut talk = Talk::new();
+fn rping(data: &str) -> TestConnection {
+    let mut talk = TestConnection::new();
     talk.send_one(0, INFO);
     talk.0.send_ulpdu(1, READ);
     let data = data.bytes().map(|octet| format!("{octet:02x}")).collect::<String>();
@@ -89,9 +91,9 @@ fn rping_is_named_by_a_read_of_what_was_announced_and_its_data() {
     let (units, lines, _) = talk.units();
     assert!(lines.last().unwrap().ends_with("rping buffer 0x1000 rkey 0x00000200 size 64"), "{lines:?}");
     assert_eq!(units.last().unwrap()["weft.ulp"], "rping");
-    // Other data, or a Read of a buffer that was not announced, proves nothing.
+    // Neither different data nor a Read of a buffer that was not announced proves the protocol.
     assert_eq!(rping("some ping: ").read().1, None);
-    let mut other = Talk::new();
+    let mut other = TestConnection::new();
     other.send_one(0, "0000000000001000 00000201 00000040");
     other.0.send_ulpdu(1, READ);
     other.0.send_ulpdu(
@@ -109,16 +111,17 @@ fn rping_is_contradicted_by_a_send_of_another_length() {
     assert_eq!(talk.read(), (vec!["go on".to_owned(), "buffer".to_owned()], None));
 }
 
-/// XID, version 1, credits 32, `RDMA_MSG`, three empty lists, and then a call of RPC version 2.
+/// A message with XID, version 1, credits 32, `RDMA_MSG` and three empty lists, and then a call of
+/// RPC version 2.
 const CALL: &str = "12345678 00000001 00000020 00000000 00000000 00000000 00000000
     12345678 00000000 00000002 000186a3 00000004 00000001";
-/// A reply with the same XID: `REPLY`, `MSG_ACCEPTED`.
+/// A reply with the same XID. It contains the values `REPLY` and `MSG_ACCEPTED`.
 const REPLY: &str =
     "12345678 00000001 00000020 00000000 00000000 00000000 00000000 12345678 00000001 00000000 00000000";
 
 #[test]
 fn rpc_over_rdma_is_named_by_a_call() {
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send_one(0, CALL);
     talk.send_one(1, REPLY);
     assert_eq!(talk.read(), (vec!["RDMA_MSG".to_owned(); 2], Some(Ulp::RpcRdma)));
@@ -129,12 +132,13 @@ fn rpc_over_rdma_is_named_by_a_call() {
 #[test]
 fn chunk_lists_are_read_to_their_end() {
     let segment = "00000100 00001000 0000000000002000";
-    // Two read segments at position 0, one write chunk of two segments, a reply chunk of one.
+    // The lists have two read segments at position 0, one write chunk of two segments, and a reply
+    // chunk of one segment.
     let lists = format!(
         "00000001 00000000 {segment} 00000001 00000000 {segment} 00000000
          00000001 00000002 {segment} {segment} 00000000 00000001 00000001 {segment}"
     );
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send_one(0, &format!("12345678 00000001 00000020 00000001 {lists}"));
     let (_, lines, name) = talk.units();
     assert_eq!(name, Some(Ulp::RpcRdma));
@@ -151,7 +155,7 @@ fn chunk_lists_are_read_to_their_end() {
         CALL.replace("12345678 00000000 00000002", "12345679 00000000 00000002"),
         CALL.replace("12345678 00000000 00000002", "12345678 00000000 00000003"),
     ] {
-        let mut talk = Talk::new();
+        let mut talk = TestConnection::new();
         talk.send_one(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
     }
@@ -159,32 +163,33 @@ fn chunk_lists_are_read_to_their_end() {
 
 #[test]
 fn what_proves_nothing_may_follow_and_what_fails_contradicts() {
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send_one(0, CALL);
-    // RDMA_ERROR with ERR_CHUNK, then with ERR_VERS 1 to 1.
+    // The first RDMA_ERROR has ERR_CHUNK. The second has ERR_VERS with the versions 1 to 1.
     talk.send_one(1, "12345678 00000001 00000020 00000004 00000002");
     talk.send_one(1, "12345678 00000001 00000020 00000004 00000001 00000001 00000001");
     assert_eq!(talk.read(), (["RDMA_MSG", "RDMA_ERROR", "RDMA_ERROR"].map(str::to_owned).into(), Some(Ulp::RpcRdma)));
     talk.send_one(1, "01020304");
     talk.send_one(0, CALL);
-    assert_eq!(talk.read().1, None, "a name that was contradicted does not come back");
+    assert_eq!(talk.read().1, None, "the protocol stays unknown after a message that fails the test");
 }
 
-/// Versions 0x0100, CreditsRequested 255, sizes 1364, 8192, 1048576.
+/// A Negotiate Request with versions 0x0100, CreditsRequested 255, and the sizes 1364, 8192 and
+/// 1048576.
 const REQUEST: &str = "0001 0001 0000 ff00 54050000 00200000 00001000";
-/// NegotiatedVersion 0x0100, credits 16 and 255, Status 0, MaxReadWriteSize 1048576, the three
-/// sizes.
+/// A Negotiate Response with NegotiatedVersion 0x0100, credits 16 and 255, Status 0,
+/// MaxReadWriteSize 1048576, and the same three sizes.
 const RESPONSE: &str = "0001 0001 0001 0000 1000 ff00 00000000 00001000 54050000 00200000 00001000";
-/// CreditsRequested 255, granted 16, 8 octets of data at 24.
+/// A Data Transfer with CreditsRequested 255, CreditsGranted 16, and 8 octets of data at offset 24.
 const DATA: &str = "ff00 1000 0000 0000 00000000 18000000 08000000 00000000 fe534d42 40000100";
 
 #[test]
 fn smb_direct_is_named_by_its_negotiation() {
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send_one(0, REQUEST);
     talk.send_one(1, RESPONSE);
     talk.send_one(0, DATA);
-    // A Data Transfer with credits and without data.
+    // This Data Transfer has credits and no data.
     talk.send_one(1, "ff00 1000 0000 0000 00000000 00000000 00000000");
     let expected = ["Negotiate Request", "Negotiate Response", "Data Transfer", "Data Transfer"].map(str::to_owned);
     assert_eq!(talk.read(), (expected.into(), Some(Ulp::SmbDirect)));
@@ -196,7 +201,7 @@ fn smb_direct_is_named_by_its_negotiation() {
         format!("{REQUEST} 00"),
         RESPONSE.replace("0001 0000 1000", "0001 0100 1000"),
     ] {
-        let mut talk = Talk::new();
+        let mut talk = TestConnection::new();
         talk.send_one(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
     }
@@ -204,7 +209,7 @@ fn smb_direct_is_named_by_its_negotiation() {
 
 #[test]
 fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send_one(0, DATA);
     assert_eq!(talk.read().1, Some(Ulp::SmbDirect));
     for wrong in [
@@ -213,12 +218,12 @@ fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
         DATA.replace("fe534d42", "fe534d43"),
         DATA.replace("ff00 1000 0000", "ff00 1000 0200"),
     ] {
-        let mut talk = Talk::new();
+        let mut talk = TestConnection::new();
         talk.send_one(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
-        // After the protocol is recognised, such a message makes the protocol unknown, unless only
-        // its data differs.
-        let mut talk = Talk::new();
+        // After the protocol is recognised, each of these messages makes the protocol unknown,
+        // except the message in which only the data is different.
+        let mut talk = TestConnection::new();
         talk.send_one(0, REQUEST);
         talk.send_one(0, &wrong);
         let name = wrong.contains("fe534d43").then_some(Ulp::SmbDirect);
@@ -231,15 +236,15 @@ fn a_send_of_several_segments_is_judged_by_its_beginning_and_its_length() {
     let data = hex(&format!("ff00 1000 0000 0000 00000000 18000000 {} 00000000 fe534d42", "e8030000"));
     let mut message = data.clone();
     message.resize(24 + 1000, 0);
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send(0, &message, 400);
     assert_eq!(talk.read(), (vec!["Data Transfer".to_owned()], Some(Ulp::SmbDirect)));
     message.push(0);
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send(0, &message, 400);
     assert_eq!(talk.read().1, None);
     // A header that is not complete in the first segment neither proves nor disproves a protocol.
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send_one(0, REQUEST);
     talk.send(0, &data, 12);
     talk.send_one(1, RESPONSE);
@@ -249,7 +254,7 @@ fn a_send_of_several_segments_is_judged_by_its_beginning_and_its_length() {
 
 #[test]
 fn a_message_whose_beginning_is_missing_is_not_judged() {
-    let mut talk = Talk::new();
+    let mut talk = TestConnection::new();
     talk.send_one(0, REQUEST);
     talk.0.lose(0, &fpdu(&hex("0143 00000000 00000000 00000002 00000000 01020304")));
     talk.0.send_ulpdu(0, "4143 00000000 00000000 00000002 00000004 01020304");
@@ -261,12 +266,12 @@ fn a_message_whose_beginning_is_missing_is_not_judged() {
 #[test]
 fn after_many_messages_that_prove_nothing_none_is_looked_at() {
     let after = |count| {
-        let mut talk = Talk::new();
+        let mut talk = TestConnection::new();
         (0..count).for_each(|_| talk.send_one(0, "01"));
         talk.send_one(0, REQUEST);
         talk.read().1
     };
-    assert_eq!((after(MOST_TRIES), after(MOST_TRIES + 1)), (Some(Ulp::SmbDirect), None));
+    assert_eq!((after(MAX_TESTED_SENDS), after(MAX_TESTED_SENDS + 1)), (Some(Ulp::SmbDirect), None));
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Streams and frames that the tests make, and the units that the dissector finds in them.
+//! Synthetic streams and frames for the tests, and the units that the dissector finds in them.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use serde_json::Value;
@@ -8,16 +8,16 @@ use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Sink};
 
-/// Raw IP.
+/// The link type of raw IP packets.
 pub(crate) const RAW: u16 = 101;
 
-/// Octets from hexadecimal; blanks are for the reader.
+/// Converts hexadecimal digits to octets. Ignores blanks.
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
     digits.chunks_exact(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
 }
 
-/// Every unit as its JSON object.
+/// Collects every unit as a JSON object.
 #[derive(Default)]
 pub(crate) struct Units {
     json: JsonWriter,
@@ -32,7 +32,7 @@ impl Sink for Units {
     }
 }
 
-/// A start-up frame of RFC 5044: key, flags, revision, private data.
+/// A start-up frame of RFC 5044 with this key, flags, revision and private data.
 pub(crate) fn startup(reply: bool, flags: u8, revision: u8, private_data: &[u8]) -> Vec<u8> {
     let mut frame = if reply { b"MPA ID Rep Frame".to_vec() } else { b"MPA ID Req Frame".to_vec() };
     frame.extend_from_slice(&[flags, revision]);
@@ -50,7 +50,7 @@ pub(crate) fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
     ulpdu
 }
 
-/// FPDUs around `ulpdus`, one after the other.
+/// The octets of consecutive FPDUs, one for each of `ulpdus`.
 pub(crate) fn fpdus(ulpdus: &[Vec<u8>], markers: bool, crc: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for ulpdu in ulpdus {
@@ -60,7 +60,7 @@ pub(crate) fn fpdus(ulpdus: &[Vec<u8>], markers: bool, crc: bool) -> Vec<u8> {
     out
 }
 
-/// An IPv4 packet with a TCP segment, checksums left to offloading.
+/// An IPv4 packet with a TCP segment. The checksums are 0, as with checksum offloading.
 pub(crate) fn tcp(from: usize, seq: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = hex("4500 0000 0000 4000 40 06 0000");
     let addresses = [[10, 0, 0, 1], [10, 0, 0, 2]];
@@ -73,7 +73,7 @@ pub(crate) fn tcp(from: usize, seq: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// The header alone, 20 octets.
+/// The TCP header without options, 20 octets.
 pub(crate) fn tcp_header(from: usize, seq: u32, flags: u8) -> Vec<u8> {
     let ports: [u16; 2] = [49152, 4210];
     let mut header = ports[from].to_be_bytes().to_vec();
@@ -88,21 +88,21 @@ pub(crate) const SYN: u8 = 2;
 pub(crate) const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 
-/// A dissector that is fed frame by frame.
+/// A dissector that gets frames one by one, and the units that it has delivered.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct TestDissector {
     dissector: Dissector,
     units: Units,
     frames: u64,
 }
 
-impl Watch {
-    /// SYN 999 and SYN-ACK 1999: data begins at 1000 and 2000.
+impl TestDissector {
+    /// Opens a connection with SYN 999 and SYN-ACK 1999. Data starts at 1000 and 2000.
     pub(crate) fn opened() -> Self {
-        let mut watch = Watch::default();
-        watch.packet(&tcp(0, 999, SYN, &[]));
-        watch.packet(&tcp(1, 1999, SYN | ACK, &[]));
-        watch
+        let mut dissector = TestDissector::default();
+        dissector.packet(&tcp(0, 999, SYN, &[]));
+        dissector.packet(&tcp(1, 1999, SYN | ACK, &[]));
+        dissector
     }
 
     pub(crate) fn packet(&mut self, octets: &[u8]) {
@@ -117,16 +117,16 @@ impl Watch {
     pub(crate) fn frame_on(&mut self, interface: u32, link_type: u16, octets: &[u8], wire_len: usize) {
         self.frames += 1;
         let wire_len = u32::try_from(wire_len).unwrap();
-        let frame = Frame { number: self.frames, time: self.frames, interface, link_type, octets, wire_len };
+        let frame = Frame { number: self.frames.into(), time: self.frames, interface, link_type, octets, wire_len };
         self.dissector.frame(&frame, &mut self.units);
     }
 
-    /// How many copies of connections were joined.
+    /// How many copies of connections the dissector has joined with the originals.
     pub(crate) fn joined(&self) -> u64 {
         self.dissector.joined().count
     }
 
-    /// Octets of a direction from `offset` after its SYN.
+    /// Sends octets of direction `from`. The first of them is at stream position `offset`.
     pub(crate) fn data(&mut self, from: usize, offset: usize, octets: &[u8]) {
         let seq = [1000, 2000][from] + u32::try_from(offset).unwrap();
         self.packet(&tcp(from, seq, ACK, octets));
@@ -138,7 +138,8 @@ impl Watch {
     }
 }
 
-/// Kind and one more value of each unit of a direction (0: the one from port 49152).
+/// For each unit of a direction, its kind and the value of its key `key`. Port 49152 sends in
+/// direction 0.
 pub(crate) fn unit_fields(units: &[Value], from: usize, key: &str) -> Vec<String> {
     let port = [":49152", ":4210"][from];
     let mine = units.iter().filter(|unit| unit["src"].as_str().is_some_and(|src| src.ends_with(port)));

@@ -1,4 +1,5 @@
-//! Connections that end, come again, and are many; more of them at a time than are kept.
+//! Tests connections that end, ports that are reused, and more open connections than the dissector
+//! can read at the same time.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::BTreeMap;
@@ -6,27 +7,28 @@ use std::collections::BTreeMap;
 use weft_core::requirement::Severity;
 use weft_dissector::source::Frame;
 use weft_dissector::unit::{Kind, Unit};
-use weft_dissector::{Dissector, Dropped, Finding, Sink};
+use weft_dissector::{Dissector, DroppedState, Finding, Sink};
 
-use crate::common::{ACK, FIN, RAW, RST, SYN, Watch, fpdus, send, startup, tcp, unit_fields};
+use crate::common::{ACK, FIN, RAW, RST, SYN, TestDissector, fpdus, send, startup, tcp, unit_fields};
 
 fn streams(units: &[serde_json::Value]) -> Vec<u64> {
     units.iter().map(|unit| unit["stream"].as_u64().unwrap()).collect()
 }
 
-/// Frames of one complete connection: from the given port, a GET or an MPA start-up with one FPDU.
-fn short_lived(watch: &mut Watch, port: u16, iwarp: bool, end: u8) {
+/// Sends the frames of a complete connection from port `port`. If `iwarp` is set, the connection
+/// has start-up frames and one FPDU. Otherwise it has a GET request.
+fn short_lived(dissector: &mut TestDissector, port: u16, iwarp: bool, end: u8) {
     let from = |from: usize, seq, flags, payload: &[u8]| {
         let mut packet = tcp(from, seq, flags, payload);
         let at = if from == 0 { 20 } else { 22 };
         packet[at..at + 2].copy_from_slice(&port.to_be_bytes());
         packet
     };
-    watch.packet(&from(0, 999, SYN, &[]));
-    watch.packet(&from(1, 1999, SYN | ACK, &[]));
+    dissector.packet(&from(0, 999, SYN, &[]));
+    dissector.packet(&from(1, 1999, SYN | ACK, &[]));
     let mut next = [1000, 2000];
     let mut sends = |sender: usize, payload: &[u8]| {
-        watch.packet(&from(sender, next[sender], ACK, payload));
+        dissector.packet(&from(sender, next[sender], ACK, payload));
         next[sender] += payload.len() as u32;
     };
     if iwarp {
@@ -36,17 +38,17 @@ fn short_lived(watch: &mut Watch, port: u16, iwarp: bool, end: u8) {
     } else {
         sends(0, b"GET /");
     }
-    (0..2).for_each(|sender| watch.packet(&from(sender, next[sender], end | ACK, &[])));
+    (0..2).for_each(|sender| dissector.packet(&from(sender, next[sender], end | ACK, &[])));
 }
 
 #[test]
 fn many_short_connections_keep_their_numbers_and_units() {
-    let mut watch = Watch::default();
+    let mut dissector = TestDissector::default();
     let ports = 10_000..12_500u16;
     for port in ports.clone() {
-        short_lived(&mut watch, port, port % 2 == 0, if port % 3 == 0 { RST } else { FIN });
+        short_lived(&mut dissector, port, port % 2 == 0, if port % 3 == 0 { RST } else { FIN });
     }
-    let units = watch.finish();
+    let units = dissector.finish();
     let mut of_stream = std::collections::BTreeMap::<u64, Vec<_>>::new();
     for unit in &units {
         of_stream.entry(unit["stream"].as_u64().unwrap()).or_default().push(unit);
@@ -64,24 +66,25 @@ fn many_short_connections_keep_their_numbers_and_units() {
 
 #[test]
 fn a_repetition_long_after_the_end_is_no_new_connection() {
-    let mut watch = Watch::default();
-    short_lived(&mut watch, 9999, false, FIN);
+    let mut dissector = TestDissector::default();
+    short_lived(&mut dissector, 9999, false, FIN);
     for port in 10_000..12_000 {
-        short_lived(&mut watch, port, false, FIN);
+        short_lived(&mut dissector, port, false, FIN);
     }
     let again = |flags, seq, octets: &[u8]| {
         let mut packet = tcp(0, seq, flags, octets);
         packet[20..22].copy_from_slice(&9999u16.to_be_bytes());
         packet
     };
-    watch.packet(&again(ACK, 1000, b"GET /"));
-    watch.packet(&again(SYN, 999, b""));
-    watch.packet(&again(FIN | ACK, 1100, b""));
-    // A new SYN opens the 2002nd; octets that were not there go on with the first.
-    watch.packet(&again(ACK, 5000, b"more"));
-    watch.packet(&again(SYN, 77, b""));
-    watch.packet(&again(ACK, 78, b"new"));
-    let units = watch.finish();
+    dissector.packet(&again(ACK, 1000, b"GET /"));
+    dissector.packet(&again(SYN, 999, b""));
+    dissector.packet(&again(FIN | ACK, 1100, b""));
+    // These octets continue the first connection, which does not have them yet. The new SYN opens
+    // another connection.
+    dissector.packet(&again(ACK, 5000, b"more"));
+    dissector.packet(&again(SYN, 77, b""));
+    dissector.packet(&again(ACK, 78, b"new"));
+    let units = dissector.finish();
     let of_first: Vec<_> = units.iter().filter(|u| u["src"].as_str().unwrap().ends_with(":9999")).collect();
     let lengths: Vec<_> =
         of_first.iter().map(|u| (u["stream"].as_u64().unwrap(), u["len"].as_u64().unwrap())).collect();
@@ -90,46 +93,46 @@ fn a_repetition_long_after_the_end_is_no_new_connection() {
 
 #[test]
 fn a_syn_with_another_sequence_number_is_another_connection() {
-    let mut watch = Watch::opened();
-    watch.data(0, 0, b"one");
-    watch.packet(&tcp(0, 999, SYN, &[]));
-    watch.packet(&tcp(0, 70_000, SYN, &[]));
-    watch.packet(&tcp(0, 70_001, ACK, b"three"));
-    let units = watch.finish();
+    let mut dissector = TestDissector::opened();
+    dissector.data(0, 0, b"one");
+    dissector.packet(&tcp(0, 999, SYN, &[]));
+    dissector.packet(&tcp(0, 70_000, SYN, &[]));
+    dissector.packet(&tcp(0, 70_001, ACK, b"three"));
+    let units = dissector.finish();
     assert_eq!(streams(&units), [0, 1]);
     assert_eq!(unit_fields(&units, 0, "len"), ["streaming 3", "streaming 5"]);
 }
 
 #[test]
 fn octets_captured_after_fin_and_reset_still_count() {
-    let mut watch = Watch::opened();
-    watch.data(0, 3, b"de");
-    watch.packet(&tcp(0, 1005, FIN | ACK, &[]));
-    watch.packet(&tcp(1, 2000, FIN | ACK, &[]));
-    watch.packet(&tcp(1, 2001, RST, &[]));
-    watch.data(0, 0, b"abc");
-    assert_eq!(unit_fields(&watch.finish(), 0, "len"), ["streaming 5"]);
+    let mut dissector = TestDissector::opened();
+    dissector.data(0, 3, b"de");
+    dissector.packet(&tcp(0, 1005, FIN | ACK, &[]));
+    dissector.packet(&tcp(1, 2000, FIN | ACK, &[]));
+    dissector.packet(&tcp(1, 2001, RST, &[]));
+    dissector.data(0, 0, b"abc");
+    assert_eq!(unit_fields(&dissector.finish(), 0, "len"), ["streaming 5"]);
 }
 
 #[test]
 fn octets_with_numbers_far_away_are_of_a_connection_without_captured_syn() {
-    let mut watch = Watch::default();
-    short_lived(&mut watch, 9999, false, FIN);
+    let mut dissector = TestDissector::default();
+    short_lived(&mut dissector, 9999, false, FIN);
     let again = |seq: u32| {
         let mut packet = tcp(0, seq, ACK, b"GET /");
         packet[20..22].copy_from_slice(&9999_u16.to_be_bytes());
         packet
     };
-    // Close to the end they are of the same connection, after its FIN.
-    watch.packet(&again(1101));
-    watch.packet(&again(1101 + (2 << 20)));
-    let units = watch.finish();
+    // Octets close to the end belong to the same connection, although they arrive after its FIN.
+    dissector.packet(&again(1101));
+    dissector.packet(&again(1101 + (2 << 20)));
+    let units = dissector.finish();
     let lengths: Vec<u64> = units.iter().map(|unit| unit["len"].as_u64().unwrap()).collect();
     assert_eq!((streams(&units), lengths), (vec![0, 1], vec![106, 5]));
 }
 
-/// Two taps with skewed clocks, or two files that were appended: all that one end sent comes after
-/// what the other sent.
+/// The capture has all frames of one endpoint before the frames of its peer. This happens if two
+/// taps have skewed clocks, or if two files were appended.
 #[test]
 fn a_syn_captured_after_its_octets_belongs_to_the_same_connection() {
     let request = startup(false, 0x40, 1, b"");
@@ -145,28 +148,28 @@ fn a_syn_captured_after_its_octets_belongs_to_the_same_connection() {
     let [forth, back] = &from;
     let orders: [Vec<&Vec<u8>>; 3] = [
         back.iter().chain(forth).collect(),
-        // The SYN comes last, and the octets that follow it are out of order.
+        // The SYN arrives last, and the octets after it are out of order.
         vec![&back[0], &forth[2], &forth[1], &back[1], &forth[0]],
         vec![&forth[1], &back[0], &forth[0], &forth[2], &back[1]],
     ];
     for order in orders {
-        let mut watch = Watch::default();
-        order.into_iter().for_each(|packet| watch.packet(packet));
-        let units = watch.finish();
+        let mut dissector = TestDissector::default();
+        order.into_iter().for_each(|packet| dissector.packet(packet));
+        let units = dissector.finish();
         let mut kinds: Vec<&str> = units.iter().map(|unit| unit["kind"].as_str().unwrap()).collect();
         kinds.sort_unstable();
         assert_eq!(kinds, ["fpdu", "mpa_reply", "mpa_request"]);
         assert_eq!(streams(&units), [0, 0, 0]);
     }
-    // A SYN with a later number is of another connection.
-    let mut watch = Watch::default();
-    watch.packet(&tcp(0, 1000, ACK, b"GET /"));
-    watch.packet(&tcp(0, 5000, SYN, &[]));
-    watch.packet(&tcp(0, 5001, ACK, b"GET /"));
-    assert_eq!(streams(&watch.finish()), [0, 1]);
+    // A SYN with a higher sequence number belongs to another connection.
+    let mut dissector = TestDissector::default();
+    dissector.packet(&tcp(0, 1000, ACK, b"GET /"));
+    dissector.packet(&tcp(0, 5000, SYN, &[]));
+    dissector.packet(&tcp(0, 5001, ACK, b"GET /"));
+    assert_eq!(streams(&dissector.finish()), [0, 1]);
 }
 
-/// Counts: complete FPDUs of each connection, incomplete ones, errors and warnings.
+/// Counts the complete FPDUs of each connection, all incomplete FPDUs, and all errors and warnings.
 #[derive(Default)]
 struct Tally {
     complete: BTreeMap<u32, u64>,
@@ -198,18 +201,20 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// A segment of the connection from port `port` of host `host`; from that end (0) or to it (1).
+    /// Passes a segment of the connection from port `port` of host `host` to the dissector. `from`
+    /// is 0 for a segment of that host, and 1 for a segment to it.
     fn segment(&mut self, (host, port): (u8, u16), from: usize, seq: u32, flags: u8, payload: &[u8]) {
         let mut octets = tcp(from, seq, flags, payload);
         let (address, at) = if from == 0 { (12, 20) } else { (16, 22) };
         octets[address + 2] = host;
         octets[at..at + 2].copy_from_slice(&port.to_be_bytes());
-        // Each end acknowledges what the tests have the other one send first.
+        // Each endpoint acknowledges the octets that the tests send from the other endpoint first.
         let ack = if from == 0 { 2000_u32 } else { 1000 };
         octets[28..32].copy_from_slice(&ack.to_be_bytes());
         self.frames += 1;
-        let (number, wire_len) = (self.frames, u32::try_from(octets.len()).unwrap());
-        let frame = Frame { number, time: number * 1000, interface: 0, link_type: RAW, octets: &octets, wire_len };
+        let (number, wire_len) = (self.frames.into(), u32::try_from(octets.len()).unwrap());
+        let time = self.frames * 1000;
+        let frame = Frame { number, time, interface: 0, link_type: RAW, octets: &octets, wire_len };
         self.dissector.frame(&frame, &mut self.tally);
     }
 
@@ -223,13 +228,13 @@ impl Crowd {
         self.segment(end, 1, 2000, ACK, &startup(true, flags, 1, b""));
     }
 
-    fn finish(mut self) -> (Tally, Dropped) {
+    fn finish(mut self) -> (Tally, DroppedState) {
         self.dissector.finish(&mut self.tally);
         (self.tally, self.dissector.dropped())
     }
 }
 
-/// More than are read at the same time.
+/// More connections than the dissector reads at the same time.
 const CROWD: u16 = 8_400;
 
 #[test]
@@ -241,7 +246,7 @@ fn a_port_scan_costs_the_connection_beside_it_nothing() {
     crowd.handshake(mine);
     crowd.start(mine, 0x40);
     for msn in 1..=50 {
-        // The connection is idle for longest, twice.
+        // Twice, a scan starts while this connection is the connection that was idle for longest.
         if msn % 20 == 0 {
             (0..CROWD).for_each(|n| crowd.segment((u8::try_from(msn).unwrap(), 10_000 + n), 0, 7, SYN, &[]));
         }
@@ -249,18 +254,19 @@ fn a_port_scan_costs_the_connection_beside_it_nothing() {
         seq += u32::try_from(fpdu(msn).len()).unwrap();
     }
     let (tally, dropped) = crowd.finish();
-    assert_eq!((tally.complete, dropped), (BTreeMap::from([(0, 50)]), Dropped::default()));
+    assert_eq!((tally.complete, dropped), (BTreeMap::from([(0, 50)]), DroppedState::default()));
     assert_eq!(tally.alarms, [""; 0]);
 }
 
-/// Without CRC only the start-up frames show that octets are iWARP.
+/// The connections do not use CRC, so only their start-up frames show that the octets are iWARP.
 #[test]
 fn more_connections_than_are_kept_lose_no_fpdu() {
     let mut crowd = Crowd::default();
     let fpdu = |msn| fpdus(&[send(msn, b"of a crowd, without CRC")], false, false);
     let len = u32::try_from(fpdu(1).len()).unwrap();
     let ends: Vec<(u8, u16)> = (0..CROWD).map(|n| (1, 10_000 + n)).collect();
-    // Each step of all connections, then the next: each is idle for longest when its turn comes.
+    // All connections send one segment before any connection sends its next segment. So each
+    // connection is the longest idle connection when its next segment arrives.
     ends.iter().for_each(|end| crowd.segment(*end, 0, 999, SYN, &[]));
     ends.iter().for_each(|end| crowd.segment(*end, 1, 1999, SYN | ACK, &[]));
     ends.iter().for_each(|end| crowd.segment(*end, 0, 1000, ACK, &startup(false, 0, 1, b"")));
@@ -273,11 +279,11 @@ fn more_connections_than_are_kept_lose_no_fpdu() {
     assert!(tally.complete.values().all(|count| *count == 2));
     assert_eq!(tally.alarms, [""; 0]);
     assert!(dropped.interruptions > u64::from(CROWD), "{dropped:?}");
-    assert_eq!((dropped.units, dropped.others, dropped.forgotten), (0, 0, 0));
+    assert_eq!((dropped.incomplete_units, dropped.other_interruptions, dropped.forgotten), (0, 0, 0));
 }
 
-/// 90 connections wait at a hole, each with less than it may keep alone, all with more than there
-/// is room for.
+/// 90 connections wait for missing octets. Each connection stores less than its own limit, but all
+/// together store more than the common limit.
 #[test]
 fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
     let mut crowd = Crowd::default();
@@ -289,7 +295,7 @@ fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
         crowd.handshake(*end);
         crowd.start(*end, 0);
     });
-    // Of this one, half an FPDU comes now and the rest after it was put aside.
+    // Half an FPDU of this connection arrives now, and the rest after the connection was evicted.
     let halved = (2, 9_999);
     crowd.handshake(halved);
     crowd.start(halved, 0);
@@ -305,13 +311,13 @@ fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
     assert_eq!(small.len(), 32);
     let expected: BTreeMap<u32, u64> = (0..90).map(|stream| (stream, 16)).chain([(90, 1)]).collect();
     assert_eq!((tally.complete, tally.incomplete), (expected, 1));
-    assert!(dropped.interruptions > 30 && dropped.units > 30, "{dropped:?}");
-    assert_eq!((dropped.others, dropped.forgotten), (0, 0));
+    assert!(dropped.interruptions > 30 && dropped.incomplete_units > 30, "{dropped:?}");
+    assert_eq!((dropped.other_interruptions, dropped.forgotten), (0, 0));
 }
 
-/// More connections with MPA than are read at the same time, begun after `mine`, so that it is put
-/// aside.
-fn put_aside(crowd: &mut Crowd, mine: (u8, u16)) {
+/// Opens more connections with MPA after `mine` than the dissector reads at the same time, so that
+/// it evicts `mine`.
+fn evict(crowd: &mut Crowd, mine: (u8, u16)) {
     crowd.handshake(mine);
     crowd.start(mine, 0);
     crowd.segment(mine, 0, 1020, ACK, &before());
@@ -321,7 +327,8 @@ fn put_aside(crowd: &mut Crowd, mine: (u8, u16)) {
     }
 }
 
-/// A hole is given up when a connection is put aside, and what fills it comes after that.
+/// The dissector stops waiting for missing octets when it evicts the connection. The octets arrive
+/// later.
 #[test]
 fn late_and_later_segments_of_a_connection_without_iwarp_are_reported() {
     let mut crowd = Crowd::default();
@@ -335,7 +342,7 @@ fn late_and_later_segments_of_a_connection_without_iwarp_are_reported() {
         crowd.handshake(end);
         crowd.start(end, 0);
     }
-    // The missing octets, a repetition, no octets, and more octets.
+    // Sends the missing octets, a retransmission, a segment without octets, and further octets.
     crowd.segment(mine, 0, 1005, ACK, b"1234");
     crowd.segment(mine, 0, 1000, ACK, b"GET /");
     crowd.segment(mine, 0, 1021, ACK, b"");
@@ -344,23 +351,27 @@ fn late_and_later_segments_of_a_connection_without_iwarp_are_reported() {
     let Crowd { mut dissector, mut tally, .. } = crowd;
     dissector.finish(&mut tally);
     let remarks = dissector.remarks();
-    let expected = "reading of other connections was interrupted 1 time: iWARP may be missed there; \
-                not read of other connections: 2 late segments";
-    assert_eq!(remarks, [format!("too many connections or waiting bytes at a time: {expected}")]);
+    let expected = "reading of connections in which weft had not found iWARP or SDP was interrupted 1 time, \
+                so weft may miss iWARP there; weft did not read 2 late segments of connections without iWARP or SDP";
+    assert_eq!(
+        remarks,
+        [format!("too many connections or waiting bytes at a time, so weft dropped state: {expected}")]
+    );
 }
 
 fn before() -> Vec<u8> {
     fpdus(&[send(1, b"before it was put aside")], false, false)
 }
 
-/// Without CRC only the record shows that octets are FPDUs.
+/// The connection does not use CRC. So after its eviction, only the stored record of the connection
+/// shows that the octets are FPDUs.
 #[test]
-fn a_stray_syn_or_segment_costs_a_connection_that_was_put_aside_nothing() {
+fn a_stray_syn_or_segment_costs_an_evicted_connection_nothing() {
     let mut crowd = Crowd::default();
     let mine = (9, 4000);
-    put_aside(&mut crowd, mine);
+    evict(&mut crowd, mine);
     let next = 1020 + u32::try_from(before().len()).unwrap();
-    // Two SYNs, the second with its challenge ACK, and octets far away.
+    // Send two SYNs, a challenge ACK after the second SYN, and octets far away.
     crowd.segment(mine, 0, 0x4000_0000, SYN, &[]);
     crowd.segment(mine, 1, 0x6000_0000, SYN, &[]);
     crowd.segment(mine, 0, next, ACK, &[]);
@@ -369,14 +380,15 @@ fn a_stray_syn_or_segment_costs_a_connection_that_was_put_aside_nothing() {
     let (tally, dropped) = crowd.finish();
     assert_eq!((tally.complete, tally.incomplete), (BTreeMap::from([(0, 2)]), 0));
     assert_eq!(tally.alarms, [""; 0]);
-    assert_eq!((dropped.interruptions, dropped.units, dropped.others), (1, 0, 0), "{dropped:?}");
+    let counts = (dropped.interruptions, dropped.incomplete_units, dropped.other_interruptions);
+    assert_eq!(counts, (1, 0, 0), "{dropped:?}");
 }
 
 #[test]
-fn the_ports_of_a_connection_that_was_put_aside_are_used_again() {
+fn the_ports_of_an_evicted_connection_are_used_again() {
     let mut crowd = Crowd::default();
     let mine = (9, 4000);
-    put_aside(&mut crowd, mine);
+    evict(&mut crowd, mine);
     crowd.segment(mine, 0, 0x4000_0000, SYN, &[]);
     crowd.segment(mine, 0, 0x4000_0001, ACK, &startup(false, 0, 1, b""));
     crowd.segment(mine, 1, 0x6000_0000, ACK, &startup(true, 0, 1, b""));
@@ -385,5 +397,6 @@ fn the_ports_of_a_connection_that_was_put_aside_are_used_again() {
     let another = u32::from(CROWD) + 1;
     assert_eq!((tally.complete, tally.incomplete), (BTreeMap::from([(0, 1), (another, 1)]), 0));
     assert_eq!(tally.alarms, [""; 0]);
-    assert_eq!((dropped.interruptions, dropped.units, dropped.others), (0, 0, 0), "{dropped:?}");
+    let counts = (dropped.interruptions, dropped.incomplete_units, dropped.other_interruptions);
+    assert_eq!(counts, (0, 0, 0), "{dropped:?}");
 }

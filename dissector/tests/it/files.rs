@@ -1,8 +1,9 @@
-//! A real connection in every file format that is read: its units are the same as in a pcap file.
+//! Writes a real connection in every supported file format. Its units must be the same as in a pcap
+//! file.
 //!
-//! Layouts: draft-ietf-opsawg-pcap and -pcapng, RFC 1761 (snoop), the Network Monitor and ERF
-//! descriptions of Microsoft and Endace, the xz file format 1.2 (with stored chunks). The other
-//! compressors are libraries'.
+//! The tests write the layouts of draft-ietf-opsawg-pcap and -pcapng, RFC 1761 (snoop), Microsoft's
+//! description of Network Monitor files, Endace's description of ERF, and the xz file format 1.2
+//! (with stored chunks). For the other compressions, the tests use libraries.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::io::{Cursor, Write};
@@ -14,16 +15,17 @@ use weft_dissector::source::Capture;
 use crate::common::Units;
 use crate::tunnels::{TUNNELS, connections, ethernet, without_offsets};
 
-/// One frame over Ethernet, as a record of a file.
+/// One Ethernet frame, as a record of a file.
 #[derive(Clone)]
 struct Record {
-    /// Milliseconds after `BEGIN`: every format can hold that exactly.
+    /// Milliseconds after `BEGIN`. Every format can represent milliseconds exactly.
     after: u32,
     octets: Vec<u8>,
     wire_len: u32,
 }
 
-/// 2020-09-13 12:26:40.5 UTC, in seconds; Network Monitor starts to count there.
+/// 2020-09-13 12:26:40 UTC, in seconds since 1970. The time stamps of the Network Monitor files
+/// start 500 milliseconds later.
 const BEGIN: u32 = 1_600_000_000;
 const BEGIN_MILLISECONDS: u32 = 500;
 
@@ -49,7 +51,7 @@ fn be(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// A pcap file; `per_millisecond` counts of its resolution.
+/// A pcap file. `per_millisecond` is the number of the file's time units in a millisecond.
 fn pcap_with(words: fn(&[u32]) -> Vec<u8>, magic: u32, per_millisecond: u32, records: &[Record]) -> Vec<u8> {
     let version = if words(&[1])[0] == 1 { 0x0004_0002 } else { 0x0002_0004 };
     let mut file = words(&[magic, version, 0, 0, 65_535, 1]);
@@ -133,7 +135,8 @@ fn network_monitor(magic: &[u8; 4], version: [u8; 2], records: &[Record]) -> Vec
             frames.extend(le(&[record.after * 1000, 0, record.wire_len, record.len()]));
         }
         frames.extend(&record.octets);
-        // The media type; in 2.2 the process, in 2.3 also the time zone follow.
+        // The trailer has the media type. From version 2.2 on, the process follows it. From version
+        // 2.3 on, the time and the time zone also follow.
         let trailer = if one { 0 } else { [0, 2, 6, 15][usize::from(version[0])] };
         let mut rest = vec![1, 0];
         rest.resize(15, 0);
@@ -157,7 +160,8 @@ fn network_monitor_2_3(records: &[Record]) -> Vec<u8> {
     network_monitor(b"GMBU", [3, 2], records)
 }
 
-/// Type 2, Ethernet: two bytes of offset and padding come before the frame.
+/// The records have type 2 (Ethernet). In this type, a byte of offset and a byte of padding precede
+/// the frame.
 fn erf(records: &[Record]) -> Vec<u8> {
     let mut file = Vec::new();
     for record in records {
@@ -201,7 +205,7 @@ fn xz(records: &[Record]) -> Vec<u8> {
         octets.resize(octets.len().next_multiple_of(4), 0);
         octets
     };
-    // The check is a CRC-32. One LZMA2 filter with a dictionary of 1 MiB.
+    // The check is a CRC-32. The only filter is LZMA2, with a dictionary of 1 MiB.
     let flags = [0, 1];
     let header = checked(&[2, 0, 0x21, 1, 16, 0, 0, 0]);
     let mut chunks = Vec::new();
@@ -240,7 +244,7 @@ fn xz(records: &[Record]) -> Vec<u8> {
 /// Writes a file of one format.
 type Writer = fn(&[Record]) -> Vec<u8>;
 
-/// Every format, and how many bytes come after the last frame; none where the file is compressed.
+/// Every format, and the number of bytes after the last frame; `None` for a compressed file.
 const FORMATS: &[(&str, Writer, Option<usize>)] = &[
     ("pcap of nanoseconds, big-endian", pcap_of_nanoseconds, Some(0)),
     ("modified pcap", modified_pcap, Some(0)),
@@ -258,7 +262,7 @@ const FORMATS: &[(&str, Writer, Option<usize>)] = &[
     ("lz4", lz4, None),
 ];
 
-/// The units of a file, and the note that it ends with.
+/// Reads a file. Returns its units, and the note of the reader about the end of the file.
 fn read(file: Vec<u8>) -> (Vec<Value>, Option<String>) {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
     let mut dissector = Dissector::default();
@@ -271,8 +275,8 @@ fn read(file: Vec<u8>) -> (Vec<Value>, Option<String>) {
     (units.all, capture.note().map(str::to_owned))
 }
 
-/// A connection over IPv4, over IPv6, and in a tunnel in a tunnel, with frames of at most
-/// `snap_len` bytes.
+/// Returns three captures of one connection: over IPv4, over IPv6, and in two nested tunnels. Each
+/// frame has at most `snap_len` bytes.
 fn captures(snap_len: usize) -> [Vec<Record>; 3] {
     let [(v4, _), (v6, _)] = connections("probe-ops-mpa1-crc.pcap", 20);
     let (_, tunnel) = TUNNELS[0];
@@ -306,8 +310,8 @@ fn every_file_format_leads_to_the_same_units() {
 fn every_cut_file_format_gives_its_readable_frames() {
     let [mut records, ..] = captures(usize::MAX);
     let packets = records.len();
-    // Several blocks of every compressor: all packets again and again, as a network with a loop has
-    // them.
+    // All packets are repeated, as in a network with a loop, so that each compressor makes several
+    // blocks.
     while records.iter().map(|record| record.octets.len()).sum::<usize>() < 1 << 20 {
         records.extend_from_within(..packets);
     }
@@ -318,7 +322,7 @@ fn every_cut_file_format_gives_its_readable_frames() {
     let (expected, _) = read(pcap(&records[..records.len() - 1]));
     for (name, write, after) in FORMATS {
         let mut file = write(&records);
-        // Half of the last frame is missing; of a compressed file, a third of all.
+        // A plain file loses half of its last frame. A compressed file loses a third of its bytes.
         let missing = after.map_or(file.len() / 3, |after| after + last / 2);
         file.truncate(file.len() - missing);
         let (found, note) = read(file);

@@ -1,12 +1,12 @@
-//! `docs/filters.md` is true: every filter on it is read, every name it lists is known, and it
-//! lists every name.
+//! Checks the page `docs/filters.md`. Every filter on the page must be valid, and the page must
+//! list exactly the names that weft knows.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::path::Path;
 
-use weft_dissector::filter::{Filter, Wanted, known};
+use weft_dissector::filter::{Filter, WantedFields, known};
 
-/// The lines of the page's code blocks of that kind.
+/// Returns the lines of the code blocks with the language `kind` on the page.
 fn blocks(kind: &str) -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/filters.md");
     let text = std::fs::read_to_string(page).unwrap();
@@ -27,7 +27,7 @@ fn every_filter_is_read() {
     let filters: Vec<String> = blocks("filter").into_iter().filter(|line| !line.starts_with('#')).collect();
     assert!(filters.len() > 20, "{filters:?}");
     for filter in filters {
-        if let Err(error) = Filter::parse(&filter, &mut Wanted::default()) {
+        if let Err(error) = Filter::parse(&filter, &mut WantedFields::default()) {
             panic!("{error}\n{}", error.pointed(&filter));
         }
     }

@@ -1,5 +1,5 @@
-//! The layers of the crate: a file imports from its own layer and from lower ones, and no files
-//! import each other in a circle.
+//! Checks the layers of the crate: a file may import only from its own layer and from lower layers,
+//! and files must not import each other in a circle.
 //!
 //! `ARCHITECTURE.md` has the table of the layers. The imports are the paths in the sources that
 //! begin with `crate`, `super` or `self`, or with a child module. Tests may import everything.
@@ -13,7 +13,7 @@ use std::path::Path;
 type Module = Vec<String>;
 /// For each file, the files that it imports from.
 type Imports = BTreeMap<Module, BTreeSet<Module>>;
-/// For each module at the root of the crate, the number of its layer from below.
+/// For each module at the root of the crate, the number of its layer. The lowest layer is 0.
 type Layers = BTreeMap<String, usize>;
 
 /// The first line of the table in `ARCHITECTURE.md`.
@@ -115,12 +115,13 @@ fn upward(imports: &Imports, layers: &Layers) -> Vec<String> {
     found
 }
 
-/// A circle of files that import each other, as a line; nothing if there is none.
+/// Returns a circle of files that import each other, as a line of text; `None` if no files form a
+/// circle.
 fn circle(imports: &Imports) -> Option<String> {
     let mut left = imports.clone();
     loop {
         let known: BTreeSet<Module> = left.keys().cloned().collect();
-        // A file that imports nothing is in no circle.
+        // A file without imports is not in a circle.
         left.retain(|_, used| !used.is_empty());
         left.values_mut().for_each(|used| used.retain(|file| known.contains(file)));
         if left.len() == known.len() {
@@ -174,12 +175,12 @@ fn test_modules(file: &Module, text: &str) -> Vec<Module> {
     declared.collect()
 }
 
-/// The text before its module of tests, which is the last item of a file.
+/// The text of a file without its module of tests, which is the last item of the file.
 fn without_tests(text: &str) -> &str {
     text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code)
 }
 
-/// Names and punctuation, without comments.
+/// The names and punctuation marks of a source text, without comments.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     for line in text.lines() {
@@ -201,7 +202,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The paths in a file that lead to modules of the crate, from its root on.
+/// The paths in a file that lead to modules of the crate, as paths from the root.
 fn paths(file: &Module, tokens: &[String], sources: &BTreeMap<Module, String>) -> Vec<Module> {
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -223,8 +224,8 @@ fn paths(file: &Module, tokens: &[String], sources: &BTreeMap<Module, String>) -
     found
 }
 
-/// Adds the paths that begin with `prefix` and continue with `tokens`: a name, or a list in braces.
-/// Returns how many tokens they have.
+/// Adds the paths that start with `prefix` and continue with `tokens`. These tokens are a name, or
+/// a list of names in braces. Returns the number of tokens that belong to the paths.
 fn spread(prefix: &Module, tokens: &[String], found: &mut Vec<Module>) -> usize {
     match tokens.first().map(String::as_str) {
         Some("{") => {
@@ -249,7 +250,7 @@ fn spread(prefix: &Module, tokens: &[String], found: &mut Vec<Module>) -> usize 
     }
 }
 
-/// The names that `pub use` at the root gives to items of modules, and their paths.
+/// For each name that the root re-exports with `pub use`, the path of its item.
 fn reexports(tokens: &[String]) -> BTreeMap<String, Module> {
     let uses = tokens.windows(2).enumerate().filter(|(_, pair)| *pair == ["pub", "use"]);
     let mut found = Vec::new();
@@ -259,7 +260,7 @@ fn reexports(tokens: &[String]) -> BTreeMap<String, Module> {
     found.into_iter().filter_map(|path| Some((path.last()?.clone(), path))).collect()
 }
 
-/// The table of the layers, from the lowest to the highest; modules are in backquotes.
+/// The table of the layers, from the lowest to the highest layer. Module names are in backquotes.
 fn table(page: &str) -> Layers {
     let rows = page.lines().skip_while(|line| *line != TABLE).skip(2).take_while(|line| line.starts_with('|'));
     let modules = |row: &str| row.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();

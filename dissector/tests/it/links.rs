@@ -1,20 +1,21 @@
-//! From link to transport: link types, VLAN tags, fragments, extension headers. The layouts are
-//! IEEE 802.3 and 802.1Q, the tcpdump link types, RFC 791 and RFC 8200, written out here.
+//! Tests how the link layer and the IP layer are read: link types, VLAN tags, fragments and
+//! extension headers. The frames follow the layouts of IEEE 802.3 and 802.1Q, the tcpdump link
+//! types, RFC 791 and RFC 8200.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
-use crate::common::{ACK, RAW, SYN, Watch, hex, tcp, tcp_header, unit_fields};
+use crate::common::{ACK, RAW, SYN, TestDissector, hex, tcp, tcp_header, unit_fields};
 
-/// The units of frames of one link type, with their source and length.
+/// Reads frames of one link type. Returns the source, the length and the frame number of each unit.
 fn read(link_type: u16, frames: &[Vec<u8>]) -> Vec<String> {
-    let mut watch = Watch::default();
+    let mut dissector = TestDissector::default();
     for frame in frames {
-        watch.frame(link_type, frame, frame.len());
+        dissector.frame(link_type, frame, frame.len());
     }
-    let units = watch.finish();
+    let units = dissector.finish();
     units.iter().map(|unit| format!("{} {} in {}", unit["src"].as_str().unwrap(), unit["len"], unit["frame"])).collect()
 }
 
-/// SYN and five octets, each with `link` in front.
+/// A SYN and a segment with five octets, each with the header `link`.
 fn with_link(link: &str) -> Vec<Vec<u8>> {
     [tcp(0, 999, SYN, b""), tcp(0, 1000, ACK, b"hello")].map(|packet| [hex(link), packet].concat()).to_vec()
 }
@@ -55,7 +56,7 @@ fn other_frames_are_passed_over() {
     }
 }
 
-/// Ethernet pads short frames to 60 octets; the IP header has the length of the packet.
+/// Ethernet pads short frames to 60 octets. The IP header has the real length of the packet.
 #[test]
 fn padding_after_the_packet_is_no_payload() {
     let mut frames = with_link("");
@@ -63,7 +64,7 @@ fn padding_after_the_packet_is_no_payload() {
     assert_eq!(read(RAW, &frames), READ);
 }
 
-/// With segmentation offload the total length is 0: the packet goes to the end of the frame.
+/// Segmentation offload leaves a total length of 0. The packet then ends at the end of the frame.
 #[test]
 fn a_total_length_of_zero_means_all_of_the_frame() {
     let mut frames = with_link("");
@@ -74,7 +75,7 @@ fn a_total_length_of_zero_means_all_of_the_frame() {
 #[test]
 fn options_of_ip_and_tcp_are_passed() {
     let mut packet = tcp(0, 1000, ACK, b"hello");
-    // Three words of TCP options, then one of IP options.
+    // Insert three 32-bit words of TCP options, and then one word of IP options.
     packet[32] = 0x80;
     packet.splice(40..40, [1; 12]);
     packet[0] = 0x46;
@@ -125,12 +126,12 @@ fn fragments_of_several_packets_are_kept_apart() {
     let (a, b) = (fragments(&tcp(0, 1000, ACK, &[1; 60]), 5, &[40]), fragments(&tcp(0, 1060, ACK, &[2; 60]), 6, &[40]));
     let frames = [tcp(0, 999, SYN, b""), a[0].clone(), b[0].clone(), b[1].clone(), a[1].clone()];
     assert_eq!(read(RAW, &frames), ["10.0.0.1:49152 120 in 5"]);
-    // Without its last part a packet gives no unit.
+    // A packet without its last fragment gives no unit.
     assert_eq!(read(RAW, &frames[..4]), ["10.0.0.1:49152 120 in 4"]);
 }
 
-/// RFC 8200: hop-by-hop (0), routing (43), destination options (60), authentication (51), fragment
-/// (44).
+/// An IPv6 packet with extension headers. `first` is the number of the first header: hop-by-hop
+/// (0), routing (43), destination options (60), authentication (51) or fragment (44).
 fn ipv6(extensions: &str, first: u8, payload: &[u8]) -> Vec<u8> {
     let extensions = hex(extensions);
     let mut packet = hex("60000000");
@@ -155,7 +156,7 @@ fn ipv6_extension_headers_are_passed() {
         ("2b 00 000000000000 06 01 0000000000000000000000000000", 0),
         ("06 00 000000000000", 60),
         ("06 04 0000 00000000 00000000 000000000000000000000000", 51),
-        // An atomic fragment: offset 0, no more.
+        // An atomic fragment: offset 0, and no more fragments follow.
         ("06 00 0000 00000001", 44),
     ] {
         let frames = [ipv6("", 6, &syn), ipv6(extensions, first, &data)];
@@ -176,11 +177,11 @@ fn ipv6_fragments_make_the_packet() {
 
 #[test]
 fn octets_beyond_the_snap_length_are_counted() {
-    let mut watch = Watch::opened();
+    let mut dissector = TestDissector::opened();
     let packet = tcp(0, 1000, ACK, &[1; 100]);
-    watch.frame(RAW, &packet[..60], packet.len());
-    watch.data(0, 100, b"beyond");
-    let units = watch.finish();
+    dissector.frame(RAW, &packet[..60], packet.len());
+    dissector.data(0, 100, b"beyond");
+    let units = dissector.finish();
     assert_eq!(unit_fields(&units, 0, "len"), ["streaming 106"]);
     assert_eq!(unit_fields(&units, 0, "incomplete"), ["streaming 1"]);
 }
@@ -191,13 +192,13 @@ proptest::proptest! {
         link_type in proptest::sample::select(vec![0u16, 1, 12, 101, 108, 113, 276]), frames: Vec<Vec<u8>>, version in 3u8..8,
         more in 0usize..100,
     ) {
-        let mut watch = Watch::default();
+        let mut dissector = TestDissector::default();
         for mut frame in frames {
             if link_type == 101 && let Some(first) = frame.first_mut() {
                 *first = version << 4 | 5;
             }
-            watch.frame(link_type, &frame, frame.len() + more);
+            dissector.frame(link_type, &frame, frame.len() + more);
         }
-        watch.finish();
+        dissector.finish();
     }
 }

@@ -1,5 +1,5 @@
-//! The integration tests of the dissector, one module for each subject, in one binary: the
-//! workspace then links the libraries once for all of them.
+//! The integration tests of the dissector, one module for each subject. All modules are in one
+//! binary, so that the build links the libraries once and not for each module.
 
 mod common;
 mod connections;

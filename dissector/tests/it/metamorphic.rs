@@ -1,16 +1,17 @@
-//! What is missing from a capture accuses nobody: a capture as other habits of capturing would have
-//! it shows no error and no warning of a requirement that the complete capture keeps.
+//! Tests that an incomplete capture causes no false findings. A *habit* is a way in which the
+//! method of capturing changes a capture. After any habit, the monitor must report errors and
+//! warnings only for requirements that the complete capture violates as well.
 //!
-//! The ordinary test takes each habit and some compositions of two or three. `.ci/checks/habits`
-//! runs more of both:
+//! The ordinary test applies each habit alone, and some combinations of two or three habits.
+//! `.ci/checks/habits` tests more captures and more combinations:
 //!
 //! ```text
 //! cargo test --workspace --test it -- --ignored --nocapture metamorphic::every_habit
 //! ```
 //!
-//! `WEFT_HABITS=FOLDER` adds the captures of a folder. Each line of the output names capture,
-//! habits and seed; `WEFT_HABITS_ONLY=LINE` tries that line alone, and keeps the changed capture.
-//! `WEFT_HABITS_COMPOSITIONS=N` tries N compositions.
+//! `WEFT_HABITS=FOLDER` adds the captures of a folder. Each line of the output has a capture, the
+//! habits that were applied to it, and the seed. `WEFT_HABITS_ONLY=LINE` applies only the habits of
+//! this line, and keeps the changed capture. `WEFT_HABITS_COMPOSITIONS=N` applies N combinations.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::{BTreeMap, HashSet};
@@ -21,22 +22,25 @@ use std::path::{Path, PathBuf};
 use weft_core::requirement::Severity;
 
 use weft_dissector::unit::Unit;
-use weft_dissector::{Finding, Sink};
+use weft_dissector::{Finding, FrameNumber, Sink};
 
 use crate::habits::{CapturedFrame, Dice, Effect, Frames, HABITS, Habit, dissect, read};
 
-/// Compositions of two or three habits, in the ordinary test and in the long one.
+/// Number of combinations of two or three habits, in the ordinary test and in the long test.
 const COMPOSITIONS: [usize; 2] = [300, 1500];
-/// Seeds that each single habit is tried with.
+/// Number of seeds for each single habit, in the ordinary test and in the long test.
 const SEEDS: [u64; 2] = [2, 8];
-/// Captures with more frames are left to the long test.
+/// Maximum number of frames of a capture in the ordinary test. The long test uses longer captures
+/// as well.
 const SHORT: usize = 400;
-/// A capture that violates more requirements as it is cannot show what a habit adds.
-const MOST_VIOLATED: usize = 4;
+/// A capture is used only if it violates at most this many requirements. With more violations, the
+/// test would miss false findings for these requirements.
+const MAX_VIOLATED: usize = 4;
 
-/// The requirements of errors and warnings, each with its first frame.
+/// The requirements for which errors or warnings were reported, and the first frame of each
+/// requirement.
 #[derive(Default)]
-struct Alarms(BTreeMap<String, u64>);
+struct Alarms(BTreeMap<String, FrameNumber>);
 
 impl Sink for Alarms {
     fn unit(&mut self, _: &Unit<'_>) {}
@@ -48,17 +52,17 @@ impl Sink for Alarms {
     }
 }
 
-fn alarms(frames: &[CapturedFrame]) -> BTreeMap<String, u64> {
+fn alarms(frames: &[CapturedFrame]) -> BTreeMap<String, FrameNumber> {
     let mut alarms = Alarms::default();
     dissect(frames, &mut alarms);
     alarms.0
 }
 
-/// A capture, and which requirements it violates as it is.
+/// A capture, and the requirements that the unchanged capture violates.
 struct Original {
     name: String,
     frames: Frames,
-    violated: BTreeMap<String, u64>,
+    violated: BTreeMap<String, FrameNumber>,
 }
 
 impl Original {
@@ -68,7 +72,8 @@ impl Original {
         Original { name, violated: alarms(&frames), frames }
     }
 
-    /// What the `changed` capture accuses of and the original does not; `how` it was changed.
+    /// Returns the findings that only the capture `changed` has, as a line of text. Returns `None`
+    /// if it has no such findings. `how` describes the change.
     fn accused(&self, changed: &[CapturedFrame], how: &str) -> Option<String> {
         let found = alarms(changed).into_iter().filter(|(id, _)| !self.violated.contains_key(id));
         let found: Vec<String> = found.map(|(id, frame)| format!("{id} in frame {frame}")).collect();
@@ -94,8 +99,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The captures of the project and of `further` folders that violate few requirements; equal files
-/// once.
+/// The captures of the project and of the folder `further` that violate at most [`MAX_VIOLATED`]
+/// requirements. Of several files with equal content, only one is used.
 fn captures(further: Option<&Path>) -> Vec<Original> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures");
     let mut paths = files(&own);
@@ -104,12 +109,12 @@ fn captures(further: Option<&Path>) -> Vec<Original> {
     paths.retain(|path| known.insert(fs::read(path).unwrap()));
     let count = paths.len();
     let mut captures: Vec<Original> = paths.iter().map(|path| Original::new(path)).collect();
-    captures.retain(|original| original.violated.len() <= MOST_VIOLATED);
+    captures.retain(|original| original.violated.len() <= MAX_VIOLATED);
     println!("{} of {count} captures violate few requirements", captures.len());
     captures
 }
 
-/// A capture, and habits by their numbers.
+/// A capture, and the habits to apply to it.
 struct Trial<'c> {
     original: &'c Original,
     habits: Vec<&'static Habit>,
@@ -134,14 +139,15 @@ impl Trial<'_> {
     }
 }
 
-/// Each habit that loses a direction with each that cuts the frames. Both are common: a tap of one
-/// fibre, and a capture of headers alone.
+/// Combines each habit that loses a direction with each habit that cuts frames. Both habits are
+/// common: a tap may be on only one fibre, and a capture may have only headers.
 fn sides_of_cut_frames() -> impl Iterator<Item = [&'static Habit; 2]> {
     let named = |part| HABITS.iter().filter(move |habit| habit.effect == Effect::Loses && habit.name.contains(part));
     named(" direction ").flat_map(move |side| named(" of each frame").map(move |cut| [side, cut]))
 }
 
-/// Each habit on each capture, then the pairs of [`sides_of_cut_frames`], then compositions.
+/// Applies each habit to each capture, then the pairs of [`sides_of_cut_frames`], then
+/// combinations.
 fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'_>> {
     let mut dice = Dice::new(0);
     let mut trials = Vec::new();
@@ -154,7 +160,8 @@ fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'
     for seed in 0..compositions as u64 {
         let count = 2 + dice.below(2);
         let mut habits: Vec<&Habit> = (0..count).map(|_| &HABITS[dice.below(HABITS.len())]).collect();
-        // The ends leave CRCs out. All other habits are those of the tap, so they come later.
+        // Habits that turn CRC off come first, because the endpoints do this. All other habits
+        // change frames after the endpoints have sent them.
         habits.sort_by_key(|habit| !habit.name.starts_with("CRC off"));
         trials.push(Trial { original: &captures[dice.below(captures.len())], habits, seed });
     }
@@ -166,7 +173,7 @@ fn quiet(accused: impl Iterator<Item = String>) {
     assert!(lines.is_empty(), "{} false accusations:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// Each beginning and each end of a capture.
+/// Cuts a capture at each frame. Returns the new findings of both parts.
 fn cuts(original: &Original) -> impl Iterator<Item = String> {
     let ends = |at| original.accused(&original.frames[..at], &format!("the first {at} frames"));
     let begins = |at| original.accused(&original.frames[at..], &format!("without the first {at} frames"));
@@ -218,7 +225,8 @@ fn every_habit() {
     quiet(captures.iter().flat_map(cuts).chain(trials.iter().filter_map(Trial::accused)));
 }
 
-/// A classic pcap file, in nanoseconds, of the frames with the first one's link type.
+/// Returns a classic pcap file with times in nanoseconds. The file contains only the frames that
+/// have the same link type as the first frame.
 fn pcap(frames: &Frames) -> Vec<u8> {
     let word = |value: usize| u32::try_from(value).unwrap().to_le_bytes();
     let link_type = frames.first().map_or(1, |frame| frame.link_type);

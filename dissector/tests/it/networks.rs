@@ -1,12 +1,12 @@
-//! Equal addresses and ports in several VLANs, tunnels and interfaces: of one connection, or of
-//! several.
+//! Tests connections that have equal addresses and ports, but are in different VLANs, tunnels or
+//! interfaces. The dissector must decide whether they are copies of one connection.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::BTreeMap;
 
-use crate::common::{ACK, SYN, Watch, fpdus, hex, send, startup, tcp};
+use crate::common::{ACK, SYN, TestDissector, fpdus, hex, send, startup, tcp};
 
-/// Where a packet is captured: it gets the packet and returns the interface and the frame.
+/// A capture point: a function from a packet to the interface and the captured frame.
 type Network = fn(&[u8]) -> (u32, Vec<u8>);
 
 fn ethernet(tags: &str, packet: &[u8]) -> Vec<u8> {
@@ -39,11 +39,11 @@ const PAIRS: [(&str, Network, Network); 5] = [
     ("interfaces", PLAIN, OTHER_INTERFACE),
 ];
 
-/// FPDUs of each connection.
+/// Number of FPDUs of each connection.
 const FPDUS: u32 = 28;
 
-/// A connection with 28 FPDUs: each packet, and its sender (0 or 1). The SYNs have the numbers
-/// `isn` and `isn + 1000`, Sends carry `payload`.
+/// Returns the packets of a connection with [`FPDUS`] FPDUs. Each packet has its sender (0 or 1).
+/// The SYNs have the sequence numbers `isn` and `isn + 1000`. Sends carry `payload`.
 fn connection(isn: u32, payload: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let first = [isn.wrapping_add(1), isn.wrapping_add(1001)];
     let packet = |from: usize, offset: u32, flags, octets: &[u8]| {
@@ -66,16 +66,16 @@ fn connection(isn: u32, payload: &[u8]) -> Vec<(usize, Vec<u8>)> {
     packets
 }
 
-fn capture(watch: &mut Watch, network: Network, packet: &[u8]) {
+fn capture(dissector: &mut TestDissector, network: Network, packet: &[u8]) {
     let (interface, frame) = network(packet);
-    watch.frame_on(interface, 1, &frame, frame.len());
+    dissector.frame_on(interface, 1, &frame, frame.len());
 }
 
-/// FPDUs by stream, and copies that were joined.
-fn fpdus_and_copies(watch: Watch) -> (BTreeMap<u64, u32>, u64) {
-    let joined = watch.joined();
+/// The number of FPDUs of each connection, and the number of joined copies.
+fn fpdus_and_copies(dissector: TestDissector) -> (BTreeMap<u64, u32>, u64) {
+    let joined = dissector.joined();
     let mut fpdus = BTreeMap::new();
-    for unit in watch.finish().iter().filter(|unit| unit["kind"] == "fpdu") {
+    for unit in dissector.finish().iter().filter(|unit| unit["kind"] == "fpdu") {
         *fpdus.entry(unit["stream"].as_u64().unwrap()).or_default() += 1;
     }
     (fpdus, joined)
@@ -83,31 +83,32 @@ fn fpdus_and_copies(watch: Watch) -> (BTreeMap<u64, u32>, u64) {
 
 #[test]
 fn connections_with_equal_ports_in_two_networks_are_two() {
-    // The second begins with other sequence numbers, or with the same ones and other octets.
+    // The second connection has different sequence numbers, or the same sequence numbers and
+    // different octets.
     for isn in [70_000_000, 5000] {
         let (one, other) = (connection(5000, b"one"), connection(isn, b"two"));
         for (name, here, there) in PAIRS {
-            let mut watch = Watch::default();
+            let mut dissector = TestDissector::default();
             for ((_, packet), (_, second)) in one.iter().zip(&other) {
-                capture(&mut watch, here, packet);
-                capture(&mut watch, there, second);
+                capture(&mut dissector, here, packet);
+                capture(&mut dissector, there, second);
             }
-            assert_eq!(fpdus_and_copies(watch), (BTreeMap::from([(0, FPDUS), (1, FPDUS)]), 0), "{name}, SYN {isn}");
+            assert_eq!(fpdus_and_copies(dissector), (BTreeMap::from([(0, FPDUS), (1, FPDUS)]), 0), "{name}, SYN {isn}");
         }
     }
 }
 
-/// Each begins after its start-up frames.
+/// The capture of each connection starts after its start-up frames.
 #[test]
 fn connections_with_equal_ports_of_which_the_beginning_is_missing_are_two() {
     let (one, other) = (connection(5000, b"one"), connection(70_000_000, b"two"));
     for (name, here, there) in PAIRS {
-        let mut watch = Watch::default();
+        let mut dissector = TestDissector::default();
         for ((_, packet), (_, second)) in one.iter().zip(&other).skip(6) {
-            capture(&mut watch, here, packet);
-            capture(&mut watch, there, second);
+            capture(&mut dissector, here, packet);
+            capture(&mut dissector, there, second);
         }
-        assert_eq!(fpdus_and_copies(watch), (BTreeMap::from([(0, FPDUS - 2), (1, FPDUS - 2)]), 0), "{name}");
+        assert_eq!(fpdus_and_copies(dissector), (BTreeMap::from([(0, FPDUS - 2), (1, FPDUS - 2)]), 0), "{name}");
     }
 }
 
@@ -116,9 +117,9 @@ fn copies_of_a_connection_in_two_networks_are_one() {
     let packets = connection(5000, b"one");
     for (name, here, there) in PAIRS {
         let both = |order: &mut dyn Iterator<Item = (Network, usize)>| {
-            let mut watch = Watch::default();
-            order.for_each(|(network, at)| capture(&mut watch, network, &packets[at].1));
-            fpdus_and_copies(watch)
+            let mut dissector = TestDissector::default();
+            order.for_each(|(network, at)| capture(&mut dissector, network, &packets[at].1));
+            fpdus_and_copies(dissector)
         };
         let expected = (BTreeMap::from([(0, FPDUS)]), 1);
         let count = packets.len();
@@ -133,13 +134,14 @@ fn copies_of_a_connection_in_two_networks_are_one() {
     }
 }
 
-/// Ports that are used again have other sequence numbers; both captures show that.
+/// The ports are used by two connections with different sequence numbers. Each network has both
+/// connections.
 #[test]
 fn copies_of_a_connection_whose_ports_are_used_again_are_one() {
-    let mut watch = Watch::default();
+    let mut dissector = TestDissector::default();
     for (_, packet) in connection(5000, b"one").iter().chain(&connection(9_000_000, b"two")) {
-        capture(&mut watch, VLAN_7, packet);
-        capture(&mut watch, VLAN_8, packet);
+        capture(&mut dissector, VLAN_7, packet);
+        capture(&mut dissector, VLAN_8, packet);
     }
-    assert_eq!(fpdus_and_copies(watch), (BTreeMap::from([(0, FPDUS), (1, FPDUS)]), 1));
+    assert_eq!(fpdus_and_copies(dissector), (BTreeMap::from([(0, FPDUS), (1, FPDUS)]), 1));
 }

@@ -1,8 +1,9 @@
-//! The departures of a user-space software iWARP from the RFCs, each as `captures/README.md`
-//! describes it, and nothing else.
+//! A user-space software iWARP departs from the RFCs. The dissector must find exactly the
+//! departures that `captures/README.md` describes.
 //!
-//! One line a capture: the departures that show on its wire. Those that do not are D9, D10, D12,
-//! D13 and D16, and D3 where no start-up frames show where FPDUs begin; the README explains it.
+//! [`CAPTURES`] has one line for each capture, with the departures that its frames show. D1 to D17
+//! are the numbers of the departures in the README. D9, D10, D12, D13 and D16 are not visible in
+//! captures. D3 is not visible if no start-up frame shows where FPDUs begin.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::BTreeSet;
@@ -15,12 +16,13 @@ use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
 
-/// What shows a departure, and what may follow from it, as errors and warnings.
+/// The errors and warnings that show a departure, and the errors and warnings that may follow from
+/// it.
 struct Departure {
     name: &'static str,
-    /// Found wherever the departure shows.
+    /// The requirements that have a finding in each capture with the departure.
     shown: &'static [RequirementId],
-    /// Found on some of the captures.
+    /// The requirements that have a finding in only some of these captures.
     follows: &'static [RequirementId],
 }
 
@@ -46,7 +48,7 @@ const DEPARTURES: &[Departure] = &[
     Departure {
         name: "D6",
         shown: &[requirement!("RDMAP-4.4-1"), requirement!("RDMAP-4.2-3")],
-        // The peer closes after it, without a Terminate.
+        // After this error the peer closes the connection without a Terminate.
         follows: &[requirement!("RDMAP-6.2.1-1")],
     },
     Departure { name: "D7", shown: &[requirement!("DDP-4.3-7")], follows: &[requirement!("DDP-4.3-6")] },
@@ -64,7 +66,8 @@ const DEPARTURES: &[Departure] = &[
     Departure {
         name: "D17",
         shown: &[requirement!("MPA-4.5-2"), requirement!("MPA-3-8")],
-        // Not where wrong markers and no CRC leave no octet to believe.
+        // The departure is not found if the markers are wrong and CRC is off, because then no octet
+        // is reliable.
         follows: &[requirement!("DDP-5.2-12")],
     },
 ];
@@ -107,7 +110,7 @@ const CAPTURES: &[(&str, &[&str])] = &[
     ("rfc-sweep-small-m1c1", &[]),
 ];
 
-/// Rows about a default that nobody configured: a capture does not show what was configured.
+/// Requirements about defaults without configuration. A capture does not show the configuration.
 const DEFAULTS: [RequirementId; 3] = [requirement!("MPA-1.2-3"), requirement!("MPA-4.4-4"), requirement!("MPA-4.4-5")];
 
 fn folder() -> PathBuf {
@@ -133,7 +136,7 @@ fn findings(name: &str) -> Vec<Finding> {
     found.0
 }
 
-/// The ids of `severities` among `findings`.
+/// The requirement ids of the findings with a severity in `severities`.
 fn ids(findings: &[Finding], severities: &[Severity]) -> BTreeSet<RequirementId> {
     let of = findings.iter().filter(|finding| severities.contains(&finding.severity));
     of.map(|finding| finding.requirement).collect()
@@ -169,7 +172,7 @@ fn every_capture_has_its_line() {
     assert_eq!(files, lines);
 }
 
-/// No capture shows whether CRC and markers are off by default or by configuration.
+/// A capture does not show whether CRC and markers are off by default or by configuration.
 #[test]
 fn rows_about_defaults_are_notes() {
     let mut seen = BTreeSet::new();
@@ -182,7 +185,8 @@ fn rows_about_defaults_are_notes() {
     assert!(DEFAULTS.iter().all(|id| seen.contains(id)), "{seen:?}");
 }
 
-/// D8: a responder that insists on what the Request lacks closes without a Reply.
+/// D8: a responder requires a setting that the Request does not have. It closes the connection
+/// without a Reply.
 #[test]
 fn a_close_in_place_of_a_reply_is_a_note() {
     let notes = ids(&findings("g-neg-responder-insists-m1c1-refuses"), &[Severity::Note]);

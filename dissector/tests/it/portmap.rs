@@ -1,5 +1,5 @@
-//! Two port mapper daemons of Linux talk to each other: the monitor finds what `captures/README.md`
-//! describes.
+//! Two port mapper daemons of Linux exchange messages. The monitor must find the violations that
+//! `captures/README.md` describes.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,9 +10,9 @@ use weft_core::{RequirementId, requirement};
 use weft_dissector::exchange::{Exchange, State};
 use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Sink};
+use weft_dissector::{Dissector, Finding, FrameNumber, Sink};
 
-type Frames = BTreeMap<RequirementId, BTreeSet<u64>>;
+type Frames = BTreeMap<RequirementId, BTreeSet<FrameNumber>>;
 
 #[derive(Default)]
 struct Collect {
@@ -53,21 +53,24 @@ fn frames(findings: &[Finding], severity: Severity) -> Frames {
     frames
 }
 
-/// Requests of 64 octets with a port in Reserved; from frame 10 on, remains of an IPv6 message
-/// follow IPv4 addresses.
+/// The requests have 64 octets, and a port in Reserved. From frame 10 on, remains of an IPv6
+/// message follow the IPv4 addresses.
 #[test]
 fn its_three_departures_are_found_and_nothing_else() {
     let found = read().findings;
-    let requests = BTreeSet::from_iter([1, 4, 7, 10, 13, 15].into_iter().chain(18..=27));
+    let requests = BTreeSet::from_iter([1, 4, 7, 10, 13, 15].into_iter().chain(18..=27).map(FrameNumber::from));
     let expected = Frames::from([
         (requirement!("PM-7.3-1"), requests.clone()),
-        (requirement!("PM-7.3.1.3-2"), (10..=27).collect()),
+        (requirement!("PM-7.3.1.3-2"), (10..=27).map(FrameNumber::from).collect()),
         (requirement!("PM-7.3.1.5-1"), requests),
     ]);
     assert_eq!(frames(&found, Severity::Error), expected);
     assert_eq!(frames(&found, Severity::Warning), Frames::new());
-    // Its PMDeny has the requested port, as one of two sections demands.
-    assert_eq!(frames(&found, Severity::Note), Frames::from([(requirement!("PM-7.3.1.6-4"), BTreeSet::from([14]))]));
+    // The PMDeny has the requested port. One of two contradicting sections requires this.
+    assert_eq!(
+        frames(&found, Severity::Note),
+        Frames::from([(requirement!("PM-7.3.1.6-4"), BTreeSet::from([14.into()]))])
+    );
 }
 
 #[test]

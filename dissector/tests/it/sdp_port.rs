@@ -1,4 +1,5 @@
-//! SDP connections whose beginning is not in the capture, read because an option names their port.
+//! Tests SDP connections whose start is not in the capture. An option gives the dissector the port
+//! of these connections, so that it reads their messages as SDP.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::path::Path;
@@ -6,13 +7,13 @@ use std::path::Path;
 use weft_dissector::output::text::summary;
 use weft_dissector::source::Capture;
 use weft_dissector::unit::{Carrier, Kind, Unit};
-use weft_dissector::{Dissector, Finding, Packet, Sink, TransportKind};
+use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink, TransportKind};
 
-/// SDP messages that Sends carry, with their frames; findings of SDP; and the port that the first
-/// SYN went to.
+/// The SDP messages in Sends with their frames, the findings about SDP, and the destination port of
+/// the first SYN.
 #[derive(Default)]
 struct Read {
-    messages: Vec<(u64, String)>,
+    messages: Vec<(FrameNumber, String)>,
     findings: Vec<String>,
     port: Option<u16>,
 }
@@ -38,7 +39,7 @@ impl Sink for Read {
 }
 
 /// Reads a capture from frame `first` on.
-fn read(name: &str, first: u64, port: Option<u16>) -> Read {
+fn read(name: &str, first: FrameNumber, port: Option<u16>) -> Read {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/sdp").join(name);
     let mut capture = Capture::open(&path).unwrap();
     let mut dissector = Dissector::default();
@@ -58,12 +59,12 @@ fn read(name: &str, first: u64, port: Option<u16>) -> Read {
 #[test]
 fn messages_after_a_missing_beginning_are_read() {
     for name in ["writes.pcap", "modes.pcap", "mirrored.pcap"] {
-        let all = read(name, 1, None);
+        let all = read(name, FrameNumber::FIRST, None);
         let first = all.messages[all.messages.len() / 3].0;
         let expected: Vec<_> = all.messages.iter().filter(|(frame, _)| *frame > first).cloned().collect();
         assert!(read(name, first, None).messages.is_empty(), "{name}");
         let rest = read(name, first, all.port);
-        // What is found first depends on where two FPDUs with right CRCs are in a row.
+        // The first message that is found depends on where two consecutive FPDUs have correct CRCs.
         let missing: Vec<_> = expected.iter().filter(|message| !rest.messages.contains(message)).collect();
         assert!(missing.len() <= 4 && rest.messages.len() > 4, "{name}: {missing:?} of {}", expected.len());
         assert!(rest.messages.iter().all(|message| all.messages.contains(message)), "{name}: {:?}", rest.messages);
@@ -74,8 +75,8 @@ fn messages_after_a_missing_beginning_are_read() {
 #[test]
 fn a_connection_with_its_beginning_is_read_as_ever() {
     for name in ["writes.pcap", "cancel.pcap", "suspend.pcap"] {
-        let all = read(name, 1, None);
-        let with_port = read(name, 1, all.port);
+        let all = read(name, FrameNumber::FIRST, None);
+        let with_port = read(name, FrameNumber::FIRST, all.port);
         assert_eq!((with_port.messages, with_port.findings), (all.messages, all.findings), "{name}");
     }
 }

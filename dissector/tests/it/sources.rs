@@ -1,7 +1,7 @@
-//! Capture files of every kind that is read: complete, truncated and damaged.
+//! Reads capture files of every supported format: complete, truncated and damaged files.
 //!
-//! File layouts are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng, written out here
-//! octet by octet.
+//! The tests contain the file layouts of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng, octet
+//! by octet.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::io::{Cursor, Write};
@@ -10,7 +10,7 @@ use weft_dissector::source::{Capture, OpenError};
 
 use crate::common::hex;
 
-/// Number, time, link type, octets, length on the wire.
+/// The number, time, link type, octets and wire length of a frame.
 type FrameParts = (u64, u64, u16, Vec<u8>, u32);
 
 fn open(octets: &[u8]) -> Result<Capture, OpenError> {
@@ -21,7 +21,7 @@ fn frames(octets: &[u8]) -> (Vec<FrameParts>, Option<String>) {
     let mut capture = open(octets).unwrap();
     let mut all = Vec::new();
     while let Some(frame) = capture.next_frame() {
-        all.push((frame.number, frame.time, frame.link_type, frame.octets.to_vec(), frame.wire_len));
+        all.push((frame.number.into(), frame.time, frame.link_type, frame.octets.to_vec(), frame.wire_len));
     }
     assert_eq!(capture.frames(), all.last().map_or(0, |frame: &FrameParts| frame.0));
     (all, capture.note().map(str::to_owned))
@@ -57,7 +57,7 @@ impl Order {
         file
     }
 
-    /// A pcapng block; `body` is padded.
+    /// A pcapng block. This function pads `body`.
     fn block(self, kind: u32, body: &[u8]) -> Vec<u8> {
         let padded = body.len().next_multiple_of(4);
         let total = u32::try_from(padded + 12).unwrap();
@@ -130,7 +130,8 @@ fn a_pcap_that_ends_within_a_record_gives_its_frames() {
     }
 }
 
-/// A length field that no record has ends the reading; nothing of that size is allocated.
+/// A length field is larger than any record. Reading ends there, and the reader does not allocate
+/// that much memory.
 #[test]
 fn a_damaged_length_stops_the_reading_with_a_note() {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, b"efgh", 4)]);
@@ -140,7 +141,8 @@ fn a_damaged_length_stops_the_reading_with_a_note() {
     assert!(note.is_some());
 }
 
-/// The rest of such a file is no record of it, however long the file is.
+/// A length field is larger than any record, but the file is long enough. The rest of the file is
+/// still not part of the record.
 #[test]
 fn a_record_that_is_longer_than_any_is_damage_and_no_frame() {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, b"efgh", 4)]);
@@ -170,7 +172,7 @@ fn pcapng_in_both_byte_orders_with_interfaces_of_their_own_time() {
             order.section(),
             order.interface(1, 0, None, None),
             order.interface(101, 0, Some(9), None),
-            // 2^-10 s, and 100 s to add.
+            // The time unit is 2^-10 s, and 100 s are added to each time.
             order.interface(113, 0, Some(0x8a), Some(100)),
             order.block(5, &[0; 12]),
             order.packet(0, 7, b"us", 2),
@@ -188,7 +190,7 @@ fn pcapng_in_both_byte_orders_with_interfaces_of_their_own_time() {
         ];
         let (all, note) = frames(&file);
         assert_eq!(all, expected);
-        assert!(note.unwrap().starts_with("frame 4 names an interface"));
+        assert!(note.unwrap().starts_with("weft omits frame 4, because the capture does not describe"));
     }
 }
 
@@ -211,7 +213,7 @@ fn a_section_may_have_another_byte_order_and_interfaces() {
 #[test]
 fn simple_and_obsolete_packets_are_read() {
     for order in BOTH {
-        // Interface 1, no drops, time 9, 3 octets of 5.
+        // The packet has interface 1, no drops, time 9, and 3 of 5 octets.
         let mut obsolete = [order.u16(1), order.u16(0)].concat();
         obsolete.extend(order.words(&[0, 9, 3, 5]));
         obsolete.extend(b"old");
@@ -278,7 +280,7 @@ fn compressed_captures_are_read_also_in_several_members() {
 
 #[test]
 fn a_cut_compressed_capture_gives_its_unpacked_frames() {
-    // Octets that do not compress, in more than one block of zstd, so that the cut falls into the
+    // The octets cannot be compressed, and fill more than one block of zstd. So the cut is in the
     // last record.
     let noise: Vec<u8> = (0..400_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, &noise, 400_000)]);
@@ -310,19 +312,19 @@ proptest::proptest! {
     }
 }
 
-/// Raw IP with the records "abcd" and "efgh", as `xz -9` compresses it.
+/// A pcap file with the records "abcd" and "efgh", compressed by `xz -9`.
 const XZ: &str =
     "fd377a585a000004e6d6b446020021011c00000010cf58cce0003f00245d006a30d1c87d8bf8099bad944b8b19c6f948272cc2afd403
                   863a720c7d864df26109c20b50004cc8b084d08067ac00014040bebb23a61fb6f37d010000000004595a";
-/// The same, as `bzip2` compresses it.
+/// The same pcap file, compressed by `bzip2`.
 const BZIP2: &str =
     "425a6839314159265359a1d6072600001cc11ef6003fc020001000080004000000a000314d3231313104a6a9fa886d4647a3c32c3
                      2c8501481a80946944627c64fb9fbfaad56c5dc914e1424287581c980";
 
 #[test]
 fn reads_all_frames_before_the_damage_of_an_xz_or_bzip2_file() {
-    // Of an xz file, the check of the block, the index and the footer; of a bzip2 file, the
-    // checksum of all blocks, before some bits of padding.
+    // The last octets of an xz file are the check of the block, the index and the footer. The last
+    // octets of a bzip2 file are the checksum of all blocks, before some bits of padding.
     for (name, file, octets) in [("xz", hex(XZ), 1..=28), ("bzip2", hex(BZIP2), 2..=4)] {
         for from_end in octets {
             let mut damaged = file.clone();
@@ -350,7 +352,7 @@ fn reads_all_frames_before_the_cut_of_an_xz_file() {
 #[test]
 fn several_xz_or_bzip2_members_are_one_capture() {
     let [xz, bzip2] = [XZ, BZIP2].map(|file| frames(&hex(file).repeat(2)));
-    // The second member's file header is read as a record.
+    // The reader reads the pcap file header in the second member as a record.
     assert!(xz.0.len() > 2);
     assert_eq!(xz, bzip2);
 }
@@ -382,7 +384,8 @@ fn xz_bzip2_and_lz4_are_recognised() {
             (2, 1_000_002_000, 101, b"efgh".to_vec(), 4),
         ];
         assert_eq!(frames(&file), (expected, None), "{name}");
-        // A cut file gives what was readable, with a note that it was cut.
+        // The reader returns the readable frames of a truncated file, and a note about the
+        // truncation.
         let mut capture = open(&file[..file.len() - 30]);
         let note = match &mut capture {
             Ok(capture) => {
@@ -414,7 +417,7 @@ fn the_modified_pcap_has_longer_records() {
     }
 }
 
-/// RFC 1761: two records, the first of them padded.
+/// The file has two records as in RFC 1761. The first record is padded.
 #[test]
 fn snoop_is_read() {
     let big = Order { big: true };
@@ -431,8 +434,8 @@ fn snoop_is_read() {
     assert!(note.unwrap().contains("truncated"));
 }
 
-/// Version 1 counts milliseconds, version 2 microseconds; from 2.1 on each frame has its own media
-/// type.
+/// Version 1 counts milliseconds, version 2 microseconds. From version 2.1 on, each frame has its
+/// own media type.
 #[test]
 fn network_monitor_is_read() {
     let header = |magic: &[u8], version: [u8; 2], frames: u32| {
@@ -458,7 +461,7 @@ fn network_monitor_is_read() {
         for (microseconds, octets) in [(3, b"abcd"), (5, b"efgh")] {
             two.extend(LITTLE.words(&[microseconds, 0, 60, 4]));
             two.extend(octets);
-            // Raw IP by its link type.
+            // This media type contains the link type of raw IP.
             let mut rest = LITTLE.u16(0xe065).to_vec();
             rest.resize(15, 0);
             two.extend(&rest[..trailer]);
@@ -471,8 +474,8 @@ fn network_monitor_is_read() {
     }
 }
 
-/// Ethernet with an extension header and padding, raw IP, and a description of the capture, which
-/// is no frame.
+/// The file has an Ethernet record with an extension header and padding, a raw IP record, and a
+/// record that describes the capture and is not a frame.
 #[test]
 fn erf_is_read() {
     let record = |kind: u8, wire_len: u16, body: &[u8]| {
@@ -496,7 +499,7 @@ fn erf_is_read() {
     assert!(open(&file[..40]).is_err(), "one record is no proof of a format");
 }
 
-/// As when the files of a ring are joined in the order of their names after the ring has wrapped.
+/// The files of a ring buffer were joined in the order of their names after the ring had wrapped.
 #[test]
 fn time_that_runs_backwards_is_reported_once() {
     let file = LITTLE.pcap(0xa1b2_c3d4, &[(9, 0, b"c", 1), (9, 500_000, b"d", 1), (1, 0, b"a", 1), (2, 0, b"b", 1)]);
@@ -505,7 +508,7 @@ fn time_that_runs_backwards_is_reported_once() {
     let note = note.unwrap();
     assert!(note.starts_with("time runs backwards by 8.500 s at frame 3"), "{note}");
     assert!(note.contains("reordercap"), "{note}");
-    // Frames of several queues of a NIC are out of order by less.
+    // Frames from several queues of a NIC may be out of order by a shorter time.
     let file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 900, b"a", 1), (1, 0, b"b", 1)]);
     assert_eq!(frames(&file).1, None);
 }

@@ -1,9 +1,10 @@
-//! Streams that `interop/streams` writes from the specifications alone: legal ones that are odd,
-//! and ones that break one requirement in one place. Nobody is accused of a legal stream; faults of
-//! the illegal ones are found, and are still found in captures that keep the evidence.
+//! Tests the monitor with the streams of `interop/streams`, which were written from the
+//! specifications alone. A stream is either legal but unusual, or has one fault: it violates one
+//! requirement in one place. The monitor must report nothing about a legal stream. It must find the
+//! fault of each other stream, also in an incomplete capture that contains the evidence.
 //!
-//! A capture has the streams of one set and mode, each on an interface of its own. The table beside
-//! it has a row for each stream, in the order of the interfaces.
+//! Each capture has the streams of one set and mode, each on its own interface. The table with the
+//! same name has a row for each stream, in the order of the interfaces.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,19 +13,19 @@ use std::path::{Path, PathBuf};
 
 use weft_core::requirement::Severity;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Finding, Sink};
+use weft_dissector::{Finding, FrameNumber, Sink};
 
 use crate::habits::{CapturedFrame, Dice, Effect, Frames, HABITS, Habit, Sent, dissect, read, sent};
 
-/// CRC, neither CRC nor markers, both.
+/// The modes are: with CRC and without markers, without both, and with both.
 const MODES: [&str; 3] = ["crc", "plain", "markers"];
 
 /// Sets of streams with a fault.
 const FAULTY: [&str; 3] = ["illegal", "harder", "more"];
 
-/// Streams whose fault is missed in every mode. A fault counts as missed, too, if its requirement
-/// is named with other octets than the author of the stream chose. A stream whose fault is found
-/// must leave the list.
+/// Streams whose fault the monitor misses in every mode. A fault also counts as missed if the
+/// finding has different octets than the table of the streams. If the monitor finds the fault of a
+/// stream, remove the stream from this list.
 const MISSED: &[&str] = &[
     "H17-atomic-before-read",
     "H30-mode-too-early",
@@ -40,8 +41,8 @@ const MISSED: &[&str] = &[
     "M42-oob-pend-twice",
 ];
 
-/// Streams that leave a SHOULD or RECOMMENDED unkept on purpose, and the row whose warning is
-/// right.
+/// Streams that violate a SHOULD or RECOMMENDED on purpose, and the requirement whose warning is
+/// correct.
 const SHOULD: &[(&str, &str)] = &[
     ("L70", "DDP-5.3-2"),
     ("L71", "DDP-5.3-2"),
@@ -54,36 +55,40 @@ const SHOULD: &[(&str, &str)] = &[
     ("L160", "RDMAP-4.8-39"),
 ];
 
-/// Legal streams that are still accused, and why that is wrong or disputed. A stream that is
-/// accused no longer must leave the list.
+/// Legal streams with false or disputed findings, and the reason. If a stream has no findings any
+/// more, remove the stream from this list.
 const OPEN: &[(&str, &str)] =
-    &[("L83", "disputed: the Send names an STag; that it is not of this stream the receiver alone can know")];
+    &[("L83", "disputed: the STag in the Send belongs to a different stream, which only the receiver can know")];
 
-/// Streams with a fault that is no longer found after a habit, by the beginning of the habit's
-/// name; and why the rest of the capture proves no fault.
+/// Streams with a fault that the monitor no longer finds after a habit: the stream, the beginning
+/// of the habit's name, and the reason why the changed capture does not prove the fault.
 const SILENT: &[(&str, &str, &str)] = &[("M23", "one frame with payload lost", ANOTHER_REQUEST)];
 
 /// RFC 5040, section 5.2.2: "The Data Source RDMAP layer MUST pass RDMA Read Response Messages to
 /// the DDP layer, in the order that the RDMA Read Request Messages were received by the RDMAP
-/// layer". Each direction lacks octets before the evidence: there may be a Request of the Response
-/// whose last segment comes first, and the other segment then begins the Response to the next
-/// Request.
-const ANOTHER_REQUEST: &str = "the segments may be of Responses to two Requests, which are among the missing octets";
+/// layer". In each direction, octets before the evidence are missing. The segment with L=1 comes
+/// first. It may be the end of the Response to a missing Request. Then the other segment is the
+/// start of the Response to the next Request.
+const ANOTHER_REQUEST: &str =
+    "the segments may belong to the Responses to two Requests, which may be in the missing octets";
 
-/// The ordinary test tries one habit in `SHARE` with each stream, the long one all.
+/// The ordinary test applies one of `SHARE` habits to each stream. The long test applies all
+/// habits.
 const SHARE: usize = 12;
-/// Seeds of the long test.
+/// Number of seeds for each habit in the long test.
 const SEEDS: u64 = 1;
 
 /// One stream of a capture.
 struct Stream {
-    /// Its name, which begins with its number, and what it shows.
+    /// Name, mode and description of the stream. The name begins with the stream's number.
     name: String,
     frames: Frames,
-    /// The requirements of which any one names the fault; none for a legal stream.
+    /// The requirements that describe the fault. The monitor must report one of them. The set is
+    /// empty for a legal stream.
     accepted: BTreeSet<String>,
-    /// The frame of the fault, from 1, and the octet in it.
-    fault: Option<(u64, u32)>,
+    /// The number of the frame with the fault, from 1, and the offset of the wrong octet in that
+    /// frame.
+    fault: Option<(FrameNumber, u32)>,
 }
 
 #[derive(Default)]
@@ -107,8 +112,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/streams")
 }
 
-/// Streams of a set and mode: columns are name, requirements, frame, octet and description, apart
-/// by tabs.
+/// Reads the streams of a set and mode. The columns of the table are name, requirements, frame,
+/// octet and description, separated by tabs.
 fn streams(set: &str, mode: &str) -> Vec<Stream> {
     let table = fs::read_to_string(folder().join(format!("{set}-{mode}.tsv"))).unwrap();
     let row = |line: &str| {
@@ -132,22 +137,23 @@ fn faulty() -> impl Iterator<Item = Stream> {
 }
 
 impl Stream {
-    /// The number with its letter, `L70` of `L70-untagged-segments-out-of-mo-order`.
+    /// Returns the number with its letter, for example `L70` for
+    /// `L70-untagged-segments-out-of-mo-order`.
     fn number(&self) -> &str {
         self.name.split('-').next().unwrap()
     }
 
-    /// Those of the accepted requirements of which `findings` has one.
+    /// Returns the accepted requirements for which `findings` has a finding.
     fn named(&self, findings: &[Finding]) -> BTreeSet<String> {
         let named = findings.iter().map(|finding| finding.requirement.to_string());
         named.filter(|id| self.accepted.contains(id)).collect()
     }
 
-    /// Does a finding name the fault and its octet?
+    /// Returns whether a finding names the fault and its octet.
     fn is_found(&self) -> bool {
         let (frame, octet) = self.fault.unwrap();
         let covers = |finding: &Finding| {
-            finding.located.iter().any(|at| {
+            finding.locations.iter().any(|at| {
                 let start = at.offset.map(u64::from);
                 at.frame == frame && start.is_some_and(|start| (start..start + at.len).contains(&u64::from(octet)))
             })
@@ -156,8 +162,8 @@ impl Stream {
         findings(&self.frames).iter().filter(is_accepted).any(covers)
     }
 
-    /// Frames without any one of which the dissector no longer names `id`: what it needs as
-    /// evidence.
+    /// Returns the frames that the dissector needs as evidence for `id`. If one of these frames is
+    /// missing, the dissector does not report `id`.
     fn evidence(&self, id: &str) -> Vec<Sent> {
         let mut needed: Vec<&CapturedFrame> = self.frames.iter().collect();
         let mut at = 0;
@@ -171,8 +177,8 @@ impl Stream {
         needed.into_iter().map(sent).collect()
     }
 
-    /// The requirements that are no longer named in a capture with a habit, although it keeps the
-    /// evidence.
+    /// Returns the requirements that the dissector no longer reports after a habit, although the
+    /// changed capture has the evidence.
     fn silenced(&self, named: &BTreeSet<String>, habit: &Habit, seed: u64) -> Vec<String> {
         let mut frames = self.frames.clone();
         (habit.change)(&mut frames, &mut Dice::new(seed));
@@ -190,12 +196,13 @@ impl Stream {
     }
 }
 
-/// Does a capture keep the evidence?
+/// Returns whether a changed capture has the evidence.
 ///
-/// A habit that loses or changes frames keeps it if each frame of it is still there as it was sent.
-/// Where frames are in another order, or some seem to be missing, the capture no longer shows which
-/// end sent first, or what it had received: then only what one end sent is evidence, in the order
-/// of TCP. Datagrams have no numbers, so their evidence is in their order.
+/// If a habit loses or changes frames, the capture must still have each frame of the evidence
+/// unchanged. If frames are reordered or seem to be missing, the capture no longer shows which
+/// endpoint sent first, or what an endpoint had received. Then the capture has the evidence only if
+/// all of it comes from one endpoint, because TCP sequence numbers still show the order of these
+/// frames. Datagrams have no sequence numbers, so evidence in datagrams is lost.
 fn is_kept(evidence: &[Sent], original: &[Sent], captured: &[Sent], effect: Effect) -> bool {
     let has_all = || evidence.iter().all(|frame| captured.contains(frame));
     let needs_order = evidence.iter().any(|frame| frame.from != evidence[0].from || frame.header.is_none());
@@ -208,7 +215,7 @@ fn is_kept(evidence: &[Sent], original: &[Sent], captured: &[Sent], effect: Effe
     }
 }
 
-/// Are any frames in another order?
+/// Returns whether `captured` has the frames in a different order than `original`.
 fn is_reordered(original: &[Sent], captured: &[Sent]) -> bool {
     let place = |frame| captured.iter().position(|other| other == frame);
     !original.iter().map(place).is_sorted()
@@ -218,7 +225,8 @@ fn none(wrong: &[String], what: &str) {
     assert!(wrong.is_empty(), "{} {what}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Tries habits on the streams with a fault, each by `is_tried` of their places in the lists.
+/// Applies habits to the streams with a fault. `is_tried` selects the pairs by the indices of the
+/// stream and of the habit.
 fn hide_no_fault(is_tried: impl Fn(usize, usize) -> bool, seeds: u64) {
     let mut silenced = Vec::new();
     let mut tried = 0;
@@ -251,7 +259,7 @@ fn legal_streams_are_not_accused() {
     }
     let closed: Vec<&str> = OPEN.iter().map(|(number, _)| *number).filter(|it| accused.remove(*it).is_none()).collect();
     none(&accused.into_values().collect::<Vec<_>>(), "legal streams accused");
-    assert!(closed.is_empty(), "accused no longer, so to be removed from OPEN: {}", closed.join(" "));
+    assert!(closed.is_empty(), "remove these streams from OPEN, because they have no findings: {}", closed.join(" "));
 }
 
 #[test]
@@ -263,7 +271,7 @@ fn faults_are_found_with_their_octet() {
         MODES.iter().any(|mode| !missed.iter().any(|name| name.starts_with(&format!("{known}, {mode} "))))
     };
     let found: Vec<&str> = MISSED.iter().copied().filter(is_found).collect();
-    assert!(found.is_empty(), "found in at least one mode, so to be removed from MISSED: {}", found.join(" "));
+    assert!(found.is_empty(), "remove these streams from MISSED, because a mode finds them: {}", found.join(" "));
 }
 
 #[test]

@@ -1,14 +1,15 @@
-//! Datagrams in the format of Figure 17 of the draft. 10.0.0.2 connects from port 49152 to
-//! 10.0.0.1.
+//! Tests with datagrams in the format of Figure 17 of the draft. Host 10.0.0.2 connects from port
+//! 49152 to host 10.0.0.1.
 
 use serde_json::Value;
 
 use super::*;
 use crate::Sink;
 use crate::context::Context;
+use crate::frame_number::FrameNumber;
+use crate::output::connection_ladder::{Subject, Timeline};
 use crate::output::json::JsonWriter;
-use crate::output::ladder::What;
-use crate::output::story::{Story, Subject};
+use crate::output::ladder::RowKind;
 use crate::output::text::exchange_line;
 use crate::stream_id::StreamId;
 use crate::testing::{Wire, hex, reply, request};
@@ -87,7 +88,7 @@ fn a_three_way_exchange_and_the_connection_that_follows() {
         (State::Acknowledged, &[StreamId::FIRST][..], 1)
     );
     let frames = [exchange.request, exchange.accept, exchange.ack].map(|seen| seen.map(|seen| seen.frame));
-    assert_eq!(frames, [Some(1), Some(2), Some(3)]);
+    assert_eq!(frames, [1, 2, 3].map(|frame| Some(FrameNumber::from(frame))));
     assert_eq!((exchange.requested, exchange.mapped), ("10.0.0.1:7000".parse().ok(), "10.0.0.1:4210".parse().ok()));
     assert_eq!((found.joined.len(), found.follows), (1, vec![Some(0)]));
     let line = "port mapper exchange 0: 10.0.0.2:49152 requests 10.0.0.1:7000, acknowledged, mapped to 10.0.0.1:4210, followed by stream 0";
@@ -112,13 +113,13 @@ fn an_exchange_has_an_object_of_its_own() {
 #[test]
 fn the_ladder_begins_with_the_exchange() {
     let wire = Wire::connected_after(&[(0, message(REQ, REQUESTED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
-    let mut story = Story::new(Subject::Stream(StreamId::FIRST), 100);
-    story.at(3_000_000);
-    wire.feed(&mut story);
-    let ladder = story.ladder().unwrap();
-    let rows: Vec<_> = ladder.rows.iter().map(|row| (row.time, row.frame, row.label.as_str())).collect();
+    let mut timeline = Timeline::new(Subject::Stream(StreamId::FIRST), 100);
+    timeline.at(3_000_000);
+    wire.feed(&mut timeline);
+    let ladder = timeline.ladder().unwrap();
+    let rows: Vec<_> = ladder.rows.iter().map(|row| (row.time, row.frame.map(u64::from), row.label.as_str())).collect();
     assert_eq!(rows[..2], [(0, Some(1), "SDP port mapper PMReq"), (1_000_000, Some(2), "SDP port mapper PMAccept")]);
-    assert!(rows[2].2.starts_with("follows port mapper exchange 0"), "{rows:?}");
+    assert!(rows[2].2.starts_with("the connection follows port mapper exchange 0"), "{rows:?}");
     assert!(rows[3..].iter().any(|row| row.2 == "SYN"));
 }
 
@@ -133,14 +134,14 @@ fn an_exchange_has_a_ladder_of_its_own() {
         (1, message(DENY, REQUESTED, FROM, 77)),
     ]);
     let drawn = |number| {
-        let mut story = Story::new(Subject::Exchange(number), 100);
-        wire.feed(&mut story);
-        story.ladder()
+        let mut timeline = Timeline::new(Subject::Exchange(number), 100);
+        wire.feed(&mut timeline);
+        timeline.ladder()
     };
     let ladder = drawn(0).unwrap();
-    let rows: Vec<_> = ladder.rows.iter().map(|row| (row.frame, row.what)).collect();
-    let arrow = |from| What::Arrow { from, dashed: false };
-    assert_eq!(rows, [(Some(1), arrow(0)), (Some(3), arrow(0)), (Some(4), arrow(1)), (Some(4), What::Note)]);
+    let rows: Vec<_> = ladder.rows.iter().map(|row| (row.frame.map(u64::from), row.kind)).collect();
+    let arrow = |from| RowKind::Arrow { from, dashed: false };
+    assert_eq!(rows, [(Some(1), arrow(0)), (Some(3), arrow(0)), (Some(4), arrow(1)), (Some(4), RowKind::Note)]);
     assert!(ladder.rows[3].label.starts_with("note PM-7.3.1.6-4"), "{ladder:?}");
     assert!(ladder.rows[1].label.ends_with("exchange 0, again"), "{ladder:?}");
     assert_eq!(drawn(1).unwrap().rows.len(), 1);
@@ -231,17 +232,17 @@ fn the_oldest_exchange_goes_when_there_are_too_many() {
     let (src, dst) = ("10.0.0.2:40000".parse().unwrap(), "10.0.0.1:3935".parse().unwrap());
     let mut take = |octets: &[u8]| {
         let wire_len = u32::try_from(octets.len()).unwrap();
-        let datagram = Datagram { frame: 1, time: 1, src, dst, octets, wire_len, offset: None };
-        exchanges.datagram(&datagram).1.map(|gone| gone.exchange)
+        let datagram = Datagram { frame: FrameNumber::FIRST, time: 1, src, dst, octets, wire_len, offset: None };
+        exchanges.record_datagram(&datagram).1.map(|dropped| dropped.exchange)
     };
-    for handle in 0..MOST as u64 {
+    for handle in 0..MAX_EXCHANGES as u64 {
         assert_eq!(take(&message(ACCEPT, MAPPED, FROM, handle)), None);
     }
-    assert_eq!(take(&message(REQ, REQUESTED, FROM, MOST as u64)), Some(0));
+    assert_eq!(take(&message(REQ, REQUESTED, FROM, MAX_EXCHANGES as u64)), Some(0));
     // Exchange 0 is no longer known, so a datagram with its tuple begins another exchange.
     assert_eq!(take(&message(ACK, MAPPED, FROM, 0)), Some(1));
-    assert_eq!((exchanges.kept.len(), exchanges.by_tuple.len()), (MOST, MOST));
-    assert_eq!((exchanges.by_mapped.len(), exchanges.by_ends.len()), (1, 1));
+    assert_eq!((exchanges.kept.len(), exchanges.by_tuple.len()), (MAX_EXCHANGES, MAX_EXCHANGES));
+    assert_eq!((exchanges.by_mapped.len(), exchanges.by_addresses.len()), (1, 1));
 }
 
 #[test]

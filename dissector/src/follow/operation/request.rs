@@ -4,20 +4,20 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawReadRequest, ReadRequest};
 use zerocopy::FromBytes;
 
-use super::{MOST, Operations, Overrun, Request, RequestKind};
+use super::{MAX_REQUESTS, Operations, Overrun, Request, RequestKind};
 use crate::fact::Operation;
-use crate::follow::early::Early;
-use crate::follow::message::At;
-use crate::follow::remark::{Remark, What};
-use crate::parse::Located;
+use crate::follow::early_responses::EarlyResponse;
+use crate::follow::message::SegmentLocation;
+use crate::follow::remark::{Remark, RemarkKind};
+use crate::parse::Location;
 use crate::parse::SegmentView;
 
 impl Operations {
     /// Processes a request in an FPDU that ends at stream position `end`. Returns the finished
     /// operation if the complete response was processed before the request.
-    pub(crate) fn requested(
+    pub(crate) fn record_request(
         &mut self,
-        at: At,
+        at: SegmentLocation,
         end: u64,
         view: &SegmentView<'_>,
         remarks: &mut Vec<Remark>,
@@ -42,29 +42,30 @@ impl Operations {
         };
         let Segment::Untagged(header, _) = view.segment else { return None };
         let msn = header.msn.get();
-        let is_full = self.requests.len() >= MOST;
+        let is_full = self.requests.len() >= MAX_REQUESTS;
         let Some(kind) = kind.filter(|_| !is_full) else {
-            self.lose(false);
-            self.backlog.requested(msn);
+            self.record_loss(false);
+            self.backlog.record_request(msn);
             if is_full {
                 self.requests.clear();
             }
             return None;
         };
-        self.backlog.requested(msn);
+        self.backlog.record_request(msn);
         let outstanding = u32::try_from(self.requests.len() + 1).unwrap_or(u32::MAX);
         let (frame, time) = (at.frame, at.time);
-        let (answered, begun, segments, is_late) = (0, None, 0, false);
-        let request = Request { kind, msn, frame, end, time, outstanding, answered, begun, segments, is_late };
-        if self.certain && !self.early.is_empty() {
-            // The response was processed first: the monitor reads the directions out of order.
-            let early = self.early.pop_front()?;
-            return self.answered_early(request, early, at, remarks);
+        let (answered, response_frame, segments, is_late) = (0, None, 0, false);
+        let request = Request { kind, msn, frame, end, time, outstanding, answered, response_frame, segments, is_late };
+        if self.certain && !self.early_responses.is_empty() {
+            // The response was processed first, because the monitor reads the directions out of
+            // order.
+            let early = self.early_responses.pop_front()?;
+            return self.match_early_response(request, early, at, remarks);
         }
-        let answers = |early: &Early| kind.is_answered_by(early.key) && early.begun > at.frame;
-        if let Some(index) = self.early.iter().position(answers) {
-            let early = self.early.drain(..=index).next_back()?;
-            return self.answered_early(request, early, at, remarks);
+        let answers = |early: &EarlyResponse| kind.is_answered_by(early.key) && early.first_frame > at.frame;
+        if let Some(index) = self.early_responses.iter().position(answers) {
+            let early = self.early_responses.drain(..=index).next_back()?;
+            return self.match_early_response(request, early, at, remarks);
         }
         self.requests.push_back(request);
         // The zero-length Read that ends the start-up does not count. A responder may increase its
@@ -88,29 +89,33 @@ impl Operations {
 
     /// Matches `request` with the response `early`, which was processed first. Returns the finished
     /// operation if the response is complete.
-    fn answered_early(
+    fn match_early_response(
         &mut self,
         request: Request,
-        early: Early,
-        at: At,
+        early: EarlyResponse,
+        at: SegmentLocation,
         remarks: &mut Vec<Remark>,
     ) -> Option<Operation> {
-        if !request.kind.is_answered_by(early.key) || early.begun < request.frame {
+        if !request.kind.is_answered_by(early.key) || early.first_frame < request.frame {
             return None;
         }
-        let Early { begun, answered, segments, ended, .. } = early;
-        let request = Request { begun: Some(begun), answered, segments, is_late: true, ..request };
+        let EarlyResponse { first_frame, answered, segments, last_segment, .. } = early;
+        let request = Request { response_frame: Some(first_frame), answered, segments, is_late: true, ..request };
         if let RequestKind::Atomic { fetch_add, offset, .. } = request.kind
             && offset % 8 != 0
             && self.certain
         {
-            let (what, responder) = (What::MisalignedAnswered { fetch_add, offset }, at.direction.peer());
-            remarks
-                .push(At { direction: responder, ..at }.earlier(what, Located { frame: begun, ..Located::default() }));
+            let (kind, responder) = (RemarkKind::MisalignedAnswered { fetch_add, offset }, at.direction.peer());
+            remarks.push(
+                SegmentLocation { direction: responder, ..at }
+                    .earlier(kind, Location { frame: first_frame, ..Location::default() }),
+            );
         }
-        self.note_depth(begun, 1);
-        match ended {
-            Some((frame, time)) => Some(request.operation(u8::from(at.direction), At { frame, time, ..at })),
+        self.note_depth(first_frame, 1);
+        match last_segment {
+            Some((frame, time)) => {
+                Some(request.operation(u8::from(at.direction), SegmentLocation { frame, time, ..at }))
+            }
             None => {
                 self.requests.push_front(request);
                 self.current = Some(0);

@@ -1,11 +1,13 @@
-//! Advertisements: SrcAvails of a Data Source and SinkAvails of a Data Sink. The monitor follows
-//! each advertisement twice: as its owner knows it, and as the owner's peer knows it.
+//! Advertisements: SrcAvails of a Data Source and SinkAvails of a Data Sink. The monitor keeps two
+//! states of each advertisement: the state that its owner knows, and the state that the owner's
+//! peer knows.
 
+use crate::frame_number::FrameNumber;
 use std::collections::VecDeque;
 
-/// Maximum number of open advertisements of one kind that the monitor follows. The draft's own
-/// limit is MaxAdverts, up to 65535.
-pub(super) const MOST_OPEN: usize = 1024;
+/// Maximum number of open advertisements of one kind that the monitor follows. The draft limits
+/// open advertisements to MaxAdverts, which is at most 65535.
+pub(super) const MAX_OPEN: usize = 1024;
 
 /// An advertised RDMA Buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub struct Advert {
     /// MSeq of the message that advertised the buffer.
     pub mseq: u32,
     /// The frame of the message that advertised the buffer.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// STag of the buffer.
     pub stag: u32,
     /// VA (tagged offset) of the buffer's first octet.
@@ -37,7 +39,7 @@ impl Advert {
 
 /// Why an advertisement is no longer open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum EndReason {
     /// RdmaRdCompl or RdmaWrCompl reported the transfer.
     Completed,
     /// A SendSm requested the remaining octets as Data.
@@ -67,7 +69,7 @@ pub struct Adverts {
     /// Number of advertisements that a crossing SinkAvail, a change of Mode or a DisConn made void.
     pub void: u64,
     /// The maximum number of advertisements open at the same time.
-    pub most_open: u64,
+    pub max_open: u64,
 }
 
 impl Adverts {
@@ -83,51 +85,51 @@ impl Adverts {
         self.open.iter().fold(0, |sum, advert| sum.saturating_add(advert.left))
     }
 
-    /// Adds an advertisement. Returns `false` if there are too many to follow.
-    pub(super) fn make(&mut self, advert: Advert) -> bool {
+    /// Adds an advertisement. Returns `false` if too many advertisements are open.
+    pub(super) fn add(&mut self, advert: Advert) -> bool {
         self.made += 1;
-        if self.open.len() >= MOST_OPEN {
+        if self.open.len() >= MAX_OPEN {
             return false;
         }
         self.open.push_back(advert);
-        self.most_open = self.most_open.max(self.open.len() as u64);
+        self.max_open = self.max_open.max(self.open.len() as u64);
         true
     }
 
     /// Records that RDMA moved `len` octets of the oldest advertisement. The advertisement is
     /// completed when all its octets are moved.
-    pub(super) fn moved(&mut self, len: u32) {
-        if take(&mut self.open, len) {
+    pub(super) fn record_moved(&mut self, len: u32) {
+        if take_octets(&mut self.open, len) {
             self.completed += 1;
         }
     }
 
     /// Ends the oldest advertisement, and returns it.
-    pub(super) fn end_oldest(&mut self, end: End) -> Option<Advert> {
+    pub(super) fn end_oldest(&mut self, reason: EndReason) -> Option<Advert> {
         let advert = self.open.pop_front()?;
-        *self.count(end) += 1;
+        *self.count(reason) += 1;
         Some(advert)
     }
 
     /// Ends all advertisements that match `which`.
-    pub(super) fn end_those(&mut self, end: End, which: impl Fn(&Advert) -> bool) {
+    pub(super) fn end_matching(&mut self, reason: EndReason, which: impl Fn(&Advert) -> bool) {
         let before = self.open.len();
         self.open.retain(|advert| !which(advert));
-        *self.count(end) += (before - self.open.len()) as u64;
+        *self.count(reason) += (before - self.open.len()) as u64;
     }
 
     /// Drops the open advertisements, because they are no longer known.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.open.clear();
     }
 
-    fn count(&mut self, end: End) -> &mut u64 {
-        match end {
-            End::Completed => &mut self.completed,
-            End::ByData => &mut self.by_data,
-            End::Stale => &mut self.stale,
-            End::Revoked => &mut self.revoked,
-            End::Void => &mut self.void,
+    fn count(&mut self, reason: EndReason) -> &mut u64 {
+        match reason {
+            EndReason::Completed => &mut self.completed,
+            EndReason::ByData => &mut self.by_data,
+            EndReason::Stale => &mut self.stale,
+            EndReason::Revoked => &mut self.revoked,
+            EndReason::Void => &mut self.void,
         }
     }
 
@@ -139,7 +141,7 @@ impl Adverts {
 
 /// Records that RDMA moved `len` octets of the oldest advertisement. If none of its octets are
 /// left, removes the advertisement and returns `true`.
-pub(super) fn take(adverts: &mut VecDeque<Advert>, len: u32) -> bool {
+pub(super) fn take_octets(adverts: &mut VecDeque<Advert>, len: u32) -> bool {
     let Some(oldest) = adverts.front_mut() else { return false };
     oldest.left = oldest.left.saturating_sub(u64::from(len));
     oldest.left == 0 && adverts.pop_front().is_some()

@@ -1,10 +1,11 @@
-//! How an SDP connection begins and ends: Hello, HelloAck, DisConn, AbortConn, SuspComm, and the
-//! end of TCP.
+//! Records how an SDP connection begins and ends. The events are Hello, HelloAck, DisConn,
+//! AbortConn, SuspComm, and the end of TCP.
 
 use weft_core::wire::sdp::Mid;
 
 use super::message::{Extension, Message};
 use crate::direction::Direction;
+use crate::frame_number::FrameNumber;
 
 /// The state of an SDP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Suspension {
     /// The frame of the SuspComm.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// The TCP port on which its sender waits for the connection to be resumed.
     pub port: u16,
 }
@@ -55,17 +56,17 @@ pub struct Suspension {
 #[derive(Debug, Clone, Default)]
 pub struct Closing {
     /// The HelloAck.
-    pub hello_ack: Option<u64>,
+    pub hello_ack: Option<FrameNumber>,
     /// The first DisConn of each direction.
-    pub dis_conn: [Option<u64>; 2],
+    pub dis_conn: [Option<FrameNumber>; 2],
     /// The first AbortConn of each direction.
-    pub abort_conn: [Option<u64>; 2],
+    pub abort_conn: [Option<FrameNumber>; 2],
     /// The first SuspComm of each direction.
     pub susp_comm: [Option<Suspension>; 2],
     /// The first SuspCommAck of each direction.
-    pub susp_comm_ack: [Option<u64>; 2],
+    pub susp_comm_ack: [Option<FrameNumber>; 2],
     /// The first FIN or RST of TCP.
-    pub llp_end: Option<u64>,
+    pub llp_end: Option<FrameNumber>,
 }
 
 impl Closing {
@@ -86,7 +87,7 @@ impl Closing {
     /// Returns the state of the connection, derived from these messages.
     #[must_use]
     pub fn state(&self) -> State {
-        let any = |frames: &[Option<u64>; 2]| frames.iter().flatten().count();
+        let any = |frames: &[Option<FrameNumber>; 2]| frames.iter().flatten().count();
         match any(&self.dis_conn) {
             _ if any(&self.abort_conn) > 0 => State::Aborted,
             _ if any(&self.susp_comm_ack) > 0 => State::Suspended,
@@ -99,8 +100,8 @@ impl Closing {
     }
 
     /// Returns whether the close was graceful for the sender of `direction` (section 8.2.1, step
-    /// 4): the peer sent DisConn, and not AbortConn. `None` if TCP did not end, or if the
-    /// connection was suspended.
+    /// 4). It is graceful if the peer sent DisConn, but not AbortConn. Returns `None` if TCP did
+    /// not end, or if the connection was suspended.
     #[must_use]
     pub fn graceful(&self, direction: Direction) -> Option<bool> {
         self.llp_end?;

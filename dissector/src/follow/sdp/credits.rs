@@ -1,8 +1,8 @@
 //! Send credit (section 10): the receive Private Buffers that a peer announces, and the messages
 //! that use them.
 
-/// Returns whether `a` is equal to or before `b`, both counted modulo 2^32. This interprets the
-/// words "with wrap" in section 12.4 (interpretation C10).
+/// Returns whether `a` is equal to `b` or after `b`, both counted modulo 2^32. This interprets the
+/// words "with wrap" in section 12.4.
 pub(crate) fn reached(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) < 1 << 31
 }
@@ -19,12 +19,13 @@ pub struct Credits {
     /// Number of buffers that the peer announced: the first Bufs, plus each increase of MSeqAck +
     /// Bufs.
     pub advertised: u64,
-    /// Number of buffers that the endpoint used: its messages after Hello and HelloAck.
+    /// Number of buffers that the endpoint used. Each of its messages after Hello and HelloAck uses
+    /// one.
     pub consumed: u64,
     /// Number of Data messages without payload from the peer: gratuitous updates (section 10.4).
     pub gratuitous: u64,
     /// The minimum credit that was left after a message of the endpoint.
-    pub least: Option<u32>,
+    pub min_left: Option<u32>,
 }
 
 impl Credits {
@@ -45,7 +46,7 @@ impl Credits {
     pub(super) fn sent(&mut self, mseq: u32) {
         self.mseq = mseq;
         self.consumed += 1;
-        self.least = match (self.left(), self.least) {
+        self.min_left = match (self.left(), self.min_left) {
             (Some(left), Some(least)) => Some(left.min(least)),
             (left, least) => left.or(least),
         };
@@ -57,8 +58,8 @@ impl Credits {
     pub fn left(&self) -> Option<u32> {
         let (bufs, mseq_ack) = self.window?;
         let used = self.mseq.wrapping_sub(mseq_ack);
-        // If the peer acknowledges a message that was not sent, no buffer counts as used
-        // (interpretation C7).
+        // If the peer acknowledges a message that was not sent, no buffer counts as used (an
+        // interpretation of the draft).
         Some(u32::from(bufs).saturating_sub(if used < 1 << 31 { used } else { 0 }))
     }
 }

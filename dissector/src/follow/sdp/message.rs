@@ -1,12 +1,13 @@
-//! The parts of an SDP message that the monitor uses: its BSDH, its extended header, and the length
-//! of its payload.
+//! The parts of an SDP message that the monitor uses: its base header (BSDH), its extended header,
+//! and the length of its payload.
 
 use weft_core::wire::sdp::{
     FieldOrder, Flags, Mid, RawBsdh, RawChRcvBuf, RawChRcvBufAck, RawHeader, RawHello, RawHelloAck, RawModeChange,
     RawRdmaRdCompl, RawRdmaWrCompl, RawSinkAvail, RawSrcAvail, RawSuspComm,
 };
 
-use crate::parse::Located;
+use crate::frame_number::FrameNumber;
+use crate::parse::Location;
 use crate::part::Part;
 
 /// The headers of an SDP message.
@@ -21,12 +22,12 @@ pub(super) struct Message {
     /// Length of the ULP payload in octets.
     pub payload: u32,
     /// The frame of the message.
-    pub frame: u64,
-    /// Location of the BSDH, as far as the BSDH is in one piece.
-    pub header: Located,
+    pub frame: FrameNumber,
+    /// Location of the BSDH. If the BSDH is in several pieces, the location of the first piece.
+    pub header: Location,
 }
 
-/// The extended header, as far as the monitor uses it.
+/// The fields of the extended header that the monitor uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extension {
     None,
@@ -39,16 +40,16 @@ pub(super) enum Extension {
         va: u64,
         non_discards: u32,
     },
-    /// RdmaRdCompl or RdmaWrCompl: number of octets moved.
+    /// RdmaRdCompl or RdmaWrCompl, with the number of moved octets.
     Moved(u32),
-    /// ModeChange: the new Mode and the S bit, which names the half-connection.
+    /// ModeChange, with the new Mode and the S bit. The S bit names the half-connection.
     Mode {
         mode: u8,
         s: bool,
     },
-    /// ChRcvBuf or ChRcvBufAck: size of a receive Private Buffer in octets.
+    /// ChRcvBuf or ChRcvBufAck, with the size of a receive Private Buffer in octets.
     Size(u32),
-    /// SuspComm: TCP port on which the sender waits for the connection to be resumed.
+    /// SuspComm, with the TCP port on which the sender waits for the connection to be resumed.
     Port(u16),
 }
 
@@ -61,15 +62,15 @@ pub(crate) struct Setup {
     pub max_adverts: u16,
     /// Size of the sender's receive Private Buffers, in octets.
     pub receive_size: u32,
-    /// LocIRD: number of RDMA Read Requests that the sender can receive at a time.
+    /// Number of RDMA Read Requests that the sender can receive at a time (LocIRD).
     pub loc_ird: u16,
-    /// LocORD: number of RDMA Read Requests that the sender may have outstanding.
+    /// Number of RDMA Read Requests that the sender may have outstanding (LocORD).
     pub loc_ord: u16,
 }
 
 impl Message {
     /// Reads the headers; `None` if octets of the headers are missing.
-    pub(super) fn read(part: Part<'_>, order: FieldOrder, (frame, header): (u64, Located)) -> Option<Self> {
+    pub(super) fn read(part: Part<'_>, order: FieldOrder, (frame, header): (FrameNumber, Location)) -> Option<Self> {
         let (bsdh, _) = RawBsdh::read(part.get(0..RawBsdh::LEN)?, order)?;
         let mid = bsdh.mid();
         let head = RawBsdh::LEN + mid.extension_len().unwrap_or(0);
@@ -88,8 +89,8 @@ impl Message {
         })
     }
 
-    /// Returns whether a Data Sink may send this message to settle a SrcAvailCancel, or whether the
-    /// message only updates credit.
+    /// Returns whether the message has a type with which a Data Sink settles a SrcAvailCancel, or
+    /// only updates credit.
     pub(super) fn is_answer(&self) -> bool {
         matches!(self.mid, Mid::SEND_SM | Mid::RDMA_RD_COMPL) || self.is_gratuitous()
     }

@@ -18,7 +18,7 @@ impl Mids {
 }
 
 /// Returns the bit of `mid`. MIDs 0x00 to 0x0E and 0xFD to 0xFF have one bit each. Other MIDs have
-/// none.
+/// no bit.
 fn bit(mid: Mid) -> u32 {
     match mid.0 {
         low @ ..=0x0e => 1 << low,

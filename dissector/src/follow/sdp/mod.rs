@@ -1,36 +1,37 @@
-//! The state of an SDP connection: what each peer knows about its two half-connections, about
-//! credits and advertisements, and how the connection ends.
+//! The state of an SDP connection. It contains the knowledge of each peer about its two
+//! half-connections, credits and advertisements. It also shows how the connection ends.
 //!
-//! The monitor follows what both peers may know (sections 12 to 14 of the draft, see `end`). This
-//! module checks no rules. The state begins with the Hello in every start-up profile, whether the
-//! Hello came in streaming mode or in private data.
+//! The monitor follows what both peers may know (sections 12 to 14 of the draft, see `sdp_peer`).
+//! This module does not check rules. The state begins with the Hello in every start-up profile,
+//! whether the Hello came in streaming mode or in private data.
 //!
-//! **Uncertain state is not reported.** If an MSeq does not follow the previous one, or if headers
+//! **Uncertain state is not reported.** If an MSeq does not follow the previous MSeq, or if headers
 //! were not captured, messages may be missing in the capture. The Modes are then unknown until the
 //! next ModeChange. Advertisements and NonDiscards are unknown until the connection ends. Credits,
 //! and the opening and closing of the connection, are still reported.
 //!
-//! **Memory** is bounded: at most `MOST_UNACKNOWLEDGED` messages that a peer has not acknowledged,
-//! and `advert::MOST_OPEN` advertisements of each kind and peer. Above these limits, advertisements
-//! are no longer followed. At most [`MOST_CHANGES`] changes of Mode are listed.
+//! **Memory** is bounded. The state has at most `MAX_UNACKNOWLEDGED` messages that a peer has not
+//! acknowledged, and at most `advert::MAX_OPEN` advertisements of each kind and peer. Above these
+//! limits, advertisements are no longer followed. At most [`MAX_MODE_CHANGES`] changes of Mode are
+//! listed.
 
-mod acts;
 mod advert;
-mod before;
 mod closing;
 mod credits;
-mod end;
 mod message;
 mod mids;
-mod moved;
+mod moved_octets;
 mod numbers;
+mod oob;
 mod profile;
+mod rdma_use;
 mod resize;
+mod sdp_peer;
+mod sender_state;
 mod sends;
-mod strays;
 #[cfg(test)]
 mod tests;
-mod urgent;
+mod unexplained;
 
 use std::collections::VecDeque;
 
@@ -38,49 +39,50 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
 
-pub(crate) use acts::{Act, Stray};
-pub(crate) use advert::End as Why;
+pub(crate) use advert::EndReason;
 pub use advert::{Advert, Adverts};
-pub(crate) use before::Before;
 pub use closing::{Closing, State, Suspension};
 pub use credits::Credits;
 pub(crate) use credits::reached;
-pub use end::{End, Sink, Source, Subject};
 pub(crate) use message::Setup;
 pub use profile::Profile;
-pub(crate) use sends::Sent;
-use strays::{StrayRdma, Strays};
+pub(crate) use rdma_use::{RdmaAccess, UnadvertisedAccess};
+pub use sdp_peer::{AffectedAdvert, SdpPeer, Sink, Source};
+pub(crate) use sender_state::SenderState;
+pub(crate) use sends::SdpSend;
+use unexplained::{UnexplainedAccess, UnexplainedActions};
 
 use super::connection::Connection;
 use crate::direction::Direction;
+use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
-use crate::parse::{Carrier, Located, Unit};
+use crate::parse::{Carrier, Location, Unit};
 use crate::part::Part;
 use message::{Extension, Message};
-use resize::Larger;
+use resize::LargerBuffers;
 use sends::Sends;
 
 /// Maximum number of messages of a peer that are kept until the other peer acknowledges them.
-const MOST_UNACKNOWLEDGED: usize = 4096;
+const MAX_UNACKNOWLEDGED: usize = 4096;
 /// Maximum number of Mode changes that are listed for each half-connection.
-pub const MOST_CHANGES: usize = 32;
+pub const MAX_MODE_CHANGES: usize = 32;
 
 /// A change of the Mode of a half-connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct ModeChange {
     /// The frame of the ModeChange.
-    pub frame: u64,
+    pub frame: FrameNumber,
     /// The new Mode; `None` for the reserved values.
     pub mode: Option<Mode>,
 }
 
 /// The changes of a half-connection's Mode.
 #[derive(Debug, Clone, Default)]
-pub struct Changes {
+pub struct ModeChanges {
     /// Number of ModeChanges.
     pub count: u64,
-    /// The first ModeChanges, at most [`MOST_CHANGES`].
-    pub listed: Vec<Change>,
+    /// The first ModeChanges, at most [`MAX_MODE_CHANGES`].
+    pub listed: Vec<ModeChange>,
 }
 
 /// Facts about the latest message.
@@ -89,20 +91,20 @@ pub struct Latest {
     /// The direction of the message.
     pub direction: Direction,
     /// The advertisement that the message completes or ends.
-    pub subject: Option<Subject>,
+    pub affected_advert: Option<AffectedAdvert>,
     /// Whether the message is a Data message without payload (section 10.4).
     pub gratuitous: bool,
     /// Whether the message is the HelloAck.
     pub hello_ack: bool,
     /// The sender's state just before the message.
-    pub(crate) before: Before,
+    pub(crate) sender_state: SenderState,
     /// The Send that carried the message; `None` for a message in streaming mode or private data.
-    pub(crate) sent: Option<Sent>,
+    pub(crate) send: Option<SdpSend>,
 }
 
 /// A message that its receiver has not acknowledged.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct UnacknowledgedMessage {
     message: Message,
     /// The receiver's highest MSeqAck + Bufs when the message was sent. When the message arrived,
     /// the receiver had offered at least this credit.
@@ -124,31 +126,31 @@ pub struct SdpState {
     /// The messages that begin and end the connection.
     pub closing: Closing,
     /// The state of each peer.
-    pub ends: [End; 2],
+    pub peers: [SdpPeer; 2],
     /// The credit of each peer.
     pub credits: [Credits; 2],
     /// The Mode of each half-connection as its Master knows it; `None` if the Mode is not known.
     /// The index is the direction of the Data Source.
     pub modes: [Option<Mode>; 2],
     /// The Mode changes of each half-connection. The index is the direction of the Data Source.
-    pub changes: [Changes; 2],
+    pub changes: [ModeChanges; 2],
     /// Whether all messages of both peers were read. The value is final only at the end of the
     /// connection.
     pub(crate) complete: bool,
     /// Frame and header location of the Connecting Peer's first message after the Hello.
-    pub(crate) first_message: Option<(u64, Located)>,
+    pub(crate) first_message: Option<(FrameNumber, Location)>,
     /// Whether advertisements and NonDiscards are certain.
     pub certain: bool,
     /// Facts about the latest message.
     pub latest: Latest,
     /// The messages of each peer that the other peer has not acknowledged.
-    unacknowledged: [VecDeque<Waiting>; 2],
+    unacknowledged: [VecDeque<UnacknowledgedMessage>; 2],
     /// MSeq and MSeqAck of each direction's latest message; `None` before the first message after
     /// Hello and HelloAck.
     numbers: [Option<(u32, u32)>; 2],
     /// The highest MSeqAck + Bufs in each direction's messages after Hello and HelloAck.
     edges: [Option<u32>; 2],
-    /// Whether the message with each direction's value of `edges` had MSeqAck 0.
+    /// For each direction, whether the message that set the value in `edges` had MSeqAck 0.
     edges_at_zero: [bool; 2],
     /// MSeq of each direction's latest SrcAvailCancel.
     canceled: [Option<u32>; 2],
@@ -156,7 +158,7 @@ pub struct SdpState {
     counts_from_zero: [bool; 2],
     sends: [Sends; 2],
     /// Accesses and messages of each peer that no other message explains so far.
-    pub(crate) strays: [Strays; 2],
+    pub(crate) unexplained: [UnexplainedActions; 2],
 }
 
 impl SdpState {
@@ -168,7 +170,7 @@ impl SdpState {
             profile: None,
             hello_ack_end: None,
             closing: Closing::default(),
-            ends: Direction::BOTH.map(|end| End { accepting: end != direction, ..End::default() }),
+            peers: Direction::BOTH.map(|sender| SdpPeer { accepting: sender != direction, ..SdpPeer::default() }),
             credits: Default::default(),
             modes: [None; 2],
             changes: Default::default(),
@@ -183,33 +185,35 @@ impl SdpState {
             canceled: [None; 2],
             counts_from_zero: [false; 2],
             sends: Default::default(),
-            strays: Default::default(),
+            unexplained: Default::default(),
         }
     }
 
     /// Octets of memory in use.
     pub(crate) fn memory(&self) -> usize {
         let waiting: usize = self.unacknowledged.iter().map(VecDeque::capacity).sum();
-        size_of::<Self>() + waiting * size_of::<Waiting>() + self.ends.iter().map(End::memory).sum::<usize>()
+        size_of::<Self>()
+            + waiting * size_of::<UnacknowledgedMessage>()
+            + self.peers.iter().map(SdpPeer::memory).sum::<usize>()
     }
 
     /// Processes a message at stream position `position`.
-    pub(crate) fn message(
+    pub(crate) fn record_message(
         &mut self,
         direction: Direction,
         (carrier, order, part): (Carrier, FieldOrder, Part<'_>),
-        (frame, position, header): (u64, u64, Located),
+        (frame, position, header): (FrameNumber, u64, Location),
         connection: &Connection,
     ) {
         self.latest = Latest { direction, ..Latest::default() };
-        self.latest.before.sent = self.ends[direction].sent;
-        self.latest.before.receive_size = self.ends[direction].receive_size;
-        self.latest.before.oob_pending = self.ends[direction].oob_pending;
-        self.latest.sent = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
+        self.latest.sender_state.sent = self.peers[direction].sent;
+        self.latest.sender_state.receive_size = self.peers[direction].receive_size;
+        self.latest.sender_state.oob_pending = self.peers[direction].oob_pending;
+        self.latest.send = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
         let Some(message) = Message::read(part, order, (frame, header)) else {
             self.numbers[direction] = None;
-            self.sends[direction].unread(part.is_complete());
-            return self.miss();
+            self.sends[direction].record_unreadable(part.is_complete());
+            return self.record_unreadable_message();
         };
         self.latest.gratuitous = message.is_gratuitous();
         self.latest.hello_ack = message.mid == Mid::HELLO_ACK;
@@ -221,7 +225,7 @@ impl SdpState {
         let peer = direction.peer();
         self.credits[peer].header(message.bufs, message.mseq_ack);
         self.credits[peer].gratuitous += u64::from(message.is_gratuitous());
-        self.oob(direction, &message);
+        self.count_oob(direction, &message);
         if carrier != Carrier::Send || matches!(message.mid, Mid::HELLO | Mid::HELLO_ACK) {
             return;
         }
@@ -230,26 +234,26 @@ impl SdpState {
         }
         if self.closing.hello_ack.is_none() {
             // A message is missing, or the monitor processes the directions out of order.
-            self.lose();
+            self.drop_uncertain_state();
         }
         self.credits[direction].sent(message.mseq);
-        self.number(direction, &message);
-        self.change(direction, &message);
+        self.check_numbers(direction, &message);
+        self.record_mode_change(direction, &message);
         self.apply(direction, &message);
         if self.certain && self.replay(direction, &message).is_err() {
-            self.lose();
+            self.drop_uncertain_state();
         }
     }
 
     /// Applies the effects of a message that take place when it is sent.
     fn apply(&mut self, direction: Direction, message: &Message) {
-        let end = &mut self.ends[direction];
-        end.sent.add(message.mid);
+        let own = &mut self.peers[direction];
+        own.sent.add(message.mid);
         match (message.mid, message.extension) {
-            (Mid::CH_RCV_BUF, _) => end.resizes += 1,
-            (Mid::CH_RCV_BUF_ACK, _) => end.resized += 1,
+            (Mid::CH_RCV_BUF, _) => own.resize_requests += 1,
+            (Mid::CH_RCV_BUF_ACK, _) => own.resize_answers += 1,
             (mid @ (Mid::SRC_AVAIL | Mid::SINK_AVAIL), Extension::Advert { stag, .. }) => {
-                self.strays[direction.peer()].advertised(stag, mid == Mid::SINK_AVAIL);
+                self.unexplained[direction.peer()].record_advert(stag, mid == Mid::SINK_AVAIL);
             }
             _ => {}
         }
@@ -259,11 +263,11 @@ impl SdpState {
     pub(crate) fn finish(&mut self) {
         for direction in Direction::BOTH {
             while self.certain
-                && let Some(Waiting { message, .. }) = self.unacknowledged[direction].pop_front()
+                && let Some(UnacknowledgedMessage { message, .. }) = self.unacknowledged[direction].pop_front()
             {
                 let edge = self.edges[direction.peer()].unwrap_or_default();
-                if self.ends[direction.peer()].receives(&message, edge).is_err() {
-                    self.lose();
+                if self.peers[direction.peer()].apply_received(&message, edge).is_err() {
+                    self.drop_uncertain_state();
                 }
             }
         }
@@ -273,23 +277,24 @@ impl SdpState {
     /// SinkCancelAck had ended. Only RDMA Writes after the sender's last message are considered.
     /// `None` if a later advertisement names the same STag, even if the sender did not know that
     /// advertisement.
-    pub(crate) fn write_after_cancel_ack(&self, direction: Direction) -> Option<Act> {
-        let (end, peer) = (&self.ends[direction], &self.ends[direction.peer()]);
+    pub(crate) fn write_after_cancel_ack(&self, direction: Direction) -> Option<RdmaAccess> {
+        let (own, peer) = (&self.peers[direction], &self.peers[direction.peer()]);
         let is_open = |stag: u32| {
-            let usable = end.source.usable.iter().map(|advert| advert.stag);
+            let usable = own.source.usable.iter().map(|advert| advert.stag);
             usable.chain(peer.sink.adverts.open().iter().map(|advert| advert.stag)).any(|open| open == stag)
         };
-        let is_canceled = |stag: u32| end.source.gone.of(stag) == Some(Why::Revoked) && !is_open(stag);
-        end.acts.find(|act| self.certain && act.write && is_canceled(act.stag))
+        let is_canceled =
+            |stag: u32| own.source.ended_adverts.reason_of(stag) == Some(EndReason::Revoked) && !is_open(stag);
+        own.rdma_use.find(|access| self.certain && access.write && is_canceled(access.stag))
     }
 
     /// Drops uncertain state, because messages are missing.
-    fn lose(&mut self) {
+    fn drop_uncertain_state(&mut self) {
         self.certain = false;
         self.modes = [None; 2];
-        self.latest.before.certain = false;
-        self.strays.iter_mut().for_each(|strays| strays.rdma.clear());
-        self.ends.iter_mut().for_each(End::forget);
+        self.latest.sender_state.certain = false;
+        self.unexplained.iter_mut().for_each(|unexplained| unexplained.rdma.clear());
+        self.peers.iter_mut().for_each(SdpPeer::clear_half_connections);
         self.unacknowledged.iter_mut().for_each(VecDeque::clear);
     }
 
@@ -299,26 +304,26 @@ impl SdpState {
         }
         match message.extension {
             Extension::Setup(setup) => {
-                let end = &mut self.ends[direction];
-                (end.max_adverts, end.receive_size) = (Some(setup.max_adverts), Some(setup.receive_size));
-                end.setup = Some(setup);
+                let own = &mut self.peers[direction];
+                (own.max_adverts, own.receive_size) = (Some(setup.max_adverts), Some(setup.receive_size));
+                own.setup = Some(setup);
                 // The HelloAck uses one of the Connecting Peer's buffers.
-                end.posted = u32::from(message.bufs).saturating_sub(u32::from(message.mid == Mid::HELLO));
-                let other = &mut self.ends[direction.peer()];
+                own.posted = u32::from(message.bufs).saturating_sub(u32::from(message.mid == Mid::HELLO));
+                let other = &mut self.peers[direction.peer()];
                 (other.granted, other.sizes.peer) = (Some(message.bufs.into()), Some(setup.receive_size));
                 if message.mid == Mid::HELLO_ACK && self.numbers != [None; 2] {
                     // The monitor processes the HelloAck after messages that were sent later.
-                    self.lose();
+                    self.drop_uncertain_state();
                 } else if message.mid == Mid::HELLO_ACK && self.certain {
-                    self.ends.iter_mut().for_each(End::begin);
+                    self.peers.iter_mut().for_each(SdpPeer::start);
                     self.modes = [Some(Mode::Combined); 2];
                 }
             }
             Extension::Size(size) if message.mid == Mid::CH_RCV_BUF_ACK => {
-                let end = &mut self.ends[direction];
-                if let Some(before) = end.receive_size.replace(size).filter(|before| size < *before) {
+                let own = &mut self.peers[direction];
+                if let Some(before) = own.receive_size.replace(size).filter(|before| size < *before) {
                     let edge = message.mseq_ack.wrapping_add(u32::from(message.bufs));
-                    end.sizes.larger = Some(Larger { octets: before, edge });
+                    own.sizes.larger = Some(LargerBuffers { octets: before, edge });
                 }
             }
             _ => {}
@@ -327,28 +332,28 @@ impl SdpState {
 
     /// Counts Out-Of-Band octets. An announced octet is pending until a Data message carries it
     /// (section 9.5.3).
-    fn oob(&mut self, direction: Direction, message: &Message) {
-        let pending = &mut self.ends[direction].oob_pending;
+    fn count_oob(&mut self, direction: Direction, message: &Message) {
+        let pending = &mut self.peers[direction].oob_pending;
         *pending = pending.saturating_add(u32::from(message.flags.oob_pend));
         if message.mid == Mid::DATA && message.flags.oob_pres {
             *pending = pending.saturating_sub(1);
         }
     }
 
-    fn change(&mut self, direction: Direction, message: &Message) {
+    fn record_mode_change(&mut self, direction: Direction, message: &Message) {
         let Extension::Mode { mode, s } = message.extension else { return };
         let (half, mode) = (if s { direction.peer() } else { direction }, Mode::from_value(mode));
         self.modes[half] = mode.or(self.modes[half]);
         let changes = &mut self.changes[half];
         changes.count += 1;
-        if changes.listed.len() < MOST_CHANGES {
-            changes.listed.push(Change { frame: message.frame, mode });
+        if changes.listed.len() < MAX_MODE_CHANGES {
+            changes.listed.push(ModeChange { frame: message.frame, mode });
         }
     }
 
     /// Processes a DDP segment of `direction` whose octets are trustworthy.
-    pub(crate) fn segment(&mut self, direction: Direction, view: &SegmentView<'_>, unit: &Unit<'_>) {
-        self.sends[direction].segment(view, unit);
+    pub(crate) fn record_segment(&mut self, direction: Direction, view: &SegmentView<'_>, unit: &Unit<'_>) {
+        self.sends[direction].record_segment(view, unit);
         let peer = direction.peer();
         let (write, stag, to, len) = match (view.opcode(), view.segment) {
             (Opcode::WRITE, Segment::Tagged(header, _)) => {
@@ -356,7 +361,7 @@ impl SdpState {
             }
             (Opcode::READ_REQUEST, Segment::Untagged(..)) => {
                 let request = view.payload.all().and_then(|octets| ReadRequest::parse(octets).ok());
-                let Some(request) = request else { return self.ends[direction].reads.lose() };
+                let Some(request) = request else { return self.peers[direction].reads.record_loss() };
                 (false, request.src_stag, request.src_to, request.rdmardsz)
             }
             _ => return,
@@ -365,65 +370,65 @@ impl SdpState {
             return;
         }
         // The STag of the header, or SrcSTag of the Read Request.
-        let place = unit.locate_first(if write { 4..8 } else { 36..40 });
-        let adverts = if write { &self.ends[peer].sink.adverts } else { &self.ends[peer].source.adverts };
+        let stag_location = unit.locate_first(if write { 4..8 } else { 36..40 });
+        let adverts = if write { &self.peers[peer].sink.adverts } else { &self.peers[peer].source.adverts };
         if self.certain && adverts.open().iter().all(|advert| advert.stag != stag) {
-            self.strays[direction].rdma(StrayRdma { place, stag, write });
+            self.unexplained[direction].record_access(UnexplainedAccess { stag_location, stag, write });
         }
-        let end = &mut self.ends[direction];
-        end.acts.add(Act { write, stag, from: to, len: len.into(), place });
+        let own = &mut self.peers[direction];
+        own.rdma_use.add(RdmaAccess { write, stag, from: to, len: len.into(), stag_location });
         if !write {
-            if end.read_requests.len() >= MOST_UNACKNOWLEDGED {
-                return end.reads.lose();
+            if own.read_requests.len() >= MAX_UNACKNOWLEDGED {
+                return own.reads.record_loss();
             }
-            end.read_requests.push_back((stag, to, len));
+            own.read_requests.push_back((stag, to, len));
         }
-        let ranges = if write { &mut end.writes } else { &mut end.reads };
+        let ranges = if write { &mut own.writes } else { &mut own.reads };
         ranges.add(stag, to, len);
     }
 
     /// Records that the oldest Read Request of `direction` was answered. Zero-length Reads do not
     /// count.
-    pub(crate) fn answered(&mut self, direction: Direction) {
-        let end = &mut self.ends[direction];
-        if let Some((stag, to, len)) = end.read_requests.pop_front() {
-            end.returned.add(stag, to, len);
+    pub(crate) fn record_read_response(&mut self, direction: Direction) {
+        let own = &mut self.peers[direction];
+        if let Some((stag, to, len)) = own.read_requests.pop_front() {
+            own.returned.add(stag, to, len);
         }
     }
 
     /// Records that a message is unreadable or not trustworthy.
-    pub(crate) fn miss(&mut self) {
+    pub(crate) fn record_unreadable_message(&mut self) {
         self.complete = false;
-        self.lose();
+        self.drop_uncertain_state();
     }
 
     /// Records that octets of `direction` are missing or not trustworthy.
-    pub(crate) fn lose_octets(&mut self, direction: Direction) {
+    pub(crate) fn record_missing_octets(&mut self, direction: Direction) {
         self.complete = false;
-        self.sends[direction].lose();
-        self.ends[direction].writes.lose();
-        self.ends[direction].reads.lose();
-        self.lose_step();
+        self.sends[direction].record_loss();
+        self.peers[direction].writes.record_loss();
+        self.peers[direction].reads.record_loss();
+        self.record_out_of_order();
     }
 
     /// Records that the monitor may process the directions out of order. It is then unknown when
     /// each Read was answered.
-    pub(crate) fn lose_step(&mut self) {
-        self.ends.iter_mut().for_each(|end| end.returned.lose());
+    pub(crate) fn record_out_of_order(&mut self) {
+        self.peers.iter_mut().for_each(|peer| peer.returned.record_loss());
     }
 
     /// Returns whether the message in the latest Send of `direction` is trustworthy.
-    pub(crate) fn believes(&self, direction: Direction) -> bool {
+    pub(crate) fn has_trusted_send(&self, direction: Direction) -> bool {
         self.sends[direction].latest().is_some()
     }
 
     /// Returns whether `direction` sent an unacknowledged message with one of these MIDs, in
     /// `frame` or earlier. The other peer may have received that message without acknowledging it
     /// yet.
-    pub(crate) fn may_know_of(&self, direction: Direction, mids: &[Mid], frame: u64) -> bool {
+    pub(crate) fn may_know_of(&self, direction: Direction, mids: &[Mid], frame: FrameNumber) -> bool {
         self.unacknowledged[direction]
             .iter()
-            .any(|Waiting { message, .. }| message.frame <= frame && mids.contains(&message.mid))
+            .any(|UnacknowledgedMessage { message, .. }| message.frame <= frame && mids.contains(&message.mid))
     }
 
     /// Returns whether the sender of `message` holds MSeqAck back. Until a Data Sink settles a
@@ -435,37 +440,37 @@ impl SdpState {
 
     fn replay(&mut self, direction: Direction, message: &Message) -> Result<(), ()> {
         let peer = direction.peer();
-        let edge = self.latest.before.edge.unwrap_or(self.ends[direction].posted);
+        let edge = self.latest.sender_state.edge.unwrap_or(self.peers[direction].posted);
         // The sender's previous message may have held back the acknowledgement of received
         // messages.
-        let held = |cancel: u32| self.latest.before.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
+        let held = |cancel: u32| self.latest.sender_state.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
         let held = self.canceled[peer].filter(|cancel| held(*cancel));
         while let Some(first) = self.unacknowledged[peer].front().copied()
             && reached(message.mseq_ack, first.message.mseq)
         {
             self.unacknowledged[peer].pop_front();
             let held = held.is_some_and(|cancel| reached(first.message.mseq, cancel));
-            self.ends[direction].receives(&first.message, if held { first.edge } else { edge })?;
+            self.peers[direction].apply_received(&first.message, if held { first.edge } else { edge })?;
         }
-        self.latest.before.note(&self.ends[direction]);
-        // If a peer counts MSeq from 0 (interpretation C4), it is unknown whether an MSeqAck of 0
-        // acknowledges one message or none.
-        self.latest.before.certain = self.counts_from_zero == [false; 2];
+        self.latest.sender_state.record(&self.peers[direction]);
+        // If a peer counts MSeq from 0, it is unknown whether an MSeqAck of 0 acknowledges one
+        // message or no message.
+        self.latest.sender_state.certain = self.counts_from_zero == [false; 2];
         if self.holds_back(direction, message) {
             // The sender may have received more messages than it acknowledges.
-            self.latest.before.certain = false;
+            self.latest.sender_state.certain = false;
             let is_later =
                 self.unacknowledged[peer].back().is_some_and(|last| Some(last.message.mseq) != self.canceled[peer]);
             if is_later && !message.is_answer() {
                 return Err(());
             }
         }
-        self.latest.subject = self.ends[direction].sends(message)?;
-        if self.unacknowledged[direction].len() >= MOST_UNACKNOWLEDGED {
+        self.latest.affected_advert = self.peers[direction].apply_sent(message)?;
+        if self.unacknowledged[direction].len() >= MAX_UNACKNOWLEDGED {
             return Err(());
         }
-        let edge = self.edges[peer].unwrap_or(self.ends[peer].posted);
-        self.unacknowledged[direction].push_back(Waiting { message: *message, edge });
+        let edge = self.edges[peer].unwrap_or(self.peers[peer].posted);
+        self.unacknowledged[direction].push_back(UnacknowledgedMessage { message: *message, edge });
         Ok(())
     }
 }

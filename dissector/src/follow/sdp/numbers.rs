@@ -3,16 +3,16 @@
 use weft_core::wire::sdp::Mid;
 
 use super::message::Message;
-use super::strays::{Ahead, StepBack};
+use super::unexplained::{CreditDecrease, UnsentAck};
 use super::{SdpState, reached};
 use crate::direction::Direction;
 
 impl SdpState {
     /// Checks that the message follows the previous message of its direction. The first message has
-    /// MSeq 1, or MSeq 0 by another interpretation of the draft (C4).
-    pub(super) fn number(&mut self, direction: Direction, message: &Message) {
+    /// MSeq 1, or MSeq 0 by another interpretation of the draft.
+    pub(super) fn check_numbers(&mut self, direction: Direction, message: &Message) {
         let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
-        let known = &mut self.latest.before;
+        let known = &mut self.latest.sender_state;
         (known.mseq, known.mseq_ack) = (before.map(|(mseq, _)| mseq), before.map(|(_, mseq_ack)| mseq_ack));
         known.edge = self.edges[direction];
         let follows = match known.mseq {
@@ -21,40 +21,45 @@ impl SdpState {
         };
         if known.mseq.is_none() && message.mseq == 0 {
             self.counts_from_zero[direction] = true;
-            self.strays[direction.peer()].counts_from_zero();
+            self.unexplained[direction.peer()].record_zero_start();
         }
         if !follows {
-            self.lose();
+            self.drop_uncertain_state();
         }
         let peer = direction.peer();
-        self.strays[peer].sent(message.mseq);
+        self.unexplained[peer].record_message(message.mseq);
         let sent = self.numbers[peer].map(|(mseq, _)| mseq);
         if !reached(sent.unwrap_or(0), message.mseq_ack) {
             let Message { header, mseq_ack, .. } = *message;
-            self.strays[direction].ahead.get_or_insert(Ahead { octets: header.part(12..16), mseq_ack, sent });
+            self.unexplained[direction].unsent_ack.get_or_insert(UnsentAck {
+                octets: header.part(12..16),
+                mseq_ack,
+                sent,
+            });
             // Messages of the peer are missing or come later, so the sender's state is not known.
-            self.lose();
+            self.drop_uncertain_state();
         }
-        self.latest.before.held_back = self.canceled[peer].is_some_and(|cancel| !reached(message.mseq_ack, cancel));
-        self.edge(direction, message);
+        self.latest.sender_state.held_back =
+            self.canceled[peer].is_some_and(|cancel| !reached(message.mseq_ack, cancel));
+        self.record_edge(direction, message);
     }
 
     /// Records MSeqAck + Bufs, which must not decrease (section 6.1.3).
-    fn edge(&mut self, direction: Direction, message: &Message) {
+    fn record_edge(&mut self, direction: Direction, message: &Message) {
         let peer = direction.peer();
         if message.mid == Mid::SRC_AVAIL_CANCEL {
-            self.strays[peer].canceled(message.mseq);
+            self.unexplained[peer].record_cancel(message.mseq);
             self.canceled[direction] = Some(message.mseq);
         }
         let to = message.mseq_ack.wrapping_add(u32::from(message.bufs));
-        // By interpretation C4, MSeqAck stays 0 when the message with MSeq 0 arrives, although that
-        // message uses a buffer (section 6.1.6).
+        // If the peer counts MSeq from 0, MSeqAck stays 0 when the message with MSeq 0 arrives,
+        // although that message uses a buffer (section 6.1.6).
         let first_arrived = self.edges_at_zero[direction] && self.counts_from_zero[peer];
         match self.edges[direction] {
             Some(from) if !(reached(to, from) || first_arrived && from.wrapping_sub(to) == 1) => {
                 if self.canceled[peer] != Some(message.mseq_ack.wrapping_add(1)) {
                     let Message { header, mseq_ack, .. } = *message;
-                    self.strays[direction].step_back(StepBack { header, mseq_ack, from, to });
+                    self.unexplained[direction].record_credit_decrease(CreditDecrease { header, mseq_ack, from, to });
                 }
             }
             from => {

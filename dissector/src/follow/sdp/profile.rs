@@ -1,5 +1,5 @@
 //! The start-up sequence of iWARP below an SDP connection. The monitor derives it from the start-up
-//! frames, and from where the Hello came: in streaming mode or in private data.
+//! frames, and from the position of the Hello. The Hello is in streaming mode or in private data.
 
 use weft_core::wire::mpa::StartupKind;
 

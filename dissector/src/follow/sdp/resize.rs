@@ -18,20 +18,20 @@ pub(crate) struct OwnRequest {
 
 /// A ChRcvBuf that the endpoint received and has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Due {
+pub(crate) struct PeerRequest {
     /// The requested size in octets.
     pub wanted: u32,
     /// The highest MSeq for which the endpoint had announced a buffer before the ChRcvBuf arrived.
-    /// Buffers up to this MSeq have the old size (C44, an interpretation of the draft).
+    /// Buffers up to this MSeq have the old size (an interpretation of the draft).
     pub edge: u32,
 }
 
 /// Buffers that the endpoint posted before it agreed to a smaller size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Larger {
+pub(crate) struct LargerBuffers {
     /// Minimum size of each of these buffers, in octets.
     pub octets: u32,
-    /// The highest MSeq for which such a buffer was announced.
+    /// The highest MSeq for which one of these buffers was announced.
     pub edge: u32,
 }
 
@@ -43,37 +43,37 @@ pub(crate) struct Sizes {
     /// The endpoint's own request, if it is not answered.
     pub own_request: Option<OwnRequest>,
     /// The peer's request, if it is not answered.
-    pub due: Option<Due>,
+    pub peer_request: Option<PeerRequest>,
     /// Whether the peer's last request crossed the endpoint's own request, so that the endpoint has
     /// to disregard the peer's request.
     pub disregards: bool,
     /// Whether the peer answered a request for a smaller size with the old size.
-    pub no_less: bool,
+    pub refused_smaller: bool,
     /// Whether the peer answered a request for a larger size with the old size.
-    pub no_more: bool,
+    pub refused_larger: bool,
     /// Number of ChRcvBufs that the endpoint received.
     pub received: u32,
     /// The buffers that were posted when the endpoint last reduced the size.
-    pub larger: Option<Larger>,
+    pub larger: Option<LargerBuffers>,
 }
 
 impl Sizes {
     /// Returns the MSeq up to which buffers have to be used up before the endpoint may report a
     /// larger `size` (SDP-10.6-13). `None` if all buffers that were posted before the peer's
     /// request already have at least that size.
-    pub(crate) fn used_up(&self, due: Due, size: u32) -> Option<u32> {
-        let large = self.larger.is_some_and(|larger| larger.octets >= size && reached(larger.edge, due.edge));
-        (!large).then_some(due.edge)
+    pub(crate) fn used_up(&self, peer_request: PeerRequest, size: u32) -> Option<u32> {
+        let large = self.larger.is_some_and(|larger| larger.octets >= size && reached(larger.edge, peer_request.edge));
+        (!large).then_some(peer_request.edge)
     }
 
     /// Records that the endpoint sends `message`.
-    pub(super) fn sends(&mut self, message: &Message) {
+    pub(super) fn record_sent(&mut self, message: &Message) {
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, Extension::Size(wanted)) => {
                 self.own_request = self.peer.map(|old| OwnRequest { mseq: message.mseq, wanted, old });
             }
             (Mid::CH_RCV_BUF_ACK, _) => {
-                self.due = None;
+                self.peer_request = None;
                 self.disregards = false;
             }
             _ => {}
@@ -81,24 +81,24 @@ impl Sizes {
     }
 
     /// Records that the endpoint receives `message`. `edge` is the highest MSeq for which the
-    /// endpoint has announced a buffer. `accepting`: the endpoint is the Accepting Peer.
-    pub(super) fn receives(&mut self, message: &Message, edge: u32, accepting: bool) {
+    /// endpoint has announced a buffer. `accepting` is set if the endpoint is the Accepting Peer.
+    pub(super) fn record_received(&mut self, message: &Message, edge: u32, accepting: bool) {
         match (message.mid, message.extension) {
             (Mid::CH_RCV_BUF, Extension::Size(wanted)) => {
                 self.received += 1;
                 let crosses = self.own_request.is_some_and(|own| !reached(message.mseq_ack, own.mseq));
                 self.disregards = crosses && accepting;
-                self.due = (!self.disregards).then_some(Due { wanted, edge });
+                self.peer_request = (!self.disregards).then_some(PeerRequest { wanted, edge });
                 if crosses && !accepting {
-                    // The Accepting Peer disregards this endpoint's request (section 10.6.1,
-                    // interpretation C28).
+                    // The Accepting Peer disregards this endpoint's request (an interpretation of
+                    // section 10.6.1).
                     self.own_request = None;
                 }
             }
             (Mid::CH_RCV_BUF_ACK, Extension::Size(size)) => {
                 if let Some(own) = self.own_request.take().filter(|own| own.old == size) {
-                    self.no_less |= own.wanted < own.old;
-                    self.no_more |= own.wanted > own.old;
+                    self.refused_smaller |= own.wanted < own.old;
+                    self.refused_larger |= own.wanted > own.old;
                 }
                 self.peer = Some(size);
             }

@@ -1,26 +1,27 @@
-//! The Sends that carry SDP messages: opcode, MSN, and whether their octets are trustworthy.
+//! Records the Sends that carry SDP messages, with opcode and MSN, and whether the octets of a Send
+//! are trustworthy.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::parse::SegmentView;
-use crate::parse::{Located, Unit};
+use crate::parse::{Location, Unit};
 
 /// A Send that carries an SDP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct SdpSend {
     /// One of the four Send opcodes.
     pub opcode: Opcode,
     /// The STag that a Send with Invalidate invalidates.
     pub invalidates: Option<u32>,
     /// Whether all octets between the previous Send and this Send were captured. For the first
-    /// Send: whether all earlier octets were captured.
+    /// Send, whether all earlier octets were captured.
     pub follows: bool,
     /// Number of RDMA Writes and Read Requests between the previous Send and this Send. Only valid
     /// if `follows` is set.
     pub rdma: u32,
     /// Location of RDMAP's control octet.
-    pub control: Located,
+    pub control: Location,
     msn: u32,
 }
 
@@ -28,13 +29,13 @@ pub(crate) struct Sent {
 #[derive(Debug, Clone)]
 pub(super) struct Sends {
     /// The MSN of the previous Send; `None` if octets after it are missing.
-    before: Option<u32>,
+    previous_msn: Option<u32>,
     /// The latest Send; `None` if not all of its octets are trustworthy.
-    current: Option<Sent>,
+    current: Option<SdpSend>,
     rdma: u32,
 }
 
-impl Sent {
+impl SdpSend {
     /// Returns whether this Send is the first of its direction.
     pub(crate) fn is_first(&self) -> bool {
         self.msn == 1
@@ -43,29 +44,29 @@ impl Sent {
 
 impl Default for Sends {
     fn default() -> Self {
-        Sends { before: Some(0), current: None, rdma: 0 }
+        Sends { previous_msn: Some(0), current: None, rdma: 0 }
     }
 }
 
 impl Sends {
     /// Returns the latest Send; `None` if its octets are not trustworthy.
-    pub(super) fn latest(&self) -> Option<Sent> {
+    pub(super) fn latest(&self) -> Option<SdpSend> {
         self.current
     }
 
     /// Records that octets are missing or not trustworthy.
-    pub(super) fn lose(&mut self) {
-        (self.before, self.current) = (None, None);
+    pub(super) fn record_loss(&mut self) {
+        (self.previous_msn, self.current) = (None, None);
     }
 
-    /// Records that the last message was unreadable. With `is_complete`, the message is too short.
-    /// Otherwise octets of the message are missing.
-    pub(super) fn unread(&mut self, is_complete: bool) {
-        self.before = None;
+    /// Records that the last message was unreadable. If `is_complete` is set, the message is too
+    /// short. Otherwise octets of the message are missing.
+    pub(super) fn record_unreadable(&mut self, is_complete: bool) {
+        self.previous_msn = None;
         self.current = self.current.filter(|_| is_complete);
     }
 
-    pub(super) fn segment(&mut self, view: &SegmentView<'_>, unit: &Unit<'_>) {
+    pub(super) fn record_segment(&mut self, view: &SegmentView<'_>, unit: &Unit<'_>) {
         let opcode = view.opcode();
         let Segment::Untagged(header, _) = view.segment else {
             self.rdma += u32::from(opcode == Opcode::WRITE && view.last());
@@ -77,14 +78,14 @@ impl Sends {
         }
         let msn = header.msn.get();
         if header.mo.get() == 0 {
-            let follows = self.before.is_some_and(|before| before.wrapping_add(1) == msn);
+            let follows = self.previous_msn.is_some_and(|previous_msn| previous_msn.wrapping_add(1) == msn);
             let invalidates = opcode.invalidates().then_some(header.ulp_word.get());
             let (control, rdma) = (unit.locate_first(3..4), std::mem::take(&mut self.rdma));
-            self.current = Some(Sent { opcode, invalidates, follows, rdma, control, msn });
-        } else if self.current.is_none_or(|sent| sent.msn != msn) {
+            self.current = Some(SdpSend { opcode, invalidates, follows, rdma, control, msn });
+        } else if self.current.is_none_or(|send| send.msn != msn) {
             // The first segment of the Send is missing.
-            return self.lose();
+            return self.record_loss();
         }
-        self.before = Some(msn);
+        self.previous_msn = Some(msn);
     }
 }

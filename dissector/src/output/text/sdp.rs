@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::testing::hex;
 
-    /// Octets according to figures 2 and 7 to 15 of the draft.
+    /// The messages have the layout in figures 2 and 7 to 15 of the draft.
     #[test]
     fn shows_header_fields_of_sdp_messages() {
         let line = |octets: &str, order| sdp_summary(Carrier::Send, order, &Part::complete(&hex(octets)));
@@ -130,7 +130,7 @@ mod tests {
                 "SuspComm  port 7174  MSeq 1 MSeqAck 2 Bufs 6 Len 24",
             ),
             ("0006 03 ff 00000010 00000001 00000002", "Data  MSeq 1 MSeqAck 2 Bufs 6 Len 16  OOB_PRES, OOB_PEND"),
-            // The extended header is cut off.
+            // The octets end inside the extended header.
             ("0006 00 fe 00000024 00000001 00000002 00001000", "SrcAvail  MSeq 1 MSeqAck 2 Bufs 6 Len 36"),
         ] {
             assert_eq!(line(octets, FieldOrder::Figure), format!("SDP {expected}"));
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(mirrored, expected);
     }
 
-    /// The limits of the ranges in section 7.3.1.4 of the draft.
+    /// The values of PMTime are the limits of the ranges in section 7.3.1.4 of the draft.
     #[test]
     fn shows_how_long_a_port_mapper_answer_may_be_cached() {
         let line = |first: &str, pm_time: &str| {

@@ -5,22 +5,22 @@ use weft_core::requirement;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
-pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], judge: Judge::End(digest) };
+pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], check: Check::End(digest) };
 
-/// Reports a direction without checked CRCs, once. The finding is a note, because MPA lets peers
+/// Reports each direction without checked CRCs once. The finding is a note, because MPA lets peers
 /// agree to omit the CRC, while DDP requires a digest without exception.
 fn digest(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
-        let Some((frame, has_field)) = side.unguarded else { continue };
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
+        let Some((frame, has_field)) = side.unchecked_crc else { continue };
         if has_field && !state.traffic.crc_is_off() {
             // The start-up frames were not captured, so the CRCs may be valid.
             continue;
         }
         let expected = "a digest at least as strong as CRC32c over each DDP segment";
         let found = if has_field { "CRC switched off by both sides" } else { "FPDUs without CRC field" };
-        findings.note().in_frame(requirement!("DDP-3-7"), direction, frame, expected, found.to_owned());
+        findings.as_note().report_in_frame(requirement!("DDP-3-7"), direction, frame, expected, found.to_owned());
     }
 }
 

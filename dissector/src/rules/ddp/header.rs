@@ -1,5 +1,5 @@
-//! The control octets of a DDP segment: T, L, Rsvd and DV in the first octet, and the octet after
-//! it, which DDP carries for RDMAP.
+//! The two control octets of a DDP segment. The first octet has T, L, Rsvd and DV. DDP carries the
+//! second octet for RDMAP.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -8,7 +8,7 @@ use weft_core::wire::ddp::Segment;
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static FIXED_FIELDS: Rule = Rule {
     requirements: &[
@@ -21,10 +21,10 @@ pub(super) static FIXED_FIELDS: Rule = Rule {
         requirement!("DDP-4.3-2"),
         requirement!("DDP-5.2-9"),
     ],
-    judge: Judge::Header(fixed_fields),
+    check: Check::Header(fixed_fields),
 };
 
-pub(super) static VERSION: Rule = Rule { requirements: &[requirement!("DDP-4.1-13")], judge: Judge::Segment(version) };
+pub(super) static VERSION: Rule = Rule { requirements: &[requirement!("DDP-4.1-13")], check: Check::Segment(version) };
 
 const CONTROL: std::ops::Range<usize> = ULPDU_AT..ULPDU_AT + 1;
 
@@ -35,55 +35,55 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     if control.reserved() != 0 {
         wrong += 1;
         let found = format!("Rsvd {:#06b}", control.reserved());
-        findings.at(requirement!("DDP-4.1-10"), unit, CONTROL, "Rsvd of zero", found);
+        findings.report(requirement!("DDP-4.1-10"), unit, CONTROL, "Rsvd of zero", found);
     }
     if let Some(expected) = state.traffic.wrong_version(control.version()) {
         wrong += 1;
         let (expected, found) = (format!("DV {expected}"), format!("DV {}", control.version()));
-        findings.at(requirement!("DDP-4.1-12"), unit, CONTROL, &expected, found);
+        findings.report(requirement!("DDP-4.1-12"), unit, CONTROL, &expected, found);
     }
     if let Some(should) = opcode.is_tagged()
         && should != control.tagged()
     {
         wrong += 1;
         let (id, expected) = if should {
-            (requirement!("DDP-4.1-2"), "T=1: the message goes to a Tagged Buffer")
+            (requirement!("DDP-4.1-2"), "T=1, because the message goes to a Tagged Buffer")
         } else {
-            (requirement!("DDP-4.1-3"), "T=0: the message goes to an Untagged Buffer")
+            (requirement!("DDP-4.1-3"), "T=0, because the message goes to an Untagged Buffer")
         };
-        findings.at(id, unit, CONTROL, expected, format!("T={} in {opcode}", u8::from(control.tagged())));
+        findings.report(id, unit, CONTROL, expected, format!("T={} in {opcode}", u8::from(control.tagged())));
     }
     if wrong > 1 {
-        let expected = "T, L, four bits of Rsvd and two of DV, from the most significant bit";
-        findings.at(requirement!("DDP-4.1-1"), unit, CONTROL, expected, format!("{octet:#010b}"));
+        let expected = "T, L, four bits of Rsvd and two bits of DV, from the most significant bit";
+        findings.report(requirement!("DDP-4.1-1"), unit, CONTROL, expected, format!("{octet:#010b}"));
     }
     let second = view.segment.ulp_control();
     let is_right = |version| state.traffic.wrong_version(version).is_none();
     let goes_with = second.version() == control.version() || !is_right(control.version()) && is_right(second.version());
     let fits = goes_with && second.reserved() == 0;
     let report_ulp_octets = |findings: &mut Findings<'_>, id: RequirementId, range, expected| {
-        findings.at(id, unit, range, expected, format!("{:02x?}", &view.header[1..view.header_len.min(6)]));
+        findings.report(id, unit, range, expected, format!("{:02x?}", &view.header[1..view.header_len.min(6)]));
     };
     match &view.segment {
         Segment::Tagged(..) => {
-            // An unassigned opcode may have either T. One example is 0xF, which is for experiments
-            // (RFC 6580 section 3.4).
+            // An unassigned opcode may have T=0 or T=1. One example is opcode 0xF, which is for
+            // experiments (RFC 6580 section 3.4).
             if !fits || opcode.is_tagged() == Some(false) {
                 let expected = "the control byte of an RDMA Write or Read Response";
                 let range = ULPDU_AT + 1..ULPDU_AT + 2;
                 let found = format!("{:#04x}", view.header[1]);
-                findings.at(requirement!("DDP-4.2-2"), unit, range, expected, found);
+                findings.report(requirement!("DDP-4.2-2"), unit, range, expected, found);
             }
             if view.payload_len == 0 && (wrong > 0 || !fits) {
                 let expected = "a valid first and second byte, even without payload";
                 let found = format!("{octet:#04x} {:#04x}", view.header[1]);
-                findings.at(requirement!("DDP-5.2-9"), unit, ULPDU_AT..ULPDU_AT + 2, expected, found);
+                findings.report(requirement!("DDP-5.2-9"), unit, ULPDU_AT..ULPDU_AT + 2, expected, found);
             }
         }
         Segment::Untagged(header, _) => {
             let word = header.ulp_word.get() != 0 && opcode.is_tagged().is_some() && !opcode.invalidates();
             if !fits || opcode.is_tagged() == Some(true) || word {
-                let expected = "RDMAP's control byte, and zero where it names no STag";
+                let expected = "RDMAP's control byte, then zero unless the opcode invalidates an STag";
                 report_ulp_octets(findings, requirement!("DDP-4.3-2"), ULPDU_AT + 1..ULPDU_AT + 6, expected);
             }
         }
@@ -95,8 +95,8 @@ fn version(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fin
     if let Some(first) = state.traffic.version
         && first != found
     {
-        let (expected, found) = (format!("DV {first} as in the segments before"), format!("DV {found}"));
-        findings.at(requirement!("DDP-4.1-13"), unit, CONTROL, &expected, found);
+        let (expected, found) = (format!("DV {first}, as in the earlier segments"), format!("DV {found}"));
+        findings.report(requirement!("DDP-4.1-13"), unit, CONTROL, &expected, found);
     }
 }
 

@@ -6,7 +6,7 @@ use weft_core::requirement;
 use crate::follow::ConnectionState;
 use crate::parse::{Fpdu, ULPDU_AT, Unit, is_trusted};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static HEADER: Rule = Rule {
     requirements: &[
@@ -16,19 +16,19 @@ pub(super) static HEADER: Rule = Rule {
         requirement!("RDMAP-3.1-1"),
         requirement!("RDMAP-3.1-5"),
     ],
-    judge: Judge::Fpdu(header),
+    check: Check::Fpdu(header),
 };
 
-pub(super) static MULPDU: Rule = Rule { requirements: &[requirement!("DDP-5.2-12")], judge: Judge::Fpdu(fits_mulpdu) };
+pub(super) static MULPDU: Rule = Rule { requirements: &[requirement!("DDP-5.2-12")], check: Check::Fpdu(fits_mulpdu) };
 
 fn fits_mulpdu(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = fpdu.layout.ulpdu_length;
-    let room = state.mpa.streams[unit.direction()].room;
-    if let Some(room) = room.filter(|room| length > room.mulpdu)
+    let capacity = state.mpa.streams[unit.direction()].capacity;
+    if let Some(capacity) = capacity.filter(|capacity| length > capacity.mulpdu)
         && is_trusted(fpdu)
     {
-        let expected = format!("a segment of at most {} bytes, the MULPDU for EMSS {}", room.mulpdu, room.emss);
-        findings.at(requirement!("DDP-5.2-12"), unit, 0..ULPDU_AT, &expected, format!("{length} bytes"));
+        let expected = format!("a segment of at most {} bytes, the MULPDU for EMSS {}", capacity.mulpdu, capacity.emss);
+        findings.report(requirement!("DDP-5.2-12"), unit, 0..ULPDU_AT, &expected, format!("{length} bytes"));
     }
 }
 
@@ -46,16 +46,16 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     let (expected, all): (_, &[RequirementId]) = match (len, tagged) {
         (0, _) => ("a DDP segment", &[]),
         (_, true) => {
-            ("at least 14 bytes, a tagged DDP header", &[requirement!("DDP-4.2-1"), requirement!("RDMAP-3.1-5")])
+            ("at least 14 bytes for a tagged DDP header", &[requirement!("DDP-4.2-1"), requirement!("RDMAP-3.1-5")])
         }
         (_, false) => {
-            ("at least 18 bytes, an untagged DDP header", &[requirement!("DDP-4.3-1"), requirement!("RDMAP-3.1-5")])
+            ("at least 18 bytes for an untagged DDP header", &[requirement!("DDP-4.3-1"), requirement!("RDMAP-3.1-5")])
         }
     };
     let found = format!("a ULPDU of {len} bytes");
-    findings.each(all, unit, 0..ULPDU_AT + len, expected, &found);
+    findings.report_each(all, unit, 0..ULPDU_AT + len, expected, &found);
     let always = [requirement!("DDP-4.4-1"), requirement!("RDMAP-3.1-1")];
-    findings.each(&always, unit, 0..ULPDU_AT + len, expected, &found);
+    findings.report_each(&always, unit, 0..ULPDU_AT + len, expected, &found);
 }
 
 #[cfg(test)]

@@ -1,22 +1,25 @@
-//! DDP messages and their segments: MO and TO, L, MSN and QN, and the fields that have the same
-//! value in all segments of a message.
+//! Checks DDP messages and their segments: the fields MO, TO, L, MSN and QN, and the fields that
+//! have the same value in all segments of a message.
 //!
 //! A message of another queue or tagged opcode may come between the segments of a message, for
-//! example a Send in the middle of a Write. These rules allow that. RFC 5041 section 5.3 requires
-//! messages in the order of their submission, and the segments of one message by MO or TO. The
-//! section does not require contiguous segments. In the example, the Send begins after the Write,
-//! as it was submitted, and the sink delivers it after the Write (section 5.4). A stricter
-//! interpretation of section 5.3 would call the example a violation of DDP-5.3-1, but a finding
-//! must be certain. In one queue, among Writes, and among Read Responses, a new message ends the
-//! previous message. Only the order of tagged segments shows to which message they belong.
+//! example a Send in the middle of a Write. These rules allow such messages. RFC 5041 section 5.3
+//! requires messages in the order of their submission, and the segments of one message in the order
+//! of MO or TO. The section does not require contiguous segments. In the example, the Send was
+//! submitted after the Write and begins after the Write, and the sink delivers the Send after the
+//! Write (section 5.4). A stricter interpretation of section 5.3 would call the example a violation
+//! of DDP-5.3-1, but a finding has to be certain.
+//!
+//! In one queue, a new message ends the previous message. A new Write ends the previous Write, and
+//! a new Read Response ends the previous Read Response. Tagged segments have no message number:
+//! only their order shows to which message they belong.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
 
-use crate::follow::{ConnectionState, Remark, What};
+use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static OFFSETS: Rule = Rule {
     requirements: &[
@@ -29,7 +32,7 @@ pub(super) static OFFSETS: Rule = Rule {
         requirement!("DDP-5.2-6"),
         requirement!("DDP-5.3-2"),
     ],
-    judge: Judge::Remark(offsets),
+    check: Check::Remark(offsets),
 };
 
 pub(super) static LAST: Rule = Rule {
@@ -41,7 +44,7 @@ pub(super) static LAST: Rule = Rule {
         requirement!("DDP-5.2-1"),
         requirement!("DDP-5.2-8"),
     ],
-    judge: Judge::Remark(last),
+    check: Check::Remark(last),
 };
 
 pub(super) static NUMBERS: Rule = Rule {
@@ -51,7 +54,7 @@ pub(super) static NUMBERS: Rule = Rule {
         requirement!("DDP-5.2-7"),
         requirement!("DDP-5.3-1"),
     ],
-    judge: Judge::Remark(numbers),
+    check: Check::Remark(numbers),
 };
 
 pub(super) static CONSTANT: Rule = Rule {
@@ -66,133 +69,134 @@ pub(super) static CONSTANT: Rule = Rule {
         requirement!("DDP-4.3-15"),
         requirement!("DDP-4.3-16"),
     ],
-    judge: Judge::Remark(constant),
+    check: Check::Remark(constant),
 };
 
 pub(super) static RESPONSE: Rule =
-    Rule { requirements: &[requirement!("DDP-4.2-11"), requirement!("DDP-4.2-12")], judge: Judge::Remark(response) };
+    Rule { requirements: &[requirement!("DDP-4.2-11"), requirement!("DDP-4.2-12")], check: Check::Remark(response) };
 
 fn offsets(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let name = |tagged| if tagged { "TO" } else { "MO" };
-    match remark.what {
-        What::FirstOffset(mo) => {
+    match remark.kind {
+        RemarkKind::FirstOffset(mo) => {
             let ids = [requirement!("DDP-1.2-5"), requirement!("DDP-4.3-10")];
-            findings.remarked(&ids, unit, remark, "MO 0 in the first segment of the message", &format!("MO {mo}"));
+            findings.report_remark(&ids, unit, remark, "MO 0 in the first segment of the message", &format!("MO {mo}"));
         }
-        What::Offset { tagged, expected, found, missing } => {
+        RemarkKind::Offset { tagged, expected, found, missing } => {
             let ids = if tagged {
                 [requirement!("DDP-4.2-9"), requirement!("DDP-5.2-6")]
             } else {
                 [requirement!("DDP-4.3-11"), requirement!("DDP-5.2-5")]
             };
-            let expected = format!("{} {expected:#x}, where the payload before it ends", name(tagged));
+            let expected = format!("{} {expected:#x}, the end of the previous segment's payload", name(tagged));
             let found = format!("{} {found:#x}", name(tagged));
-            findings.remarked(&ids, unit, remark, &expected, &found);
+            findings.report_remark(&ids, unit, remark, &expected, &found);
             if missing {
-                let found = format!("{found}, and no segment for the bytes between");
-                findings.remarked(&[requirement!("DDP-5.2-3")], unit, remark, "all bytes of the message", &found);
+                let found = format!("{found}, and no segment with the bytes in between");
+                findings.report_remark(&[requirement!("DDP-5.2-3")], unit, remark, "all bytes of the message", &found);
             }
         }
-        What::ResponseLength { expected, found, .. } if found < u64::from(expected) => {
+        RemarkKind::ResponseLength { expected, found, .. } if found < u64::from(expected) => {
             let (expected, found) = (format!("{expected} bytes in the Read Response"), format!("{found} bytes"));
-            findings.remarked(&[requirement!("DDP-5.2-3")], unit, remark, &expected, &found);
+            findings.report_remark(&[requirement!("DDP-5.2-3")], unit, remark, &expected, &found);
         }
-        What::Order { tagged, expected, found } => {
+        RemarkKind::Order { tagged, expected, found } => {
             let (name, ids) = (name(tagged), [requirement!("DDP-5.3-2")]);
-            let expected = format!("segments in increasing {name}, here {expected:#x}");
-            findings.remarked(&ids, unit, remark, &expected, &format!("{name} {found:#x}"));
+            let expected = format!("segments in increasing {name}, with {name} {expected:#x} next");
+            findings.report_remark(&ids, unit, remark, &expected, &format!("{name} {found:#x}"));
         }
         _ => {}
     }
 }
 
 fn last(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    match remark.what {
-        What::NotLast(opcode) => {
-            let found = format!("L=0, and the next message begins ({opcode})");
-            findings.remarked(&[requirement!("DDP-4.1-4")], unit, remark, "L=1 in the last segment", &found);
+    match remark.kind {
+        RemarkKind::NoLastSegment(opcode) => {
+            let found = format!("L=0 in the last segment of the {opcode}, before the next message");
+            findings.report_remark(&[requirement!("DDP-4.1-4")], unit, remark, "L=1 in the last segment", &found);
         }
-        What::AfterLast { last, found, again } => {
+        RemarkKind::AfterLast { last, found, again } => {
             let (id, expected) = if again {
                 (requirement!("DDP-4.1-5"), "L=1 in the last segment only")
             } else if found < last {
-                (requirement!("DDP-4.1-6"), "the segment with L=1 after all others of its message")
+                (requirement!("DDP-4.1-6"), "the segment with L=1 after all other segments of its message")
             } else {
                 (requirement!("DDP-4.1-7"), "the highest MO in the segment with L=1")
             };
-            let found = format!("a segment with MO {found} after the one with L=1 and MO {last}");
-            findings.remarked(&[id], unit, remark, expected, &found);
+            let found = format!("a segment with MO {found} after the segment with L=1 and MO {last}");
+            findings.report_remark(&[id], unit, remark, expected, &found);
         }
-        What::Headless => {
+        RemarkKind::NoHeader => {
             let expected = "a DDP header in front of each part of the message";
             let found = "bytes that are not a DDP header, in the middle of a message";
-            findings.remarked(&[requirement!("DDP-5.2-1")], unit, remark, expected, found);
+            findings.report_remark(&[requirement!("DDP-5.2-1")], unit, remark, expected, found);
         }
-        What::EmptySegments(segments) => {
+        RemarkKind::EmptySegments(segments) => {
             let found = format!("{segments} segments without payload");
             let ids = [requirement!("DDP-5.2-8")];
-            findings.remarked(&ids, unit, remark, "one segment for a message of no bytes", &found);
+            findings.report_remark(&ids, unit, remark, "one segment for a message without payload", &found);
         }
         _ => {}
     }
 }
 
 fn numbers(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    let (ids, expected, queue, found): (&[RequirementId], _, _, _) = match remark.what {
-        What::MsnFirst { queue, found } => (&[requirement!("DDP-4.3-7")], 1, queue, found),
-        What::MsnStep { queue, expected, found } => (&[requirement!("DDP-4.3-6")], expected, queue, found),
-        What::MsnAgain { queue, expected, found } => {
+    let (ids, expected, queue, found): (&[RequirementId], _, _, _) = match remark.kind {
+        RemarkKind::FirstMsn { queue, found } => (&[requirement!("DDP-4.3-7")], 1, queue, found),
+        RemarkKind::MsnGap { queue, expected, found } => (&[requirement!("DDP-4.3-6")], expected, queue, found),
+        RemarkKind::MsnRepeated { queue, expected, found } => {
             (&[requirement!("DDP-4.3-6"), requirement!("DDP-5.2-7")], expected, queue, found)
         }
-        What::MsnBack { queue, found, .. } => {
+        RemarkKind::MsnOutOfOrder { queue, found, .. } => {
             let expected = "messages of a queue in the order of their MSN";
             let found = format!("MSN {found} on queue {queue} after a higher MSN");
-            findings.remarked(&[requirement!("DDP-5.3-1")], unit, remark, expected, &found);
+            findings.report_remark(&[requirement!("DDP-5.3-1")], unit, remark, expected, &found);
             return;
         }
         _ => return,
     };
     let (expected, found) = (format!("MSN {expected} on queue {queue}"), format!("MSN {found}"));
-    findings.remarked(ids, unit, remark, &expected, &found);
+    findings.report_remark(ids, unit, remark, &expected, &found);
 }
 
 fn constant(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    let (ids, expected, found): (&[RequirementId], _, _) = match remark.what {
-        What::MsnChanged { from, to } => (
+    let (ids, expected, found): (&[RequirementId], _, _) = match remark.kind {
+        RemarkKind::MsnChanged { from, to } => (
             &[requirement!("DDP-4.3-9"), requirement!("DDP-4.3-16")],
-            format!("MSN {from} as in the segments before"),
+            format!("MSN {from}, as in the earlier segments"),
             format!("MSN {to}"),
         ),
-        What::QnChanged { from, to } => (
+        RemarkKind::QnChanged { from, to } => (
             &[requirement!("DDP-4.3-5"), requirement!("DDP-4.3-15")],
-            format!("QN {from} as in the segments before"),
+            format!("QN {from}, as in the earlier segments"),
             format!("QN {to}"),
         ),
-        What::StagChanged { from, to, .. } => (
+        RemarkKind::StagChanged { from, to, .. } => (
             &[requirement!("DDP-4.2-6"), requirement!("DDP-4.2-13")],
-            format!("STag {from:#010x} as in the segments before"),
+            format!("STag {from:#010x}, as in the earlier segments"),
             format!("STag {to:#010x}"),
         ),
-        What::UlpChanged { tagged: true, from, to } => (
+        RemarkKind::UlpChanged { tagged: true, from, to } => (
             &[requirement!("DDP-4.2-4"), requirement!("DDP-4.2-10")],
-            format!("{:#04x} as in the segments before", from.0),
-            format!("{:#04x}", to.0),
+            format!("RDMAP's control byte {:#04x}, as in the earlier segments", from.0),
+            format!("RDMAP's control byte {:#04x}", to.0),
         ),
-        What::UlpChanged { tagged: false, from, to } => (
+        RemarkKind::UlpChanged { tagged: false, from, to } => (
             &[requirement!("DDP-4.3-3")],
-            format!("{:#04x} and {:#010x} as in the segments before", from.0, from.1),
-            format!("{:#04x} and {:#010x}", to.0, to.1),
+            format!("RDMAP's bytes {:#04x} and {:#010x}, as in the earlier segments", from.0, from.1),
+            format!("RDMAP's bytes {:#04x} and {:#010x}", to.0, to.1),
         ),
         _ => return,
     };
-    findings.remarked(ids, unit, remark, &expected, &found);
+    findings.report_remark(ids, unit, remark, &expected, &found);
 }
 
 fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    if let What::SinkStag { expected, found, later } = remark.what {
+    if let RemarkKind::SinkStag { expected, found, later } = remark.kind {
         let id = if later { requirement!("DDP-4.2-12") } else { requirement!("DDP-4.2-11") };
-        let (expected, found) = (format!("STag {expected:#010x}, the SinkSTag"), format!("STag {found:#010x}"));
-        findings.remarked(&[id], unit, remark, &expected, &found);
+        let expected = format!("STag {expected:#010x}, the SinkSTag of the Read Request");
+        let found = format!("STag {found:#010x}");
+        findings.report_remark(&[id], unit, remark, &expected, &found);
     }
 }
 

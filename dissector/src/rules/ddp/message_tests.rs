@@ -1,4 +1,4 @@
-//! Streams for the rules about DDP messages and their segments.
+//! Tests of the rules about DDP messages and their segments.
 
 use weft_core::requirement;
 
@@ -173,7 +173,7 @@ fn two_messages_are_not_taken_for_one() {
 }
 
 #[test]
-fn messages_that_begin_in_a_hole_are_not_judged() {
+fn messages_that_begin_in_a_hole_are_not_checked() {
     let mut wire = forth(&[SEND_1]);
     wire.lose(0, &testing::fpdu(&testing::hex("0143 00000000 00000000 00000002 00000000 01020304")));
     wire.send_ulpdu(0, "0143 00000000 00000000 00000002 00000004 05060708");

@@ -7,79 +7,95 @@ use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::parse::{Kind, STREAMING_HEAD, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
-pub(super) static STRAY: Rule =
-    Rule { requirements: &[requirement!("DDP-6.1-2"), requirement!("RDMAP-6.1-3")], judge: Judge::Other(stray) };
+pub(super) static NOT_AN_FPDU: Rule =
+    Rule { requirements: &[requirement!("DDP-6.1-2"), requirement!("RDMAP-6.1-3")], check: Check::Other(not_an_fpdu) };
 
 pub(super) static TEARDOWN: Rule = Rule {
     requirements: &[requirement!("DDP-6.2.1-1"), requirement!("DDP-6.2.1-6"), requirement!("DDP-6.2.1-8")],
-    judge: Judge::End(teardown),
+    check: Check::End(teardown),
 };
 
-pub(super) static UNENDED: Rule =
-    Rule { requirements: &[requirement!("DDP-4.1-4"), requirement!("DDP-4.1-6")], judge: Judge::End(unended) };
+pub(super) static UNFINISHED: Rule =
+    Rule { requirements: &[requirement!("DDP-4.1-4"), requirement!("DDP-4.1-6")], check: Check::End(unfinished) };
 
-pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")], judge: Judge::End(errors) };
+pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")], check: Check::End(errors) };
 
 /// Reports octets that are not an FPDU, if all earlier octets were captured and parsed.
-fn stray(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = unit.kind else { return };
-    let side = &state.traffic.sides[unit.direction()];
+    let side = &state.traffic.directions[unit.direction()];
     // If only one start-up frame was captured, it is unknown whether the peer accepted.
-    let in_rdma_mode = side.fpdus.is_some() || state.connection.pair().is_some_and(|pair| pair.accepted());
-    // Octets without explanation may be the beginning of an FPDU that was captured only in part.
-    if !(side.strayed && in_rdma_mode) || unit.misread.is_none() {
+    let in_rdma_mode = side.fpdus.is_some() || state.connection.startup_pair().is_some_and(|pair| pair.is_accepted());
+    // If `sender_error` is `None`, the octets may be the beginning of an FPDU that was captured
+    // only in part.
+    if !(side.lost_framing && in_rdma_mode) || unit.sender_error.is_none() {
         return;
     }
-    let found = format!("{len} other bytes");
+    let found = format!("{len} bytes that are not an FPDU");
     let (direction, octets) = (unit.direction(), unit.locate_first(0..STREAMING_HEAD));
-    findings.in_frame(requirement!("DDP-6.1-2"), direction, octets, "FPDUs from the first one on", found.clone());
-    let expected = "nothing but RDMA messages once the stream is in RDMA mode";
-    findings.in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
+    findings.report_in_frame(
+        requirement!("DDP-6.1-2"),
+        direction,
+        octets,
+        "only FPDUs after the first FPDU",
+        found.clone(),
+    );
+    let expected = "only RDMA messages after the stream has entered RDMA mode";
+    findings.report_in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
 }
 
-/// Reports a message without a last segment, after which the sender closed gracefully. If the
-/// sender sent another complete message in between, the close did not cut the message off: L=1 is
-/// missing. If an earlier segment with L=1 has the octets directly after the message, that segment
-/// was sent too early.
-fn unended(state: &ConnectionState, findings: &mut Findings<'_>) {
+/// Reports a message without a last segment if its sender closed the connection gracefully. In case
+/// 1, an earlier segment with L=1 has the octets directly after the message. That segment was sent
+/// too early. In case 2, the sender sent another complete message before the close. The close did
+/// not cut the first message off, so L=1 is missing.
+fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    if traffic.sides.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
+    if traffic.directions.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
         return;
     }
     for direction in Direction::BOTH {
-        let side = &traffic.sides[direction];
-        let (Some(fin), Some(message)) = (connection.fin[direction], side.messages.unended()) else { continue };
+        let side = &traffic.directions[direction];
+        let (Some(fin), Some(message)) = (connection.fin[direction], side.messages.unfinished_message()) else {
+            continue;
+        };
         if message.frame > fin {
             continue;
         }
-        // All segments of the message are known, so missing octets come before the message. They
-        // may contain a complete Response, so that this message is the next Response, and the close
-        // cut it off.
+        // All segments of the message are known, so missing octets come before the message. The
+        // missing octets may contain a complete Response. This message is then the next Response,
+        // and the close cut it off.
         let opcode = message.opcode;
-        let is_early = message.passed || opcode == Opcode::READ_RESPONSE && !side.lost;
+        let is_early = message.has_later_message || opcode == Opcode::READ_RESPONSE && !side.lost;
         if let Some(last) = message.early_last.filter(|_| is_early) {
-            let expected = "the segment with L=1 after all others of its message";
-            let found = format!("a segment with L=0 of the {opcode} after it, for the bytes before its own");
-            findings.in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
-        } else if message.passed
+            let expected = "the segment with L=1 after all other segments of its message";
+            let found = format!("a later segment of the {opcode}, with L=0 and with earlier bytes");
+            findings.report_in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
+        } else if message.has_later_message
             && state.mpa.tcp[direction].had_fin(fin, &state.mpa.tcp[direction.peer()]) != Some(true)
         {
-            let found = format!("L=0 in the last segment ({opcode}), then another message and FIN in frame {fin}");
-            findings.in_frame(requirement!("DDP-4.1-4"), direction, message.control, "L=1 in the last segment", found);
+            let found =
+                format!("L=0 in the last segment of the {opcode}, before another message and FIN in frame {fin}");
+            findings.report_in_frame(
+                requirement!("DDP-4.1-4"),
+                direction,
+                message.control,
+                "L=1 in the last segment",
+                found,
+            );
         }
     }
 }
 
 fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    let terminated = traffic.sides.iter().any(|side| side.terminate.is_some());
+    let terminated = traffic.directions.iter().any(|side| side.terminate.is_some());
     for direction in Direction::BOTH {
-        let (own, peer) = (&traffic.sides[direction], &traffic.sides[direction.peer()]);
+        let (own, peer) = (&traffic.directions[direction], &traffic.directions[direction.peer()]);
         let reset = connection.rst.iter().any(Option::is_some);
         if let Some(fin) = connection.fin[direction]
-            && let Some((opcode, latest)) = own.messages.unfinished()
+            && let Some((opcode, latest)) = own.messages.open_message()
             && latest <= fin
             && !terminated
             && !reset
@@ -87,11 +103,11 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
             let expected = "all segments of each message before the close";
             let found = format!("a close in the middle of a message ({opcode})");
             // The capture does not show whether the ULP requested a graceful close.
-            findings.note().in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
+            findings.as_note().report_in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
             let tcp = &state.mpa.tcp;
             if tcp[direction].had_fin(fin, &tcp[direction.peer()]) == Some(true) {
-                let expected = "messages that continue although the other half is closed";
-                findings.note().in_frame(requirement!("DDP-6.2.1-6"), direction, fin, expected, found);
+                let expected = "messages that continue although the peer has closed its half";
+                findings.as_note().report_in_frame(requirement!("DDP-6.2.1-6"), direction, fin, expected, found);
             }
         }
         let Some(peer_fin) = connection.fin[direction.peer()] else { continue };
@@ -101,20 +117,20 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
         let Some(ended) = ended.filter(|ended| *ended > peer_fin && !given_up) else { continue };
         let tcp = &state.mpa.tcp;
         if traffic.is_complete()
-            && state.is_in_step()
+            && state.is_in_send_order()
             && !terminated
             && let Some(read) = peer.operations.unanswered().next()
             && read.frame < peer_fin
             && tcp[direction].had_received(ended, &tcp[direction.peer()], read.end) == Some(true)
         {
-            let expected = "requests served although the other half is closed";
+            let expected = "responses to all requests although the peer has closed its half";
             let found = format!("a close, and no response to the request of frame {}", read.frame);
-            findings.in_frame(requirement!("DDP-6.2.1-6"), direction, ended, expected, found);
+            findings.report_in_frame(requirement!("DDP-6.2.1-6"), direction, ended, expected, found);
         }
         if connection.rst[direction] == Some(ended) && !terminated && own.fpdus.is_some() {
-            let expected = "a graceful close of this half too, unless the ULP aborts";
-            let found = "a reset after the other side's FIN".to_owned();
-            findings.note().in_frame(requirement!("DDP-6.2.1-8"), direction, ended, expected, found);
+            let expected = "a graceful close of both halves, unless the ULP aborts";
+            let found = "a reset after the FIN of the peer".to_owned();
+            findings.as_note().report_in_frame(requirement!("DDP-6.2.1-8"), direction, ended, expected, found);
         }
     }
 }
@@ -124,10 +140,10 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     for direction in Direction::BOTH {
-        let (own, receiver) = (&traffic.sides[direction], &traffic.sides[direction.peer()]);
+        let (own, receiver) = (&traffic.directions[direction], &traffic.directions[direction.peer()]);
         let closed = [connection.fin[direction.peer()], connection.rst[direction.peer()]].into_iter().flatten().min();
         let closed = closed.filter(|_| !receiver.lost);
-        // A Responder must not send a Terminate before it has received a valid first FPDU.
+        // MPA forbids a Responder to send a Terminate before it has received a valid FPDU.
         let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
             continue;
         };
@@ -136,17 +152,17 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             None => {
                 if let Some(closed) = closed.filter(|at| state.mpa.may_know(direction.peer(), *at, bad, end)) {
                     let found = format!("a close without Terminate after the bad CRC of frame {bad}");
-                    let expected = "a Terminate of layer 2 about the CRC";
-                    findings.in_frame(requirement!("DDP-7-1"), direction.peer(), closed, expected, found);
+                    let expected = "a Terminate of layer 2 about the bad CRC";
+                    findings.report_in_frame(requirement!("DDP-7-1"), direction.peer(), closed, expected, found);
                 }
             }
             Some(seen) => {
-                let about_earlier = seen.target().is_some_and(|target| target.frame < bad);
+                let about_earlier = seen.reported_segment().is_some_and(|target| target.frame < bad);
                 let knew = state.mpa.may_know(direction.peer(), seen.frame, bad, end);
                 if seen.error.layer.0 != 2 && knew && !about_earlier {
                     let found = format!("{} after the bad CRC of frame {bad}", seen.error);
-                    let expected = "a Terminate of layer 2 about the CRC";
-                    findings.in_frame(requirement!("DDP-7-1"), direction.peer(), seen.frame, expected, found);
+                    let expected = "a Terminate of layer 2 about the bad CRC";
+                    findings.report_in_frame(requirement!("DDP-7-1"), direction.peer(), seen.frame, expected, found);
                 }
             }
         }

@@ -5,11 +5,11 @@ use weft_core::wire::ddp::RawTagged;
 use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 
 use crate::direction::Direction;
-use crate::follow::{ConnectionState, Logged, Remark, TerminateSeen, What};
+use crate::follow::{ConnectionState, LoggedSegment, Remark, RemarkKind, TerminateMessage};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rdmap::is_turned;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rdmap::has_swapped_bits;
+use crate::rules::rule::{Check, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 
@@ -21,15 +21,15 @@ pub(super) static REPORT: Rule = Rule {
         requirement!("DDP-7.2-13"),
         requirement!("DDP-7.2-14"),
     ],
-    judge: Judge::Opcode(TERMINATE, report),
+    check: Check::Opcode(TERMINATE, report),
 };
 
 pub(super) static STAG: Rule =
-    Rule { requirements: &[requirement!("DDP-4.2-5")], judge: Judge::Opcode(TERMINATE, stag) };
+    Rule { requirements: &[requirement!("DDP-4.2-5")], check: Check::Opcode(TERMINATE, stag) };
 
-pub(super) static LATE_STAG: Rule = Rule { requirements: &[requirement!("DDP-4.2-5")], judge: Judge::End(late_stag) };
+pub(super) static LATE_STAG: Rule = Rule { requirements: &[requirement!("DDP-4.2-5")], check: Check::End(late_stag) };
 
-pub(super) static ONE_MORE: Rule = Rule { requirements: &[requirement!("DDP-7.1-19")], judge: Judge::Remark(one_more) };
+pub(super) static ONE_MORE: Rule = Rule { requirements: &[requirement!("DDP-7.1-19")], check: Check::Remark(one_more) };
 
 fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.error.layer == ErrorLayer::DDP) else {
@@ -41,19 +41,21 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
     if !nothing && (!seen.control.m() || !seen.control.d()) {
         let expected = "the length and the DDP header of the segment (M=1, D=1)";
         let found = format!("M={}, D={}", u8::from(seen.control.m()), u8::from(seen.control.d()));
-        findings.at(requirement!("DDP-7.1-17"), unit, at + 2..at + 3, expected, found);
+        findings.report(requirement!("DDP-7.1-17"), unit, at + 2..at + 3, expected, found);
     }
     if seen.error.error_type == 3 {
         let found = format!("{:?}", seen.error);
-        findings.at(requirement!("DDP-7.2-14"), unit, at..at + 2, "type 3 left to the LLP", found);
+        let expected = "no error type 3, which is reserved for the LLP";
+        findings.report(requirement!("DDP-7.2-14"), unit, at..at + 2, expected, found);
     } else if !seen.error.is_assigned() {
-        // If the sender wrote the bits in another order, RDMAP-4.8-37 reports that instead.
-        if is_turned(unit, view) {
+        // If the sender wrote the bits in another order, RDMAP-4.8-37 reports the wrong order
+        // instead.
+        if has_swapped_bits(unit, view) {
             return;
         }
         let found = format!("{:?}", seen.error);
-        findings.at(requirement!("DDP-7.2-1"), unit, at..at + 2, "a type and code of RFC 5041 section 7.2", found);
-    } else if let Some(target) = seen.target() {
+        findings.report(requirement!("DDP-7.2-1"), unit, at..at + 2, "a type and code of RFC 5041 section 7.2", found);
+    } else if let Some(target) = seen.reported_segment() {
         // Tagged and untagged segments each have an error code for a wrong version.
         let is_tagged = target.header().len() == RawTagged::LEN;
         let (id, expected) = match seen.error {
@@ -65,14 +67,15 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
             }
             _ => return,
         };
-        findings.at(id, unit, at..at + 2, &format!("{expected:?}"), format!("{:?}", seen.error));
+        findings.report(id, unit, at..at + 2, &format!("{expected:?}"), format!("{:?}", seen.error));
     }
 }
 
-/// Reports an STag that the receiver rejected by a Terminate: unknown, or not of this stream.
+/// Reports an STag that the receiver rejected by a Terminate, because the STag is unknown or does
+/// not belong to this stream.
 fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
-    if let Some(target) = seen.target() {
+    if let Some(target) = seen.reported_segment() {
         rejected_stag(state, unit.direction().peer(), seen, &target, findings);
     }
 }
@@ -80,10 +83,10 @@ fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings:
 /// Like [`stag`], for a segment that the monitor processed after the Terminate, because octets
 /// before the segment are missing.
 fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
         let sender = direction.peer();
         if let Some(seen) = &side.terminate
-            && let Some(target) = seen.late_target(&state.traffic.sides[sender].log)
+            && let Some(target) = seen.late_reported_segment(&state.traffic.directions[sender].log)
         {
             rejected_stag(state, sender, seen, &target, findings);
         }
@@ -93,8 +96,8 @@ fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
 fn rejected_stag(
     state: &ConnectionState,
     sender: Direction,
-    seen: &TerminateSeen,
-    target: &Logged,
+    seen: &TerminateMessage,
+    target: &LoggedSegment,
     findings: &mut Findings<'_>,
 ) {
     let unknown = seen.error.layer == ErrorLayer::DDP && seen.error.error_type == 1 && matches!(seen.error.code, 0 | 2);
@@ -108,22 +111,22 @@ fn rejected_stag(
         ("an STag that is valid on this stream", format!("STag {stag:#010x}, rejected in frame {}", seen.frame));
     // If the STag was used before, its owner may have invalidated it, or the receiver may be wrong.
     // An earlier use of the STag may be missing in the capture.
-    let log = &state.traffic.sides[sender].log;
-    let is_late = seen.target().is_none();
-    if log.used_before(header) || is_late && !log.is_complete() {
-        findings.note().in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
+    let log = &state.traffic.directions[sender].log;
+    let is_late = seen.reported_segment().is_none();
+    if log.has_earlier_stag_use(header) || is_late && !log.is_complete() {
+        findings.as_note().report_in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
     } else {
-        findings.in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
+        findings.report_in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
     }
 }
 
 fn one_more(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    let What::AfterTerminate(opcode) = remark.what else { return };
-    let terminate = state.traffic.sides[remark.direction].terminate;
+    let RemarkKind::AfterTerminate(opcode) = remark.kind else { return };
+    let terminate = state.traffic.directions[remark.direction].terminate;
     if terminate.is_some_and(|seen| seen.error.layer == ErrorLayer::DDP) {
-        let expected = "one message after the error, the Terminate";
+        let expected = "no message after the error except the Terminate";
         let ids = [requirement!("DDP-7.1-19")];
-        findings.remarked(&ids, unit, remark, expected, &format!("{opcode} after it"));
+        findings.report_remark(&ids, unit, remark, expected, &format!("{opcode} after the Terminate"));
     }
 }
 

@@ -6,9 +6,9 @@ use weft_core::requirement;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
-pub(super) static RIGHT_EDGE: Rule = Rule { requirements: &[requirement!("DDP-A-2")], judge: Judge::End(right_edge) };
+pub(super) static RIGHT_EDGE: Rule = Rule { requirements: &[requirement!("DDP-A-2")], check: Check::End(right_edge) };
 
 fn right_edge(state: &ConnectionState, findings: &mut Findings<'_>) {
     if state.connection.startup.iter().all(Option::is_none) {
@@ -16,10 +16,10 @@ fn right_edge(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     for (direction, window) in Direction::BOTH.into_iter().zip(&state.mpa.windows) {
-        let Some(pulled) = window.pulled_back else { continue };
-        let found = format!("an edge {} bytes before that of frame {}", pulled.octets, pulled.before);
+        let Some(shrink) = window.shrink else { continue };
+        let found = format!("a right edge {} bytes before the right edge of frame {}", shrink.octets, shrink.before);
         let expected = "a receive window whose right edge does not move back";
-        findings.note().in_frame(requirement!("DDP-A-2"), direction, pulled.frame, expected, found);
+        findings.as_note().report_in_frame(requirement!("DDP-A-2"), direction, shrink.frame, expected, found);
     }
 }
 

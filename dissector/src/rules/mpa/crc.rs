@@ -1,15 +1,15 @@
-//! CRC32c of FPDUs. If a CRC is wrong, the finding reports for which other octets or algorithm the
-//! value is correct.
+//! CRC32c of FPDUs. If a CRC is wrong, the finding names the other octets, or the other algorithm,
+//! for which the value is correct.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, crc};
 
-use crate::follow::{ConnectionState, Pair, StartupSeen};
+use crate::follow::{ConnectionState, StartupFrame, StartupPair};
 use crate::parse::{CrcStatus, Fpdu, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static CRC_IS_RIGHT: Rule = Rule {
     requirements: &[
@@ -30,7 +30,7 @@ pub(super) static CRC_IS_RIGHT: Rule = Rule {
         requirement!("MPA-C.1-8"),
         requirement!("MPA-C.2.5-2"),
     ],
-    judge: Judge::Fpdu(crc_is_right),
+    check: Check::Fpdu(crc_is_right),
 };
 
 /// RFC 5044 Figure 5 up to the CRC field: a Send of 24 zero octets after the first marker.
@@ -61,7 +61,7 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     let direction = unit.direction();
     // If both start-up frames are Requests, nothing was agreed on. A later message (a Terminate)
     // does not need the CRC that one of the Requests requires.
-    let requests = |seen: &&StartupSeen| seen.kind == StartupKind::Request;
+    let requests = |seen: &&StartupFrame| seen.kind == StartupKind::Request;
     if field == [0; 4] && state.connection.startup.iter().flatten().filter(requests).count() == 2 {
         return;
     }
@@ -69,39 +69,39 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     let right = crc::to_octets(crc::crc32c(octets));
     let expected = format!("CRC32c {}", hex(right));
     if unit.incomplete {
-        let found = format!("{} in a segment with a wrong TCP checksum: damaged in the network", hex(field));
-        return findings.note().at(requirement!("MPA-4.1-6"), unit, at, &expected, found);
+        let found = format!("{}, damaged in the network (the TCP checksum is wrong, too)", hex(field));
+        return findings.as_note().report(requirement!("MPA-4.1-6"), unit, at, &expected, found);
     }
-    findings.at(requirement!("MPA-4.1-6"), unit, at.clone(), &expected, hex(field));
+    findings.report(requirement!("MPA-4.1-6"), unit, at.clone(), &expected, hex(field));
     let mut also = |id: RequirementId, found: &str| {
-        findings.at(id, unit, at.clone(), &expected, format!("{}: {found}", hex(field)));
+        findings.report(id, unit, at.clone(), &expected, format!("{}, {found}", hex(field)));
     };
     for (id, cause) in explain(fpdu, octets, field) {
         also(id, cause);
     }
     match octets {
-        octets if *octets == FIGURE_5 => also(requirement!("MPA-4.4-21"), "not the CRC of Figure 5"),
-        octets if *octets == FIGURE_6 => also(requirement!("MPA-4.4-22"), "not the CRC of Figure 6"),
+        octets if *octets == FIGURE_5 => also(requirement!("MPA-4.4-21"), "which is not the CRC of Figure 5"),
+        octets if *octets == FIGURE_6 => also(requirement!("MPA-4.4-22"), "which is not the CRC of Figure 6"),
         _ => {}
     }
     let none = field == [0; 4];
     if none {
-        also(requirement!("MPA-4.4-1"), "no CRC was generated");
-        if state.connection.startup.iter().flatten().any(StartupSeen::wants_crc) {
-            also(requirement!("MPA-7.1.1-12"), "no CRC was generated, though a start-up frame has C=1");
+        also(requirement!("MPA-4.4-1"), "because no CRC was generated");
+        if state.connection.startup.iter().flatten().any(StartupFrame::wants_crc) {
+            also(requirement!("MPA-7.1.1-12"), "because no CRC was generated, although a start-up frame has C=1");
         }
-        if state.connection.peer_startup(direction).is_some_and(StartupSeen::wants_crc) {
-            also(requirement!("MPA-4.4-9"), "no CRC was generated, though the peer sent C=1");
+        if state.connection.peer_startup(direction).is_some_and(StartupFrame::wants_crc) {
+            also(requirement!("MPA-4.4-9"), "because no CRC was generated, although the peer sent C=1");
         }
     }
     if state.mpa.streams[direction].bad_crcs == 1 {
-        let mut notes = findings.note();
-        notes.at(requirement!("MPA-B.1-1"), unit, at.clone(), "each record protected by its CRC32c", hex(field));
-        if let Some(pair) = state.connection.pair().filter(Pair::is_rdmac) {
+        let mut notes = findings.as_note();
+        notes.report(requirement!("MPA-B.1-1"), unit, at.clone(), "a correct CRC32c for each FPDU", hex(field));
+        if let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_rdmac) {
             let found = || format!("{}, to a peer of the RDMA Consortium", hex(field));
-            notes.at(requirement!("MPA-C.1-8"), unit, at.clone(), &expected, found());
+            notes.report(requirement!("MPA-C.1-8"), unit, at.clone(), &expected, found());
             if pair.initiator == direction && pair.request.revision > 0 {
-                notes.at(requirement!("MPA-C.2.5-2"), unit, at.clone(), &expected, found());
+                notes.report(requirement!("MPA-C.2.5-2"), unit, at.clone(), &expected, found());
             }
         }
     }
@@ -115,13 +115,13 @@ fn explain(fpdu: &Fpdu<'_>, octets: &[u8], field: [u8; 4]) -> Vec<(RequirementId
     swapped.reverse();
     let mut found = Vec::new();
     if crc::to_octets(crc::crc32c(octets)) == swapped {
-        found.push((requirement!("MPA-4.4-18"), "the right value, most significant byte first"));
+        found.push((requirement!("MPA-4.4-18"), "which is the right value with the most significant byte first"));
     }
     let (other, plain) = (crc32fast::hash(octets), !crc::crc32c(octets));
     if [other.to_le_bytes(), other.to_be_bytes()].contains(&field) {
-        found.push((requirement!("MPA-4.4-14"), "the CRC-32 of Ethernet"));
+        found.push((requirement!("MPA-4.4-14"), "which is the CRC-32 of Ethernet"));
     } else if plain.to_le_bytes() == field {
-        found.push((requirement!("MPA-4.4-14"), "CRC32c without the final complement"));
+        found.push((requirement!("MPA-4.4-14"), "which is the CRC32c without the final complement"));
     }
     let leading = fpdu.layout.has_leading_marker();
     if leading && is(&octets[4..]) {

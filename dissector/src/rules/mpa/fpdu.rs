@@ -6,10 +6,10 @@ use weft_core::wire::rdmap::Opcode;
 use crate::follow::ConnectionState;
 use crate::parse::{CrcStatus, Fpdu, MarkerStatus, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static PAD_IS_ZERO: Rule =
-    Rule { requirements: &[requirement!("MPA-4.1-3"), requirement!("MPA-2-5")], judge: Judge::Fpdu(pad_is_zero) };
+    Rule { requirements: &[requirement!("MPA-4.1-3"), requirement!("MPA-2-5")], check: Check::Fpdu(pad_is_zero) };
 
 pub(super) static HAS_CRC_FIELD: Rule = Rule {
     requirements: &[
@@ -18,14 +18,14 @@ pub(super) static HAS_CRC_FIELD: Rule = Rule {
         requirement!("MPA-4.1-9"),
         requirement!("MPA-7.1.1-13"),
     ],
-    judge: Judge::Fpdu(has_crc_field),
+    check: Check::Fpdu(has_crc_field),
 };
 
-pub(super) static ONE_ULPDU: Rule = Rule { requirements: &[requirement!("MPA-3-7")], judge: Judge::Fpdu(one_ulpdu) };
+pub(super) static ONE_ULPDU: Rule = Rule { requirements: &[requirement!("MPA-3-7")], check: Check::Fpdu(one_ulpdu) };
 
 fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
-    // With a bad CRC, the octets may differ from those sent. With misplaced markers, the octets may
-    // not be the PAD.
+    // With a bad CRC, the octets may differ from the octets that were sent. With misplaced markers,
+    // the octets at this position may belong to another field than PAD.
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked)
         || !matches!(fpdu.marker_status, MarkerStatus::None | MarkerStatus::Good)
     {
@@ -35,8 +35,8 @@ fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: 
     if pad.iter().any(|octet| *octet != 0) {
         let start = fpdu.body.len() - pad.len();
         let found = pad.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ");
-        findings.at(requirement!("MPA-2-5"), unit, start..fpdu.body.len(), "1 to 3 zero bytes", found.clone());
-        findings.at(requirement!("MPA-4.1-3"), unit, start..fpdu.body.len(), "PAD bytes of zero", found);
+        findings.report(requirement!("MPA-2-5"), unit, start..fpdu.body.len(), "1 to 3 zero bytes", found.clone());
+        findings.report(requirement!("MPA-4.1-3"), unit, start..fpdu.body.len(), "PAD bytes of zero", found);
     }
 }
 
@@ -49,11 +49,11 @@ fn has_crc_field(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, find
     let all = 0..fpdu.body.len();
     let overhead = 2 + fpdu.pad().len();
     let none = || "no CRC field".to_owned();
-    findings.at(requirement!("MPA-4.4-13"), unit, all.clone(), "a CRC field in every FPDU", none());
-    findings.at(requirement!("MPA-4.1-8"), unit, all.clone(), "4 bytes of CRC field with any value", none());
-    findings.at(requirement!("MPA-7.1.1-13"), unit, all.clone(), "the CRC field, used or not", none());
+    findings.report(requirement!("MPA-4.4-13"), unit, all.clone(), "a CRC field in every FPDU", none());
+    findings.report(requirement!("MPA-4.1-8"), unit, all.clone(), "a CRC field of 4 bytes, with any value", none());
+    findings.report(requirement!("MPA-7.1.1-13"), unit, all.clone(), "a CRC field, even if CRC is not used", none());
     let found = format!("{overhead} bytes besides the ULPDU");
-    findings.at(requirement!("MPA-4.1-9"), unit, all, "at least 6 bytes besides the ULPDU", found);
+    findings.report(requirement!("MPA-4.1-9"), unit, all, "at least 6 bytes besides the ULPDU", found);
 }
 
 /// Returns the length of the ULPDU in octets, for messages with a fixed length.
@@ -67,8 +67,8 @@ fn fixed_len(opcode: Opcode) -> Option<usize> {
     }
 }
 
-/// Reports an FPDU without exactly one DDP segment. Either the ULPDU is too short for a header, or
-/// a second segment follows a message of fixed length.
+/// Reports an FPDU that does not contain exactly one DDP segment. In case 1, the ULPDU is too short
+/// for a header. In case 2, a second segment follows a message of fixed length.
 fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = usize::from(fpdu.layout.ulpdu_length);
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked) || length > 70 + 70 {
@@ -78,8 +78,8 @@ fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &m
     let id = requirement!("MPA-3-7");
     let header = if octets.first().is_some_and(|octet| octet & 0x80 != 0) { 14 } else { 18 };
     if length < header {
-        let expected = format!("one ULPDU: a DDP segment of at least {header} bytes");
-        findings.at(id, unit, 0..2 + length, &expected, format!("ULPDU_Length {length}"));
+        let expected = format!("one ULPDU with a DDP segment of at least {header} bytes");
+        findings.report(id, unit, 0..2 + length, &expected, format!("ULPDU_Length {length}"));
         return;
     }
     let Some(fixed) = fixed_len(Opcode(octets[1] & 0xf)) else { return };
@@ -89,7 +89,7 @@ fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &m
         && Opcode(rdmap & 0xf).is_tagged() == Some(ddp & 0x80 != 0)
     {
         let found = format!("a second DDP segment after the first {fixed} bytes");
-        findings.at(id, unit, 2 + fixed..2 + length, "one ULPDU in an FPDU", found);
+        findings.report(id, unit, 2 + fixed..2 + length, "one ULPDU in each FPDU", found);
     }
 }
 
@@ -151,8 +151,8 @@ mod tests {
         assert!(ids.contains(&requirement!("MPA-4.4-13")), "{ids:?}");
     }
 
-    /// Both endpoints omit the CRC field. One of them shows that clearly, and a reset follows the
-    /// last FPDU of the other.
+    /// Both endpoints omit the CRC field. For one endpoint, the FIN proves the omission. A reset
+    /// follows the last FPDU of the other endpoint.
     #[test]
     fn both_ends_that_omit_the_crc_field_are_reported() {
         let without_field = testing::hex("0014 4143 00000000 00000000 00000001 00000000 2a2b 0000");
@@ -168,7 +168,7 @@ mod tests {
         assert!(accused(0) && accused(1), "{errors:?}");
     }
 
-    /// A stack that pads (length + 2) mod 4 octets instead of up to a multiple of 4.
+    /// A stack that sends (length + 2) mod 4 octets of PAD, instead of PAD up to a multiple of 4.
     #[test]
     fn a_wrong_pad_is_not_a_missing_crc_field() {
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pad_of_a_damaged_fpdu_is_not_judged() {
+    fn the_pad_of_a_damaged_fpdu_is_not_checked() {
         let mut wire = Wire::started();
         let mut octets = testing::with_crc(testing::hex("0013 4143 00000000 00000000 00000001 00000000 2a 000000"));
         octets[22] = 1;

@@ -4,10 +4,10 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION};
 
-use crate::follow::{ConnectionState, StartupSeen};
+use crate::follow::{ConnectionState, StartupFrame};
 use crate::parse::{SegmentView, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static FIELDS: Rule = Rule {
     requirements: &[
@@ -18,23 +18,23 @@ pub(super) static FIELDS: Rule = Rule {
         requirement!("MPA-7.1.1-29"),
         requirement!("MPA-7.1.2-1"),
     ],
-    judge: Judge::Startup(fields),
+    check: Check::Startup(fields),
 };
 
 pub(super) static CRC_BY_DEFAULT: Rule = Rule {
     requirements: &[requirement!("MPA-1.2-3"), requirement!("MPA-4.4-4"), requirement!("MPA-4.4-5")],
-    judge: Judge::Startup(crc_by_default),
+    check: Check::Startup(crc_by_default),
 };
 
 pub(super) static REVISION_FITS_VERSION: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-20")], judge: Judge::Segment(revision_fits_version) };
+    Rule { requirements: &[requirement!("MPA-7.1.1-20")], check: Check::Segment(revision_fits_version) };
 
 const FLAGS_AT: usize = KEY_LEN;
 const REVISION_AT: usize = KEY_LEN + 1;
 const PD_LENGTH_AT: usize = KEY_LEN + 2;
 
 /// Returns the start-up frame in `unit`.
-fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
+fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupFrame> {
     state.connection.startup[unit.direction()].as_ref()
 }
 
@@ -43,7 +43,7 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     let (flags, revision) = (frame.flags, frame.revision);
     let is_request = frame.kind == StartupKind::Request;
     let mut at = |id, from: usize, to: usize, expected: &str, found: String| {
-        findings.at(id, unit, from..to, expected, found);
+        findings.report(id, unit, from..to, expected, found);
     };
     if is_request && frame.rejects() {
         at(requirement!("MPA-7.1.1-15"), FLAGS_AT, FLAGS_AT + 1, "R = 0 in a Request", "R = 1".to_owned());
@@ -65,14 +65,14 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         let found = format!("PD_Length = {length}");
         at(requirement!("MPA-7.1.1-28"), PD_LENGTH_AT, HEADER_LEN, "at most 512 bytes of Private Data", found);
         if usize::from(swapped) == frame.private_len() {
-            let found = format!("PD_Length = {length} before {swapped} bytes, which is its value in little-endian");
+            let found = format!("PD_Length = {length}, but {swapped} bytes follow, as with little-endian order");
             at(requirement!("MPA-7.1.1-29"), PD_LENGTH_AT, HEADER_LEN, "PD_Length in network byte order", found);
         }
     }
-    // The two octets are swapped: the first octet is a valid revision, and the second octet is
-    // flags with reserved bits of zero.
+    // Check whether the two octets are swapped. The first octet is then a valid revision, and the
+    // second octet has flags, with reserved bits of zero.
     if revision > MAX_REVISION && revision & 0x0f == 0 && flags <= MAX_REVISION {
-        let found = format!("{flags:#04x} {revision:#04x}");
+        let found = format!("byte 16 is {flags:#04x}, byte 17 is {revision:#04x}");
         at(requirement!("MPA-7.1.1-29"), FLAGS_AT, PD_LENGTH_AT, "flags in byte 16, Rev in byte 17", found);
     }
     if is_request && (revision > MAX_REVISION || too_long) {
@@ -88,21 +88,22 @@ fn crc_by_default(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findi
     if frame.wants_crc() || frame.rejects() {
         return;
     }
-    let mut notes = findings.note();
+    let mut notes = findings.as_note();
     let at = FLAGS_AT..FLAGS_AT + 1;
     let expected = "C = 1, unless an administrator disabled CRC";
-    notes.at(requirement!("MPA-4.4-4"), unit, at.clone(), expected, "C = 0".to_owned());
-    let is_off = state.connection.pair().is_some_and(|pair| !pair.request.wants_crc() && !pair.reply.wants_crc());
+    notes.report(requirement!("MPA-4.4-4"), unit, at.clone(), expected, "C = 0".to_owned());
+    let is_off =
+        state.connection.startup_pair().is_some_and(|pair| !pair.request.wants_crc() && !pair.reply.wants_crc());
     if is_off {
         let found = || "C = 0 in Request and Reply".to_owned();
-        notes.at(requirement!("MPA-4.4-5"), unit, at.clone(), "CRC in use by default", found());
-        let expected = "CRC in use, unless the path is known to protect as well";
-        notes.at(requirement!("MPA-1.2-3"), unit, at, expected, found());
+        notes.report(requirement!("MPA-4.4-5"), unit, at.clone(), "CRC in use by default", found());
+        let expected = "CRC in use, unless the path is known to protect as well as CRC";
+        notes.report(requirement!("MPA-1.2-3"), unit, at, expected, found());
     }
 }
 
-/// Revision 0 announces version 0 of DDP and RDMAP. A sender that then uses version 1 should have
-/// sent another revision.
+/// Reports Rev 0 from a sender that then uses version 1 of DDP. Rev 0 announces version 0 of DDP
+/// and RDMAP.
 fn revision_fits_version(
     state: &ConnectionState,
     unit: &Unit<'_>,
@@ -116,7 +117,7 @@ fn revision_fits_version(
     let own = state.connection.startup[direction].filter(|frame| frame.revision == 0 && frame.wants_markers());
     let Some(frame) = own.filter(|frame| frame.wants_crc() && view.segment.control().version() == 1) else { return };
     let found = format!("Rev = 0, then DDP version 1 in frame {}", unit.frame);
-    findings.in_frame(
+    findings.report_in_frame(
         requirement!("MPA-7.1.1-20"),
         direction,
         frame.header.part(17..18),

@@ -1,11 +1,12 @@
-//! FPDUs are contiguous. Explains octets without FPDU where the next FPDU should begin.
+//! Checks that FPDUs are contiguous. If octets in place of the next FPDU are not an FPDU, the
+//! findings explain the cause, as far as it is known.
 
 use weft_core::requirement;
 
 use crate::follow::{AfterStartup, ConnectionState};
-use crate::parse::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, STREAMING_HEAD, SenderError, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static FRAMING_IS_INTACT: Rule = Rule {
     requirements: &[
@@ -16,7 +17,7 @@ pub(super) static FRAMING_IS_INTACT: Rule = Rule {
         requirement!("MPA-4.4-13"),
         requirement!("MPA-4.1-6"),
     ],
-    judge: Judge::Other(framing_is_intact),
+    check: Check::Other(framing_is_intact),
 };
 
 /// Reports octets that are not an FPDU, if no earlier octets are missing. Only the first such
@@ -24,7 +25,7 @@ pub(super) static FRAMING_IS_INTACT: Rule = Rule {
 fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
     let direction = unit.direction();
-    let Some(misread) = unit.misread else { return };
+    let Some(sender_error) = unit.sender_error else { return };
     let stream = &state.mpa.streams[direction];
     // The connection's state already includes this unit. If octets of the direction could not be
     // parsed before, no more findings are reported.
@@ -33,32 +34,34 @@ fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
         return;
     }
     let octets = unit.locate_first(0..STREAMING_HEAD);
-    let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, octets, expected, found);
-    match misread {
-        Misread::UnrequestedMarker => {}
-        Misread::LengthSwapped => {
-            found(requirement!("MPA-4.1-1"), "ULPDU_Length in network byte order", "little-endian".to_owned());
+    let mut found =
+        |id, expected: &str, found: String| findings.report_in_frame(id, direction, octets, expected, found);
+    match sender_error {
+        SenderError::UnrequestedMarker => {}
+        SenderError::LengthSwapped => {
+            let expected = "ULPDU_Length in network byte order";
+            found(requirement!("MPA-4.1-1"), expected, "ULPDU_Length in little-endian order".to_owned());
         }
-        Misread::LengthCounts(more) => found(
+        SenderError::LengthCounts(more) => found(
             requirement!("MPA-4.1-2"),
-            "ULPDU_Length counts only the ULPDU",
+            "a ULPDU_Length that counts only the ULPDU",
             format!("{more} bytes more than the ULPDU has"),
         ),
         // If it is unknown whether the direction has markers, four superfluous bytes of PAD may be
         // a marker.
-        Misread::Pad(4..) if state.connection.peer_startup(direction).is_none() => {}
-        Misread::Pad(pad) => {
+        SenderError::Pad(4..) if state.connection.peer_startup(direction).is_none() => {}
+        SenderError::Pad(pad) => {
             let expected = "PAD up to a multiple of four bytes";
             found(requirement!("MPA-4.1-5"), expected, format!("{pad} PAD bytes"));
             found(requirement!("MPA-2-5"), "PAD only as needed, 1 to 3 bytes", format!("{pad} PAD bytes"));
         }
-        Misread::NoCrcField => {
+        SenderError::NoCrcField => {
             let expected = "a CRC field at the end of each FPDU";
-            found(requirement!("MPA-4.4-13"), expected, "the next FPDU where the CRC field belongs".to_owned());
+            found(requirement!("MPA-4.4-13"), expected, "the next FPDU in place of the CRC field".to_owned());
             found(requirement!("MPA-4.1-6"), "CRC32c of the FPDU", "no CRC field".to_owned());
         }
-        Misread::Unexplained => {
-            let expected = "ULPDU_Length, ULPDU, PAD, CRC, one FPDU after the other";
+        SenderError::Unexplained => {
+            let expected = "contiguous FPDUs, each with ULPDU_Length, ULPDU, PAD and CRC";
             found(requirement!("MPA-4.1-1"), expected, format!("{len} bytes that are not an FPDU"));
         }
     }
@@ -125,7 +128,7 @@ mod tests {
         proves(requirement!("MPA-4.1-1"), &many(&swapped), &many(&fpdu(&testing::hex(SEND))));
     }
 
-    /// The direction ends with fewer octets than a header and a marker have, then FIN.
+    /// The last octets before the FIN are too few for an FPDU.
     #[test]
     fn up_to_three_octets_before_the_fin_are_found() {
         let ending = |rest: &[u8]| {

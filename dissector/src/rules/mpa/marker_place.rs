@@ -5,10 +5,10 @@ use weft_core::marker::INTERVAL;
 use weft_core::requirement;
 
 use crate::direction::Direction;
-use crate::follow::{ConnectionState, StartupSeen, Stream};
+use crate::follow::{ConnectionState, StartupFrame, Stream};
 use crate::parse::{Fpdu, MarkerStatus, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static WHERE_DUE: Rule = Rule {
     requirements: &[
@@ -28,7 +28,7 @@ pub(super) static WHERE_DUE: Rule = Rule {
         requirement!("MPA-C.2.5-2"),
         requirement!("MPA-C.3-1"),
     ],
-    judge: Judge::Fpdu(where_due),
+    check: Check::Fpdu(where_due),
 };
 
 pub(super) static NOT_REQUESTED: Rule = Rule {
@@ -39,7 +39,7 @@ pub(super) static NOT_REQUESTED: Rule = Rule {
         requirement!("MPA-C.2-2"),
         requirement!("MPA-C.3-1"),
     ],
-    judge: Judge::Other(not_requested),
+    check: Check::Other(not_requested),
 };
 
 /// Returns the octets of an FPDU where its first marker is due. If that position is not known, the
@@ -55,14 +55,15 @@ fn due_in(state: &ConnectionState, fpdu: &Fpdu<'_>, direction: Direction) -> std
     at..at + 4
 }
 
-/// Reports FPDUs with misplaced markers. Consequences for other requirements are reported once.
+/// Reports FPDUs with misplaced markers. Some requirements are reported only at the first such FPDU
+/// of the direction.
 fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.marker_status != MarkerStatus::Misplaced {
         return;
     }
     let direction = unit.direction();
     let stream = &state.mpa.streams[direction];
-    let pair = state.connection.pair();
+    let pair = state.connection.startup_pair();
     if !state.markers_are_certain(direction) {
         return;
     }
@@ -79,22 +80,22 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     let expected = "a marker at every multiple of 512 bytes after the start-up frame";
     let Some(phase) = fpdu.layout.phase() else {
         let due = due_in(state, fpdu, direction);
-        findings.at(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU".to_owned());
-        // A sender that has sent markers supports them. Here it omitted some markers, for example
-        // because it does not count its CRC fields.
+        findings.report(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU".to_owned());
+        // A sender that has sent markers supports markers. If this FPDU has no markers, the sender
+        // may have computed wrong positions, for example without its CRC fields.
         if stream.unmarked > 1
-            || stream.marked
+            || stream.has_markers
             || state.connection.peer_startup(direction).is_none_or(|frame| !frame.wants_markers())
         {
             return;
         }
-        let none = || "an FPDU without its markers".to_owned();
-        findings.at(requirement!("MPA-4.3-3"), unit, due.clone(), "markers, as the peer sent M=1", none());
-        findings.at(
+        let none = || "an FPDU without markers".to_owned();
+        findings.report(requirement!("MPA-4.3-3"), unit, due.clone(), "markers, as the peer sent M=1", none());
+        findings.report(
             requirement!("MPA-7.1.1-9"),
             unit,
             due.clone(),
-            "markers as in section 4.3, as the peer sent M=1",
+            "markers at the positions of section 4.3, as the peer sent M=1",
             none(),
         );
         if let Some(pair) = pair {
@@ -103,88 +104,90 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
             } else {
                 (requirement!("MPA-7.1.1-6"), "markers, as the Request has M=1")
             };
-            findings.at(id, unit, due.clone(), expected, none());
+            findings.report(id, unit, due.clone(), expected, none());
         }
         if first_fpdu {
-            let first = "00 00 00 00, then ULPDU_Length";
-            findings.at(
+            let first = "the marker 00 00 00 00, then ULPDU_Length";
+            findings.report(
                 requirement!("MPA-4.3-10"),
                 unit,
                 due.clone(),
                 "the first marker before the first FPDU",
                 none(),
             );
-            findings.at(requirement!("MPA-7.1.2-21"), unit, due.clone(), first, none());
+            findings.report(requirement!("MPA-7.1.2-21"), unit, due.clone(), first, none());
         }
         informative(state, unit, direction, findings);
         return;
     };
     let found = || match stream.interval {
         Some(interval) if interval != INTERVAL => {
-            format!("the first marker here is {interval} bytes after the last one")
+            format!("a marker {interval} bytes after the previous marker")
         }
         _ => match state.connection.startup[direction] {
             // The distance is a multiple of four, because FPDUs and markers are multiples of four
             // octets long.
             Some(own) => {
-                format!("markers {} bytes after the due places", u64::from(phase).wrapping_sub(own.end) % INTERVAL)
+                let shift = u64::from(phase).wrapping_sub(own.end) % INTERVAL;
+                format!("markers {shift} bytes after the required positions")
             }
-            None => "markers in another phase than those before".to_owned(),
+            None => "markers at other positions (modulo 512) than the earlier markers".to_owned(),
         },
     };
-    findings.at(requirement!("MPA-4.3-4"), unit, octets.clone(), expected, found());
+    findings.report(requirement!("MPA-4.3-4"), unit, octets.clone(), expected, found());
     let counted = "markers where (SeqNum - SeqStart) mod 512 is 0";
-    findings.at(requirement!("MPA-4.3-12"), unit, octets.clone(), counted, found());
+    findings.report(requirement!("MPA-4.3-12"), unit, octets.clone(), counted, found());
     if stream.interval.is_some_and(|interval| interval != INTERVAL) {
-        findings.at(requirement!("MPA-2-3"), unit, octets.clone(), "512 bytes from marker to marker", found());
+        findings.report(requirement!("MPA-2-3"), unit, octets.clone(), "512 bytes from marker to marker", found());
     }
-    if stream.misplaced == 1 && state.connection.peer_startup(direction).is_some_and(StartupSeen::wants_markers) {
-        let id = requirement!("MPA-7.1.1-9");
-        findings.at(id, unit, octets.clone(), "markers as in section 4.3, as the peer sent M=1", found());
+    if stream.misplaced == 1 && state.connection.peer_startup(direction).is_some_and(StartupFrame::wants_markers) {
+        let expected = "markers at the positions of section 4.3, as the peer sent M=1";
+        findings.report(requirement!("MPA-7.1.1-9"), unit, octets.clone(), expected, found());
         informative(state, unit, direction, findings);
     }
     if first_fpdu {
         let id = requirement!("MPA-4.3-10");
-        findings.at(id, unit, octets, "the first marker directly before the first FPDU", found());
+        findings.report(id, unit, octets, "the first marker directly before the first FPDU", found());
     }
 }
 
 /// Reports violations of Appendix C of RFC 5044, which repeats when markers are due.
 fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: Direction, findings: &mut Findings<'_>) {
-    let Some(pair) = state.connection.pair() else { return };
-    let mut notes = findings.note();
+    let Some(pair) = state.connection.startup_pair() else { return };
+    let mut notes = findings.as_note();
     let found = || "markers missing or misplaced".to_owned();
     if pair.is_rdmac() {
-        let expected = "markers both ways with a peer of the RDMA Consortium";
-        notes.at(requirement!("MPA-C.2.3-1"), unit, 0..2, expected, found());
+        let expected = "markers in both directions, as the Reply has Rev 0";
+        notes.report(requirement!("MPA-C.2.3-1"), unit, 0..2, expected, found());
         if pair.initiator == direction && pair.request.revision > 0 {
-            notes.at(requirement!("MPA-C.2.5-2"), unit, 0..2, "markers, as the Reply has Rev 0", found());
+            notes.report(requirement!("MPA-C.2.5-2"), unit, 0..2, "markers, as the Reply has Rev 0", found());
         }
     } else {
-        let expected = "markers in each direction as its receiver declared";
-        notes.at(requirement!("MPA-C.2-2"), unit, 0..2, expected, found());
-        notes.at(requirement!("MPA-C.3-1"), unit, 0..2, expected, found());
+        let expected = "markers in a direction exactly if its receiver sent M=1";
+        notes.report(requirement!("MPA-C.2-2"), unit, 0..2, expected, found());
+        notes.report(requirement!("MPA-C.3-1"), unit, 0..2, expected, found());
     }
 }
 
-/// Returns whether the receiver of `direction` declared M=0: it wants no markers.
+/// Returns whether the receiver of `direction` declared by M=0 that it wants no markers.
 fn is_declined(state: &ConnectionState, direction: Direction) -> bool {
     state.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
 }
 
-/// Reports the first FPDU with markers to a peer that wants none. `octets` are the markers.
+/// Reports the first FPDU with markers to a peer that wants no markers. `octets` are the markers.
 fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, findings: &mut Findings<'_>) {
     let found = || "an FPDU with markers".to_owned();
     let none = "no markers, as the peer sent M=0";
-    findings.at(requirement!("MPA-7.1.1-8"), unit, octets.clone(), none, found());
-    findings.at(requirement!("MPA-1.2-5"), unit, octets.clone(), none, found());
+    findings.report(requirement!("MPA-7.1.1-8"), unit, octets.clone(), none, found());
+    findings.report(requirement!("MPA-1.2-5"), unit, octets.clone(), none, found());
     if is_first {
-        findings.at(requirement!("MPA-7.1.2-21"), unit, octets.clone(), "ULPDU_Length first", found());
+        let expected = "ULPDU_Length as the first field, without a marker";
+        findings.report(requirement!("MPA-7.1.2-21"), unit, octets.clone(), expected, found());
     }
-    let mut notes = findings.note();
-    let expected = "markers in each direction as its receiver declared";
-    notes.at(requirement!("MPA-C.2-2"), unit, octets.clone(), expected, found());
-    notes.at(requirement!("MPA-C.3-1"), unit, octets, expected, found());
+    let mut notes = findings.as_note();
+    let expected = "markers in a direction exactly if its receiver sent M=1";
+    notes.report(requirement!("MPA-C.2-2"), unit, octets.clone(), expected, found());
+    notes.report(requirement!("MPA-C.3-1"), unit, octets, expected, found());
 }
 
 /// Reports octets that could not be parsed because a marker precedes the FPDU, although the
@@ -199,16 +202,17 @@ fn not_requested(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findin
     if !declined || stream.fpdus > 0 {
         return;
     }
-    let found = || "00 00 00 00 before the first FPDU".to_owned();
+    let found = || "a marker (00 00 00 00) before the first FPDU".to_owned();
     let marker = unit.locate_first(0..4);
     let none = "no markers, as the peer sent M=0";
-    findings.in_frame(requirement!("MPA-7.1.1-8"), direction, marker, none, found());
-    findings.in_frame(requirement!("MPA-1.2-5"), direction, marker, none, found());
-    findings.in_frame(requirement!("MPA-7.1.2-21"), direction, marker, "ULPDU_Length first", found());
-    let mut notes = findings.note();
-    let expected = "markers in each direction as its receiver declared";
-    notes.in_frame(requirement!("MPA-C.2-2"), direction, marker, expected, found());
-    notes.in_frame(requirement!("MPA-C.3-1"), direction, marker, expected, found());
+    findings.report_in_frame(requirement!("MPA-7.1.1-8"), direction, marker, none, found());
+    findings.report_in_frame(requirement!("MPA-1.2-5"), direction, marker, none, found());
+    let expected = "ULPDU_Length as the first field, without a marker";
+    findings.report_in_frame(requirement!("MPA-7.1.2-21"), direction, marker, expected, found());
+    let mut notes = findings.as_note();
+    let expected = "markers in a direction exactly if its receiver sent M=1";
+    notes.report_in_frame(requirement!("MPA-C.2-2"), direction, marker, expected, found());
+    notes.report_in_frame(requirement!("MPA-C.3-1"), direction, marker, expected, found());
 }
 
 #[cfg(test)]
@@ -252,7 +256,7 @@ mod tests {
         proves(requirement!("MPA-4.3-10"), &shifted, &good);
         proves(requirement!("MPA-2-3"), &drifting, &shifted);
         let shift = shifted.findings().into_iter().find(|finding| finding.requirement == requirement!("MPA-4.3-12"));
-        assert_eq!(shift.unwrap().found, "markers 64 bytes after the due places");
+        assert_eq!(shift.unwrap().found, "markers 64 bytes after the required positions");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use weft_core::{RequirementId, requirement};
 use crate::follow::ConnectionState;
 use crate::parse::{CrcStatus, Fpdu, MarkerStatus, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static POINTS_TO_HEADER: Rule = Rule {
     requirements: &[
@@ -23,15 +23,16 @@ pub(super) static POINTS_TO_HEADER: Rule = Rule {
         requirement!("MPA-4.3-15"),
         requirement!("MPA-4.3-16"),
     ],
-    judge: Judge::Fpdu(points_to_header),
+    check: Check::Fpdu(points_to_header),
 };
 
-/// A marker: its correct value and its actual value.
+/// The correct and the actual value of a marker.
 struct Marker {
     /// The correct FPDUPTR, in octets.
     due: u16,
     reserved: u16,
-    /// The actual FPDUPTR, in octets. If only the little-endian value is plausible, it is used.
+    /// The actual FPDUPTR, in octets. It is read in little-endian order if only that value is
+    /// plausible.
     value: u16,
     little_endian: bool,
 }
@@ -46,9 +47,9 @@ impl Marker {
         Marker { due, reserved: u16::from_be_bytes([a, b]), value, little_endian }
     }
 
-    /// Returns the requirements that the marker violates. `leading`: the marker is in front of the
-    /// FPDU. `first`: the marker is the first one of its direction.
-    fn breaches(&self, leading: bool, first: bool) -> Vec<RequirementId> {
+    /// Returns the requirements that the marker violates. `leading` is set if the marker is in
+    /// front of the FPDU, and `first` if it is the first marker of its direction.
+    fn violated(&self, leading: bool, first: bool) -> Vec<RequirementId> {
         let mut ids = Vec::new();
         let mut add = |is: bool, id: RequirementId| {
             if is {
@@ -99,12 +100,12 @@ fn points_to_header(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, f
         let marker = Marker::new(octets, fpduptr, from_leading);
         let first = leading && stream.fpdus == 1 && !stream.broken;
         let at = after_crc + 4 * index..after_crc + 4 * index + 4;
-        for id in marker.breaches(leading, first) {
+        for id in marker.violated(leading, first) {
             let expected = format!("00 00 {:02x} {:02x} (FPDUPTR {fpduptr})", fpduptr >> 8, fpduptr & 0xff);
             let order = if marker.little_endian { ", little-endian" } else { "" };
             let [a, b, c, d] = octets;
             let found = format!("{a:02x} {b:02x} {c:02x} {d:02x} (FPDUPTR {}{order})", marker.value);
-            findings.at(id, unit, at.clone(), &expected, found);
+            findings.report(id, unit, at.clone(), &expected, found);
         }
         if !leading {
             let origin = marker.value.wrapping_sub(fpduptr);
@@ -114,8 +115,14 @@ fn points_to_header(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, f
     }
     if differ {
         let at = after_crc..after_crc + 4 * fpdu.markers.len();
-        let found = "pointers to different places".to_owned();
-        findings.at(requirement!("MPA-4.3-13"), unit, at, "all markers of an FPDU point to its ULPDU_Length", found);
+        let found = "markers that point to different positions".to_owned();
+        findings.report(
+            requirement!("MPA-4.3-13"),
+            unit,
+            at,
+            "markers that all point to the ULPDU_Length of the FPDU",
+            found,
+        );
     }
 }
 
@@ -125,8 +132,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Sends of these lengths. `change` computes the marker with number n of the direction from the
-    /// correct marker.
+    /// Sends of these lengths, with markers. `change` gets the index of a marker and its correct
+    /// value, and returns the value that is sent.
     fn sends(ulpdus: &[usize], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();
         let mut sender = Marked::default();
@@ -140,7 +147,7 @@ mod tests {
         marker
     }
 
-    /// Returns a change that computes the pointer of marker `index` by `to`.
+    /// Returns a change that sets the pointer of marker `index` to the result of `to`.
     fn pointer(index: usize, to: impl Fn(u16) -> u16) -> impl Fn(usize, [u8; 4]) -> [u8; 4] {
         move |i, marker| {
             if i != index {
@@ -187,8 +194,9 @@ mod tests {
         );
     }
 
-    /// A sender that exists in the field: it writes markers in its host's byte order, and does not
-    /// count CRC fields for their positions. It sends sixteen FPDUs of 1052 octets.
+    /// This sender exists in the field. Its markers are in the byte order of its host, and it does
+    /// not count CRC fields when it computes the positions of markers. It sends sixteen FPDUs of
+    /// 1052 octets.
     #[test]
     fn drifting_little_endian_markers() {
         let sends = |crc_counts: bool, swap: bool| {

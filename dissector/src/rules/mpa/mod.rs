@@ -61,6 +61,6 @@ pub(super) static RULES: &[&Rule] = &[
     &terminate::ENDS_CONNECTION,
     &terminate::MARKERS_AS_DECLARED,
     &segments::COMPLETE_FPDUS,
-    &segments::HALF_ENDS_WITH_FPDU,
+    &segments::DIRECTION_ENDS_WITH_FPDU,
     &segments::TCP_RULES,
 ];

@@ -5,19 +5,20 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 
 use crate::direction::Direction;
-use crate::follow::{AfterStartup, ConnectionState, Pair};
+use crate::follow::{AfterStartup, ConnectionState, StartupPair};
+use crate::frame_number::FrameNumber;
 use crate::parse::{Kind, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static REQUEST_COMES_FIRST: Rule = Rule {
     requirements: &[requirement!("MPA-7.1.2-12"), requirement!("MPA-7.1.2-3")],
-    judge: Judge::End(request_comes_first),
+    check: Check::End(request_comes_first),
 };
 
 pub(super) static NO_FPDU_BEFORE_BOTH: Rule = Rule {
     requirements: &[requirement!("MPA-7.1.2-11"), requirement!("MPA-7.1.2-1")],
-    judge: Judge::End(no_fpdu_before_both),
+    check: Check::End(no_fpdu_before_both),
 };
 
 pub(super) static INITIATOR_BEGINS: Rule = Rule {
@@ -27,17 +28,17 @@ pub(super) static INITIATOR_BEGINS: Rule = Rule {
         requirement!("P2P-3-4"),
         requirement!("P2P-mail.5-1"),
     ],
-    judge: Judge::End(initiator_begins),
+    check: Check::End(initiator_begins),
 };
 
 pub(super) static REQUEST_IS_ANSWERED: Rule = Rule {
     requirements: &[requirement!("MPA-7.1.2-5"), requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")],
-    judge: Judge::End(request_is_answered),
+    check: Check::End(request_is_answered),
 };
 
 pub(super) static NOTHING_AFTER_REJECTION: Rule = Rule {
     requirements: &[requirement!("MPA-7.1.1-17"), requirement!("P2P-9.1-22")],
-    judge: Judge::Other(nothing_after_rejection),
+    check: Check::Other(nothing_after_rejection),
 };
 
 /// Returns whether all octets of `direction` were captured, from the first octet on.
@@ -55,27 +56,28 @@ fn request_comes_first(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(reply) = connection.startup[responder] else { return };
     let initiator = responder.peer();
     let request = connection.startup[initiator].map(|request| request.frame);
-    // It is certain that no Request was sent only if no octet of that direction is missing.
-    let silent = connection.beginning[initiator].is_none() && state.mpa.streams[initiator].after_startup.is_none();
+    // Octets that are missing in the initiator's direction may contain a Request.
+    let silent =
+        connection.streaming_start[initiator].is_none() && state.mpa.streams[initiator].after_startup.is_none();
     if request.is_none() && !(is_complete(state, initiator) && silent && is_complete(state, responder)) {
         return;
     }
-    let found = || request.map_or("no Request".to_owned(), |frame| format!("the Request in frame {frame}"));
+    let found = || request.map_or("no Request".to_owned(), |frame| format!("the Request only later, in frame {frame}"));
     // The capture may have frames out of order. Acknowledgements show the real order.
     let tcp = &state.mpa.tcp;
     let end = connection.startup[initiator].map_or(0, |request| request.end);
-    let had_not = |frame: u64| tcp[responder].had_received(frame, &tcp[initiator], end) == Some(false);
-    let too_early = |at: u64| request.is_none_or(|frame| at < frame && had_not(at));
+    let had_not = |frame: FrameNumber| tcp[responder].had_received(frame, &tcp[initiator], end) == Some(false);
+    let too_early = |at: FrameNumber| request.is_none_or(|frame| at < frame && had_not(at));
     if too_early(reply.frame) {
         let expected = "a Reply only after a Request";
-        findings.in_frame(requirement!("MPA-7.1.2-12"), responder, reply.header, expected, found());
+        findings.report_in_frame(requirement!("MPA-7.1.2-12"), responder, reply.header, expected, found());
     }
     let own = &state.mpa.streams[responder];
     if let Some(first) = own.first
         && too_early(first)
     {
-        let expected = "no FPDU from the Responder before a Request";
-        findings.in_frame(requirement!("MPA-7.1.2-3"), responder, own.first_octets, expected, found());
+        let expected = "no FPDU from the Responder before it has received a Request";
+        findings.report_in_frame(requirement!("MPA-7.1.2-3"), responder, own.first_octets, expected, found());
     }
 }
 
@@ -96,25 +98,31 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
             let first = stream.first_octets;
             let found = || "FPDUs without any start-up frame".to_owned();
             let expected = "no FPDU before both start-up frames";
-            findings.in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found());
-            if connection.opener == Some(direction) {
-                findings.in_frame(requirement!("MPA-7.1.2-1"), direction, first, "a valid Request first", found());
+            findings.report_in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found());
+            if connection.active_opener == Some(direction) {
+                findings.report_in_frame(
+                    requirement!("MPA-7.1.2-1"),
+                    direction,
+                    first,
+                    "a valid Request before all FPDUs",
+                    found(),
+                );
             }
         }
         return;
     }
     if let Some(initiator) = connection.initiator()
         && connection.startup[initiator.peer()].is_none()
-        && connection.beginning[initiator.peer()].is_none()
+        && connection.streaming_start[initiator.peer()].is_none()
         && is_complete(state, initiator.peer())
         && state.mpa.streams[initiator].first.is_some()
     {
         let first = state.mpa.streams[initiator].first_octets;
         let expected = "no FPDU before both start-up frames";
-        let found = "an FPDU, and there is no Reply".to_owned();
-        findings.in_frame(requirement!("MPA-7.1.2-11"), initiator, first, expected, found);
+        let found = "an FPDU, although there is no Reply".to_owned();
+        findings.report_in_frame(requirement!("MPA-7.1.2-11"), initiator, first, expected, found);
     }
-    let Some(pair) = connection.pair() else { return };
+    let Some(pair) = connection.startup_pair() else { return };
     let both = pair.request.frame.max(pair.reply.frame);
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let Some(first) = stream.first.filter(|first| *first < both) else { continue };
@@ -122,17 +130,18 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
         if tcp[direction].had_received(first, &tcp[direction.peer()], other) != Some(false) {
             continue;
         }
-        let found = format!("an FPDU, and the other start-up frame only in frame {both}");
+        let found = format!("an FPDU before the start-up frame in frame {both}");
         let expected = "no FPDU before both start-up frames";
-        findings.in_frame(requirement!("MPA-7.1.2-11"), direction, stream.first_octets, expected, found);
+        findings.report_in_frame(requirement!("MPA-7.1.2-11"), direction, stream.first_octets, expected, found);
     }
 }
 
 /// Reports a Responder that sends an FPDU before it has received a valid FPDU. Rule 4 of section
-/// 7.1.2 has no exception. The rule applies even if the Responder of the ULP sends first, or if the
-/// ULP knows that the Initiator is ready. The note below the rule mentions that this was debated.
+/// 7.1.2 forbids such an FPDU without exception. The rule applies even if the ULP of the Responder
+/// sends first, or knows that the Initiator is ready. A note of the RFC below the rule
+/// mentions that the rule was debated.
 fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
-    let Some(pair) = state.connection.pair().filter(Pair::accepted) else { return };
+    let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_accepted) else { return };
     let (own, other) = (&state.mpa.streams[pair.responder], &state.mpa.streams[pair.initiator]);
     let Some(first) = own.first else { return };
     let allowed = other.first_valid;
@@ -153,28 +162,29 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     let found = || match (allowed, other.first) {
-        (Some(frame), _) => format!("an FPDU; the Initiator sends its first one in frame {frame}"),
-        (None, Some(frame)) => format!("an FPDU; the Initiator's in frame {frame} is not valid"),
-        (None, None) => "an FPDU; the Initiator sent none".to_owned(),
+        (Some(frame), _) => format!("an FPDU before the Initiator's first valid FPDU in frame {frame}"),
+        (None, Some(frame)) => format!("an FPDU, although the Initiator's FPDU in frame {frame} is not valid"),
+        (None, None) => "an FPDU, although the Initiator sent no FPDU".to_owned(),
     };
-    let expected = "no FPDU from the Responder before a valid one of the Initiator";
+    let expected = "no FPDU from the Responder before a valid FPDU from the Initiator";
     let at = own.first_octets;
-    findings.in_frame(requirement!("MPA-7.1.2-17"), pair.responder, at, expected, found());
-    findings.manner().in_frame(requirement!("MPA-7.1.3-2"), pair.responder, at, expected, found());
+    findings.report_in_frame(requirement!("MPA-7.1.2-17"), pair.responder, at, expected, found());
+    findings.as_behaviour().report_in_frame(requirement!("MPA-7.1.3-2"), pair.responder, at, expected, found());
     if pair.is_peer_to_peer() {
-        findings.manner().in_frame(requirement!("P2P-3-4"), pair.responder, at, expected, found());
-        findings.note().in_frame(requirement!("P2P-mail.5-1"), pair.responder, at, expected, found());
+        findings.as_behaviour().report_in_frame(requirement!("P2P-3-4"), pair.responder, at, expected, found());
+        findings.as_note().report_in_frame(requirement!("P2P-mail.5-1"), pair.responder, at, expected, found());
     }
 }
 
-/// Reports a Responder that closes instead of answering a valid Request without RFC 6581's IRD and
-/// ORD fields. A Reply is due even if the ULP does not accept the connection.
+/// Reports a Responder that closes instead of answering a valid Request. A Reply is due even if the
+/// ULP does not accept the connection. Requests with the IRD and ORD fields of RFC 6581 are not
+/// checked.
 fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
     let Some(initiator) = connection.initiator() else { return };
     let responder = initiator.peer();
     // If an SDP Hello precedes the Request, a Responder that rejects the Hello closes TCP. SDP has
-    // no other way to reject (SDP-8.1.1-14 to SDP-8.1.1-18).
+    // no other way to reject a Hello (SDP-8.1.1-14 to SDP-8.1.1-18).
     if connection.streaming_hello == Some(initiator) {
         return;
     }
@@ -187,10 +197,11 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
         && request.pd_length <= 512
         && request.private_len() == usize::from(request.pd_length);
     let silent = connection.startup[responder].is_none()
-        && connection.beginning[responder].is_none()
+        && connection.streaming_start[responder].is_none()
         && is_complete(state, responder)
         && state.mpa.streams[responder].after_startup.is_none();
-    // If more octets follow than the Request announces, the Responder may close.
+    // RFC 5044 allows the Responder to close if the Initiator sends more octets than the Request
+    // announces.
     let alone = state.mpa.streams[initiator].after_startup.is_none() && !state.mpa.streams[initiator].broken;
     let closes = connection.fin[responder].or(connection.rst[responder]);
     let gone = connection.fin[initiator].or(connection.rst[initiator]);
@@ -202,17 +213,17 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     let found = || "the connection closed without a Reply".to_owned();
-    let expected = "a Reply: R = 0, or R = 1 if the Private Data is not acceptable";
+    let expected = "a Reply with R = 0, or with R = 1 if the Private Data is not acceptable";
     // Whether the Responder must answer revision 0 depends on the Responder (RFC 5044 Appendix C).
-    // The capture does not show whether the Private Data was acceptable. Most likely it was not,
-    // and rule 6 repeats rule 2 for that case. So one finding is a warning, and the others are
-    // notes.
+    // The capture does not show whether the Private Data was acceptable. Most likely it was not
+    // acceptable. For that case, rule 6 repeats rule 2. So one of the three findings keeps its
+    // severity, and the two others are notes.
     let unacceptable = requirement!("MPA-7.1.2-5");
     for id in [unacceptable, requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
         if request.revision == 0 || id != unacceptable {
-            findings.note().in_frame(id, responder, frame, expected, found());
+            findings.as_note().report_in_frame(id, responder, frame, expected, found());
         } else {
-            findings.in_frame(id, responder, frame, expected, found());
+            findings.report_in_frame(id, responder, frame, expected, found());
         }
     }
 }
@@ -220,7 +231,7 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
 /// Reports an FPDU directly after a rejecting Reply.
 fn nothing_after_rejection(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Streaming { head, .. } = &unit.kind else { return };
-    if state.connection.pair().is_none_or(|pair| pair.accepted()) {
+    if state.connection.startup_pair().is_none_or(|pair| pair.is_accepted()) {
         return;
     }
     let head = if head.starts_with(&[0; 4]) { &head[4..] } else { head };
@@ -232,15 +243,21 @@ fn nothing_after_rejection(state: &ConnectionState, unit: &Unit<'_>, findings: &
         return;
     }
     let (direction, frame) = (unit.direction(), unit.frame);
-    let found = format!("an FPDU of opcode {}", rdmap & 0xf);
+    let found = format!("an FPDU with opcode {}", rdmap & 0xf);
     let expected = "no FPDU after a Reply with R = 1";
-    findings.in_frame(requirement!("MPA-7.1.1-17"), direction, frame, expected, found);
+    findings.report_in_frame(requirement!("MPA-7.1.1-17"), direction, frame, expected, found);
     if (length, ddp, rdmap) == (22, 0x41, 0x47)
         && let Some(&[layer, code]) = head.get(20..22)
         && (layer, code) != (0x20, 0x06)
     {
-        let found = format!("a Terminate of {layer:02x} {code:02x}");
-        findings.note().in_frame(requirement!("P2P-9.1-22"), direction, frame, "if a Terminate at all, 20 06", found);
+        let found = format!("a Terminate with error {layer:02x} {code:02x}");
+        findings.as_note().report_in_frame(
+            requirement!("P2P-9.1-22"),
+            direction,
+            frame,
+            "no Terminate, or one with error 20 06",
+            found,
+        );
     }
 }
 

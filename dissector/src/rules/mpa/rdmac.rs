@@ -7,16 +7,16 @@ use weft_core::wire::mpa::StartupKind;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static CONSORTIUM_FRAMES: Rule = Rule {
     requirements: &[requirement!("MPA-C.1-1"), requirement!("MPA-C.2.4-1")],
-    judge: Judge::Startup(consortium_frames),
+    check: Check::Startup(consortium_frames),
 };
 
 pub(super) static CONSORTIUM_ANSWERS: Rule = Rule {
     requirements: &[requirement!("MPA-C.2.3-2"), requirement!("MPA-C.2.4-2"), requirement!("MPA-C.2.5-1")],
-    judge: Judge::Startup(consortium_answers),
+    check: Check::Startup(consortium_answers),
 };
 
 /// Formats M and C of a start-up frame.
@@ -30,29 +30,29 @@ fn consortium_frames(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
         return;
     }
     let found = || format!("Rev = 0, {}", flags(frame.wants_markers(), frame.wants_crc()));
-    let mut notes = findings.note();
-    notes.at(requirement!("MPA-C.1-1"), unit, 16..18, "M = 1 and C = 1 with Rev 0", found());
+    let mut notes = findings.as_note();
+    notes.report(requirement!("MPA-C.1-1"), unit, 16..18, "M = 1 and C = 1 with Rev 0", found());
     if frame.kind == StartupKind::Request {
-        notes.at(requirement!("MPA-C.2.4-1"), unit, 16..18, "a Request of Rev 0, M = 1, C = 1", found());
+        notes.report(requirement!("MPA-C.2.4-1"), unit, 16..18, "M = 1 and C = 1 in a Request of Rev 0", found());
     }
 }
 
 fn consortium_answers(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(pair) = state.connection.pair() else { return };
+    let Some(pair) = state.connection.startup_pair() else { return };
     let reply = pair.reply;
     let right = reply.revision == 0 && reply.wants_markers() && reply.wants_crc();
     if right || unit.frame < reply.frame || reply.rejects() {
         return;
     }
     let found = || format!("a Reply of Rev {}, {}", reply.revision, flags(reply.wants_markers(), reply.wants_crc()));
-    let mut notes = findings.note();
-    let mut note = |id, expected: &str| notes.in_frame(id, pair.responder, reply.frame, expected, found());
+    let mut notes = findings.as_note();
+    let mut note = |id, expected: &str| notes.report_in_frame(id, pair.responder, reply.frame, expected, found());
     if pair.request.revision == 0 {
         if !reply.wants_markers() {
             note(requirement!("MPA-C.2.3-2"), "M = 1 in the Reply to a Request of Rev 0");
         }
         if reply.revision == 0 {
-            note(requirement!("MPA-C.2.4-2"), "Rev 0, M = 1, C = 1 in the Reply to a Request of Rev 0");
+            note(requirement!("MPA-C.2.4-2"), "Rev 0, M = 1 and C = 1 in the Reply to a Request of Rev 0");
         }
     } else if reply.revision == 0 {
         note(requirement!("MPA-C.2.5-1"), "M = 1 in a Reply of Rev 0");

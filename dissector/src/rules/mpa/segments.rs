@@ -1,27 +1,30 @@
-//! FPDUs and TCP. Segments begin with an FPDU and contain complete FPDUs. Each direction ends with
-//! a complete FPDU. TCP itself follows its specification.
+//! Checks how TCP carries FPDUs. Each TCP segment should begin with an FPDU and contain only
+//! complete FPDUs. Each direction should end with a complete FPDU. TCP itself should follow its
+//! specification.
 //!
-//! Appendix A of RFC 5044 is informative, so its findings are notes. TCP may split FPDUs between
-//! segments because of full segments in a stream of small FPDUs, or because of congestion and
-//! receive windows (section 5.1). So the majority of FPDUs decides about a direction. Only splits
-//! without these causes count: the segment was not full, and the next segment followed before the
-//! peer acknowledged more octets.
+//! Appendix A of RFC 5044 is informative, so its findings are notes. Section 5.1 allows TCP to
+//! split an FPDU between two segments if small FPDUs fill the first segment, or if a congestion or
+//! receive window limits the segment. So a few split FPDUs prove nothing. A finding about section
+//! 5.1 needs that more than half of the FPDUs of a direction were split without such a cause. A
+//! split counts only if the segment was not full, and if the next segment followed before the peer
+//! acknowledged more octets.
 
 use weft_core::requirement;
 
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
+use crate::frame_number::FrameNumber;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static COMPLETE_FPDUS: Rule = Rule {
     requirements: &[requirement!("MPA-5.1-4"), requirement!("MPA-5.1-6"), requirement!("MPA-A.1-1")],
-    judge: Judge::End(complete_fpdus),
+    check: Check::End(complete_fpdus),
 };
 
-pub(super) static HALF_ENDS_WITH_FPDU: Rule = Rule {
+pub(super) static DIRECTION_ENDS_WITH_FPDU: Rule = Rule {
     requirements: &[requirement!("MPA-4.1-1"), requirement!("MPA-7.2-1"), requirement!("MPA-A.1-3")],
-    judge: Judge::End(half_ends_with_fpdu),
+    check: Check::End(direction_ends_with_fpdu),
 };
 
 pub(super) static TCP_RULES: Rule = Rule {
@@ -31,7 +34,7 @@ pub(super) static TCP_RULES: Rule = Rule {
         requirement!("MPA-A.3-3"),
         requirement!("MPA-A.5.1-1"),
     ],
-    judge: Judge::End(tcp_rules),
+    check: Check::End(tcp_rules),
 };
 
 /// Minimum number of FPDUs of a direction that are needed for a finding about its segmentation.
@@ -39,54 +42,65 @@ const ENOUGH: u64 = 8;
 
 fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
-        if let Some(frame) = stream.spilled_frame {
+        if let Some(frame) = stream.split_after_fpdu_frame {
             let found = || {
                 format!(
-                    "{} of {} FPDUs begin inside a segment and continue in the next one",
-                    stream.spilled, stream.fitting
+                    "{} of {} FPDUs begin inside a segment and continue in the next segment",
+                    stream.split_after_fpdu, stream.fitting_fpdus
                 )
             };
-            let expected = "segments of complete FPDUs";
-            findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, expected, found());
-            if stream.fitting >= ENOUGH && 2 * stream.spilled.min(stream.cut_by_choice) > stream.fitting {
-                findings.manner().in_frame(requirement!("MPA-5.1-6"), direction, frame, expected, found());
+            let expected = "TCP segments with complete FPDUs only";
+            findings.as_note().report_in_frame(requirement!("MPA-A.1-1"), direction, frame, expected, found());
+            if stream.fitting_fpdus >= ENOUGH
+                && 2 * stream.split_after_fpdu.min(stream.split_by_choice) > stream.fitting_fpdus
+            {
+                findings.as_behaviour().report_in_frame(requirement!("MPA-5.1-6"), direction, frame, expected, found());
             }
         }
-        if let Some(frame) = stream.torn_frame {
-            let found =
-                format!("{} of {} FPDUs begin a segment and continue in the next one", stream.torn, stream.fitting);
-            findings.note().in_frame(requirement!("MPA-A.1-1"), direction, frame, "segments of complete FPDUs", found);
+        if let Some(frame) = stream.split_at_start_frame {
+            let found = format!(
+                "{} of {} FPDUs begin a segment and continue in the next segment",
+                stream.split_at_start, stream.fitting_fpdus
+            );
+            findings.as_note().report_in_frame(
+                requirement!("MPA-A.1-1"),
+                direction,
+                frame,
+                "TCP segments with complete FPDUs only",
+                found,
+            );
         }
-        if stream.fitting < ENOUGH
-            || 4 * stream.complete >= stream.fitting
-            || 2 * stream.cut_by_choice <= stream.fitting
+        if stream.fitting_fpdus < ENOUGH
+            || 4 * stream.complete >= stream.fitting_fpdus
+            || 2 * stream.split_by_choice <= stream.fitting_fpdus
         {
             continue;
         }
         if let Some(frame) = stream.first {
-            let found = format!("{} of {} FPDUs are complete in one segment", stream.complete, stream.fitting);
+            let found =
+                format!("only {} of {} FPDUs are complete in one segment", stream.complete, stream.fitting_fpdus);
             let expected = "TCP segments that begin at FPDU boundaries";
-            findings.in_frame(requirement!("MPA-5.1-4"), direction, frame, expected, found);
+            findings.report_in_frame(requirement!("MPA-5.1-4"), direction, frame, expected, found);
         }
     }
 }
 
 /// Reports a direction whose FIN comes in the middle of an FPDU.
-fn half_ends_with_fpdu(state: &ConnectionState, findings: &mut Findings<'_>) {
+fn direction_ends_with_fpdu(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
-        let (Some(octets), Some(fin)) = (stream.cut_short, state.connection.fin[direction]) else { continue };
-        if state.mpa.tcp[direction].lacks_its_end() {
+        let (Some(octets), Some(fin)) = (stream.cut_fpdu, state.connection.fin[direction]) else { continue };
+        if state.mpa.tcp[direction].lacks_last_octets() {
             continue;
         }
         let found = || format!("an FPDU without its last bytes, then FIN in frame {fin}");
         let expected = "a FIN after the last byte of an FPDU";
-        findings.in_frame(requirement!("MPA-4.1-1"), direction, octets, "complete FPDUs up to the end", found());
-        findings.manner().in_frame(requirement!("MPA-7.2-1"), direction, octets, expected, found());
-        findings.note().in_frame(
+        findings.report_in_frame(requirement!("MPA-4.1-1"), direction, octets, "complete FPDUs up to the FIN", found());
+        findings.as_behaviour().report_in_frame(requirement!("MPA-7.2-1"), direction, octets, expected, found());
+        findings.as_note().report_in_frame(
             requirement!("MPA-A.1-3"),
             direction,
             octets,
-            "all of each ULPDU that has begun",
+            "all bytes of each ULPDU that was begun",
             found(),
         );
     }
@@ -98,20 +112,20 @@ fn tcp_rules(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     for (direction, tcp) in Direction::BOTH.into_iter().zip(&state.mpa.tcp) {
-        if let Some(frame) = tcp.after_fin {
+        if let Some(frame) = tcp.after_fin_frame {
             let found = "bytes after the FIN".to_owned();
-            findings.in_frame(requirement!("MPA-7.1.5-3"), direction, frame, "no bytes after a FIN", found);
+            findings.report_in_frame(requirement!("MPA-7.1.5-3"), direction, frame, "no bytes after a FIN", found);
         }
-        let mut notes = findings.note();
-        let mut note = |id, frame: Option<u64>, expected: &str, found: &str| {
+        let mut notes = findings.as_note();
+        let mut note = |id, frame: Option<FrameNumber>, expected: &str, found: &str| {
             if let Some(frame) = frame {
-                notes.in_frame(id, direction, frame, expected, found.to_owned());
+                notes.report_in_frame(id, direction, frame, expected, found.to_owned());
             }
         };
-        let expected = "retransmissions with the boundaries of the first transmission";
-        note(requirement!("MPA-A.1-4"), tcp.resegmented, expected, "other boundaries");
-        note(requirement!("MPA-A.3-3"), tcp.no_sack, "SACK-permitted in the SYN", "no such option");
-        note(requirement!("MPA-A.5.1-1"), tcp.may_fragment, "Don't Fragment set", "DF = 0");
+        let expected = "retransmissions with the segment boundaries of the first transmission";
+        note(requirement!("MPA-A.1-4"), tcp.resegmented_frame, expected, "a retransmission with other boundaries");
+        note(requirement!("MPA-A.3-3"), tcp.no_sack_frame, "SACK-permitted in the SYN", "no SACK-permitted option");
+        note(requirement!("MPA-A.5.1-1"), tcp.fragmentable_frame, "DF = 1 (Don't Fragment)", "DF = 0");
     }
 }
 
@@ -168,7 +182,7 @@ mod tests {
     /// RFC 5044 section 5.1 lists the reasons to split an FPDU that would fit into one segment.
     #[test]
     fn windows_and_full_segments_may_cut_fpdus() {
-        let judged = |wire: &Wire| {
+        let has_findings = |wire: &Wire| {
             let found = wire.findings();
             let ids = [requirement!("MPA-5.1-4"), requirement!("MPA-5.1-6")];
             ids.map(|id| found.iter().any(|finding| finding.requirement == id))
@@ -186,12 +200,12 @@ mod tests {
             }
             wire
         };
-        assert_eq!(judged(&cut(1460, 35, false)), [true; 2]);
-        assert_eq!(judged(&cut(1460, 35, true)), [false; 2], "each segment waited for an acknowledgement");
-        assert_eq!(judged(&cut(1460, 500, false)), [false; 2], "full segments, as far as the capture shows");
+        assert_eq!(has_findings(&cut(1460, 35, false)), [true; 2]);
+        assert_eq!(has_findings(&cut(1460, 35, true)), [false; 2], "each segment waited for an acknowledgement");
+        assert_eq!(has_findings(&cut(1460, 500, false)), [false; 2], "full segments, as far as the capture shows");
         // Section 4.5: with an EMSS below 128 octets, the segmentation rules do not apply.
-        assert_eq!(judged(&cut(128, 35, false)), [true; 2]);
-        assert_eq!(judged(&cut(127, 35, false)), [false; 2]);
+        assert_eq!(has_findings(&cut(128, 35, false)), [true; 2]);
+        assert_eq!(has_findings(&cut(127, 35, false)), [false; 2]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The length of ULPDUs and the maximum segment size of TCP (RFC 5044 section 4.5). MULPDU is the
-//! longest ULPDU whose FPDU fits into one TCP segment. EMSS is the payload of a full segment, which
-//! both SYNs show.
+//! Compares the length of ULPDUs with the maximum segment size of TCP (RFC 5044 section 4.5).
+//! MULPDU is the length of the longest ULPDU whose FPDU fits into one TCP segment. EMSS is the
+//! payload length of a full TCP segment. The two SYNs show EMSS.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::fpdu::MAX_ULPDU;
@@ -8,10 +8,10 @@ use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
 
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::follow::tcp::LEAST_SEGMENT;
+use crate::follow::tcp::MIN_SEGMENT_LEN;
 use crate::parse::{CrcStatus, Fpdu, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static FITS_SEGMENT: Rule = Rule {
     requirements: &[
@@ -24,12 +24,12 @@ pub(super) static FITS_SEGMENT: Rule = Rule {
         requirement!("MPA-4.5-3"),
         requirement!("MPA-5.1-1"),
     ],
-    judge: Judge::Fpdu(fits_segment),
+    check: Check::Fpdu(fits_segment),
 };
 
 pub(super) static FILLS_SEGMENT: Rule = Rule {
     requirements: &[requirement!("MPA-3-3"), requirement!("MPA-4.5-6"), requirement!("MPA-4.5-8")],
-    judge: Judge::End(fills_segment),
+    check: Check::End(fills_segment),
 };
 
 /// Number of octets by which a full ULPDU may be shorter than MULPDU, because of TCP options and
@@ -39,22 +39,22 @@ const SLACK: u16 = 64;
 fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = fpdu.layout.ulpdu_length;
     let stream = &state.mpa.streams[unit.direction()];
-    let room = stream.room;
-    if length <= room.map_or(MAX_ULPDU, |room| room.mulpdu) || matches!(fpdu.crc_status, CrcStatus::Bad) {
+    let capacity = stream.capacity;
+    if length <= capacity.map_or(MAX_ULPDU, |capacity| capacity.mulpdu) || matches!(fpdu.crc_status, CrcStatus::Bad) {
         return;
     }
     let found = || format!("ULPDU_Length {length}");
     if length > MAX_ULPDU {
-        findings.at(requirement!("MPA-3-4"), unit, 0..2, "at most 64768", found());
-        findings.at(requirement!("MPA-3-3"), unit, 0..2, "MULPDU of 128 to 64768", found());
+        findings.report(requirement!("MPA-3-4"), unit, 0..2, "ULPDU_Length of at most 64768", found());
+        findings.report(requirement!("MPA-3-3"), unit, 0..2, "a MULPDU of 128 to 64768 bytes", found());
     }
-    let Some(room) = room.filter(|room| length > room.mulpdu) else { return };
-    let emss = room.emss;
-    let expected = |mulpdu: u16| format!("at most {mulpdu}, for EMSS {emss}");
+    let Some(capacity) = capacity.filter(|capacity| length > capacity.mulpdu) else { return };
+    let emss = capacity.emss;
+    let expected = |mulpdu: u16| format!("ULPDU_Length of at most {mulpdu}, the MULPDU for EMSS {emss}");
     // If the formula allows more than the longest possible ULPDU, no FPDU violates the formula.
-    if room.mulpdu < MAX_ULPDU {
-        let id = if room.markers { requirement!("MPA-4.5-2") } else { requirement!("MPA-4.5-3") };
-        findings.at(id, unit, 0..2, &expected(room.mulpdu), found());
+    if capacity.mulpdu < MAX_ULPDU {
+        let id = if capacity.markers { requirement!("MPA-4.5-2") } else { requirement!("MPA-4.5-3") };
+        findings.report(id, unit, 0..2, &expected(capacity.mulpdu), found());
     }
     if stream.oversized > 1 {
         return;
@@ -62,41 +62,41 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     let total = fpdu.layout.end - fpdu.layout.start;
     if total > u64::from(emss) {
         let expected = format!("an FPDU of at most {emss} bytes");
-        findings.manner().at(requirement!("MPA-3-8"), unit, 0..2, &expected, format!("{total} bytes"));
+        findings.as_behaviour().report(requirement!("MPA-3-8"), unit, 0..2, &expected, format!("{total} bytes"));
     }
-    if length > room.without_markers && room.without_markers < MAX_ULPDU {
+    if length > capacity.without_markers && capacity.without_markers < MAX_ULPDU {
         // The ULPDU is too long even without markers, so the sender did not compute MULPDU.
-        let expected = expected(room.mulpdu);
-        findings.manner().at(requirement!("MPA-4.5-1"), unit, 0..2, &expected, found());
-        findings.at(requirement!("MPA-3-2"), unit, 0..2, &expected, found());
-        findings.at(requirement!("MPA-5.1-1"), unit, 0..2, &expected, found());
+        let expected = expected(capacity.mulpdu);
+        findings.as_behaviour().report(requirement!("MPA-4.5-1"), unit, 0..2, &expected, found());
+        findings.report(requirement!("MPA-3-2"), unit, 0..2, &expected, found());
+        findings.report(requirement!("MPA-5.1-1"), unit, 0..2, &expected, found());
     }
 }
 
 /// Reports a direction whose DDP segments are shorter than MULPDU allows, except for the last
 /// segment of each message.
 ///
-/// The path may carry less than the SYNs allow. Two sizes are certain: the largest segment that
-/// this endpoint has sent, and the size that every path carries. Findings are notes, because "DDP
-/// MAY post a ULPDU of any size" (section 3): short ULPDUs are no evidence of a small MULPDU.
+/// The path may carry shorter segments than the SYNs allow. Two sizes are certain: the largest
+/// segment that this endpoint has sent, and the size that every path carries. Findings about a
+/// MULPDU below 128 are notes. "DDP MAY post a ULPDU of any size" (section 3), so short ULPDUs do
+/// not prove a small MULPDU.
 fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
-        let (Some(room), (count, longest)) = (stream.room, stream.middles) else { continue };
+        let (Some(capacity), (count, longest)) = (stream.capacity, stream.non_last_segments) else { continue };
         let Some(frame) = stream.first.filter(|_| count >= 2) else { continue };
-        let found =
-            || format!("{longest} bytes in the longest of {count} segments that are not the last of their message");
-        // If any ULPDU has 128 octets, MULPDU is large enough. DDP segments may also end with the
-        // sender's buffers.
+        let found = || format!("at most {longest} bytes in {count} segments (last segments of messages not counted)");
+        // If any ULPDU has 128 octets or more, MULPDU is large enough. DDP may also end a segment
+        // where a buffer of the sender ends.
         if stream.longest < MIN_MULPDU {
-            let expected = "a MULPDU of 128 or more, unless DDP chose shorter segments";
-            findings.note().in_frame(requirement!("MPA-3-3"), direction, frame, expected, found());
-            findings.note().in_frame(requirement!("MPA-4.5-8"), direction, frame, expected, found());
+            let expected = "a MULPDU of 128 bytes or more, unless DDP chose shorter segments";
+            findings.as_note().report_in_frame(requirement!("MPA-3-3"), direction, frame, expected, found());
+            findings.as_note().report_in_frame(requirement!("MPA-4.5-8"), direction, frame, expected, found());
         }
-        let emss = room.emss.min(state.mpa.tcp[direction].longest.max(LEAST_SEGMENT));
-        let mulpdu = mulpdu(emss, room.markers);
+        let emss = capacity.emss.min(state.mpa.tcp[direction].longest.max(MIN_SEGMENT_LEN));
+        let mulpdu = mulpdu(emss, capacity.markers);
         if u32::from(longest) + u32::from(SLACK) < u32::from(mulpdu) {
-            let expected = format!("ULPDUs of nearly {mulpdu} bytes, as TCP segments carry {emss}");
-            findings.in_frame(requirement!("MPA-4.5-6"), direction, frame, &expected, found());
+            let expected = format!("ULPDUs of nearly {mulpdu} bytes, as TCP segments carry {emss} bytes");
+            findings.report_in_frame(requirement!("MPA-4.5-6"), direction, frame, &expected, found());
         }
     }
 }
@@ -179,10 +179,10 @@ mod tests {
         let mut ulpdu = testing::hex("c140 00000001");
         ulpdu.resize(1414, 0);
         wire.send(0, &testing::fpdu(&ulpdu));
-        assert!(is_blamed(&wire), "one segment had twice the room");
+        assert!(is_blamed(&wire), "one segment was twice as long");
     }
 
-    /// MULPDU may be limited to the rest of a TCP segment after another FPDU.
+    /// If a TCP segment already has an FPDU, the rest of the segment may limit MULPDU.
     #[test]
     fn the_rest_of_a_packed_segment_may_be_filled() {
         let packed = |packed: bool| {

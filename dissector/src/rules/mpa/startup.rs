@@ -8,11 +8,11 @@ use super::order::is_complete;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
-use crate::tcp::half::ORIGIN;
+use crate::rules::rule::{Check, Rule};
+use crate::tcp::direction_stream::ORIGIN;
 
 pub(super) static WRONG_KEY_IS_CLOSED: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-2")], judge: Judge::End(wrong_key_is_closed) };
+    Rule { requirements: &[requirement!("MPA-7.1.1-2")], check: Check::End(wrong_key_is_closed) };
 
 /// Reports a Reply to a frame with a wrong key: the Responder did not check the key.
 fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
@@ -20,74 +20,74 @@ fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
     for responder in Direction::BOTH {
         let initiator = responder.peer();
         let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
-        let Some(beginning) = &connection.beginning[initiator] else { continue };
-        // Without the SYN, these octets may not be the first of the direction. If a Request follows
+        let Some(start) = &connection.streaming_start[initiator] else { continue };
+        // Without the SYN, earlier octets of the direction may be missing. If a Request follows
         // streaming data, the parser has found that Request.
-        if !connection.syn[initiator] || connection.startup[initiator].is_some() || beginning.head.len() < HEADER_LEN {
+        if !connection.syn[initiator] || connection.startup[initiator].is_some() || start.head.len() < HEADER_LEN {
             continue;
         }
         // The Request may be missing in the capture: either before these octets, or after them, if
         // the Reply acknowledges more octets.
         let tcp = &state.mpa.tcp;
-        let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], beginning.end + 1) != Some(false);
-        let begins_stream = beginning.position == ORIGIN;
+        let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], start.end + 1) != Some(false);
+        let begins_stream = start.position == ORIGIN;
         if !is_complete(state, initiator) && (had_more || !begins_stream) {
             continue;
         }
-        let key = &beginning.head[..KEY_LEN];
+        let key = &start.head[..KEY_LEN];
         if key != REQUEST_KEY {
             let found = format!("a Reply to the key \"{}\"", key.escape_ascii());
-            let expected = "the connection closed, and no Reply";
-            findings.in_frame(requirement!("MPA-7.1.1-2"), responder, reply.header, expected, found);
+            let expected = "the end of the connection, and no Reply";
+            findings.report_in_frame(requirement!("MPA-7.1.1-2"), responder, reply.header, expected, found);
         }
     }
 }
 
 pub(super) static KEY_IS_RIGHT: Rule = Rule {
     requirements: &[requirement!("MPA-7.1.1-1"), requirement!("MPA-7.1.1-3"), requirement!("MPA-7.1.2-1")],
-    judge: Judge::End(key_is_right),
+    check: Check::End(key_is_right),
 };
 
 /// Maximum number of wrong octets with which 16 octets still count as a key.
-const MOST_WRONG: usize = 6;
+const MAX_WRONG_OCTETS: usize = 6;
 
 /// Reports a direction that begins with octets similar to a key, but not equal to a key.
 fn key_is_right(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
     for direction in Direction::BOTH {
-        let Some(beginning) = connection.beginning[direction].as_ref().filter(|_| connection.syn[direction]) else {
+        let Some(start) = connection.streaming_start[direction].as_ref().filter(|_| connection.syn[direction]) else {
             continue;
         };
-        if connection.startup[direction].is_some() || beginning.head.len() < HEADER_LEN {
+        if connection.startup[direction].is_some() || start.head.len() < HEADER_LEN {
             continue;
         }
-        let key = &beginning.head[..KEY_LEN];
+        let key = &start.head[..KEY_LEN];
         let wrong = |right: &[u8]| key.iter().zip(right).filter(|(a, b)| a != b).count();
         let (request, reply) = (wrong(&REQUEST_KEY), wrong(&REPLY_KEY));
-        if request.min(reply) > MOST_WRONG {
+        if request.min(reply) > MAX_WRONG_OCTETS {
             continue;
         }
         let other = connection.startup[direction.peer()].map(|frame| frame.kind);
         let is_reply = other == Some(StartupKind::Request) || other.is_none() && reply < request;
-        let at = beginning.key;
+        let at = start.key;
         let found = || format!("the key \"{}\"", key.escape_ascii());
         if is_reply {
             let expected = "the key \"MPA ID Rep Frame\"";
-            findings.in_frame(requirement!("MPA-7.1.1-3"), direction, at, expected, found());
+            findings.report_in_frame(requirement!("MPA-7.1.1-3"), direction, at, expected, found());
         } else {
             let expected = "the key \"MPA ID Req Frame\"";
-            findings.in_frame(requirement!("MPA-7.1.1-1"), direction, at, expected, found());
-            findings.in_frame(requirement!("MPA-7.1.2-1"), direction, at, "a valid Request", found());
+            findings.report_in_frame(requirement!("MPA-7.1.1-1"), direction, at, expected, found());
+            findings.report_in_frame(requirement!("MPA-7.1.2-1"), direction, at, "a valid Request", found());
         }
     }
 }
 
 pub(super) static REQUEST_IS_ANSWERED_BY_A_REPLY: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-3")], judge: Judge::End(request_is_answered_by_a_reply) };
+    Rule { requirements: &[requirement!("MPA-7.1.1-3")], check: Check::End(request_is_answered_by_a_reply) };
 
-/// Reports a Responder that answers a Request with the key of a Request. Two Requests that cross
-/// come from two Initiators. But an endpoint that has received a Request, and then sends one, is a
-/// Responder. An Initiator would have closed after a Request in place of the Reply.
+/// Reports a Responder that answers a Request with the key of a Request. If two Requests cross,
+/// both endpoints are Initiators, and there is no finding. But an endpoint that sends a Request
+/// after it has received a Request is a Responder: an Initiator would have closed the connection.
 fn request_is_answered_by_a_reply(state: &ConnectionState, findings: &mut Findings<'_>) {
     let requests = state.connection.startup.map(|frame| frame.filter(|frame| frame.kind == StartupKind::Request));
     let [Some(_), Some(_)] = requests else { return };
@@ -97,8 +97,8 @@ fn request_is_answered_by_a_reply(state: &ConnectionState, findings: &mut Findin
         let (Some(own), Some(first)) = (requests[direction], requests[other]) else { continue };
         if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {
             let expected = "the key \"MPA ID Rep Frame\", as a Request had arrived";
-            let found = format!("a Request, after that of frame {}", first.frame);
-            findings.in_frame(
+            let found = format!("a Request, after the Request in frame {}", first.frame);
+            findings.report_in_frame(
                 requirement!("MPA-7.1.1-3"),
                 direction,
                 own.header.part(0..KEY_LEN as u64),
@@ -170,8 +170,8 @@ mod tests {
         wire.send(1, &testing::reply());
         assert_eq!(wire.findings(), []);
         let send = || testing::fpdu(&testing::send_of(1, 30));
-        // The first Request was lost in the capture, and was rejected. The next Request was
-        // captured.
+        // The first Request is missing in the capture, and the Responder rejected it. The next
+        // Request was captured.
         let mut wire = Wire::connected();
         wire.lose(0, &testing::request());
         wire.send(1, &testing::reply_frame(0x60, 1, &[]));

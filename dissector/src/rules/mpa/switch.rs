@@ -7,9 +7,9 @@ use weft_core::wire::mpa::startup::HEADER_LEN;
 
 use crate::direction::Direction;
 use crate::follow::{AfterStartup, ConnectionState};
-use crate::parse::{Kind, Misread, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, STREAMING_HEAD, SenderError, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static FRAME_ENDS_STREAMING: Rule = Rule {
     requirements: &[
@@ -20,19 +20,20 @@ pub(super) static FRAME_ENDS_STREAMING: Rule = Rule {
         requirement!("MPA-7.1.2-16"),
         requirement!("P2P-6-10"),
     ],
-    judge: Judge::Other(frame_ends_streaming),
+    check: Check::Other(frame_ends_streaming),
 };
 
 pub(super) static FRAME_IS_PLAIN: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1-5")], judge: Judge::Startup(frame_is_plain) };
+    Rule { requirements: &[requirement!("MPA-7.1-5")], check: Check::Startup(frame_is_plain) };
 
 pub(super) static FRAME_IS_COMPLETE: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_complete) };
+    Rule { requirements: &[requirement!("MPA-7.1.1-24")], check: Check::End(frame_is_complete) };
 
 pub(super) static FRAME_IS_NO_LONGER: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-24")], judge: Judge::End(frame_is_no_longer) };
+    Rule { requirements: &[requirement!("MPA-7.1.1-24")], check: Check::End(frame_is_no_longer) };
 
-/// Reports octets directly after a start-up frame that are not an FPDU, on an accepted connection.
+/// On an accepted connection, reports octets that follow a start-up frame directly but are not an
+/// FPDU.
 fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = &unit.kind else { return };
     let direction = unit.direction();
@@ -40,17 +41,18 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
     let Some(own) = state.connection.startup[direction] else { return };
     let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
     // Other rules report mistakes inside an FPDU.
-    if !first || unit.misread != Some(Misread::Unexplained) {
+    if !first || unit.sender_error != Some(SenderError::Unexplained) {
         return;
     }
     let (frame, octets) = (unit.frame, unit.locate_first(0..STREAMING_HEAD));
-    let mut found = |id, expected: &str, found: String| findings.in_frame(id, direction, octets, expected, found);
+    let mut found =
+        |id, expected: &str, found: String| findings.report_in_frame(id, direction, octets, expected, found);
     let stray = || format!("{len} bytes that are not an FPDU");
     let expected = "FPDUs from the first byte after the start-up frame";
     found(requirement!("MPA-7.1-1"), expected, stray());
     found(requirement!("MPA-7.1-2"), "FPDUs in both directions after the start-up frames", stray());
     if own.kind == StartupKind::Request {
-        let accepted = state.connection.pair().is_some_and(|pair| pair.accepted());
+        let accepted = state.connection.startup_pair().is_some_and(|pair| pair.is_accepted());
         if accepted && stream.fpdus == 0 {
             found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator after an accepting Reply", stray());
         }
@@ -63,12 +65,12 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
         .is_some_and(|peer| frame == own.frame || own.kind == StartupKind::Request && frame < peer.frame);
     if early {
         let expected = format!("{} bytes of Private Data, as PD_Length announces", own.pd_length);
-        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} bytes more"));
+        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} more bytes after them"));
         if own.pd_length == 0 {
             found(requirement!("MPA-7.1.1-25"), "no Private Data with PD_Length 0", format!("{len} bytes"));
         }
         if own.is_enhanced() {
-            let expected = "a PD_Length that counts the 4 bytes of IRD and ORD too";
+            let expected = "a PD_Length that includes the 4 bytes of IRD and ORD";
             found(requirement!("P2P-6-10"), expected, format!("{len} bytes more than PD_Length"));
         }
     }
@@ -79,7 +81,7 @@ fn frame_is_plain(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findi
     let direction = unit.direction();
     if let Some(frame) = state.mpa.streams[direction].zeros_before {
         let found = "00 00 00 00, as in a marker, before the key".to_owned();
-        findings.in_frame(requirement!("MPA-7.1-5"), direction, frame, "start-up frames without markers", found);
+        findings.report_in_frame(requirement!("MPA-7.1-5"), direction, frame, "start-up frames without markers", found);
     }
 }
 
@@ -88,18 +90,19 @@ fn frame_is_complete(state: &ConnectionState, findings: &mut Findings<'_>) {
     for direction in Direction::BOTH {
         let Some(frame) = state.connection.startup[direction] else { continue };
         let (there, announced) = (frame.private_len(), usize::from(frame.pd_length));
-        let closed = state.connection.fin[direction].is_some() && !state.mpa.tcp[direction].lacks_its_end();
+        let closed = state.connection.fin[direction].is_some() && !state.mpa.tcp[direction].lacks_last_octets();
         if frame.len < HEADER_LEN || there >= announced || !closed || !frame.complete {
             continue;
         }
         let expected = format!("{announced} bytes of Private Data, as PD_Length announces");
         let (id, length) = (requirement!("MPA-7.1.1-24"), frame.header.part(18..20));
-        findings.in_frame(id, direction, length, &expected, format!("{there} bytes, then FIN"));
+        findings.report_in_frame(id, direction, length, &expected, format!("{there} bytes, then FIN"));
     }
 }
 
-/// Reports a Request with more octets than PD_Length announces, if these octets cannot be an FPDU.
-/// The peer closed without a Reply, and the sender sent no more octets.
+/// Reports a Request with more octets than PD_Length announces. There is a finding only if the
+/// additional octets cannot be an FPDU, the sender sent no octets after them, and the peer closed
+/// without a Reply.
 fn frame_is_no_longer(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, tcp) = (&state.connection, &state.mpa.tcp);
     for direction in Direction::BOTH {
@@ -108,11 +111,11 @@ fn frame_is_no_longer(state: &ConnectionState, findings: &mut Findings<'_>) {
         let request =
             connection.startup[direction].filter(|frame| frame.kind == StartupKind::Request && frame.complete);
         let Some(request) = request else { continue };
-        let ended = |end: Direction| connection.fin[end].is_some() && !tcp[end].lacks_its_end() && !tcp[end].missed;
+        let ended = |end: Direction| connection.fin[end].is_some() && !tcp[end].lacks_last_octets() && !tcp[end].missed;
         let is_silent = other.after_startup.is_none()
             && !other.broken
             && connection.startup[direction.peer()].is_none()
-            && connection.beginning[direction.peer()].is_none();
+            && connection.streaming_start[direction.peer()].is_none();
         let is_no_fpdu = own.fpdus == 0 && (len < SHORTEST_FPDU || !len.is_multiple_of(4));
         if !(is_silent && is_no_fpdu && connection.syn == [true; 2] && Direction::BOTH.into_iter().all(ended)) {
             continue;
@@ -120,7 +123,7 @@ fn frame_is_no_longer(state: &ConnectionState, findings: &mut Findings<'_>) {
         let (announced, there) = (u64::from(request.pd_length), request.private_len() as u64 + len);
         let expected = format!("{announced} bytes of Private Data, as PD_Length announces");
         let (id, length) = (requirement!("MPA-7.1.1-24"), request.header.part(18..20));
-        findings.in_frame(id, direction, length, &expected, format!("{there} bytes, then FIN"));
+        findings.report_in_frame(id, direction, length, &expected, format!("{there} bytes, then FIN"));
     }
 }
 
@@ -133,8 +136,8 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// A Request with `extra` in the same segment, then a Reply, `then` from the Initiator, and a
-    /// Send in each direction.
+    /// A Request with the octets `extra` in the same segment, then a Reply. Then come the octets
+    /// `then` from the Initiator, and Sends in both directions.
     fn start(request: &[u8], extra: &[u8], then: &[u8]) -> Wire {
         let mut wire = Wire::connected();
         wire.send(0, &[request, extra].concat());

@@ -3,19 +3,19 @@
 use weft_core::requirement;
 
 use crate::direction::Direction;
-use crate::follow::{ConnectionState, Ending};
+use crate::follow::{ConnectionState, TerminateSummary};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static ERROR_IS_KNOWN: Rule =
-    Rule { requirements: &[requirement!("MPA-8-5")], judge: Judge::Opcode(1 << 7, error_is_known) };
+    Rule { requirements: &[requirement!("MPA-8-5")], check: Check::Opcode(1 << 7, error_is_known) };
 
 pub(super) static MARKERS_AS_DECLARED: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-5")], judge: Judge::Opcode(1 << 7, markers_as_declared) };
+    Rule { requirements: &[requirement!("MPA-7.1.1-5")], check: Check::Opcode(1 << 7, markers_as_declared) };
 
 pub(super) static ENDS_CONNECTION: Rule =
-    Rule { requirements: &[requirement!("MPA-8-15")], judge: Judge::End(ends_connection) };
+    Rule { requirements: &[requirement!("MPA-8-15")], check: Check::End(ends_connection) };
 
 /// The layer of MPA's errors in a Terminate.
 const LLP: u8 = 2;
@@ -28,29 +28,29 @@ const CONTROL_AT: usize = ULPDU_AT + 18;
 const TEAR_DOWN: u64 = 120_000_000_000;
 
 fn error_is_known(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(error) = Ending::of(unit, view).filter(|error| error.layer == LLP) else { return };
-    if error.etype == 0 && (1..=7).contains(&error.code) || error.is_exchanged() {
+    let Some(error) = TerminateSummary::read(unit, view).filter(|error| error.layer == LLP) else { return };
+    if error.etype == 0 && (1..=7).contains(&error.code) || error.has_swapped_layer_and_type() {
         return;
     }
     let found = format!("error type {}, code {:#04x}", error.etype, error.code);
-    let expected = "an MPA error: type 0, code 1 to 7";
-    findings.at(requirement!("MPA-8-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
+    let expected = "an MPA error of type 0, with code 1 to 7";
+    findings.report(requirement!("MPA-8-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
 }
 
-/// Reports an error about markers from an endpoint that sent M=0: such an endpoint receives no
+/// Reports an error about markers from an endpoint that sent M=0. Such an endpoint receives no
 /// markers.
 fn markers_as_declared(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(error) = Ending::of(unit, view) else { return };
+    let Some(error) = TerminateSummary::read(unit, view) else { return };
     let own = state.connection.startup[unit.direction()];
     if (error.layer, error.etype, error.code) != (LLP, 0, MARKER_MISMATCH)
         || own.is_none_or(|frame| frame.wants_markers())
-        || state.connection.pair().is_none_or(|pair| pair.is_rdmac())
+        || state.connection.startup_pair().is_none_or(|pair| pair.is_rdmac())
     {
         return;
     }
     let found = "an error about markers from an end that sent M = 0".to_owned();
     let expected = "M = 1 from an end that needs markers";
-    findings.at(requirement!("MPA-7.1.1-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
+    findings.report(requirement!("MPA-7.1.1-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
 }
 
 fn ends_connection(state: &ConnectionState, findings: &mut Findings<'_>) {
@@ -60,15 +60,15 @@ fn ends_connection(state: &ConnectionState, findings: &mut Findings<'_>) {
         let id = requirement!("MPA-8-15");
         if let Some(frame) = stream.after_terminate {
             let expected = "nothing more after a Terminate";
-            findings.manner().in_frame(id, direction, frame, expected, "an FPDU".to_owned());
+            findings.as_behaviour().report_in_frame(id, direction, frame, expected, "an FPDU".to_owned());
             continue;
         }
         let closed = connection.fin.iter().chain(&connection.rst).any(Option::is_some);
         let after = connection.last_time.saturating_sub(error.time);
         if !closed && after > TEAR_DOWN {
-            let found = format!("still open {} s later", after / 1_000_000_000);
-            let expected = "the connection torn down after an error of MPA";
-            findings.manner().in_frame(id, direction, error.frame, expected, found);
+            let found = format!("a connection that is open {} s after the Terminate", after / 1_000_000_000);
+            let expected = "the end of the connection after an error of MPA";
+            findings.as_behaviour().report_in_frame(id, direction, error.frame, expected, found);
         }
     }
 }

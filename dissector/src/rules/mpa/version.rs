@@ -6,7 +6,7 @@ use weft_core::requirement;
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static AS_NEGOTIATED: Rule = Rule {
     requirements: &[
@@ -19,44 +19,45 @@ pub(super) static AS_NEGOTIATED: Rule = Rule {
         requirement!("MPA-C.2.5-2"),
         requirement!("MPA-C.3-1"),
     ],
-    judge: Judge::Segment(as_negotiated),
+    check: Check::Segment(as_negotiated),
 };
 
 pub(super) static SAME_BOTH_WAYS: Rule =
-    Rule { requirements: &[requirement!("MPA-C.1-7")], judge: Judge::Segment(same_both_ways) };
+    Rule { requirements: &[requirement!("MPA-C.1-7")], check: Check::Segment(same_both_ways) };
 
-/// Reports the first segment of a direction whose versions differ from those that the start-up
+/// Reports the first segment of a direction that has other versions than the start-up frames
 /// negotiated.
 fn as_negotiated(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
-    if state.mpa.streams[direction].versions != 1 || !state.mpa.streams[direction].version_breaks {
+    if state.mpa.streams[direction].wrong_versions != 1 || !state.mpa.streams[direction].has_wrong_version {
         return;
     }
-    let Some(pair) = state.connection.pair() else { return };
+    let Some(pair) = state.connection.startup_pair() else { return };
     let (ddp, rdmap) = (view.segment.control().version(), view.segment.ulp_control().version());
     let at = ULPDU_AT..ULPDU_AT + 2;
     let due = u8::from(!pair.is_rdmac());
     let expected = format!("DDP and RDMAP version {due}, as negotiated by the start-up frames");
     let found = || format!("DDP version {ddp}, RDMAP version {rdmap}");
-    findings.at(requirement!("MPA-3-14"), unit, at.clone(), &expected, found());
+    findings.report(requirement!("MPA-3-14"), unit, at.clone(), &expected, found());
     if ddp != due {
-        findings.at(requirement!("MPA-3-15"), unit, at.clone(), &expected, found());
+        findings.report(requirement!("MPA-3-15"), unit, at.clone(), &expected, found());
     }
-    let mut notes = findings.note();
+    let mut notes = findings.as_note();
     if ddp != rdmap || ddp <= 1 {
-        notes.at(requirement!("MPA-C.1-5"), unit, at.clone(), "no mixture of versions of MPA, DDP, RDMAP", found());
+        let expected = "versions of MPA, DDP and RDMAP that belong together";
+        notes.report(requirement!("MPA-C.1-5"), unit, at.clone(), expected, found());
     }
     if pair.is_rdmac() {
-        notes.at(requirement!("MPA-C.2.3-1"), unit, at.clone(), &expected, found());
+        notes.report(requirement!("MPA-C.2.3-1"), unit, at.clone(), &expected, found());
         if pair.initiator == direction && pair.request.revision > 0 {
-            notes.at(requirement!("MPA-C.2.5-2"), unit, at, &expected, found());
+            notes.report(requirement!("MPA-C.2.5-2"), unit, at, &expected, found());
         }
         return;
     }
-    notes.at(requirement!("MPA-C.2-2"), unit, at.clone(), &expected, found());
-    notes.at(requirement!("MPA-C.3-1"), unit, at.clone(), &expected, found());
+    notes.report(requirement!("MPA-C.2-2"), unit, at.clone(), &expected, found());
+    notes.report(requirement!("MPA-C.3-1"), unit, at.clone(), &expected, found());
     if state.connection.startup[direction].is_some_and(|frame| frame.revision == 1) {
-        notes.at(requirement!("MPA-C.1-2"), unit, at, &expected, found());
+        notes.report(requirement!("MPA-C.1-2"), unit, at, &expected, found());
     }
 }
 
@@ -68,8 +69,9 @@ fn same_both_ways(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'
     if own.fpdus != 1 || other.version.is_none_or(|other| other == version) {
         return;
     }
-    let expected = format!("DDP version {} both ways", other.version.unwrap_or(version));
-    findings.note().at(requirement!("MPA-C.1-7"), unit, ULPDU_AT..ULPDU_AT + 1, &expected, format!("{version}"));
+    let expected = format!("DDP version {} in both directions", other.version.unwrap_or(version));
+    let found = format!("DDP version {version}");
+    findings.as_note().report(requirement!("MPA-C.1-7"), unit, ULPDU_AT..ULPDU_AT + 1, &expected, found);
 }
 
 #[cfg(test)]

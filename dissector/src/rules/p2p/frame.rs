@@ -5,10 +5,10 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{FLAG_S, MAX_PD_LENGTH, NOT_NEGOTIATED};
 
-use crate::follow::{ConnectionState, StartupSeen};
+use crate::follow::{ConnectionState, StartupFrame};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static FIELDS: Rule = Rule {
     requirements: &[
@@ -23,7 +23,7 @@ pub(super) static FIELDS: Rule = Rule {
         requirement!("P2P-9-8"),
         requirement!("P2P-mail.1-2"),
     ],
-    judge: Judge::Startup(fields),
+    check: Check::Startup(fields),
 };
 
 pub(super) static WORDS: Rule = Rule {
@@ -34,7 +34,7 @@ pub(super) static WORDS: Rule = Rule {
         requirement!("P2P-9.2-24"),
         requirement!("P2P-10-1"),
     ],
-    judge: Judge::Startup(words),
+    check: Check::Startup(words),
 };
 
 /// Octet 16: the flags.
@@ -44,7 +44,7 @@ const PD_LENGTH: std::ops::Range<usize> = 18..20;
 /// Octets 20 to 23: IRD and ORD with the control flags A to D.
 const WORDS_AT: std::ops::Range<usize> = 20..24;
 
-fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupSeen> {
+fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupFrame> {
     state.connection.startup[unit.direction()].as_ref()
 }
 
@@ -55,39 +55,39 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         if frame.revision == 1 && frame.flags & 0x1f != 0 {
             let found = format!("Res = {:#04x}", frame.flags & 0x1f);
             let expected = "reserved bits of zero, unless RFC 6581 is in use";
-            findings.note().at(requirement!("P2P-mail.1-2"), unit, FLAGS, expected, found);
+            findings.as_note().report(requirement!("P2P-mail.1-2"), unit, FLAGS, expected, found);
         }
         if frame.revision == 1 && frame.flags & FLAG_S != 0 {
-            findings.at(requirement!("P2P-6-6"), unit, 16..18, "Rev 2 or higher with S = 1", "Rev = 1".to_owned());
+            findings.report(requirement!("P2P-6-6"), unit, 16..18, "Rev 2 or higher with S = 1", "Rev = 1".to_owned());
         }
         return;
     }
     let reserved = frame.flags & 0x0f;
     if reserved != 0 {
         let found = || format!("reserved bits {reserved:#04x}");
-        findings.at(requirement!("P2P-6-1"), unit, FLAGS, "M, C, R, S, and four reserved bits of zero", found());
-        findings.at(requirement!("P2P-6-4"), unit, FLAGS, "reserved bits of zero", found());
+        findings.report(requirement!("P2P-6-1"), unit, FLAGS, "M, C, R, S, and four reserved bits of zero", found());
+        findings.report(requirement!("P2P-6-4"), unit, FLAGS, "reserved bits of zero", found());
     }
     if frame.kind == StartupKind::Request && frame.rejects() {
-        findings.at(requirement!("P2P-6-9"), unit, FLAGS, "R = 0 in a Request, as in RFC 5044", "R = 1".to_owned());
+        findings.report(requirement!("P2P-6-9"), unit, FLAGS, "R = 0 in a Request, as in RFC 5044", "R = 1".to_owned());
     }
     if length > MAX_PD_LENGTH {
         let found = || format!("PD_Length = {length}");
-        findings.at(requirement!("P2P-6-9"), unit, PD_LENGTH, "at most 512, as in RFC 5044", found());
+        findings.report(requirement!("P2P-6-9"), unit, PD_LENGTH, "PD_Length of at most 512, as in RFC 5044", found());
         if frame.is_enhanced() {
-            let expected = "at most 512 bytes with IRD and ORD";
-            findings.at(requirement!("P2P-6-10"), unit, PD_LENGTH, expected, found());
-            findings.at(requirement!("P2P-9-8"), unit, PD_LENGTH, "at most 508 bytes after IRD and ORD", found());
+            let expected = "at most 512 bytes, including IRD and ORD";
+            findings.report(requirement!("P2P-6-10"), unit, PD_LENGTH, expected, found());
+            findings.report(requirement!("P2P-9-8"), unit, PD_LENGTH, "at most 508 bytes after IRD and ORD", found());
         }
     }
     if frame.is_enhanced() && length < 4 {
         let found = || format!("PD_Length = {length} with S = 1");
-        findings.at(requirement!("P2P-6-2"), unit, PD_LENGTH, "4 bytes or more with S = 1", found());
+        findings.report(requirement!("P2P-6-2"), unit, PD_LENGTH, "PD_Length of 4 or more with S = 1", found());
         let (id, expected) = match frame.kind {
             StartupKind::Request => (requirement!("P2P-5-1"), "IRD, ORD and flags in the Request"),
             StartupKind::Reply => (requirement!("P2P-5-2"), "IRD, ORD and flags in the Reply"),
         };
-        findings.at(id, unit, PD_LENGTH, expected, found());
+        findings.report(id, unit, PD_LENGTH, expected, found());
     }
 }
 
@@ -96,26 +96,27 @@ fn words(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
     let Some(words) = frame.words else { return };
     let offers = words.rtr_send || words.rtr_write || words.rtr_read;
     let is_request = frame.kind == StartupKind::Request;
-    let mut at = |id, expected: &str, found: &str| findings.at(id, unit, WORDS_AT, expected, found.to_owned());
+    let mut at = |id, expected: &str, found: &str| findings.report(id, unit, WORDS_AT, expected, found.to_owned());
     if !words.peer_to_peer && offers {
         at(requirement!("P2P-9.2-3"), "B = C = D = 0 with A = 0", "A = 0 and a ready-to-receive flag");
     }
     if is_request && words.peer_to_peer && !offers {
         let found = "A = 1, and B = C = D = 0";
-        at(requirement!("P2P-9.2-2"), "a flag for each ready-to-receive type of the Initiator", found);
-        at(requirement!("P2P-9.2-24"), "A = 0 without a ready-to-receive message", found);
+        at(requirement!("P2P-9.2-2"), "a flag for each ready-to-receive type that the Initiator can send", found);
+        at(requirement!("P2P-9.2-24"), "A = 0 if no ready-to-receive message is offered", found);
     }
     if is_request && !words.peer_to_peer && offers {
         // Either A or the flags B to D are wrong. The frame does not show which model the Initiator
         // meant, so the finding is a note.
         let (expected, found) = ("A = 1 for the peer-to-peer model", "ready-to-receive types, but A = 0".to_owned());
-        findings.note().at(requirement!("P2P-9.2-1"), unit, WORDS_AT, expected, found);
+        findings.as_note().report(requirement!("P2P-9.2-1"), unit, WORDS_AT, expected, found);
     }
     if is_request && !words.peer_to_peer && words.ird == NOT_NEGOTIATED && words.ord == NOT_NEGOTIATED {
         // 0x3FFF means that the frame negotiates no depth (section 9.1). The sender may have
         // another reason for an enhanced frame, so the finding is a note.
-        let (expected, found) = ("an enhanced frame only if it negotiates something", "S = 1, A = 0, no depths");
-        findings.note().at(requirement!("P2P-10-1"), unit, WORDS_AT, expected, found.to_owned());
+        let expected = "an enhanced frame only if it negotiates something";
+        let found = "S = 1, but A = 0 and IRD = ORD = 0x3fff".to_owned();
+        findings.as_note().report(requirement!("P2P-10-1"), unit, WORDS_AT, expected, found);
     }
 }
 

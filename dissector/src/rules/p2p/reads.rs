@@ -8,14 +8,14 @@ use crate::direction::Direction;
 use crate::follow::{ConnectionState, Excess};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Length of a Read Request with its DDP header, in octets.
 const REQUEST: u32 = 18 + 28;
 
 pub(super) static ACCEPTED: Rule =
-    Rule { requirements: &[requirement!("P2P-3-1")], judge: Judge::Opcode(TERMINATE, accepted) };
+    Rule { requirements: &[requirement!("P2P-3-1")], check: Check::Opcode(TERMINATE, accepted) };
 
 pub(super) static WITHIN_DEPTHS: Rule = Rule {
     requirements: &[
@@ -27,36 +27,36 @@ pub(super) static WITHIN_DEPTHS: Rule = Rule {
         requirement!("P2P-9.1-5"),
         requirement!("P2P-9.1-9"),
     ],
-    judge: Judge::End(within_depths),
+    check: Check::End(within_depths),
 };
 
 fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
-    let Some(pair) = state.connection.pair() else { return };
+    let Some(pair) = state.connection.startup_pair() else { return };
     for (direction, reads) in Direction::BOTH.into_iter().zip(&state.mpa.reads) {
-        let is_in_step = |excess: &Excess| !state.mpa.tcp[direction.peer()].may_be_late_at(excess.frame);
-        let [own, peer] = reads.excess().map(|excess| excess.filter(is_in_step));
+        let is_in_order = |excess: &Excess| !state.mpa.tcp[direction.peer()].may_be_late_at(excess.frame);
+        let [own, peer] = reads.excess().map(|excess| excess.filter(is_in_order));
         let is_initiator = direction == pair.initiator;
         let mut report = |id, is_certain: bool, excess: Excess, limit: &str, most: Option<u32>| {
             let expected = format!("at most {} unanswered Read Requests, the {limit}", most.unwrap_or(0));
-            let found = format!("{} unanswered", excess.outstanding);
+            let found = format!("{} unanswered Read Requests", excess.outstanding);
             if is_certain {
-                findings.in_frame(id, direction, excess.header, &expected, found);
+                findings.report_in_frame(id, direction, excess.header, &expected, found);
             } else {
-                findings.note().in_frame(id, direction, excess.header, &expected, found);
+                findings.as_note().report_in_frame(id, direction, excess.header, &expected, found);
             }
         };
         if let Some(excess) = own {
-            let (limit, most) = ("own ORD", reads.ord.most);
+            let (limit, most) = ("ORD of the requester", reads.ord.max);
             // The MPA Request has the Initiator's first ORD. The Initiator may later increase its
             // ORD up to the Responder's IRD.
-            let is_certain = !is_initiator || peer.is_some() || reads.ird.most.is_none();
+            let is_certain = !is_initiator || peer.is_some() || reads.ird.max.is_none();
             let id = if is_initiator { requirement!("P2P-9.1-2") } else { requirement!("P2P-9.1-3") };
             for id in [requirement!("P2P-3-2"), requirement!("P2P-4.1-2"), id] {
                 report(id, is_certain, excess, limit, most);
             }
         }
         if let Some(excess) = peer {
-            let (limit, most) = ("peer's IRD", reads.ird.most);
+            let (limit, most) = ("IRD of the responder", reads.ird.max);
             if is_initiator {
                 report(requirement!("P2P-9.1-4"), true, excess, limit, most);
                 report(requirement!("P2P-9.1-9"), true, excess, limit, most);
@@ -79,14 +79,14 @@ fn accepted(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findi
     };
     let no_place =
         [TerminateError::DDP_UNTAGGED_NO_BUFFER, TerminateError::DDP_UNTAGGED_MSN_RANGE].contains(&seen.error);
-    let (reads, sender) = (&state.mpa.reads[requester], &state.traffic.sides[requester]);
+    let (reads, sender) = (&state.mpa.reads[requester], &state.traffic.directions[requester]);
     // A receiver may also reject a Read Request with wrong numbers or a wrong length.
     let is_right = sender.fault.is_none() && !sender.lost;
-    let target = seen.target().filter(|target| target.ulpdu_len == REQUEST);
+    let target = seen.reported_segment().filter(|target| target.ulpdu_len == REQUEST);
     if let Some(target) = target.filter(|_| no_place && is_right && reads.is_within_ird()) {
-        let expected = format!("room for {} Read Requests, the IRD", reads.ird.most.unwrap_or(0));
-        let found = format!("no room for that of frame {}", target.frame);
-        findings.at(requirement!("P2P-3-1"), unit, ULPDU_AT + 18..ULPDU_AT + 20, &expected, found);
+        let expected = format!("room for {} Read Requests, as IRD announces", reads.ird.max.unwrap_or(0));
+        let found = format!("no room for the Read Request of frame {}", target.frame);
+        findings.report(requirement!("P2P-3-1"), unit, ULPDU_AT + 18..ULPDU_AT + 20, &expected, found);
     }
 }
 

@@ -3,10 +3,10 @@
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::{RequirementId, requirement};
 
-use crate::follow::{ConnectionState, Pair};
+use crate::follow::{ConnectionState, StartupPair};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static SAME_VARIANT: Rule = Rule {
     requirements: &[
@@ -16,7 +16,7 @@ pub(super) static SAME_VARIANT: Rule = Rule {
         requirement!("P2P-10-9"),
         requirement!("P2P-10-11"),
     ],
-    judge: Judge::Startup(same_variant),
+    check: Check::Startup(same_variant),
 };
 
 pub(super) static DEPTHS: Rule = Rule {
@@ -31,7 +31,7 @@ pub(super) static DEPTHS: Rule = Rule {
         requirement!("P2P-9.1-14"),
         requirement!("P2P-9.1-20"),
     ],
-    judge: Judge::Startup(depths),
+    check: Check::Startup(depths),
 };
 
 pub(super) static MODEL: Rule = Rule {
@@ -43,30 +43,30 @@ pub(super) static MODEL: Rule = Rule {
         requirement!("P2P-9.2-22"),
         requirement!("P2P-mail.2-1"),
     ],
-    judge: Judge::Startup(model),
+    check: Check::Startup(model),
 };
 
-/// Returns both start-up frames when the later one arrives, and `None` otherwise. Findings are thus
-/// reported once, in the frame of the Reply.
-fn pair<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<Pair<'b>> {
-    let pair = state.connection.pair()?;
+/// Returns both start-up frames if the later one is in `unit`, and `None` otherwise. So each rule
+/// reports once, when both frames have arrived.
+fn pair<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<StartupPair<'b>> {
+    let pair = state.connection.startup_pair()?;
     let own = state.connection.startup[unit.direction()]?;
     (own.frame >= pair.request.frame.max(pair.reply.frame)).then_some(pair)
 }
 
-/// Reports an error in the Reply.
+/// Adds a finding about octets `range` of the Reply.
 fn report(
     findings: &mut Findings<'_>,
     unit: &Unit<'_>,
-    pair: Pair<'_>,
+    pair: StartupPair<'_>,
     (id, range): (RequirementId, std::ops::Range<usize>),
     expected: &str,
     found: String,
 ) {
     if unit.direction() == pair.responder {
-        findings.at(id, unit, range, expected, found);
+        findings.report(id, unit, range, expected, found);
     } else {
-        findings.in_frame(id, pair.responder, pair.reply.header, expected, found);
+        findings.report_in_frame(id, pair.responder, pair.reply.header, expected, found);
     }
 }
 
@@ -86,12 +86,12 @@ fn same_variant(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Finding
         violation(requirement!("P2P-10-3"), "a Reply of Rev 1 with S = 0 to a Request of Rev 1");
     }
     if request.revision >= 1 && !request.is_enhanced() && enhanced {
-        violation(requirement!("P2P-10-11"), "S = 0 in the Reply to a Request without S");
+        violation(requirement!("P2P-10-11"), "S = 0 in the Reply to a Request that is not enhanced");
     }
 }
 
 fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(pair) = pair(state, unit).filter(Pair::accepted) else { return };
+    let Some(pair) = pair(state, unit).filter(StartupPair::is_accepted) else { return };
     let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
     let (ird, ord) = (20..22, 22..24);
     let mut warn =
@@ -100,12 +100,12 @@ fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     if request.ord == open && reply.ird != open {
         let found = || format!("IRD = {}", reply.ird);
         warn(requirement!("P2P-9.1-13"), ird.clone(), "IRD = 0x3fff, as the Request has ORD = 0x3fff", found());
-        warn(requirement!("P2P-9.1-12"), ird.clone(), "0x3fff in reply to 0x3fff", found());
+        warn(requirement!("P2P-9.1-12"), ird.clone(), "0x3fff in the Reply, as in the Request", found());
     }
     if request.ird == open && reply.ord != open {
         let found = || format!("ORD = {}", reply.ord);
         warn(requirement!("P2P-9.1-14"), ord.clone(), "ORD = 0x3fff, as the Request has IRD = 0x3fff", found());
-        warn(requirement!("P2P-9.1-12"), ord.clone(), "0x3fff in reply to 0x3fff", found());
+        warn(requirement!("P2P-9.1-12"), ord.clone(), "0x3fff in the Reply, as in the Request", found());
     }
     if request.ird != open && reply.ord != open && reply.ord > request.ird {
         let (found, expected) =
@@ -114,20 +114,20 @@ fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         warn(requirement!("P2P-9.1-6"), ord.clone(), &expected, found());
         if swapped(reply).ord <= request.ird && swapped(reply).ord > 0 {
             let found = || format!("ORD = {}, which is {} in the other byte order", reply.ord, swapped(reply).ord);
-            warn(requirement!("P2P-9-2"), ord.clone(), "C, D, and ORD in the lower 14 bits", found());
+            warn(requirement!("P2P-9-2"), ord.clone(), "C and D in two bits, and ORD in the lower 14 bits", found());
             warn(requirement!("P2P-9-7"), ord, "IRD and ORD in network byte order", found());
         }
     }
     if request.ord != open && reply.ird != open && reply.ird < request.ord {
         let other = swapped(reply);
         if request.peer_to_peer && !reply.peer_to_peer && other.peer_to_peer && other.ird >= request.ord {
-            let found = || format!("A = 0, IRD = {}; A = 1, IRD = {} in the other byte order", reply.ird, other.ird);
-            warn(requirement!("P2P-9-1"), ird.clone(), "A, B, and IRD in the lower 14 bits", found());
+            let found = || format!("A = 0, IRD = {} (A = 1, IRD = {} in the other byte order)", reply.ird, other.ird);
+            warn(requirement!("P2P-9-1"), ird.clone(), "A and B in two bits, and IRD in the lower 14 bits", found());
             warn(requirement!("P2P-9-7"), ird.clone(), "IRD and ORD in network byte order", found());
         }
         let expected = format!("IRD of at least {}, the Request's ORD", request.ord);
         let id = requirement!("P2P-9.1-7");
-        report(&mut findings.manner(), unit, pair, (id, ird), &expected, format!("IRD = {}", reply.ird));
+        report(&mut findings.as_behaviour(), unit, pair, (id, ird), &expected, format!("IRD = {}", reply.ird));
     }
 }
 
@@ -141,7 +141,7 @@ fn swapped(words: Enhanced) -> Enhanced {
 }
 
 fn model(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(pair) = pair(state, unit).filter(Pair::accepted) else { return };
+    let Some(pair) = pair(state, unit).filter(StartupPair::is_accepted) else { return };
     let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
     if !request.peer_to_peer {
         if reply.peer_to_peer {
@@ -164,12 +164,12 @@ fn model(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
     if request.rtr_send || request.rtr_write || request.rtr_read {
         // The Responder violates one of these two requirements. Which one depends on whether the
         // Responder supports an offered type.
-        let expected = "one of the types offered, or another that the Responder supports";
+        let expected = "one of the offered types, or another type that the Responder supports";
         report(findings, unit, pair, (requirement!("P2P-9.2-20"), 20..24), expected, found());
         report(findings, unit, pair, (requirement!("P2P-9.2-22"), 20..24), expected, found());
     }
     let expected = "a Reply that names the first message that the Responder accepts";
-    report(&mut findings.note(), unit, pair, (requirement!("P2P-mail.2-1"), 20..24), expected, found());
+    report(&mut findings.as_note(), unit, pair, (requirement!("P2P-mail.2-1"), 20..24), expected, found());
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::{ConnectionState, Opener, Pair};
+use crate::follow::{ConnectionState, FirstSegment, StartupPair};
+use crate::frame_number::FrameNumber;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static FIRST_FPDU: Rule = Rule {
     requirements: &[
@@ -26,22 +27,22 @@ pub(super) static FIRST_FPDU: Rule = Rule {
         requirement!("P2P-mail.4-1"),
         requirement!("P2P-mail.7-1"),
     ],
-    judge: Judge::Segment(first_fpdu),
+    check: Check::Segment(first_fpdu),
 };
 
-pub(super) static ONLY_ONE: Rule = Rule { requirements: &[requirement!("P2P-1.1-3")], judge: Judge::Segment(only_one) };
+pub(super) static ONLY_ONE: Rule = Rule { requirements: &[requirement!("P2P-1.1-3")], check: Check::Segment(only_one) };
 
 pub(super) static IS_SENT: Rule = Rule {
     requirements: &[requirement!("P2P-3-3"), requirement!("P2P-9.3-1"), requirement!("P2P-mail.0-1")],
-    judge: Judge::End(is_sent),
+    check: Check::End(is_sent),
 };
 
 pub(super) static IS_ANSWERED: Rule =
-    Rule { requirements: &[requirement!("P2P-9.2-12"), requirement!("P2P-9.2-5")], judge: Judge::End(is_answered) };
+    Rule { requirements: &[requirement!("P2P-9.2-12"), requirement!("P2P-9.2-5")], check: Check::End(is_answered) };
 
 /// Formats opcode and length of the message for a finding.
-fn describe(opener: &Opener) -> String {
-    format!("{} of {} bytes", opener.opcode.name(), opener.read_size.unwrap_or(opener.payload_len))
+fn describe(first: &FirstSegment) -> String {
+    format!("{} of {} bytes", first.opcode.name(), first.read_size.unwrap_or(first.payload_len))
 }
 
 fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -49,33 +50,34 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     if state.mpa.streams[direction].fpdus != 1 {
         return;
     }
-    let Some(opener) = state.mpa.openers[direction].first.filter(Opener::is_known) else { return };
-    let Some(pair) = state.connection.pair().filter(|pair| pair.accepted() && pair.initiator == direction) else {
+    let Some(first) = state.mpa.first_segments[direction].first.filter(FirstSegment::is_known) else { return };
+    let Some(pair) = state.connection.startup_pair().filter(|pair| pair.is_accepted() && pair.initiator == direction)
+    else {
         return;
     };
     let at = ULPDU_AT..ULPDU_AT + view.header_len;
-    if pair.request.revision == 1 && opener.is_empty_write() {
+    if pair.request.revision == 1 && first.is_empty_write() {
         // A Write without payload has no other purpose. In revision 1 it can only be a
         // ready-to-receive message that both endpoints agreed on outside MPA.
-        let expected = "a zero-length RDMA Read, as the e-mail of 2007 recommends";
-        findings.note().at(requirement!("P2P-mail.7-1"), unit, at, expected, describe(&opener));
+        let expected = "a zero-length RDMA Read, as the e-mail before RFC 6581 recommends";
+        findings.as_note().report(requirement!("P2P-mail.7-1"), unit, at, expected, describe(&first));
         return;
     }
     if let Some((request, reply)) = pair.request.words.zip(pair.reply.words)
         && !(request.peer_to_peer || reply.peer_to_peer)
-        && opener.is_empty_write()
+        && first.is_empty_write()
     {
         // The start-up frames could have negotiated a ready-to-receive message, but did not.
         let expected = "a message of the ULP, as A = 0";
-        findings.note().at(requirement!("P2P-mail.2-3"), unit, at, expected, describe(&opener));
+        findings.as_note().report(requirement!("P2P-mail.2-3"), unit, at, expected, describe(&first));
         return;
     }
     let (true, Some(reply)) = (pair.is_peer_to_peer(), pair.reply.words) else { return };
-    let mut report = |id, expected: &str| findings.at(id, unit, at.clone(), expected, describe(&opener));
-    let (write, read, send) = (opener.is_empty_write(), opener.is_empty_read(), opener.is_empty_send());
+    let mut report = |id, expected: &str| findings.report(id, unit, at.clone(), expected, describe(&first));
+    let (write, read, send) = (first.is_empty_write(), first.is_empty_read(), first.is_empty_send());
     let chosen = write && reply.rtr_write || read && reply.rtr_read || send && reply.rtr_send;
     if !chosen {
-        report(requirement!("P2P-9.2-9"), "one of the ready-to-receive messages of the Reply");
+        report(requirement!("P2P-9.2-9"), "a ready-to-receive message of a type in the Reply");
     }
     if !(write || read || send) {
         report(requirement!("P2P-1.1-2"), "a zero-length Send, RDMA Read or RDMA Write");
@@ -94,23 +96,23 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     if let Some(request) = pair.request.words
         && (write && !request.rtr_write || read && !request.rtr_read || send && !request.rtr_send)
     {
-        report(requirement!("P2P-9.2-2"), "one of the ready-to-receive messages of the Initiator's own Request");
+        report(requirement!("P2P-9.2-2"), "a ready-to-receive message of a type in the Initiator's own Request");
     }
-    match opener.opcode {
-        Opcode::WRITE if reply.rtr_write && !(write && opener.last) => {
+    match first.opcode {
+        Opcode::WRITE if reply.rtr_write && !(write && first.last) => {
             report(requirement!("P2P-9.2-10"), "an RDMA Write with L = 1 and no payload");
         }
-        Opcode::READ_REQUEST if reply.rtr_read && (!read || opener.msn != 1) => {
+        Opcode::READ_REQUEST if reply.rtr_read && (!read || first.msn != 1) => {
             report(requirement!("P2P-9.2-11"), "a Read Request with MSN 1 and RDMARDSZ 0");
         }
-        opcode if opcode.is_send() && reply.rtr_send && (!send || opener.msn != 1) => {
+        opcode if opcode.is_send() && reply.rtr_send && (!send || first.msn != 1) => {
             report(requirement!("P2P-9.2-13"), "a Send (opcode 3) with MSN 1 and no payload");
         }
         _ => {}
     }
     if !chosen {
         let expected = "a zero-length Read, Write or Send, as the Reply chose";
-        findings.note().at(requirement!("P2P-mail.4-1"), unit, at, expected, describe(&opener));
+        findings.as_note().report(requirement!("P2P-mail.4-1"), unit, at, expected, describe(&first));
     }
 }
 
@@ -121,19 +123,19 @@ fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fi
     if state.mpa.streams[direction].fpdus != 2 {
         return;
     }
-    let openers = &state.mpa.openers[direction];
-    let (Some(first), Some(second)) = (openers.first, openers.second) else { return };
-    let is_initiator = state.connection.pair().is_some_and(|p| p.is_peer_to_peer() && p.initiator == direction);
-    let ready = |opener: &Opener| opener.is_empty_write() || opener.is_empty_read();
+    let first_segments = &state.mpa.first_segments[direction];
+    let (Some(first), Some(second)) = (first_segments.first, first_segments.second) else { return };
+    let is_initiator = state.connection.startup_pair().is_some_and(|p| p.is_peer_to_peer() && p.initiator == direction);
+    let ready = |first: &FirstSegment| first.is_empty_write() || first.is_empty_read();
     if is_initiator && ready(&first) && ready(&second) && first.opcode != second.opcode {
         let at = ULPDU_AT..ULPDU_AT + view.header_len;
-        let expected = "one ready-to-receive message of one type";
-        findings.note().at(
+        let expected = "only one ready-to-receive message";
+        findings.as_note().report(
             requirement!("P2P-1.1-3"),
             unit,
             at,
             expected,
-            format!("a second one, {}", describe(&second)),
+            format!("a second message, {}", describe(&second)),
         );
     }
 }
@@ -141,26 +143,27 @@ fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fi
 /// Reports a missing ready-to-receive message. The message is due after the Reply and before the
 /// Responder's first FPDU.
 fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
-    let Some(pair) = state.connection.pair().filter(Pair::is_peer_to_peer) else { return };
+    let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_peer_to_peer) else { return };
     let (own, other) = (&state.mpa.streams[pair.initiator], &state.mpa.streams[pair.responder]);
     let tcp = &state.mpa.tcp;
-    let had_no_reply =
-        |frame: u64| tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(false);
+    let had_no_reply = |frame: FrameNumber| {
+        tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(false)
+    };
     if own.first.is_some_and(|first| first < pair.reply.frame && had_no_reply(first)) {
         let found = || format!("an FPDU before the Reply in frame {}", pair.reply.frame);
         let expected = "the ready-to-receive message after the Reply";
-        findings.in_frame(requirement!("P2P-3-3"), pair.initiator, own.first_octets, expected, found());
-        findings.in_frame(
+        findings.report_in_frame(requirement!("P2P-3-3"), pair.initiator, own.first_octets, expected, found());
+        findings.report_in_frame(
             requirement!("P2P-9.3-1"),
             pair.initiator,
             own.first_octets,
-            "Request, Reply, RTR, then all other messages",
+            "Request, Reply, ready-to-receive message, then all other messages",
             found(),
         );
     }
     // Without the SYN, the acknowledgement cannot be compared with stream positions. It is then
     // enough that the Responder acknowledged octets that the capture has only later.
-    let had_own = |frame: u64| {
+    let had_own = |frame: FrameNumber| {
         let had = tcp[pair.responder].had_received(frame, &tcp[pair.initiator], own.first_valid_end);
         had.unwrap_or_else(|| tcp[pair.initiator].may_be_late_at(frame))
     };
@@ -170,9 +173,9 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         && !tcp[pair.initiator].missed
         && !had_own(first)
     {
-        let found = "an FPDU of the Responder before the RTR".to_owned();
-        let expected = "Request, Reply, RTR, then all other messages";
-        findings.in_frame(requirement!("P2P-9.3-1"), pair.responder, other.first_octets, expected, found);
+        let found = "an FPDU of the Responder before the ready-to-receive message".to_owned();
+        let expected = "Request, Reply, ready-to-receive message, then all other messages";
+        findings.report_in_frame(requirement!("P2P-9.3-1"), pair.responder, other.first_octets, expected, found);
     }
     if own.first.is_none()
         && !own.broken
@@ -181,32 +184,36 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         && state.connection.fin[pair.responder].is_none_or(|other| fin < other)
         && state.connection.rst == [None; 2]
     {
-        let found = "FIN without any message".to_owned();
+        let found = "a FIN before any message".to_owned();
         let expected = "a first message from the initiating side";
-        findings.note().in_frame(requirement!("P2P-mail.0-1"), pair.initiator, fin, expected, found);
+        findings.as_note().report_in_frame(requirement!("P2P-mail.0-1"), pair.initiator, fin, expected, found);
     }
 }
 
-/// Reports a Read as ready-to-receive message without an empty Read Response to the Read's sink.
+/// Checks the answer to a Read that is the ready-to-receive message. The answer has to be an empty
+/// Read Response to the Read's sink. A Responder that answers such a Read supports the type, so its
+/// Reply should have D = 1 if the Request had D = 1.
 fn is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
-    let Some(pair) = state.connection.pair().filter(Pair::is_peer_to_peer) else { return };
-    let openers = &state.mpa.openers;
-    let Some(read) = openers[pair.initiator].first.filter(Opener::is_empty_read) else { return };
-    let Some(response) = openers[pair.responder].response else { return };
+    let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_peer_to_peer) else { return };
+    let first_segments = &state.mpa.first_segments;
+    let Some(read) = first_segments[pair.initiator].first.filter(FirstSegment::is_empty_read) else { return };
+    let Some(response) = first_segments[pair.responder].response else { return };
     let (frame, responder) = (response.frame, pair.responder);
-    if response.payload_len != 0 || !response.last || response.place != read.place {
-        let found = format!("{}, STag {:#x}, TO {:#x}", describe(&response), response.place.0, response.place.1);
-        let expected = format!("an empty Read Response to STag {:#x}, TO {:#x}", read.place.0, read.place.1);
-        findings.in_frame(requirement!("P2P-9.2-12"), responder, frame, &expected, found);
+    if response.payload_len != 0 || !response.last || response.stag_and_to != read.stag_and_to {
+        let found =
+            format!("{}, STag {:#x}, TO {:#x}", describe(&response), response.stag_and_to.0, response.stag_and_to.1);
+        let expected =
+            format!("an empty Read Response to STag {:#x}, TO {:#x}", read.stag_and_to.0, read.stag_and_to.1);
+        findings.report_in_frame(requirement!("P2P-9.2-12"), responder, frame, &expected, found);
     }
     let words = (pair.request.words, pair.reply.words);
     if let (Some(request), Some(reply)) = words
         && request.rtr_read
         && !reply.rtr_read
     {
-        let found = format!("D = 0, and a zero-length Read answered in frame {frame}");
-        let expected = "D = 1, as the type was offered and is supported";
-        findings.in_frame(requirement!("P2P-9.2-5"), responder, pair.reply.header, expected, found);
+        let found = format!("D = 0, although the Responder answers a zero-length Read in frame {frame}");
+        let expected = "D = 1, because the Request offers a Read and the Responder supports it";
+        findings.report_in_frame(requirement!("P2P-9.2-5"), responder, pair.reply.header, expected, found);
     }
 }
 

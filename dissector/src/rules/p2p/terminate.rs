@@ -5,13 +5,13 @@ use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
-use crate::follow::{ConnectionState, Ending};
+use crate::follow::{ConnectionState, TerminateSummary};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static ESTABLISHMENT_ERROR: Rule =
-    Rule { requirements: &[requirement!("P2P-8-4")], judge: Judge::Opcode(1 << 7, establishment_error) };
+    Rule { requirements: &[requirement!("P2P-8-4")], check: Check::Opcode(1 << 7, establishment_error) };
 
 pub(super) static RIGHT_CODE: Rule = Rule {
     requirements: &[
@@ -20,16 +20,16 @@ pub(super) static RIGHT_CODE: Rule = Rule {
         requirement!("P2P-9.2-23"),
         requirement!("P2P-9.3-4"),
     ],
-    judge: Judge::Opcode(1 << 7, right_code),
+    check: Check::Opcode(1 << 7, right_code),
 };
 
 const CONTROL_AT: usize = ULPDU_AT + 18;
-/// Length in octets after the DDP header of a Terminate that copies no header.
+/// Length in octets of a Terminate that copies no header. The DDP header does not count.
 const BARE: u32 = 4;
 
 fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
-    let Some(error) = Ending::of(unit, view).filter(|error| error.layer == 2) else { return };
-    if !(5..=7).contains(&error.code) || error.is_exchanged() {
+    let Some(error) = TerminateSummary::read(unit, view).filter(|error| error.layer == 2) else { return };
+    if !(5..=7).contains(&error.code) || error.has_swapped_layer_and_type() {
         return;
     }
     let Some(&header_control) = view.payload.get(2..3).and_then(<[u8]>::first) else { return };
@@ -45,8 +45,8 @@ fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<
         view.payload_len,
         if place { "" } else { ", not MSN 1 of queue 2" }
     );
-    let expected = "layer 2, type 0, no header copied";
-    findings.at(requirement!("P2P-8-4"), unit, CONTROL_AT..CONTROL_AT + 3, expected, found);
+    let expected = "layer 2, type 0, no copied header, and MSN 1 of queue 2";
+    findings.report(requirement!("P2P-8-4"), unit, CONTROL_AT..CONTROL_AT + 3, expected, found);
 }
 
 /// Checks a Terminate that is the Initiator's first FPDU. The Initiator rejects the Reply by this
@@ -56,8 +56,9 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     if state.mpa.streams[direction].fpdus != 1 || state.mpa.streams[direction.peer()].fpdus > 0 {
         return;
     }
-    let Some(error) = Ending::of(unit, view) else { return };
-    let Some(pair) = state.connection.pair().filter(|pair| pair.accepted() && pair.initiator == direction) else {
+    let Some(error) = TerminateSummary::read(unit, view) else { return };
+    let Some(pair) = state.connection.startup_pair().filter(|pair| pair.is_accepted() && pair.initiator == direction)
+    else {
         return;
     };
     let (Some(request), Some(reply)) = (pair.request.words, pair.reply.words) else { return };
@@ -75,27 +76,27 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     let at = CONTROL_AT..CONTROL_AT + 2;
     match (too_deep, no_type) {
         (true, false) if code != (2, 0, 6) => {
-            let expected = "20 06: IRD is too small for the ORD of the Reply";
-            findings.at(requirement!("P2P-9.1-24"), unit, at, expected, found);
+            let expected = "error 20 06, because IRD is too small for the ORD of the Reply";
+            findings.report(requirement!("P2P-9.1-24"), unit, at, expected, found);
         }
         (false, true) if code != (2, 0, 7) => {
-            let expected = "20 07: no ready-to-receive type of the Reply can be sent";
-            findings.at(requirement!("P2P-9.2-23"), unit, at, expected, found);
+            let expected = "error 20 07, because the Initiator can send no ready-to-receive type of the Reply";
+            findings.report(requirement!("P2P-9.2-23"), unit, at, expected, found);
         }
         // If both frames have a common type, the Initiator MUST send a ready-to-receive message.
-        // Error 20 07 means that the Initiator cannot send any, but its Request announced that
-        // type. Error 02 07 is RDMAP's catastrophic error, which can occur at any time.
+        // Error 20 07 means that the Initiator can send no type, but its Request announced the
+        // common type. Error 02 07 is RDMAP's catastrophic error, which can occur at any time.
         (false, false) if pair.is_peer_to_peer() && ready && code == (2, 0, 7) => {
             let expected = "a ready-to-receive message of a type that Request and Reply have";
-            findings.at(requirement!("P2P-9.2-9"), unit, at, expected, found);
+            findings.report(requirement!("P2P-9.2-9"), unit, at, expected, found);
         }
         // Section 9.3 describes the sequence with A = 1. With A = 0, the connection is established
         // after the Reply.
         (false, false)
             if pair.is_peer_to_peer() && !(error.layer == 2 && error.etype == 0 && (4..=7).contains(&error.code)) =>
         {
-            let expected = "20 05 for a local error that has no code of its own";
-            findings.at(requirement!("P2P-9.3-4"), unit, at, expected, found);
+            let expected = "error 20 05 for a local error without a separate code";
+            findings.report(requirement!("P2P-9.3-4"), unit, at, expected, found);
         }
         _ => {}
     }

@@ -7,11 +7,11 @@
 use weft_core::RequirementId;
 use weft_core::requirement;
 
-use super::view::{Meant, PmView};
-use crate::follow::portmap::PmSeen;
+use super::view::{IntendedType, PmView};
+use crate::follow::portmap::PmDatagram;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static ACK: Rule = Rule {
     requirements: &[
@@ -31,16 +31,20 @@ pub(super) static ACK: Rule = Rule {
         requirement!("PM-7.4-45"),
         requirement!("PM-7.4-65"),
     ],
-    judge: Judge::PortMapper(ack),
+    check: Check::PortMapper(ack),
 };
 
 fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let (Some(seen), Some(transaction), Some(Meant::Ack)) = (view.seen, view.transaction, view.meant()) else { return };
+    let (Some(seen), Some(transaction), Some(IntendedType::Ack)) =
+        (view.datagram, view.transaction, view.intended_type())
+    else {
+        return;
+    };
     let direction = unit.direction();
     let client = transaction.request.src;
-    if !transaction.ways.iter().any(|(src, _)| *src == seen.src) {
+    if !transaction.address_pairs.iter().any(|(src, _)| *src == seen.src) {
         let expected = format!("from {client}, the source of the PMReq");
-        findings.in_frame(
+        findings.report_in_frame(
             requirement!("PM-7.4-45"),
             direction,
             unit.udp_ports(),
@@ -57,40 +61,40 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         let requested = transaction.request.raw.ap_port;
         if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, requested].contains(&seen.raw.ap_port)) {
             let found = "a PMAck".to_owned();
-            findings.at(requirement!("PM-7.4-65"), unit, 0..1, "nothing after a PMDeny", found);
+            findings.report(requirement!("PM-7.4-65"), unit, 0..1, "nothing after a PMDeny", found);
         }
         return;
     }
-    let fits = |fits: &dyn Fn(&PmSeen) -> bool| transaction.accepts.iter().any(fits);
-    let all = Meant::Ack.all_fields();
+    let fits = |fits: &dyn Fn(&PmDatagram) -> bool| transaction.accepts.iter().any(fits);
+    let all = IntendedType::Ack.all_fields();
     if !fits(&|accept| (accept.dst, accept.src) == (seen.src, seen.dst)) {
-        let ways: Vec<String> =
+        let paths: Vec<String> =
             transaction.accepts.iter().map(|accept| format!("from {} to {}", accept.dst, accept.src)).collect();
-        let expected = format!("{}, the reverse path of its PMAccept", ways.join(" or "));
+        let expected = format!("{}, the reverse path of its PMAccept", paths.join(" or "));
         let found = format!("from {} to {}", seen.src, seen.dst);
-        findings.in_frame(requirement!("PM-7.4-31"), direction, unit.udp_ports(), &expected, found);
+        findings.report_in_frame(requirement!("PM-7.4-31"), direction, unit.udp_ports(), &expected, found);
     }
     let mut differs = |ids: &[RequirementId], range, name: &str, found: String| {
-        let expected = format!("{name} of the PMAccept");
-        findings.each(ids, unit, range, &expected, &found);
-        findings.at(all, unit, 0..48, &expected, found);
+        let expected = format!("the {name} of the PMAccept");
+        findings.report_each(ids, unit, range, &expected, &found);
+        findings.report(all, unit, 0..48, &expected, found);
     };
     if !fits(&|accept| accept.raw.ipv() == seen.raw.ipv()) {
-        differs(&[requirement!("PM-7.4-34")], 0..1, "IPV", format!("{}", seen.raw.ipv()));
+        differs(&[requirement!("PM-7.4-34")], 0..1, "IPV", format!("IPV {}", seen.raw.ipv()));
     }
     if !fits(&|accept| accept.raw.ap_port == seen.raw.ap_port) {
         let ids = [requirement!("PM-7.4-38"), requirement!("PM-7.3.1.6-3")];
-        differs(&ids, 4..6, "ApPort", format!("{}", seen.raw.ap_port));
+        differs(&ids, 4..6, "ApPort", format!("ApPort {}", seen.raw.ap_port));
     }
     if !fits(&|accept| accept.raw.cp_port == seen.raw.cp_port) {
         let ids = [requirement!("PM-7.4-39"), requirement!("PM-7.3.1.7-3")];
-        differs(&ids, 6..8, "CpPort", format!("{}", seen.raw.cp_port));
+        differs(&ids, 6..8, "CpPort", format!("CpPort {}", seen.raw.cp_port));
     }
     if !fits(&|accept| accept.raw.assoc_handle == seen.raw.assoc_handle) {
         let ids = [requirement!("PM-7.4-40"), requirement!("PM-7.3.1.8-2")];
-        differs(&ids, 8..16, "AssocHandle", format!("{:#x}", seen.raw.assoc_handle.get()));
+        differs(&ids, 8..16, "AssocHandle", format!("AssocHandle {:#x}", seen.raw.assoc_handle.get()));
     }
-    if !fits(&|accept| seen.connects_like(accept)) {
+    if !fits(&|accept| seen.has_cp_address_of(accept)) {
         differs(
             &[requirement!("PM-7.4-41"), requirement!("PM-7.3.1.9-2")],
             16..32,
@@ -98,7 +102,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             "another address".to_owned(),
         );
     }
-    if !fits(&|accept| seen.accepts_like(accept)) {
+    if !fits(&|accept| seen.has_ap_address_of(accept)) {
         differs(
             &[requirement!("PM-7.4-43"), requirement!("PM-7.3.1.10-3")],
             32..48,
@@ -113,7 +117,7 @@ mod tests {
     use weft_core::requirement;
 
     use crate::rules::portmap::testing::{
-        ACCEPT, ACK, Datagram, Datagrams, REQ, accepted, datagram, denied, other_end, proves,
+        ACCEPT, ACK, Datagram, Datagrams, REQ, accepted, datagram, denied, other_host, proves,
     };
 
     #[test]
@@ -170,10 +174,10 @@ mod tests {
             }
             wire
         };
-        let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
+        let ends = Datagrams::ENDPOINTS.map(|end| end.parse().unwrap());
         let right = acknowledged(None);
-        proves(requirement!("PM-7.4-31"), &acknowledged(Some((ends[0], other_end(1)))), &right);
-        proves(requirement!("PM-7.4-45"), &acknowledged(Some((other_end(0), ends[1]))), &right);
+        proves(requirement!("PM-7.4-31"), &acknowledged(Some((ends[0], other_host(1)))), &right);
+        proves(requirement!("PM-7.4-45"), &acknowledged(Some((other_host(0), ends[1]))), &right);
     }
 
     /// If the server answers two copies of a PMReq, the client may acknowledge either answer.

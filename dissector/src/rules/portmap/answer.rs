@@ -3,11 +3,11 @@
 use weft_core::RequirementId;
 use weft_core::requirement;
 
-use super::view::{Meant, PmView};
-use crate::follow::portmap::PmSeen;
+use super::view::{IntendedType, PmView};
+use crate::follow::portmap::PmDatagram;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static ACCEPT: Rule = Rule {
     requirements: &[
@@ -21,7 +21,7 @@ pub(super) static ACCEPT: Rule = Rule {
         requirement!("PM-7.3.1.8-2"),
         requirement!("PM-7.3.1.9-2"),
     ],
-    judge: Judge::PortMapper(accept),
+    check: Check::PortMapper(accept),
 };
 
 pub(super) static DENY: Rule = Rule {
@@ -38,12 +38,12 @@ pub(super) static DENY: Rule = Rule {
         requirement!("PM-7.3.1.7-4"),
         requirement!("PM-7.3.1.10-4"),
     ],
-    judge: Judge::PortMapper(deny),
+    check: Check::PortMapper(deny),
 };
 
 /// The requirements for one type of answer (PMAccept or PMDeny).
 struct Rows {
-    meant: Meant,
+    intended: IntendedType,
     ends: RequirementId,
     ipv: RequirementId,
     cp_port: [RequirementId; 2],
@@ -53,63 +53,69 @@ struct Rows {
 
 fn accept(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let rows = Rows {
-        meant: Meant::Accept,
+        intended: IntendedType::Accept,
         ends: requirement!("PM-7.4-17"),
         ipv: requirement!("PM-7.4-20"),
         cp_port: [requirement!("PM-7.4-24"), requirement!("PM-7.3.1.7-2")],
         handle: requirement!("PM-7.4-25"),
         cp_address: requirement!("PM-7.4-26"),
     };
-    reflects(&rows, view, unit, findings);
+    check_copied_fields(&rows, view, unit, findings);
 }
 
 fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let rows = Rows {
-        meant: Meant::Deny,
+        intended: IntendedType::Deny,
         ends: requirement!("PM-7.4-50"),
         ipv: requirement!("PM-7.4-53"),
         cp_port: [requirement!("PM-7.4-58"), requirement!("PM-7.3.1.7-4")],
         handle: requirement!("PM-7.4-59"),
         cp_address: requirement!("PM-7.4-60"),
     };
-    let Some((seen, request)) = reflects(&rows, view, unit, findings) else { return };
-    let all = Meant::Deny.all_fields();
-    if !seen.accepts_like(request) {
+    let Some((seen, request)) = check_copied_fields(&rows, view, unit, findings) else { return };
+    let all = IntendedType::Deny.all_fields();
+    if !seen.has_ap_address_of(request) {
         let ids = [requirement!("PM-7.4-61"), requirement!("PM-7.3.1.10-4"), all];
-        findings.each(&ids, unit, 32..48, "ApIPAddr of the PMReq", "another address");
+        findings.report_each(&ids, unit, 32..48, "ApIPAddr of the PMReq", "another address");
     }
-    // The draft requires 0 in one sentence and the port of the PMReq in another. Either value is
-    // only a note.
+    // The draft requires 0 in one sentence, and the port of the PMReq in another. So a finding
+    // about one of these two values is only a note.
     let (zero, echo) = (requirement!("PM-7.3.1.6-4"), requirement!("PM-7.4-57"));
     let (requested, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
     let found = format!("ApPort {port}");
     if port == requested && port != 0 {
-        findings.note().at(zero, unit, 4..6, "ApPort 0 (section 7.3.1.6; section 7.4 has that of the PMReq)", found);
+        findings.as_note().report(
+            zero,
+            unit,
+            4..6,
+            "ApPort 0, as in section 7.3.1.6 (section 7.4 requires the ApPort of the PMReq)",
+            found,
+        );
     } else if port == 0 && requested != 0 {
-        let expected = format!("ApPort {requested}, that of the PMReq (section 7.4; section 7.3.1.6 has 0)");
-        findings.note().at(echo, unit, 4..6, &expected, found);
+        let expected = format!("ApPort {requested}, as in the PMReq (section 7.4; section 7.3.1.6 requires 0)");
+        findings.as_note().report(echo, unit, 4..6, &expected, found);
     } else if port != requested {
-        findings.each(&[zero, echo, all], unit, 4..6, &format!("ApPort 0 or {requested}"), &found);
+        findings.report_each(&[zero, echo, all], unit, 4..6, &format!("ApPort 0 or {requested}"), &found);
     }
 }
 
-/// Checks the fields that an answer copies from its PMReq. Returns PMReq and answer, if both are
-/// known.
-fn reflects<'a>(
+/// Checks the fields that an answer copies from its PMReq. Returns the answer and its PMReq, if
+/// both are known.
+fn check_copied_fields<'a>(
     rows: &Rows,
     view: &'a PmView<'_>,
     unit: &Unit<'_>,
     findings: &mut Findings<'_>,
-) -> Option<(&'a PmSeen, &'a PmSeen)> {
-    if view.meant() != Some(rows.meant) {
+) -> Option<(&'a PmDatagram, &'a PmDatagram)> {
+    if view.intended_type() != Some(rows.intended) {
         return None;
     }
-    let (seen, transaction) = (view.seen?, view.transaction?);
+    let (seen, transaction) = (view.datagram?, view.transaction?);
     let request = &transaction.request;
-    let all = rows.meant.all_fields();
-    if !transaction.ways.contains(&(seen.dst, seen.src)) {
+    let all = rows.intended.all_fields();
+    if !transaction.address_pairs.contains(&(seen.dst, seen.src)) {
         let expected = format!("from {} to {}, the reverse path of its PMReq", request.dst, request.src);
-        findings.in_frame(
+        findings.report_in_frame(
             rows.ends,
             unit.direction(),
             unit.udp_ports(),
@@ -119,7 +125,7 @@ fn reflects<'a>(
     }
     let (ipv, requested) = (seen.raw.ipv(), request.raw.ipv());
     if ipv != requested {
-        findings.each(
+        findings.report_each(
             &[rows.ipv, all],
             unit,
             0..1,
@@ -131,17 +137,17 @@ fn reflects<'a>(
     if port != requested {
         let [own, general] = rows.cp_port;
         let expected = format!("CpPort {requested}, as in the PMReq");
-        findings.each(&[own, general, all], unit, 6..8, &expected, &format!("CpPort {port}"));
+        findings.report_each(&[own, general, all], unit, 6..8, &expected, &format!("CpPort {port}"));
     }
     let (handle, requested) = (seen.raw.assoc_handle.get(), request.raw.assoc_handle.get());
     if handle != requested {
         let expected = format!("AssocHandle {requested:#x}, as in the PMReq");
         let ids = [rows.handle, requirement!("PM-7.3.1.8-2"), all];
-        findings.each(&ids, unit, 8..16, &expected, &format!("{handle:#x}"));
+        findings.report_each(&ids, unit, 8..16, &expected, &format!("{handle:#x}"));
     }
-    if !seen.connects_like(request) {
+    if !seen.has_cp_address_of(request) {
         let ids = [rows.cp_address, requirement!("PM-7.3.1.9-2"), all];
-        findings.each(&ids, unit, 16..32, "CpIPAddr of the PMReq", "another address");
+        findings.report_each(&ids, unit, 16..32, "CpIPAddr of the PMReq", "another address");
     }
     Some((seen, request))
 }
@@ -151,7 +157,7 @@ mod tests {
     use weft_core::requirement;
 
     use crate::rules::portmap::testing::{
-        ACCEPT, DENY, Datagram, Datagrams, REQ, accepted, datagram, denied, other_end, proves,
+        ACCEPT, DENY, Datagram, Datagrams, REQ, accepted, datagram, denied, other_host, proves,
     };
 
     #[test]
@@ -180,8 +186,8 @@ mod tests {
         proves(requirement!("PM-7.3.1.10-4"), &denied(|octets| octets[35] ^= 1), &steered);
     }
 
-    /// 0 and the requested port are notes, because the draft contradicts itself. Any other port is
-    /// an error.
+    /// The port 0 and the requested port cause only notes, because the draft contradicts itself.
+    /// Any other port is an error.
     #[test]
     fn the_port_of_a_deny_is_one_of_two() {
         let port = |port: u16| denied(move |octets| octets[4..6].copy_from_slice(&port.to_be_bytes()));
@@ -199,7 +205,7 @@ mod tests {
             wire.put(0, &Datagram::new(REQ).octets());
             let octets = datagram(first, |_| {}).octets();
             if elsewhere {
-                wire.put_from(other_end(1), 0, &octets);
+                wire.put_from(other_host(1), 0, &octets);
             } else {
                 wire.put(1, &octets);
             }

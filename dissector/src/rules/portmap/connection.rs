@@ -1,6 +1,6 @@
-//! The port mapper's rules for TCP: no PMReq over TCP, and only iWARP after the Hello of a
-//! connection to an SDP Address (sections 7.1 and 7.4). The SDP Address is the address that a
-//! PMAccept names.
+//! The port mapper's rules for TCP (sections 7.1 and 7.4). No PMReq is sent over TCP. On a
+//! connection to an SDP Address, only iWARP follows the Hello. The SDP Address is the address that
+//! a PMAccept contains.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
@@ -8,28 +8,28 @@ use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
 use crate::follow::ConnectionState;
 use crate::parse::{Kind, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static IN_IWARP_MODE: Rule =
-    Rule { requirements: &[requirement!("PM-7.1-3")], judge: Judge::Other(in_iwarp_mode) };
+    Rule { requirements: &[requirement!("PM-7.1-3")], check: Check::Other(in_iwarp_mode) };
 
-pub(super) static IN_UDP: Rule = Rule { requirements: &[requirement!("PM-7.4-3")], judge: Judge::Other(in_udp) };
+pub(super) static IN_UDP: Rule = Rule { requirements: &[requirement!("PM-7.4-3")], check: Check::Other(in_udp) };
 
 /// Reports octets other than the Hello in streaming mode, on an SDP connection to an address from a
 /// PMAccept.
 fn in_iwarp_mode(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Kind::Streaming { len, .. } | Kind::Unparsed { len }) = unit.kind else { return };
     let context = state.context();
-    // Only a Hello shows that the connection carries SDP. The Linux daemon also maps connections of
-    // other protocols.
+    // Only a Hello shows that the connection carries SDP. The port mapper daemon of Linux also maps
+    // connections of other protocols.
     let (Some(exchange), true) = (&context.exchange, context.sdp.is_some()) else { return };
     if unit.incomplete {
         return;
     }
     let mapped = exchange.mapped.map_or_else(String::new, |mapped| format!(" {mapped}"));
-    let expected = format!("MPA after the Hello at the SDP Address{mapped}");
-    let found = format!("{len} other bytes");
-    findings.in_frame(requirement!("PM-7.1-3"), unit.direction(), unit.frame, &expected, found);
+    let expected = format!("only MPA after the Hello, on a connection to the SDP Address{mapped}");
+    let found = format!("{len} bytes that are not MPA");
+    findings.report_in_frame(requirement!("PM-7.1-3"), unit.direction(), unit.frame, &expected, found);
 }
 
 /// Reports a PMReq over TCP: 48 octets to port 3935 that meet all rules for a PMReq.
@@ -45,7 +45,7 @@ fn in_udp(_: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if message.message_type == MessageType::PM_REQ && again == head {
         let expected = "a PMReq in a UDP datagram";
         let found = "a PMReq over TCP".to_owned();
-        findings.in_frame(requirement!("PM-7.4-3"), unit.direction(), unit.frame, expected, found);
+        findings.report_in_frame(requirement!("PM-7.4-3"), unit.direction(), unit.frame, expected, found);
     }
 }
 

@@ -4,11 +4,11 @@
 use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;
 
-use super::view::{Meant, PmView};
-use crate::follow::portmap::Side;
+use super::view::{IntendedType, PmView};
+use crate::follow::portmap::Role;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static KIND: Rule = Rule {
     requirements: &[
@@ -23,41 +23,45 @@ pub(super) static KIND: Rule = Rule {
         requirement!("PM-7.4-35"),
         requirement!("PM-7.4-54"),
     ],
-    judge: Judge::PortMapper(kind),
+    check: Check::PortMapper(kind),
 };
 
 fn kind(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(seen) = view.seen else { return };
-    let (sent, expected) = match seen.side() {
+    let Some(seen) = view.datagram else { return };
+    let (sent, expected) = match seen.role() {
         None => return,
-        Some(Side::Client) => ([MessageType::PM_REQ, MessageType::PM_ACK], "MT 0 or 2, as a client sends"),
-        Some(Side::Server) => ([MessageType::PM_ACCEPT, MessageType::PM_DENY], "MT 1 or 3, as a server sends"),
+        Some(Role::Client) => ([MessageType::PM_REQ, MessageType::PM_ACK], "MT 0 or 2, as a client sends"),
+        Some(Role::Server) => ([MessageType::PM_ACCEPT, MessageType::PM_DENY], "MT 1 or 3, as a server sends"),
     };
     let mt = seen.raw.mt();
     if sent.contains(&mt) {
         return;
     }
     let found = format!("MT {} ({mt})", mt.0);
-    findings.at(requirement!("PM-7.3.1.2-1"), unit, 0..1, expected, found.clone());
-    let Some(meant) = view.meant() else { return };
-    let (expected, ids) = match meant {
-        Meant::Request => (
+    findings.report(requirement!("PM-7.3.1.2-1"), unit, 0..1, expected, found.clone());
+    let Some(intended) = view.intended_type() else { return };
+    let (expected, ids) = match intended {
+        IntendedType::Request => (
             "MT 0, which opens a transaction",
             &[requirement!("PM-7.3.1.2-2"), requirement!("PM-7.4-7"), requirement!("PM-7.4-2")][..],
         ),
-        Meant::Accept => ("MT 1, a positive answer", &[requirement!("PM-7.3.1.2-3"), requirement!("PM-7.4-21")][..]),
-        Meant::Ack => ("MT 2, after a PMAccept", &[requirement!("PM-7.3.1.2-4"), requirement!("PM-7.4-35")][..]),
-        Meant::Deny => ("MT 3, a negative answer", &[requirement!("PM-7.3.1.2-5"), requirement!("PM-7.4-54")][..]),
+        IntendedType::Accept => {
+            ("MT 1, a positive answer", &[requirement!("PM-7.3.1.2-3"), requirement!("PM-7.4-21")][..])
+        }
+        IntendedType::Ack => ("MT 2, after a PMAccept", &[requirement!("PM-7.3.1.2-4"), requirement!("PM-7.4-35")][..]),
+        IntendedType::Deny => {
+            ("MT 3, a negative answer", &[requirement!("PM-7.3.1.2-5"), requirement!("PM-7.4-54")][..])
+        }
     };
-    findings.each(ids, unit, 0..1, expected, &found);
-    findings.at(meant.all_fields(), unit, 0..1, expected, found);
+    findings.report_each(ids, unit, 0..1, expected, &found);
+    findings.report(intended.all_fields(), unit, 0..1, expected, found);
 }
 
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
 
-    use crate::rules::portmap::testing::{accepted, asks, denied, proves};
+    use crate::rules::portmap::testing::{accepted, denied, proves, request_only};
 
     fn flip(octets: &mut [u8]) {
         octets[0] ^= 0x10;
@@ -65,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_client_opens_with_a_request() {
-        let (wrong, right) = (asks(|octets| flip(octets)), asks(|_| {}));
+        let (wrong, right) = (request_only(|octets| flip(octets)), request_only(|_| {}));
         for id in [
             requirement!("PM-7.3.1.2-1"),
             requirement!("PM-7.3.1.2-2"),

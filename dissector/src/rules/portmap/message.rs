@@ -4,12 +4,12 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::portmap::RawMessage;
 
-use super::view::{Meant, PmView};
+use super::view::{IntendedType, PmView};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
-pub(super) static LENGTH: Rule = Rule { requirements: &[requirement!("PM-7.3-1")], judge: Judge::PortMapper(length) };
+pub(super) static LENGTH: Rule = Rule { requirements: &[requirement!("PM-7.3-1")], check: Check::PortMapper(length) };
 
 pub(super) static VERSION: Rule = Rule {
     requirements: &[
@@ -19,24 +19,24 @@ pub(super) static VERSION: Rule = Rule {
         requirement!("PM-7.4-33"),
         requirement!("PM-7.4-52"),
     ],
-    judge: Judge::PortMapper(version),
+    check: Check::PortMapper(version),
 };
 
 pub(super) static IP_VERSION: Rule = Rule {
     requirements: &[requirement!("PM-7.3.1.3-5"), requirement!("PM-7.4-6")],
-    judge: Judge::PortMapper(ip_version),
+    check: Check::PortMapper(ip_version),
 };
 
 pub(super) static ADDRESSES: Rule = Rule {
     requirements: &[requirement!("PM-7.3.1.3-1"), requirement!("PM-7.3.1.3-4"), requirement!("PM-7.4-6")],
-    judge: Judge::PortMapper(addresses),
+    check: Check::PortMapper(addresses),
 };
 
 pub(super) static PADDING: Rule =
-    Rule { requirements: &[requirement!("PM-7.3.1.3-2")], judge: Judge::PortMapper(padding) };
+    Rule { requirements: &[requirement!("PM-7.3.1.3-2")], check: Check::PortMapper(padding) };
 
 pub(super) static RESERVED: Rule =
-    Rule { requirements: &[requirement!("PM-7.3.1.5-1")], judge: Judge::PortMapper(reserved) };
+    Rule { requirements: &[requirement!("PM-7.3.1.5-1")], check: Check::PortMapper(reserved) };
 
 pub(super) static TIME: Rule = Rule {
     requirements: &[
@@ -45,44 +45,44 @@ pub(super) static TIME: Rule = Rule {
         requirement!("PM-7.4-55"),
         requirement!("PM-7.3.1.4-10"),
     ],
-    judge: Judge::PortMapper(time),
+    check: Check::PortMapper(time),
 };
 
 fn length(_: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let len = unit.octets_len();
     if len != RawMessage::LEN {
         let range = if len > RawMessage::LEN { RawMessage::LEN..len } else { 0..len };
-        findings.at(requirement!("PM-7.3-1"), unit, range, "a message of 48 bytes", format!("{len} bytes"));
+        findings.report(requirement!("PM-7.3-1"), unit, range, "a message of 48 bytes", format!("{len} bytes"));
     }
 }
 
 fn version(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(ver) = view.seen.map(|seen| seen.raw.ver()).filter(|ver| *ver != 0) else { return };
+    let Some(ver) = view.datagram.map(|seen| seen.raw.ver()).filter(|ver| *ver != 0) else { return };
     let (expected, found) = ("Ver 0", format!("Ver {ver}"));
-    findings.at(requirement!("PM-7.3.1.1-1"), unit, 0..1, expected, found.clone());
-    let Some(meant) = view.meant() else { return };
-    let id = match meant {
-        Meant::Request => requirement!("PM-7.4-5"),
-        Meant::Accept => requirement!("PM-7.4-19"),
-        Meant::Ack => requirement!("PM-7.4-33"),
-        Meant::Deny => requirement!("PM-7.4-52"),
+    findings.report(requirement!("PM-7.3.1.1-1"), unit, 0..1, expected, found.clone());
+    let Some(intended) = view.intended_type() else { return };
+    let id = match intended {
+        IntendedType::Request => requirement!("PM-7.4-5"),
+        IntendedType::Accept => requirement!("PM-7.4-19"),
+        IntendedType::Ack => requirement!("PM-7.4-33"),
+        IntendedType::Deny => requirement!("PM-7.4-52"),
     };
-    findings.each(&[id, meant.all_fields()], unit, 0..1, expected, &found);
+    findings.report_each(&[id, intended.all_fields()], unit, 0..1, expected, &found);
 }
 
 fn ip_version(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(ipv) = view.seen.map(|seen| seen.raw.ipv()).filter(|ipv| ![4, 6].contains(ipv)) else { return };
+    let Some(ipv) = view.datagram.map(|seen| seen.raw.ipv()).filter(|ipv| ![4, 6].contains(ipv)) else { return };
     let (expected, found) = ("IPV 4 or 6", format!("IPV {ipv}"));
-    findings.at(requirement!("PM-7.3.1.3-5"), unit, 0..1, expected, found.clone());
-    if view.meant() == Some(Meant::Request) {
-        let ids = [requirement!("PM-7.4-6"), Meant::Request.all_fields()];
-        findings.each(&ids, unit, 0..1, expected, &found);
+    findings.report(requirement!("PM-7.3.1.3-5"), unit, 0..1, expected, found.clone());
+    if view.intended_type() == Some(IntendedType::Request) {
+        let ids = [requirement!("PM-7.4-6"), IntendedType::Request.all_fields()];
+        findings.report_each(&ids, unit, 0..1, expected, &found);
     }
 }
 
 /// Returns the violated requirement, the expected value and the found value if an address field
-/// does not fit IPV.
-fn misfit(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'static str)> {
+/// does not fit IPV (the IP version).
+fn address_violation(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'static str)> {
     let (first, rest) = field.split_at(4);
     let zero = |octets: &[u8]| octets.iter().all(|octet| *octet == 0);
     match ipv {
@@ -100,25 +100,25 @@ fn misfit(ipv: u8, field: &[u8; 16]) -> Option<(RequirementId, &'static str, &'s
 }
 
 fn addresses(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(seen) = view.seen else { return };
+    let Some(seen) = view.datagram else { return };
     for (field, range) in [(&seen.raw.cp_ip_addr, 16..32), (&seen.raw.ap_ip_addr, 32..48)] {
-        if let Some((id, expected, found)) = misfit(seen.raw.ipv(), field) {
-            findings.at(id, unit, range.clone(), expected, found.to_owned());
-            if view.meant() == Some(Meant::Request) {
-                let ids = [requirement!("PM-7.4-6"), Meant::Request.all_fields()];
-                findings.each(&ids, unit, range, expected, found);
+        if let Some((id, expected, found)) = address_violation(seen.raw.ipv(), field) {
+            findings.report(id, unit, range.clone(), expected, found.to_owned());
+            if view.intended_type() == Some(IntendedType::Request) {
+                let ids = [requirement!("PM-7.4-6"), IntendedType::Request.all_fields()];
+                findings.report_each(&ids, unit, range, expected, found);
             }
         }
     }
 }
 
 fn padding(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(raw) = view.seen.map(|seen| &seen.raw).filter(|raw| raw.ipv() == 4) else { return };
+    let Some(raw) = view.datagram.map(|seen| &seen.raw).filter(|raw| raw.ipv() == 4) else { return };
     for (field, start) in [(&raw.cp_ip_addr, 16), (&raw.ap_ip_addr, 32)] {
         let count = field.iter().skip(4).filter(|octet| **octet != 0).count();
         if count > 0 {
             let found = format!("bytes other than zero: {count}");
-            findings.at(
+            findings.report(
                 requirement!("PM-7.3.1.3-2"),
                 unit,
                 start + 4..start + 16,
@@ -130,38 +130,38 @@ fn padding(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 }
 
 fn reserved(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(reserved) = view.seen.map(|seen| seen.raw.reserved.get()).filter(|it| *it != 0) else { return };
-    findings.at(requirement!("PM-7.3.1.5-1"), unit, 2..4, "Reserved 0", format!("{reserved:#06x}"));
+    let Some(reserved) = view.datagram.map(|seen| seen.raw.reserved.get()).filter(|it| *it != 0) else { return };
+    findings.report(requirement!("PM-7.3.1.5-1"), unit, 2..4, "Reserved 0", format!("{reserved:#06x}"));
 }
 
 fn time(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    /// One second, in units of 250 ms: the time after which a sender retransmits a lost SYN (RFC
-    /// 6298 section 2).
+    /// One second, in units of 250 ms. After this time, a sender retransmits a lost SYN (RFC 6298
+    /// section 2).
     const ROOM: u8 = 4;
-    let Some(time) = view.seen.map(|seen| seen.raw.pm_time).filter(|time| *time != 0) else { return };
-    let Some(meant) = view.meant() else { return };
+    let Some(time) = view.datagram.map(|seen| seen.raw.pm_time).filter(|time| *time != 0) else { return };
+    let Some(intended) = view.intended_type() else { return };
     let found = format!("PmTime {time}");
-    let id = match meant {
-        Meant::Request => requirement!("PM-7.4-8"),
-        Meant::Ack => requirement!("PM-7.4-36"),
-        Meant::Deny => requirement!("PM-7.4-55"),
-        Meant::Accept => {
+    let id = match intended {
+        IntendedType::Request => requirement!("PM-7.4-8"),
+        IntendedType::Ack => requirement!("PM-7.4-36"),
+        IntendedType::Deny => requirement!("PM-7.4-55"),
+        IntendedType::Accept => {
             // The draft does not define a minimum time, so the finding is a note.
             if time < ROOM {
-                let expected = "0, or at least 4 (one second): a PMAck and a SYN may be lost";
-                findings.note().at(requirement!("PM-7.3.1.4-10"), unit, 1..2, expected, found);
+                let expected = "PmTime 0, or at least 4 (one second), because a PMAck and a SYN may be lost";
+                findings.as_note().report(requirement!("PM-7.3.1.4-10"), unit, 1..2, expected, found);
             }
             return;
         }
     };
-    findings.each(&[id, meant.all_fields()], unit, 1..2, "PmTime 0", &found);
+    findings.report_each(&[id, intended.all_fields()], unit, 1..2, "PmTime 0", &found);
 }
 
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
 
-    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagram, REQ, accepted, asks, denied, proves};
+    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagram, REQ, accepted, denied, proves, request_only};
 
     fn v6(first: u8) -> Datagram {
         let mut datagram = Datagram::new(first);
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn a_message_has_48_octets() {
-        let short = asks(|octets| octets.truncate(47));
-        let long = asks(|octets| octets.resize(64, 0));
-        let right = asks(|_| {});
+        let short = request_only(|octets| octets.truncate(47));
+        let long = request_only(|octets| octets.resize(64, 0));
+        let right = request_only(|_| {});
         proves(requirement!("PM-7.3-1"), &short, &right);
         proves(requirement!("PM-7.3-1"), &long, &right);
     }
@@ -183,19 +183,19 @@ mod tests {
     fn version_is_0() {
         let version = |octets: &mut Vec<u8>| octets[0] |= 0x40;
         let type_bit = |octets: &mut Vec<u8>| octets[0] ^= 0x02;
-        proves(requirement!("PM-7.3.1.1-1"), &asks(version), &asks(type_bit));
-        proves(requirement!("PM-7.4-5"), &asks(version), &accepted(version, |_| {}));
+        proves(requirement!("PM-7.3.1.1-1"), &request_only(version), &request_only(type_bit));
+        proves(requirement!("PM-7.4-5"), &request_only(version), &accepted(version, |_| {}));
         proves(requirement!("PM-7.4-19"), &accepted(version, |_| {}), &accepted(|_| {}, version));
         proves(requirement!("PM-7.4-33"), &accepted(|_| {}, version), &accepted(version, |_| {}));
         proves(requirement!("PM-7.4-52"), &denied(version), &accepted(version, |_| {}));
-        proves(requirement!("PM-7.4-4"), &asks(version), &asks(|_| {}));
+        proves(requirement!("PM-7.4-4"), &request_only(version), &request_only(|_| {}));
     }
 
     #[test]
     fn ip_version_is_4_or_6() {
         let five = |octets: &mut Vec<u8>| octets[0] |= 1;
-        proves(requirement!("PM-7.3.1.3-5"), &asks(five), &asks(|octets| *octets = v6(REQ).octets()));
-        proves(requirement!("PM-7.4-6"), &asks(five), &accepted(five, |_| {}));
+        proves(requirement!("PM-7.3.1.3-5"), &request_only(five), &request_only(|octets| *octets = v6(REQ).octets()));
+        proves(requirement!("PM-7.4-6"), &request_only(five), &accepted(five, |_| {}));
     }
 
     #[test]
@@ -203,27 +203,31 @@ mod tests {
         let mapped = |octets: &mut Vec<u8>| {
             octets[16..32].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2]);
         };
-        proves(requirement!("PM-7.3.1.3-1"), &asks(mapped), &asks(|_| {}));
+        proves(requirement!("PM-7.3.1.3-1"), &request_only(mapped), &request_only(|_| {}));
         let six = |octets: &mut Vec<u8>| octets[0] |= 6;
         let mut with = v6(REQ).octets();
-        proves(requirement!("PM-7.3.1.3-4"), &asks(six), &asks(|octets| octets.clone_from(&with)));
+        proves(requirement!("PM-7.3.1.3-4"), &request_only(six), &request_only(|octets| octets.clone_from(&with)));
         with[16..48].fill(0);
-        proves(requirement!("PM-7.3.1.3-4"), &asks(|octets| octets.clone_from(&with)), &asks(|_| {}));
+        proves(requirement!("PM-7.3.1.3-4"), &request_only(|octets| octets.clone_from(&with)), &request_only(|_| {}));
         // A router's anycast address also ends with twelve octets of zeros.
         let router = |octets: &mut Vec<u8>| {
             *octets = v6(REQ).octets();
             octets[32..48].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         };
-        proves(requirement!("PM-7.4-6"), &asks(six), &asks(router));
+        proves(requirement!("PM-7.4-6"), &request_only(six), &request_only(router));
     }
 
     #[test]
     fn only_zeros_follow_an_ipv4_address() {
-        proves(requirement!("PM-7.3.1.3-2"), &asks(|octets| octets[31] = 1), &asks(|octets| octets[19] = 1));
+        proves(
+            requirement!("PM-7.3.1.3-2"),
+            &request_only(|octets| octets[31] = 1),
+            &request_only(|octets| octets[19] = 1),
+        );
         proves(
             requirement!("PM-7.3.1.3-2"),
             &denied(|octets| octets[36] = 1),
-            &asks(|octets| *octets = v6(REQ).octets()),
+            &request_only(|octets| *octets = v6(REQ).octets()),
         );
     }
 
@@ -231,7 +235,7 @@ mod tests {
     fn reserved_is_0() {
         proves(
             requirement!("PM-7.3.1.5-1"),
-            &asks(|octets| octets[3] = 1),
+            &request_only(|octets| octets[3] = 1),
             &accepted(|octets| octets[1] = 200, |_| {}),
         );
     }
@@ -240,7 +244,7 @@ mod tests {
     fn pm_time_is_the_accepts_alone() {
         let time = |octets: &mut Vec<u8>| octets[1] = 4;
         let one = |octets: &mut Vec<u8>| octets[1] = 3;
-        proves(requirement!("PM-7.4-8"), &asks(time), &accepted(time, |_| {}));
+        proves(requirement!("PM-7.4-8"), &request_only(time), &accepted(time, |_| {}));
         proves(requirement!("PM-7.4-36"), &accepted(|_| {}, time), &accepted(time, |_| {}));
         proves(requirement!("PM-7.4-55"), &denied(time), &accepted(time, |_| {}));
         proves(requirement!("PM-7.3.1.4-10"), &accepted(one, |_| {}), &accepted(time, |_| {}));

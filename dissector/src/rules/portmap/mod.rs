@@ -2,11 +2,12 @@
 //!
 //! | file | what it checks |
 //! | --- | --- |
-//! | [`message`] | the fields of a single datagram | | [`kind`] | whether the sender of the
-//! datagram may use MT (message type) | | [`request`] | how a PMReq differs from earlier PMReqs | |
-//! [`answer`] | how PMAccept and PMDeny match their PMReq | | [`ack`] | how a PMAck matches its
-//! PMAccept |
-//! | [`connection`] | port mapper messages and SDP start-up on TCP |
+//! | [`message`] | the fields of a single datagram |
+//! | [`kind`] | whether the sender of the datagram may use MT (message type) |
+//! | [`request`] | how a PMReq differs from earlier PMReqs |
+//! | [`answer`] | how PMAccept and PMDeny match their PMReq |
+//! | [`ack`] | how a PMAck matches its PMAccept |
+//! | [`connection`] | PMReqs over TCP, and the data on a mapped SDP connection |
 //! | [`pending`] | findings that wait, because a later PMReq may explain the datagram |
 //!
 //! The ports show the sender of a datagram: port mappers answer from port 3935. If both ports are
@@ -17,15 +18,15 @@ mod answer;
 mod connection;
 mod kind;
 mod message;
-#[cfg(test)]
-mod odd;
 mod pending;
 mod request;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod unusual;
 pub(super) mod view;
 
-pub(crate) use pending::{PendingFindings, Uncertain};
+pub(crate) use pending::{PendingFindings, UncertainMatch};
 pub(crate) use view::PmView;
 
 use super::rule::Rule;
@@ -40,7 +41,7 @@ pub(super) static RULES: &[&Rule] = &[
     &message::RESERVED,
     &message::TIME,
     &kind::KIND,
-    &request::CLASH,
+    &request::CONFLICT,
     &answer::ACCEPT,
     &answer::DENY,
     &ack::ACK,

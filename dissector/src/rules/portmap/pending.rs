@@ -1,15 +1,15 @@
 //! Delays findings about a datagram that a later PMReq may explain.
 //!
-//! AssocHandle, CpPort and CpIPAddr are the names of a transaction. Some datagrams have only some
-//! of these names. Such a datagram may be wrong. It may also belong to another transaction whose
+//! AssocHandle, CpPort and CpIPAddr are the key of a transaction. Some datagrams have only some of
+//! these fields. Such a datagram may be wrong. It may also belong to another transaction whose
 //! PMReq is missing in the capture or comes after the answer. Section 7.5.2 of the draft allows a
 //! new AssocHandle for the same four-tuple. Section 7.4 allows the same AssocHandle for the next
-//! four-tuple, because handles differ only between transactions in flight. UDP has no sequence
-//! numbers, so the capture does not show which case applies. A finding waits for [`IN_FLIGHT`], or
-//! until the capture ends. Then the finding
+//! four-tuple, because it requires different handles only for transactions in flight. UDP has no
+//! sequence numbers, so the capture does not show which case applies. A finding waits for
+//! [`IN_FLIGHT`], or until the capture ends. Then the finding
 //!
 //! * is dropped if a PMReq explains the datagram,
-//! * becomes a note if the peer uses the same names as the datagram, if the transaction also has
+//! * becomes a note if the peer uses the same key as the datagram, if the transaction also has
 //!   its correct answer, or if the capture lost or reordered other port mapper messages,
 //! * is reported with the severity of its requirement in all other cases.
 
@@ -19,49 +19,49 @@ use weft_core::requirement::Severity;
 use weft_core::wire::portmap::MessageType;
 
 use crate::finding::Finding;
-use crate::follow::portmap::{Clash, IN_FLIGHT, Names, PmSeen, Side, Transactions};
+use crate::follow::portmap::{IN_FLIGHT, PmDatagram, RequestConflict, Role, TransactionKey, Transactions};
 
 /// Maximum number of datagrams with waiting findings, and of kept messages without PMReq.
-const MOST: usize = 256;
+const MAX_PENDING: usize = 256;
 
 /// The reason why findings about a datagram are uncertain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// The datagram has only some of AssocHandle, CpPort and CpIPAddr of the transaction.
-    Names,
+    /// Only some of AssocHandle, CpPort and CpIPAddr are the same as in the transaction.
+    Key,
     /// The IP addresses and UDP ports differ from those of all PMReqs of the transaction.
-    Way,
+    AddressPair,
     /// The datagram is a PMReq with the AssocHandle of another transaction, which may be complete.
     Handle,
 }
 
-/// A datagram that may belong to another transaction than the transaction with the names `of`.
+/// A datagram that may belong to another transaction than the transaction with the key `key`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Uncertain {
+pub(crate) struct UncertainMatch {
     doubt: Doubt,
-    of: Names,
-    /// Whether that transaction still expects a datagram of this sender.
-    is_due: bool,
+    key: TransactionKey,
+    /// Whether that transaction still expects a datagram from the sender of this datagram.
+    is_awaited: bool,
 }
 
-impl Uncertain {
-    /// Returns what is uncertain about a datagram, if anything is.
-    pub(crate) fn about(seen: &PmSeen, transactions: &Transactions) -> Option<Self> {
-        if seen.is(Side::Client, MessageType::PM_REQ) {
-            let (Clash::SameHandle, earlier) = transactions.clash(seen)? else { return None };
-            return Some(Uncertain { doubt: Doubt::Handle, of: earlier.names(), is_due: true });
+impl UncertainMatch {
+    /// Returns the doubt about a datagram; `None` if there is no doubt.
+    pub(crate) fn find(seen: &PmDatagram, transactions: &Transactions) -> Option<Self> {
+        if seen.is_from(Role::Client, MessageType::PM_REQ) {
+            let (RequestConflict::SameHandle, earlier) = transactions.find_conflict(seen)? else { return None };
+            return Some(UncertainMatch { doubt: Doubt::Handle, key: earlier.key(), is_awaited: true });
         }
-        let transaction = transactions.of(seen)?;
-        let of = transaction.request.names();
-        if of != seen.names() {
-            return Some(Uncertain { doubt: Doubt::Names, of, is_due: transaction.awaits(seen.side()) });
+        let transaction = transactions.find(seen)?;
+        let key = transaction.request.key();
+        if key != seen.key() {
+            return Some(UncertainMatch { doubt: Doubt::Key, key, is_awaited: transaction.is_awaiting(seen.role()) });
         }
-        let is_way = |(src, dst): &(_, _)| match seen.side() {
-            Some(Side::Client) => *src == seen.src,
+        let is_same_pair = |(src, dst): &(_, _)| match seen.role() {
+            Some(Role::Client) => *src == seen.src,
             _ => (*src, *dst) == (seen.dst, seen.src),
         };
-        let is_known = transaction.ways.iter().any(is_way);
-        (!is_known).then_some(Uncertain { doubt: Doubt::Way, of, is_due: true })
+        let is_known = transaction.address_pairs.iter().any(is_same_pair);
+        (!is_known).then_some(UncertainMatch { doubt: Doubt::AddressPair, key, is_awaited: true })
     }
 
     /// Returns whether the findings compare the datagram with a transaction that may be the wrong
@@ -73,9 +73,9 @@ impl Uncertain {
 
 /// A datagram and its waiting findings.
 struct Pending {
-    seen: PmSeen,
-    uncertain: Uncertain,
-    /// Whether the finding keeps its severity, as far as messages so far show.
+    seen: PmDatagram,
+    uncertain: UncertainMatch,
+    /// Whether the findings keep their severity, as far as the messages so far show.
     is_proven: bool,
     findings: Vec<Finding>,
 }
@@ -93,22 +93,22 @@ enum Effect {
 }
 
 impl Pending {
-    fn effect_of(&self, message: &PmSeen) -> Effect {
-        let (seen, of) = (&self.seen, self.uncertain.of);
-        let is_request = message.is(Side::Client, MessageType::PM_REQ);
-        let same_side = message.side() == seen.side();
+    fn effect_of(&self, message: &PmDatagram) -> Effect {
+        let (seen, key) = (&self.seen, self.uncertain.key);
+        let is_request = message.is_from(Role::Client, MessageType::PM_REQ);
+        let same_role = message.role() == seen.role();
         match self.uncertain.doubt {
-            Doubt::Names if message.names() == seen.names() => match (is_request, same_side) {
+            Doubt::Key if message.key() == seen.key() => match (is_request, same_role) {
                 (true, _) => Effect::Explains,
                 (false, false) => Effect::Weakens,
                 (false, true) => Effect::Nothing,
             },
-            Doubt::Names if message.names() == of && same_side && !is_request => Effect::Weakens,
-            Doubt::Way if is_request && message.names() == of => {
-                let client = if seen.side() == Some(Side::Client) { seen.src } else { seen.dst };
+            Doubt::Key if message.key() == key && same_role && !is_request => Effect::Weakens,
+            Doubt::AddressPair if is_request && message.key() == key => {
+                let client = if seen.role() == Some(Role::Client) { seen.src } else { seen.dst };
                 if message.src == client { Effect::Explains } else { Effect::Nothing }
             }
-            Doubt::Handle if is_request && message.names() == of => Effect::Proves,
+            Doubt::Handle if is_request && message.key() == key => Effect::Proves,
             _ => Effect::Nothing,
         }
     }
@@ -118,30 +118,30 @@ impl Pending {
 #[derive(Default)]
 pub(crate) struct PendingFindings {
     waiting: VecDeque<Pending>,
-    /// Names and senders' roles of answers and PMAcks without PMReq, oldest first.
-    strays: VecDeque<(Names, Option<Side>)>,
+    /// Key and sender's role of each answer and PMAck without a PMReq, oldest first.
+    unmatched: VecDeque<(TransactionKey, Option<Role>)>,
     /// Whether the capture lost or reordered port mapper messages.
     is_imperfect: bool,
 }
 
 impl PendingFindings {
     /// Delays findings about `seen`.
-    pub(crate) fn wait(&mut self, seen: &PmSeen, uncertain: Uncertain, findings: Vec<Finding>) {
+    pub(crate) fn delay(&mut self, seen: &PmDatagram, uncertain: UncertainMatch, findings: Vec<Finding>) {
         if findings.is_empty() {
             return;
         }
-        let other_end = |(names, side): &(Names, _)| *names == seen.names() && *side != seen.side();
+        let is_from_peer = |(key, role): &(TransactionKey, _)| *key == seen.key() && *role != seen.role();
         let is_proven = match uncertain.doubt {
-            Doubt::Names => uncertain.is_due && !self.strays.iter().any(other_end),
-            Doubt::Way => true,
+            Doubt::Key => uncertain.is_awaited && !self.unmatched.iter().any(is_from_peer),
+            Doubt::AddressPair => true,
             Doubt::Handle => false,
         };
         self.waiting.push_back(Pending { seen: *seen, uncertain, is_proven, findings });
     }
 
     /// Updates the waiting findings with a message that `transactions` do not include yet.
-    pub(crate) fn message(&mut self, message: &PmSeen, transactions: &Transactions) {
-        let is_request = message.is(Side::Client, MessageType::PM_REQ);
+    pub(crate) fn record_message(&mut self, message: &PmDatagram, transactions: &Transactions) {
+        let is_request = message.is_from(Role::Client, MessageType::PM_REQ);
         let mut explained = false;
         self.waiting.retain_mut(|pending| {
             match pending.effect_of(message) {
@@ -156,27 +156,27 @@ impl PendingFindings {
             true
         });
         if is_request {
-            let is_stray = |(names, _): &(Names, _)| *names == message.names();
-            self.is_imperfect |= explained || self.strays.iter().any(is_stray);
+            let has_same_key = |(key, _): &(TransactionKey, _)| *key == message.key();
+            self.is_imperfect |= explained || self.unmatched.iter().any(has_same_key);
             return;
         }
-        match transactions.of(message) {
-            Some(transaction) if transaction.request.names() == message.names() => return,
+        match transactions.find(message) {
+            Some(transaction) if transaction.request.key() == message.key() => return,
             Some(_) => {}
             // If no PMReq was captured so far, the capture may have started after the PMReq.
             None => self.is_imperfect |= transactions.has_any(),
         }
-        self.strays.push_back((message.names(), message.side()));
-        self.strays.drain(..self.strays.len().saturating_sub(MOST));
+        self.unmatched.push_back((message.key(), message.role()));
+        self.unmatched.drain(..self.unmatched.len().saturating_sub(MAX_PENDING));
     }
 
     /// Removes and returns the findings that have waited long enough at `now` (nanoseconds since
     /// 1970), and the oldest findings above the limit.
-    pub(crate) fn due(&mut self, now: u64) -> Vec<Finding> {
+    pub(crate) fn take_due(&mut self, now: u64) -> Vec<Finding> {
         let mut found = Vec::new();
         while let Some(first) = self.waiting.front() {
             let is_over = now.saturating_sub(first.seen.time) > IN_FLIGHT;
-            if !is_over && self.waiting.len() <= MOST {
+            if !is_over && self.waiting.len() <= MAX_PENDING {
                 break;
             }
             self.release(is_over, &mut found);
@@ -193,8 +193,8 @@ impl PendingFindings {
         found
     }
 
-    /// Moves the findings about the oldest datagram to `found`. If they did not wait long enough
-    /// (`is_over` is false), they become notes.
+    /// Moves the findings about the oldest datagram to `found`. If the findings did not wait long
+    /// enough (`is_over` is false), they become notes.
     fn release(&mut self, is_over: bool, found: &mut Vec<Finding>) {
         let Some(Pending { is_proven, uncertain, findings, .. }) = self.waiting.pop_front() else { return };
         let repeated = uncertain.doubt == Doubt::Handle;
@@ -211,8 +211,8 @@ mod tests {
     use weft_core::requirement;
     use weft_core::requirement::Severity;
 
-    use super::MOST;
-    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagram, Datagrams, REQ, datagram, other_end};
+    use super::MAX_PENDING;
+    use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagram, Datagrams, REQ, datagram, other_host};
 
     /// A message with AssocHandle `handle` and CpPort `port`.
     fn with(first: u8, handle: u8, port: u8) -> Vec<u8> {
@@ -285,13 +285,13 @@ mod tests {
 
     #[test]
     fn answer_to_a_late_repetition_has_a_known_path() {
-        let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
+        let ends = Datagrams::ENDPOINTS.map(|end| end.parse().unwrap());
         let put = |repeated: bool| {
             let mut wire = Datagrams::default();
             wire.put(0, &Datagram::new(REQ).octets());
-            wire.put_between(ends[1], other_end(0), &Datagram::new(ACCEPT).octets());
+            wire.put_between(ends[1], other_host(0), &Datagram::new(ACCEPT).octets());
             if repeated {
-                wire.put_between(other_end(0), ends[1], &Datagram::new(REQ).octets());
+                wire.put_between(other_host(0), ends[1], &Datagram::new(REQ).octets());
             }
             wire.errors().iter().map(|finding| finding.requirement).collect::<Vec<_>>()
         };
@@ -311,11 +311,11 @@ mod tests {
     fn limits_the_waiting_findings() {
         let mut wire = capture(&[(0, with(REQ, 1, 1))]);
         // The next frame releases the datagram that exceeds the limit.
-        (0..MOST + 2).for_each(|_| wire.put(1, &with(ACCEPT, 9, 1)));
+        (0..MAX_PENDING + 2).for_each(|_| wire.put(1, &with(ACCEPT, 9, 1)));
         let frames = |severity| {
             let found = wire.findings().into_iter().filter(move |finding| finding.severity == severity);
             found.map(|finding| finding.frame).collect::<std::collections::BTreeSet<_>>()
         };
-        assert_eq!((frames(Severity::Note), frames(Severity::Error).len()), ([2].into(), MOST + 1));
+        assert_eq!((frames(Severity::Note), frames(Severity::Error).len()), ([2.into()].into(), MAX_PENDING + 1));
     }
 }

@@ -5,12 +5,12 @@ use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;
 
 use super::view::PmView;
-use crate::follow::portmap::{Clash, Side};
+use crate::follow::portmap::{RequestConflict, Role};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
-pub(super) static CLASH: Rule = Rule {
+pub(super) static CONFLICT: Rule = Rule {
     requirements: &[
         requirement!("PM-7.3.1.8-1"),
         requirement!("PM-7.4-12"),
@@ -18,34 +18,41 @@ pub(super) static CLASH: Rule = Rule {
         requirement!("PM-7.5.1-5"),
         requirement!("PM-7.5.1-7"),
     ],
-    judge: Judge::PortMapper(clash),
+    check: Check::PortMapper(conflict),
 };
 
-fn clash(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(seen) = view.seen.filter(|seen| seen.is(Side::Client, MessageType::PM_REQ)) else { return };
-    let Some((clash, earlier)) = view.clash else { return };
+fn conflict(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
+    let Some(seen) = view.datagram.filter(|seen| seen.is_from(Role::Client, MessageType::PM_REQ)) else { return };
+    let Some((conflict, earlier)) = view.conflict else { return };
     let frame = earlier.frame;
-    match clash {
-        Clash::Changed => {
-            let expected = format!("ApPort and ApIPAddr of frame {frame}, which it repeats");
-            findings.at(requirement!("PM-7.5.1-5"), unit, 0..48, &expected, "others".to_owned());
+    match conflict {
+        RequestConflict::Changed => {
+            let expected = format!("ApPort and ApIPAddr as in frame {frame}, because this PMReq repeats that PMReq");
+            let found = "a different ApPort or ApIPAddr".to_owned();
+            findings.report(requirement!("PM-7.5.1-5"), unit, 0..48, &expected, found);
         }
-        Clash::Reused => {
+        RequestConflict::Reused => {
             let expected = format!(
-                "another AssocHandle, CpIPAddr and CpPort than those of frame {frame}, which is for another service"
+                "a combination of AssocHandle, CpIPAddr and CpPort that differs from frame {frame} (another service)"
             );
-            findings.at(requirement!("PM-7.5.1-1"), unit, 6..32, &expected, "the same".to_owned());
+            findings.report(requirement!("PM-7.5.1-1"), unit, 6..32, &expected, "the same combination".to_owned());
         }
-        Clash::SameHandle => {
-            let expected = format!("another AssocHandle than that of frame {frame}, which has no answer yet");
+        RequestConflict::SameHandle => {
+            let expected = format!("another AssocHandle than in the PMReq of frame {frame}, which has no answer yet");
             let found = format!("{:#x} again", seen.raw.assoc_handle.get());
-            findings.each(&[requirement!("PM-7.3.1.8-1"), requirement!("PM-7.4-12")], unit, 8..16, &expected, &found);
+            findings.report_each(
+                &[requirement!("PM-7.3.1.8-1"), requirement!("PM-7.4-12")],
+                unit,
+                8..16,
+                &expected,
+                &found,
+            );
         }
         // The client may have repeated the PMReq from another socket, so the finding is a note.
-        Clash::OtherSource => {
-            let expected = format!("another five-tuple than that of frame {frame}, sent from {}", earlier.src);
-            let found = format!("the same, sent from {}", seen.src);
-            findings.note().at(requirement!("PM-7.5.1-7"), unit, 0..48, &expected, found);
+        RequestConflict::OtherSource => {
+            let expected = format!("another five-tuple than in the PMReq of frame {frame}, sent from {}", earlier.src);
+            let found = format!("the same five-tuple, sent from {}", seen.src);
+            findings.as_note().report(requirement!("PM-7.5.1-7"), unit, 0..48, &expected, found);
         }
     }
 }
@@ -54,7 +61,7 @@ fn clash(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
 mod tests {
     use weft_core::requirement;
 
-    use crate::rules::portmap::testing::{ACCEPT, Datagram, Datagrams, REQ, datagram, other_end, proves};
+    use crate::rules::portmap::testing::{ACCEPT, Datagram, Datagrams, REQ, datagram, other_host, proves};
 
     /// Two PMReqs, `seconds` apart. `change` changes the second PMReq. With `answered`, the first
     /// PMReq has an answer.
@@ -116,8 +123,8 @@ mod tests {
             let mut wire = Datagrams::default();
             wire.put(0, &Datagram::new(REQ).octets());
             let octets = Datagram::new(REQ).octets();
-            let ends = Datagrams::ENDS.map(|end| end.parse().unwrap());
-            wire.put_between(if other { other_end(0) } else { ends[0] }, ends[1], &octets);
+            let ends = Datagrams::ENDPOINTS.map(|end| end.parse().unwrap());
+            wire.put_between(if other { other_host(0) } else { ends[0] }, ends[1], &octets);
             wire
         };
         proves(requirement!("PM-7.5.1-7"), &from(true), &from(false));

@@ -5,10 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use etherparse::PacketBuilder;
 use weft_core::RequirementId;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement::Severity;
 
 use crate::finding::Finding;
+use crate::frame_number::FrameNumber;
 use crate::source::Frame;
 use crate::testing::hex;
 use crate::unit::Unit;
@@ -46,7 +47,7 @@ impl Datagram {
     }
 }
 
-/// A message with a change.
+/// A message that `change` has modified.
 pub(crate) fn datagram(first: u8, change: impl Fn(&mut Vec<u8>)) -> Datagram {
     let mut datagram = Datagram::new(first);
     change(&mut datagram.0);
@@ -60,25 +61,25 @@ pub(crate) struct Datagrams {
     now: u64,
 }
 
-/// The address of another host with the same port as endpoint 0 or 1.
-pub(crate) fn other_end(end: usize) -> SocketAddr {
-    let mut end: SocketAddr = Datagrams::ENDS[end].parse().unwrap();
+/// The address of another host, with the port of endpoint `end`.
+pub(crate) fn other_host(end: usize) -> SocketAddr {
+    let mut end: SocketAddr = Datagrams::ENDPOINTS[end].parse().unwrap();
     end.set_ip("10.0.0.77".parse().unwrap());
     end
 }
 
 impl Datagrams {
-    pub(crate) const ENDS: [&str; 2] = ["10.0.0.2:40000", "10.0.0.1:3935"];
+    pub(crate) const ENDPOINTS: [&str; 2] = ["10.0.0.2:40000", "10.0.0.1:3935"];
 
     /// Adds a datagram from endpoint `from` to its peer.
     pub(crate) fn put(&mut self, from: usize, octets: &[u8]) {
-        let ends = Self::ENDS.map(|end| end.parse().unwrap());
+        let ends = Self::ENDPOINTS.map(|end| end.parse().unwrap());
         self.put_between(ends[from], ends[1 - from], octets);
     }
 
     /// Adds a datagram from another address to endpoint `to`.
     pub(crate) fn put_from(&mut self, from: SocketAddr, to: usize, octets: &[u8]) {
-        self.put_between(from, Self::ENDS[to].parse().unwrap(), octets);
+        self.put_between(from, Self::ENDPOINTS[to].parse().unwrap(), octets);
     }
 
     pub(crate) fn put_between(&mut self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
@@ -105,7 +106,7 @@ impl Datagrams {
             }
         }
         let (mut found, mut dissector) = (Collect(Vec::new()), Dissector::default());
-        for ((time, octets), number) in self.frames.iter().zip(1..) {
+        for ((time, octets), number) in self.frames.iter().zip((1..).map(FrameNumber::from)) {
             let wire_len = u32::try_from(octets.len()).unwrap();
             dissector.frame(&Frame { number, time: *time, interface: 0, link_type: 1, octets, wire_len }, &mut found);
         }
@@ -120,34 +121,34 @@ impl Datagrams {
     }
 }
 
-/// A PMReq with a change, without answer.
-pub(crate) fn asks(change: impl Fn(&mut Vec<u8>)) -> Datagrams {
+/// A PMReq that `change` has modified, without an answer.
+pub(crate) fn request_only(change: impl Fn(&mut Vec<u8>)) -> Datagrams {
     let mut wire = Datagrams::default();
     wire.put(0, &datagram(REQ, change).octets());
     wire
 }
 
-/// A PMReq, then a PMAccept and a PMAck with these changes.
+/// A PMReq, then a PMAccept that `accept` has modified, and a PMAck that `ack` has modified.
 pub(crate) fn accepted(accept: impl Fn(&mut Vec<u8>), ack: impl Fn(&mut Vec<u8>)) -> Datagrams {
-    let mut wire = asks(|_| {});
+    let mut wire = request_only(|_| {});
     wire.put(1, &datagram(ACCEPT, accept).octets());
     wire.put(0, &datagram(ACK, ack).octets());
     wire
 }
 
-/// A PMReq, then a PMDeny with a change.
+/// A PMReq, then a PMDeny that `deny` has modified.
 pub(crate) fn denied(deny: impl Fn(&mut Vec<u8>)) -> Datagrams {
-    let mut wire = asks(|_| {});
+    let mut wire = request_only(|_| {});
     wire.put(1, &datagram(DENY, deny).octets());
     wire
 }
 
-/// Proves that a rule covers `id`: it reports a finding for `bad`, and none for `good`, which
-/// differs as little as possible.
+/// Proves that a rule covers `id`. The rule reports a finding for `bad`, and none for `good`.
+/// `good` differs from `bad` as little as possible.
 pub(crate) fn proves(id: RequirementId, bad: &Datagrams, good: &Datagrams) {
     let names = |wire: &Datagrams| wire.findings().iter().any(|finding| finding.requirement == id);
-    let mut proof = Proof::new(By::Rule);
-    proof.shows(id, || {
+    let mut proof = Coverage::new(CoverageKind::Rule);
+    proof.verify(id, || {
         assert!(names(bad), "{id} is not found: {:#?}", bad.findings());
         assert!(!names(good), "{id} is found although nothing violates it: {:#?}", good.findings());
     });

@@ -5,10 +5,10 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::{AtomicOpcode, RawAtomicRequest};
 use zerocopy::FromBytes;
 
-use crate::follow::{ConnectionState, Remark, What};
+use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 const REQUEST: u16 = 1 << 10;
 /// Offset of the atomic header in the FPDU, from `ULPDU_Length`.
@@ -22,7 +22,7 @@ pub(super) static FIELDS: Rule = Rule {
         requirement!("RDMAP-7306.5.2.1-22"),
         requirement!("RDMAP-7306.5.2.1-23"),
     ],
-    judge: Judge::Opcode(REQUEST, fields),
+    check: Check::Opcode(REQUEST, fields),
 };
 
 pub(super) static ALIGNMENT: Rule = Rule {
@@ -31,7 +31,7 @@ pub(super) static ALIGNMENT: Rule = Rule {
         requirement!("RDMAP-7306.5.1.2-4"),
         requirement!("RDMAP-7306.5.2.1-13"),
     ],
-    judge: Judge::Opcode(REQUEST, alignment),
+    check: Check::Opcode(REQUEST, alignment),
 };
 
 pub(super) static RESPONSE: Rule = Rule {
@@ -44,7 +44,7 @@ pub(super) static RESPONSE: Rule = Rule {
         requirement!("RDMAP-7306.7-10"),
         requirement!("RDMAP-7306.7-14"),
     ],
-    judge: Judge::Remark(response),
+    check: Check::Remark(response),
 };
 
 fn request<'a>(view: &SegmentView<'a>) -> Option<&'a RawAtomicRequest> {
@@ -55,7 +55,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     let Some(raw) = request(view) else { return };
     if raw.reserved() != 0 {
         let found = format!("{:#09x}", raw.reserved());
-        findings.at(requirement!("RDMAP-7306.5.2.1-2"), unit, AT..AT + 4, "28 reserved bits of zero", found);
+        findings.report(requirement!("RDMAP-7306.5.2.1-2"), unit, AT..AT + 4, "28 reserved bits of zero", found);
     }
     let (data, mask) = (raw.compare_data.get(), raw.compare_mask.get());
     match raw.opcode() {
@@ -63,12 +63,12 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
             if data != 0 {
                 let id = requirement!("RDMAP-7306.5.2.1-22");
                 let expected = "Compare Data of zero in a FetchAdd";
-                findings.at(id, unit, AT + 36..AT + 44, expected, format!("{data:#018x}"));
+                findings.report(id, unit, AT + 36..AT + 44, expected, format!("{data:#018x}"));
             }
             if mask != u64::MAX {
                 let id = requirement!("RDMAP-7306.5.2.1-23");
                 let expected = "Compare Mask of all ones in a FetchAdd";
-                findings.at(id, unit, AT + 44..AT + 52, expected, format!("{mask:#018x}"));
+                findings.report(id, unit, AT + 44..AT + 52, expected, format!("{mask:#018x}"));
             }
         }
         AtomicOpcode::CMP_SWAP => {}
@@ -79,7 +79,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
             } else {
                 (requirement!("RDMAP-7306.5.2.1-4"), "AOpCode 2 (CmpSwap)")
             };
-            findings.at(id, unit, AT + 3..AT + 4, expected, format!("AOpCode {other}"));
+            findings.report(id, unit, AT + 3..AT + 4, expected, format!("AOpCode {other}"));
         }
     }
 }
@@ -97,20 +97,20 @@ fn alignment(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
         AtomicOpcode::CMP_SWAP => &[requirement!("RDMAP-7306.5.1.2-4")],
         _ => &[],
     };
-    let expected = "a TO that is a multiple of 8, unless the buffer is misaligned by as much";
+    let expected = "a TO that is a multiple of 8, unless the buffer has the same misalignment";
     let found = format!("TO {offset:#x}");
     for ids in [by_operation, &[requirement!("RDMAP-7306.5.2.1-13")]] {
-        findings.note().each(ids, unit, AT + 12..AT + 20, expected, &found);
+        findings.as_note().report_each(ids, unit, AT + 12..AT + 20, expected, &found);
     }
 }
 
 fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    match remark.what {
-        What::Identifier { expected, found } => {
-            let (expected, found) = (format!("Request Identifier {expected}"), found.to_string());
-            findings.remarked(&[requirement!("RDMAP-7306.5.2.2-3")], unit, remark, &expected, &found);
+    match remark.kind {
+        RemarkKind::Identifier { expected, found } => {
+            let (expected, found) = (format!("Request Identifier {expected}"), format!("Request Identifier {found}"));
+            findings.report_remark(&[requirement!("RDMAP-7306.5.2.2-3")], unit, remark, &expected, &found);
         }
-        What::ResponseOrder { atomic, earlier_atomic } => {
+        RemarkKind::ResponseOrder { atomic, earlier_atomic } => {
             let (ids, expected): (&[RequirementId], _) = match (atomic, earlier_atomic) {
                 (true, true) => (
                     &[requirement!("RDMAP-7306.5.2.2-11"), requirement!("RDMAP-7306.5.4-11")],
@@ -119,17 +119,24 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
                 (false, true) => {
                     (&[requirement!("RDMAP-7306.7-10")], "the Atomic Response before the Response to the later Read")
                 }
-                (true, false) => {
-                    (&[requirement!("RDMAP-7306.7-14")], "the Read Response before that to the later Atomic Request")
-                }
+                (true, false) => (
+                    &[requirement!("RDMAP-7306.7-14")],
+                    "the Read Response before the Response to the later Atomic Request",
+                ),
                 (false, false) => return,
             };
-            findings.remarked(ids, unit, remark, expected, "the response to a later request");
+            findings.report_remark(ids, unit, remark, expected, "the response to a later request");
         }
-        What::MisalignedAnswered { fetch_add, offset } => {
+        RemarkKind::MisalignedAnswered { fetch_add, offset } => {
             let id = if fetch_add { requirement!("RDMAP-7306.5.1.1-7") } else { requirement!("RDMAP-7306.5.1.2-8") };
-            let expected = "a Terminate, unless the buffer is misaligned by as much as the TO";
-            findings.note().remarked(&[id], unit, remark, expected, &format!("a response, with TO {offset:#x}"));
+            let expected = "a Terminate, unless the buffer has the same misalignment as the TO";
+            findings.as_note().report_remark(
+                &[id],
+                unit,
+                remark,
+                expected,
+                &format!("a response, with TO {offset:#x}"),
+            );
         }
         _ => {}
     }
@@ -244,7 +251,7 @@ mod tests {
             (0..2).for_each(|direction| wire.fin(direction));
             assert_eq!(wire.errors(), [], "{captured} octets captured");
         }
-        // The following requests are missing as well.
+        // The next Request is missing as well.
         let mut wire = exchange(&[(0, &fetch_add(1, 0x2000))]);
         let octets = fpdu(&hex(&response(1, 1)));
         wire.send(1, &octets[..26]);

@@ -7,7 +7,7 @@ use weft_core::wire::rdmap::Opcode;
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static FIXED_FIELDS: Rule = Rule {
     requirements: &[
@@ -20,7 +20,7 @@ pub(super) static FIXED_FIELDS: Rule = Rule {
         requirement!("RDMAP-7306.4.1-6"),
         requirement!("RDMAP-7306.4.1-8"),
     ],
-    judge: Judge::Header(fixed_fields),
+    check: Check::Header(fixed_fields),
 };
 
 fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -31,22 +31,22 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     if let Some(expected) = state.traffic.wrong_version(control.version()) {
         wrong += 1;
         let (expected, found) = (format!("RV {expected}"), format!("RV {}", control.version()));
-        findings.at(requirement!("RDMAP-4.1-3"), unit, at.clone(), &expected, found.clone());
+        findings.report(requirement!("RDMAP-4.1-3"), unit, at.clone(), &expected, found.clone());
         if is_of_7306 {
-            findings.at(requirement!("RDMAP-7306.4.1-6"), unit, at.clone(), &expected, found);
+            findings.report(requirement!("RDMAP-7306.4.1-6"), unit, at.clone(), &expected, found);
         }
     }
     if control.reserved() != 0 {
         wrong += 1;
         let found = format!("Rsv {:#04b}", control.reserved());
-        findings.at(requirement!("RDMAP-4.1-4"), unit, at.clone(), "Rsv of zero", found);
+        findings.report(requirement!("RDMAP-4.1-4"), unit, at.clone(), "Rsv of zero", found);
     }
     if wrong > 1 {
         let found = format!("{:#04x}", view.header[1]);
-        let expected = "RDMAP's control byte: RV, Rsv and an assigned OpCode";
-        findings.at(requirement!("RDMAP-4.1-1"), unit, at.clone(), expected, found.clone());
+        let expected = "RDMAP's control byte with RV, Rsv and an assigned OpCode";
+        findings.report(requirement!("RDMAP-4.1-1"), unit, at.clone(), expected, found.clone());
         let expected = "RV in bits 0 and 1, Rsv in bits 2 and 3, OpCode in bits 4 to 7";
-        findings.at(requirement!("RDMAP-4.1-2"), unit, at.clone(), expected, found);
+        findings.report(requirement!("RDMAP-4.1-2"), unit, at.clone(), expected, found);
     }
     let version = view.segment.control().version();
     // If the start-up frames fix one of the two versions, only the other version is wrong.
@@ -54,13 +54,13 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     if control.version() != version && (is_right(version) || !is_right(control.version())) {
         let expected = format!("RV {version}, since DV is {version}");
         let found = format!("RV {}", control.version());
-        findings.at(requirement!("RDMAP-4.1-22"), unit, at, &expected, found);
+        findings.report(requirement!("RDMAP-4.1-22"), unit, at, &expected, found);
     }
     let Segment::Untagged(header, _) = view.segment else { return };
     if header.ulp_word.get() != 0 && !opcode.invalidates() && opcode.is_tagged() == Some(false) {
         let id = if is_of_7306 { requirement!("RDMAP-7306.4.1-8") } else { requirement!("RDMAP-4.1-16") };
         let found = format!("{:#010x}", header.ulp_word.get());
-        findings.at(id, unit, ULPDU_AT + 2..ULPDU_AT + 6, &format!("zero in bytes 2 to 5 of {opcode}"), found);
+        findings.report(id, unit, ULPDU_AT + 2..ULPDU_AT + 6, &format!("zero in bytes 2 to 5 of {opcode}"), found);
     }
 }
 

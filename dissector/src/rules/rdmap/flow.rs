@@ -1,5 +1,5 @@
-//! All requests and responses of a connection: each request has a response, each response has a
-//! request, and at most the agreed number of requests is outstanding.
+//! Checks all requests and responses of a connection. Each request needs a response, each response
+//! needs a request, and at most the agreed number of requests may be outstanding.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -7,7 +7,7 @@ use weft_core::wire::rdmap::Opcode;
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, Overrun, RequestKind};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static ANSWERED: Rule = Rule {
     requirements: &[
@@ -17,34 +17,37 @@ pub(super) static ANSWERED: Rule = Rule {
         requirement!("RDMAP-7306.5.2.1-21"),
         requirement!("RDMAP-7306.5.2.2-3"),
     ],
-    judge: Judge::End(answered),
+    check: Check::End(answered),
 };
 
 pub(super) static DEPTH: Rule =
-    Rule { requirements: &[requirement!("RDMAP-6.1-7"), requirement!("RDMAP-7306.5.2-3")], judge: Judge::End(depth) };
+    Rule { requirements: &[requirement!("RDMAP-6.1-7"), requirement!("RDMAP-7306.5.2-3")], check: Check::End(depth) };
 
 fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     // If octets were cut off, or if a SYN was not captured, the monitor processes FPDUs late.
     let is_late = state.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
-    if is_late || !traffic.is_complete() || traffic.sides.iter().any(|side| side.terminate.is_some()) {
+    if is_late || !traffic.is_complete() || traffic.directions.iter().any(|side| side.terminate.is_some()) {
         return;
     }
     for requester in Direction::BOTH {
-        let (responder, operations) = (requester.peer(), &traffic.sides[requester].operations);
+        let (responder, operations) = (requester.peer(), &traffic.directions[requester].operations);
         if let Some((header, opcode)) = operations.unsolicited()
             && opcode == Opcode::READ_RESPONSE
             // If the segment with L=1 of the Response came too early, DDP-4.1-6 reports that.
-            && traffic.sides[responder].messages.unended().is_none_or(|message| message.early_last.is_none())
+            && traffic.directions[responder]
+                .messages
+                .unfinished_message()
+                .is_none_or(|message| message.early_last.is_none())
         {
             let expected = "one Read Response for each Read Request";
             for id in [requirement!("RDMAP-1.2-1"), requirement!("RDMAP-5.2-1")] {
-                findings.in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
+                findings.report_in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
             }
         }
         if let Some((header, Opcode::ATOMIC_RESPONSE)) = operations.unsolicited() {
             let (id, expected) = (requirement!("RDMAP-7306.5.2.2-3"), "one Atomic Response for each Atomic Request");
-            findings.in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
+            findings.report_in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
         }
         // Only a graceful close shows that no more responses will come.
         let reset = connection.rst.iter().any(Option::is_some);
@@ -64,26 +67,32 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
                 }
             };
             let found = format!("a close without a response to the request of frame {}", request.frame);
-            findings.in_frame(id, responder, fin, expected, found);
+            findings.report_in_frame(id, responder, fin, expected, found);
         }
     }
 }
 
 fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
-    for (requester, side) in Direction::BOTH.into_iter().zip(&state.traffic.sides) {
-        let in_step = |overrun: &Overrun| !state.mpa.tcp[requester.peer()].may_be_late_at(overrun.frame);
-        if let Some(overrun) = side.operations.overrun().filter(in_step) {
-            let expected = format!("at most {} Reads without response, as agreed on", overrun.limit);
-            let found = overrun.outstanding.to_string();
-            findings.in_frame(requirement!("RDMAP-6.1-7"), requester, overrun.header, &expected, found);
+    for (requester, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
+        let is_in_order = |overrun: &Overrun| !state.mpa.tcp[requester.peer()].may_be_late_at(overrun.frame);
+        if let Some(overrun) = side.operations.overrun().filter(is_in_order) {
+            let expected = format!("at most {} Reads without a response, as the endpoints agreed", overrun.limit);
+            let found = format!("{} Reads without a response", overrun.outstanding);
+            findings.report_in_frame(requirement!("RDMAP-6.1-7"), requester, overrun.header, &expected, found);
         }
         // RFC 7306 section 5.2 allows atomic operations to share the queue depth of Reads. By
         // section 5.2.2, the ULP may agree on an additional depth for atomic operations. RFC 6581
         // has no field for that number, so the finding is a note.
-        if let Some(overrun) = side.operations.mixed_overrun().filter(in_step) {
-            let expected = format!("at most {} requests without response, if atomics count as Reads", overrun.limit);
-            let found = overrun.outstanding.to_string();
-            findings.note().in_frame(requirement!("RDMAP-7306.5.2-3"), requester, overrun.header, &expected, found);
+        if let Some(overrun) = side.operations.mixed_overrun().filter(is_in_order) {
+            let expected = format!("at most {} requests without a response, if atomics count as Reads", overrun.limit);
+            let found = format!("{} requests without a response", overrun.outstanding);
+            findings.as_note().report_in_frame(
+                requirement!("RDMAP-7306.5.2-3"),
+                requester,
+                overrun.header,
+                &expected,
+                found,
+            );
         }
     }
 }
@@ -241,7 +250,8 @@ mod tests {
 
     #[test]
     fn a_response_that_was_acknowledged_came_before() {
-        // The capture has the Response after the next Request, which acknowledges it.
+        // The capture has the Response after the next Request, but that Request acknowledges the
+        // Response.
         let mut wire = agreed(1);
         wire.send_ulpdu(0, &read(1));
         wire.swapped(|wire| wire.send_ulpdu(1, READ_RESPONSE), |wire| wire.send_ulpdu(0, &read(2)));

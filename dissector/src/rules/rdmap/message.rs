@@ -5,10 +5,10 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
-use crate::follow::{ConnectionState, Remark, What};
+use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static SAME: Rule = Rule {
     requirements: &[
@@ -18,7 +18,7 @@ pub(super) static SAME: Rule = Rule {
         requirement!("RDMAP-5.2.2-14"),
         requirement!("RDMAP-5.3-19"),
     ],
-    judge: Judge::Remark(same),
+    check: Check::Remark(same),
 };
 
 pub(super) static ORDER: Rule = Rule {
@@ -29,40 +29,41 @@ pub(super) static ORDER: Rule = Rule {
         requirement!("RDMAP-7306.5.2.1-19"),
         requirement!("RDMAP-7306.6.3-10"),
     ],
-    judge: Judge::Remark(order),
+    check: Check::Remark(order),
 };
 
 fn same(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    match remark.what {
-        What::UlpChanged { tagged, from, to } => {
+    match remark.kind {
+        RemarkKind::UlpChanged { tagged, from, to } => {
             let (expected, found) = (format!("{:02x} {:08x}", from.0, from.1), format!("{:02x} {:08x}", to.0, to.1));
-            let expected = format!("RDMAP's bytes as in the segments before: {expected}");
-            findings.remarked(&[requirement!("RDMAP-3.1-9")], unit, remark, &expected, &found);
+            let expected = format!("RDMAP's bytes {expected}, as in the earlier segments");
+            findings.report_remark(&[requirement!("RDMAP-3.1-9")], unit, remark, &expected, &found);
             if Opcode(from.0 & 0xf) != Opcode(to.0 & 0xf) {
-                let expected = format!("{} until L=1", Opcode(from.0 & 0xf));
+                let expected = format!("{} in all segments up to L=1", Opcode(from.0 & 0xf));
                 let found = Opcode(to.0 & 0xf).to_string();
-                findings.remarked(&[requirement!("RDMAP-3.1-3")], unit, remark, &expected, &found);
+                findings.report_remark(&[requirement!("RDMAP-3.1-3")], unit, remark, &expected, &found);
             }
             if !tagged && Opcode(from.0 & 0xf).invalidates() {
-                let expected = format!("Invalidate STag {:#010x} and the same opcode", from.1);
-                let found = format!("{:#010x}, {}", to.1, Opcode(to.0 & 0xf));
-                findings.remarked(&[requirement!("RDMAP-5.3-19")], unit, remark, &expected, &found);
+                let expected = format!("Invalidate STag {:#010x} in a {}, as before", from.1, Opcode(from.0 & 0xf));
+                let found = format!("{:#010x} in a {}", to.1, Opcode(to.0 & 0xf));
+                findings.report_remark(&[requirement!("RDMAP-5.3-19")], unit, remark, &expected, &found);
             }
         }
-        What::StagChanged { opcode, from, to } => {
+        RemarkKind::StagChanged { opcode, from, to } => {
             let id = match opcode {
                 Opcode::WRITE => requirement!("RDMAP-5.1-11"),
                 _ => requirement!("RDMAP-5.2.2-14"),
             };
-            let (expected, found) = (format!("one STag in {opcode}, {from:#010x}"), format!("STag {to:#010x}"));
-            findings.remarked(&[id], unit, remark, &expected, &found);
+            let expected = format!("STag {from:#010x} in all segments of the {opcode}");
+            let found = format!("STag {to:#010x}");
+            findings.report_remark(&[id], unit, remark, &expected, &found);
         }
         _ => {}
     }
 }
 
 fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    let What::MsnBack { opcode, queue, found } = remark.what else { return };
+    let RemarkKind::MsnOutOfOrder { opcode, queue, found } = remark.kind else { return };
     let of_opcode: &[RequirementId] = match opcode {
         Opcode::READ_REQUEST => &[requirement!("RDMAP-5.2.1-13")],
         Opcode::ATOMIC_REQUEST => &[requirement!("RDMAP-7306.5.2.1-19")],
@@ -70,10 +71,10 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut F
         opcode if opcode.is_send() => &[requirement!("RDMAP-5.3-16")],
         _ => &[],
     };
-    let expected = format!("{opcode} in the order of the MSNs");
+    let expected = format!("{opcode} messages in the order of their MSNs");
     let found = format!("MSN {found} on queue {queue} after a higher MSN");
     for ids in [of_opcode, &[requirement!("RDMAP-5.5-15")]] {
-        findings.remarked(ids, unit, remark, &expected, &found);
+        findings.report_remark(ids, unit, remark, &expected, &found);
     }
 }
 

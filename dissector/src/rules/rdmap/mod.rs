@@ -1,18 +1,18 @@
 //! Rules of RFC 5040 and RFC 7306.
 
 mod atomic;
-mod complaint;
 mod control;
 mod flow;
 mod message;
 mod opcode;
 mod read;
+mod reported_segment;
 mod size;
 mod stag;
 mod stream;
 mod terminate;
 
-pub(super) use terminate::is_turned;
+pub(super) use terminate::has_swapped_bits;
 
 use super::rule::Rule;
 
@@ -21,10 +21,10 @@ pub(super) static RULES: &[&Rule] = &[
     &atomic::FIELDS,
     &atomic::ALIGNMENT,
     &atomic::RESPONSE,
-    &complaint::SEGMENT,
-    &complaint::SYNTHETIC,
-    &complaint::READ,
-    &complaint::INVALIDATION,
+    &reported_segment::SEGMENT,
+    &reported_segment::SYNTHETIC,
+    &reported_segment::READ,
+    &reported_segment::INVALIDATION,
     &control::FIXED_FIELDS,
     &flow::ANSWERED,
     &flow::DEPTH,

@@ -9,10 +9,10 @@ use weft_core::wire::rdmap::Opcode;
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit, queue_of};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
-/// For one opcode: the requirements that a message violates with a wrong T bit, with a wrong QN,
-/// and with either of them.
+/// The requirements for one opcode. A message with a wrong T bit violates `tagged`, and a message
+/// with a wrong QN violates `queue`. Both also violate the requirements in `either`.
 struct Row {
     tagged: &'static [RequirementId],
     queue: &'static [RequirementId],
@@ -24,7 +24,7 @@ const SENDS_QUEUE: &[RequirementId] = &[requirement!("RDMAP-5.3-15")];
 const IMMEDIATE_TAGGED: &[RequirementId] = &[requirement!("RDMAP-7306.6.3-5"), requirement!("RDMAP-7306.6.3-6")];
 const IMMEDIATE_QUEUE: &[RequirementId] = &[requirement!("RDMAP-7306.6.3-8")];
 
-/// Index: RDMAP's opcode, 0 to 11.
+/// One row for each of RDMAP's opcodes 0 to 11.
 static ROWS: [Row; 12] = [
     Row {
         tagged: &[requirement!("RDMAP-5.1-1"), requirement!("RDMAP-5.1-6"), requirement!("RDMAP-3.1-4")],
@@ -125,12 +125,12 @@ pub(super) static QUEUES: Rule = Rule {
         requirement!("RDMAP-7306.6.3-6"),
         requirement!("RDMAP-7306.6.3-8"),
     ],
-    judge: Judge::Header(queues),
+    check: Check::Header(queues),
 };
 
 pub(super) static RESERVED: Rule = Rule {
     requirements: &[requirement!("RDMAP-4.1-14"), requirement!("RDMAP-4.1-20")],
-    judge: Judge::Opcode(0xf000, reserved),
+    check: Check::Opcode(0xf000, reserved),
 };
 
 const OCTETS: std::ops::Range<usize> = ULPDU_AT..ULPDU_AT + 2;
@@ -145,7 +145,7 @@ fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         let found = format!("T={}", u8::from(tagged));
         let common: &[_] = if is_of_5040 { &[requirement!("RDMAP-4.1-18"), requirement!("RDMAP-4.1-19")] } else { &[] };
         for ids in [common, row.tagged, row.either] {
-            findings.each(ids, unit, OCTETS, &expected, &found);
+            findings.report_each(ids, unit, OCTETS, &expected, &found);
         }
         return;
     }
@@ -162,9 +162,9 @@ fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         &[requirement!("DDP-4.3-14")]
     };
     for ids in [common, row.queue, row.either] {
-        findings.each(ids, unit, range.clone(), &expected, &found);
+        findings.report_each(ids, unit, range.clone(), &expected, &found);
     }
-    // Seen from the queue, the opcode is wrong.
+    // Messages with this opcode do not belong on the queue that the message uses.
     let (id, expected) = match qn {
         0 => (requirement!("RDMAP-4.1-20"), "a Send or Immediate Data on queue 0"),
         1 => (requirement!("RDMAP-4.1-20"), "a Read Request or an Atomic Request on queue 1"),
@@ -172,7 +172,7 @@ fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         3 => (requirement!("RDMAP-7306.4.1-7"), "an Atomic Response on queue 3"),
         _ => return,
     };
-    findings.at(id, unit, OCTETS, expected, opcode.to_string());
+    findings.report(id, unit, OCTETS, expected, opcode.to_string());
 }
 
 fn reserved(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -182,11 +182,11 @@ fn reserved(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findin
     if opcode.0 == 0xf {
         // RFC 6580 section 3.4 assigns opcode 0xF to experiments, so the finding is a note.
         let id = requirement!("RDMAP-4.1-14");
-        findings.note().at(id, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", found);
+        findings.as_note().report(id, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", found);
         return;
     }
     let ids = [requirement!("RDMAP-4.1-14"), requirement!("RDMAP-4.1-20")];
-    findings.each(&ids, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", &found);
+    findings.report_each(&ids, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", &found);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Streams for the rules about T, QN and opcodes.
+//! Tests of the rules about T, QN and opcodes.
 
 use weft_core::requirement;
 

@@ -4,10 +4,10 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{RawReadRequest, ReadRequest};
 
-use crate::follow::{ConnectionState, Remark, What};
+use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static RESPONSE: Rule = Rule {
     requirements: &[
@@ -18,7 +18,7 @@ pub(super) static RESPONSE: Rule = Rule {
         requirement!("RDMAP-5.2.1-21"),
         requirement!("RDMAP-5.2.2-15"),
     ],
-    judge: Judge::Remark(response),
+    check: Check::Remark(response),
 };
 
 pub(super) static ORDER: Rule = Rule {
@@ -28,23 +28,25 @@ pub(super) static ORDER: Rule = Rule {
         requirement!("RDMAP-5.5-10"),
         requirement!("RDMAP-B-9"),
     ],
-    judge: Judge::Remark(order),
+    check: Check::Remark(order),
 };
 
 pub(super) static SOURCE: Rule =
-    Rule { requirements: &[requirement!("RDMAP-5.2.1-16")], judge: Judge::Opcode(1 << 1, source) };
+    Rule { requirements: &[requirement!("RDMAP-5.2.1-16")], check: Check::Opcode(1 << 1, source) };
 
 fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    match remark.what {
-        What::SinkStag { expected, found, .. } => {
-            let (expected, found) = (format!("STag {expected:#010x}, the SinkSTag"), format!("STag {found:#010x}"));
-            findings.remarked(&[requirement!("RDMAP-4.4-5")], unit, remark, &expected, &found);
+    match remark.kind {
+        RemarkKind::SinkStag { expected, found, .. } => {
+            let expected = format!("STag {expected:#010x}, the SinkSTag of the Read Request");
+            let found = format!("STag {found:#010x}");
+            findings.report_remark(&[requirement!("RDMAP-4.4-5")], unit, remark, &expected, &found);
         }
-        What::SinkOffset { expected, found } => {
-            let (expected, found) = (format!("TO {expected:#x}, the SinkTO"), format!("TO {found:#x}"));
-            findings.remarked(&[requirement!("RDMAP-4.4-8")], unit, remark, &expected, &found);
+        RemarkKind::SinkOffset { expected, found } => {
+            let expected = format!("TO {expected:#x}, the SinkTO of the Read Request");
+            let found = format!("TO {found:#x}");
+            findings.report_remark(&[requirement!("RDMAP-4.4-8")], unit, remark, &expected, &found);
         }
-        What::ResponseLength { expected, found, segments } => {
+        RemarkKind::ResponseLength { expected, found, segments } => {
             let ids: &[RequirementId] = if expected == 0 {
                 &[requirement!("RDMAP-5.2.1-21")]
             } else if found > u64::from(expected) && (found - u64::from(expected)).is_multiple_of(4) {
@@ -57,19 +59,19 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
                 0 => "one segment without payload, as RDMARDSZ is 0".to_owned(),
                 _ => format!("{expected} bytes, the RDMARDSZ"),
             };
-            findings.remarked(ids, unit, remark, &expected, &format!("{found} bytes in {segments} segments"));
+            findings.report_remark(ids, unit, remark, &expected, &format!("{found} bytes in {segments} segments"));
         }
-        What::SameDirection => {
+        RemarkKind::SameDirection => {
             let expected = "the Read Response from the other side";
             let found = "a Read Response from the side that sent the Request";
-            findings.remarked(&[requirement!("RDMAP-5.2.2-15")], unit, remark, expected, found);
+            findings.report_remark(&[requirement!("RDMAP-5.2.2-15")], unit, remark, expected, found);
         }
         _ => {}
     }
 }
 
 fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    if let What::ResponseOrder { atomic: false, earlier_atomic: false } = remark.what {
+    if let RemarkKind::ResponseOrder { atomic: false, earlier_atomic: false } = remark.kind {
         let ids = [
             requirement!("RDMAP-5.2.1-14"),
             requirement!("RDMAP-5.2.2-8"),
@@ -77,7 +79,7 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut F
             requirement!("RDMAP-B-9"),
         ];
         let expected = "Read Responses in the order of their Requests";
-        findings.remarked(&ids, unit, remark, expected, "the Response to a later Request");
+        findings.report_remark(&ids, unit, remark, expected, "the Response to a later Request");
     }
 }
 
@@ -93,7 +95,7 @@ fn source(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
         let found = format!("{} bytes from TO {:#x}", read.rdmardsz, read.src_to);
         let range = ULPDU_AT + at + 12..ULPDU_AT + at + 28;
         let expected = "a range that one Tagged Buffer can hold";
-        findings.at(requirement!("RDMAP-5.2.1-16"), unit, range, expected, found);
+        findings.report(requirement!("RDMAP-5.2.1-16"), unit, range, expected, found);
     }
 }
 
@@ -103,7 +105,7 @@ mod tests {
 
     use crate::testing::{self, Wire, exchange, proves};
 
-    /// Three Read Requests with different sinks: two of 8 octets, and one of 0 octets.
+    /// Three Read Requests of 8 octets with different sinks, and a Read Request of 0 octets.
     const FIRST: &str = "4141 00000000 00000001 00000001 00000000
         00000100 0000000000001000 00000008 00000200 0000000000002000";
     const SECOND: &str = "4141 00000000 00000001 00000002 00000000
@@ -126,8 +128,8 @@ mod tests {
         proves(requirement!("RDMAP-4.4-8"), &offset, &right);
         let short = answered("c142 00000100 0000000000001000 01020304050607");
         proves(requirement!("RDMAP-4.4-9"), &short, &right);
-        // Without CRC, a Response must also be processed before the next FPDU of its direction,
-        // which comes after the next Request.
+        // Without CRC, the monitor also has to process the Response before the next FPDU of its
+        // direction arrives. That FPDU comes after the next Request.
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         wire.send_ulpdu(0, FIRST);
         wire.send_ulpdu(1, "c142 00010000 0000000000001000 0102030405060708");
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_not_judged() {
+    fn lost_messages_are_not_checked() {
         // The second Request is not in the capture.
         let mut wire = exchange(&[(0, FIRST)]);
         wire.lose(0, &testing::fpdu(&testing::hex(SECOND)));
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_loss_reads_into_one_sink_are_not_judged() {
+    fn after_a_loss_reads_into_one_sink_are_not_checked() {
         // Two Reads are outstanding at a time. The first Response, or the second Request, was not
         // captured.
         for lost in [(1, 1), (0, 2)] {
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_judged_again_once_all_are_answered() {
+    fn reads_are_checked_again_once_all_are_answered() {
         let wrong_after = |open: u32| {
             let mut wire = exchange(&[]);
             wire.send(0, &into_one_sink(1, 8)[0]);
@@ -282,7 +284,7 @@ mod tests {
 
     /// More Reads without Response than the monitor keeps.
     #[test]
-    fn what_is_forgotten_is_not_judged() {
+    fn dropped_requests_are_not_checked() {
         let mut wire = exchange(&[]);
         for msn in 1..=4097u32 {
             wire.send_ulpdu(0, &FIRST.replacen("00000001 00000001", &format!("00000001 {msn:08x}"), 1));

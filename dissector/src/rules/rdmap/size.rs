@@ -8,7 +8,7 @@ use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, RawAtomicResponse, RawImm
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 /// Mask of opcodes: Read Request, Terminate, both types of Immediate Data, Atomic Request and
 /// Atomic Response.
@@ -30,7 +30,7 @@ pub(super) static HEADERS: Rule = Rule {
         requirement!("RDMAP-7306.6.3-9"),
         requirement!("RDMAP-7306.A-1"),
     ],
-    judge: Judge::Opcode(WITH_HEADER, headers),
+    check: Check::Opcode(WITH_HEADER, headers),
 };
 
 fn headers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -64,13 +64,13 @@ fn headers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     if wrong {
         let range = ULPDU_AT + view.header_len..ULPDU_AT + view.header_len + len;
         let found = format!("{len} bytes");
-        findings.each(ids, unit, range.clone(), &expected, &found);
+        findings.report_each(ids, unit, range.clone(), &expected, &found);
         if len == 0 && opcode.0 <= Opcode::TERMINATE.0 {
-            findings.at(requirement!("RDMAP-4-1"), unit, 0..ULPDU_AT + view.header_len, &expected, found.clone());
+            findings.report(requirement!("RDMAP-4-1"), unit, 0..ULPDU_AT + view.header_len, &expected, found.clone());
         }
         let of_figures =
             if opcode.0 <= Opcode::TERMINATE.0 { requirement!("RDMAP-A-1") } else { requirement!("RDMAP-7306.A-1") };
-        findings.note().at(of_figures, unit, range, &expected, found);
+        findings.as_note().report(of_figures, unit, range, &expected, found);
     }
     let parts = !view.last() || header.mo.get() != 0;
     let one_segment = match opcode {
@@ -80,8 +80,8 @@ fn headers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     };
     if let Some(id) = one_segment.filter(|_| parts) {
         let found = format!("L={}, MO {}", u8::from(view.last()), header.mo.get());
-        let expected = format!("{opcode} in one segment: L=1, MO 0");
-        findings.at(id, unit, ULPDU_AT..ULPDU_AT + view.header_len, &expected, found);
+        let expected = format!("{opcode} in one segment, with L=1 and MO 0");
+        findings.report(id, unit, ULPDU_AT..ULPDU_AT + view.header_len, &expected, found);
     }
 }
 
@@ -97,8 +97,8 @@ mod tests {
 
     const READ: &str = "4141 00000000 00000001 00000001 00000000
         00000100 0000000000001000 00000008 00000200 0000000000002000";
-    /// A Read Request of a faulty user-space peer: fields in the host's byte order, and four octets
-    /// of padding.
+    /// A Read Request of a faulty user-space peer. It has fields in the host's byte order, and four
+    /// octets of padding.
     const PADDED_READ: &str = "4141 00000000 00000001 00000001 00000000
         00010000 00000000 0010000000000000 08000000 00020000 0020000000000000";
     const TERMINATE: &str = "4147 00000000 00000002 00000001 00000000 20020000";

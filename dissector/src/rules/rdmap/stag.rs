@@ -1,19 +1,20 @@
-//! How endpoints choose STags, as far as their Read Requests show, and the use of invalidated
-//! STags.
+//! Checks how endpoints choose STags, as far as their Read Requests show the choice. Also checks
+//! that endpoints do not use invalidated STags.
 
 use weft_core::requirement;
 
 use crate::direction::Direction;
-use crate::follow::{ConnectionState, Remark, What};
+use crate::follow::{ConnectionState, Remark, RemarkKind};
+use crate::frame_number::FrameNumber;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static CHOICE: Rule =
-    Rule { requirements: &[requirement!("RDMAP-8.1.1-8"), requirement!("RDMAP-8.1.1-9")], judge: Judge::End(choice) };
+    Rule { requirements: &[requirement!("RDMAP-8.1.1-8"), requirement!("RDMAP-8.1.1-9")], check: Check::End(choice) };
 
 pub(super) static INVALIDATED: Rule =
-    Rule { requirements: &[requirement!("RDMAP-1.2-2")], judge: Judge::Remark(invalidated) };
+    Rule { requirements: &[requirement!("RDMAP-1.2-2")], check: Check::Remark(invalidated) };
 
 /// Minimum number of different STags that are needed for a finding about their choice.
 const ENOUGH: usize = 8;
@@ -27,18 +28,19 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
         if stags.len() < ENOUGH {
             continue;
         }
-        let step = |pair: &[(u32, u64)]| pair[1].0.wrapping_sub(pair[0].0);
+        let step = |pair: &[(u32, FrameNumber)]| pair[1].0.wrapping_sub(pair[0].0);
         let even = stags.windows(2).all(|pair| step(pair) == step(&stags[..2]));
         let count = stags.len();
         if even {
             let found = format!("{count} STags at even steps of {:#x}", step(&stags[..2]));
             let expected = "STags that are hard to predict";
-            findings.in_frame(requirement!("RDMAP-8.1.1-8"), owner, *frame, expected, found);
+            findings.report_in_frame(requirement!("RDMAP-8.1.1-8"), owner, *frame, expected, found);
         }
         let (low, high) =
             stags.iter().fold((*first, *last), |(low, high), (stag, _)| (low.min(*stag), high.max(*stag)));
-        // If only the keys differ (the low octet of the STag), without order, the STags are of one
-        // buffer that is registered repeatedly. The ULP chooses the keys.
+        // The key is the low octet of an STag, and the ULP chooses it. If the STags differ only in
+        // their keys, and the keys are not in order, the STags are of one buffer that is registered
+        // repeatedly.
         let ordered = stags.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let one_index = stags.iter().all(|(stag, _)| stag >> 8 == first >> 8);
         if one_index && !ordered {
@@ -47,15 +49,15 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
         if u64::from(high - low) < u64::from(DENSE) * count as u64 {
             let found = format!("{count} STags between {low:#010x} and {high:#010x}");
             let expected = "STags that are spread sparsely over the number space";
-            findings.in_frame(requirement!("RDMAP-8.1.1-9"), owner, *frame, expected, found);
+            findings.report_in_frame(requirement!("RDMAP-8.1.1-9"), owner, *frame, expected, found);
         }
     }
 }
 
 fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    let What::Invalidated { stag, by } = remark.what else { return };
+    let RemarkKind::Invalidated { stag, by } = remark.kind else { return };
     // A message that made the STag valid again may be missing.
-    if !state.is_in_step() {
+    if !state.is_in_send_order() {
         return;
     }
     // Without CRC, the monitor parses an FPDU only when the next FPDU has arrived. The owner of the
@@ -63,10 +65,16 @@ fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findin
     if state.mpa.tcp[remark.direction.peer()].latest_octets.is_some_and(|latest| latest > by) {
         return;
     }
-    let found = format!("STag {stag:#010x}, invalidated in frame {by}; its owner has sent nothing since");
+    let found = format!("STag {stag:#010x}, invalidated in frame {by} (its owner has sent nothing since then)");
     // The endpoints may have agreed outside this connection that the STag is valid again, so the
     // finding is a warning.
-    findings.manner().remarked(&[requirement!("RDMAP-1.2-2")], unit, remark, "an STag that is valid", &found);
+    findings.as_behaviour().report_remark(
+        &[requirement!("RDMAP-1.2-2")],
+        unit,
+        remark,
+        "an STag that is valid",
+        &found,
+    );
 }
 
 #[cfg(test)]

@@ -4,24 +4,24 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::TerminateError;
 
 use crate::direction::Direction;
-use crate::follow::{ConnectionState, Remark, What};
+use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 /// The error of the Terminate that RFC 6581 section 9.3 requires "before resetting the connection".
 const LOCAL_CATASTROPHIC: TerminateError = TerminateError::new(2, 0, 5);
 
 pub(super) static AFTER_TERMINATE: Rule =
-    Rule { requirements: &[requirement!("RDMAP-5.4-12")], judge: Judge::Remark(after_terminate) };
+    Rule { requirements: &[requirement!("RDMAP-5.4-12")], check: Check::Remark(after_terminate) };
 
 pub(super) static ERRORS: Rule =
-    Rule { requirements: &[requirement!("RDMAP-6.2.1-1"), requirement!("RDMAP-6.2.1-8")], judge: Judge::End(errors) };
+    Rule { requirements: &[requirement!("RDMAP-6.2.1-1"), requirement!("RDMAP-6.2.1-8")], check: Check::End(errors) };
 
 fn after_terminate(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    if let What::AfterTerminate(opcode) = remark.what {
+    if let RemarkKind::AfterTerminate(opcode) = remark.kind {
         let expected = "no message after a Terminate";
-        findings.remarked(&[requirement!("RDMAP-5.4-12")], unit, remark, expected, &opcode.to_string());
+        findings.report_remark(&[requirement!("RDMAP-5.4-12")], unit, remark, expected, &opcode.to_string());
     }
 }
 
@@ -34,20 +34,20 @@ fn aborts_sdp(state: &ConnectionState, side: Direction) -> bool {
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     for side in Direction::BOTH {
-        let (own, peer) = (&traffic.sides[side], &traffic.sides[side.peer()]);
+        let (own, peer) = (&traffic.directions[side], &traffic.directions[side.peer()]);
         let (fin, rst) = (connection.fin[side], connection.rst[side]);
         if let Some(seen) = &own.terminate {
-            // An RST with another sequence number follows octets that were not captured, most
+            // An RST with an unexpected sequence number follows octets that were not captured, most
             // likely a FIN.
-            let alone = fin.is_none() && !state.mpa.tcp[side].reset_elsewhere;
+            let alone = fin.is_none() && !state.mpa.tcp[side].has_unexpected_reset;
             if let Some(rst) = rst.filter(|rst| *rst > seen.frame && alone) {
                 let expected = "a graceful close after the Terminate";
                 let found = format!("a reset after the Terminate of frame {}", seen.frame);
                 let id = requirement!("RDMAP-6.2.1-8");
                 if seen.error == LOCAL_CATASTROPHIC {
-                    findings.note().in_frame(id, side, rst, expected, found);
+                    findings.as_note().report_in_frame(id, side, rst, expected, found);
                 } else {
-                    findings.in_frame(id, side, rst, expected, found);
+                    findings.report_in_frame(id, side, rst, expected, found);
                 }
             }
             continue;
@@ -55,7 +55,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
         if own.lost {
             continue;
         }
-        // A Responder must not send a Terminate before it has received a valid first FPDU.
+        // MPA forbids a Responder to send a Terminate before it has received a valid FPDU.
         let bad_crc = peer.bad_crc.filter(|bad| peer.fpdus.is_some_and(|(first, _)| first < bad.frame));
         let closed = fin.into_iter().chain(rst).min();
         let expected = "a Terminate before the close";
@@ -63,7 +63,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             && let Some(closed) = closed.filter(|closed| state.mpa.may_know(side, *closed, error.frame, error.end))
         {
             let found = format!("a close without Terminate after the error of frame {}", error.frame);
-            findings.in_frame(requirement!("RDMAP-6.2.1-1"), side, closed, expected, found);
+            findings.report_in_frame(requirement!("RDMAP-6.2.1-1"), side, closed, expected, found);
         } else if let Some(rst) =
             rst.filter(|rst| connection.fin.iter().chain(&connection.rst).flatten().all(|end| end >= rst))
             && peer.terminate.is_none()
@@ -74,7 +74,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             // reset.
             let found = "a reset without a visible reason".to_owned();
             let expected = "a Terminate that reports why the stream ends";
-            findings.note().in_frame(requirement!("RDMAP-6.2.1-1"), side, rst, expected, found);
+            findings.as_note().report_in_frame(requirement!("RDMAP-6.2.1-1"), side, rst, expected, found);
         }
     }
 }
@@ -86,7 +86,7 @@ mod tests {
 
     use weft_core::wire::sdp::{FieldOrder, Mid};
 
-    use crate::testing::sdp::Talk;
+    use crate::testing::sdp::SdpScript;
     use crate::testing::{Wire, exchange, proves};
 
     const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
@@ -123,11 +123,11 @@ mod tests {
 
     #[test]
     fn an_abort_of_sdp_announces_its_reset() {
-        let mut talk = Talk::begun(FieldOrder::Figure);
-        talk.send(0, Mid::DIS_CONN, "", 0);
-        talk.send(0, Mid::ABORT_CONN, "", 0);
-        talk.wire.rst(0);
-        let found = talk.wire.findings();
+        let mut script = SdpScript::open(FieldOrder::Figure);
+        script.send(0, Mid::DIS_CONN, "", 0);
+        script.send(0, Mid::ABORT_CONN, "", 0);
+        script.wire.rst(0);
+        let found = script.wire.findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.2.1-1")), "{found:#?}");
     }
 

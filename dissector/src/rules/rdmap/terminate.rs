@@ -6,17 +6,17 @@ use weft_core::wire::ddp::{RawHeader, Segment};
 use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTerminateParts};
 use zerocopy::FromBytes;
 
-use crate::follow::{ConnectionState, Ending};
+use crate::follow::{ConnectionState, TerminateSummary};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Offset of the Terminate header in the FPDU, from `ULPDU_Length`.
 const AT: usize = ULPDU_AT + 18;
 
 pub(super) static NUMBERS: Rule =
-    Rule { requirements: &[requirement!("RDMAP-5.4-2")], judge: Judge::Opcode(TERMINATE, numbers) };
+    Rule { requirements: &[requirement!("RDMAP-5.4-2")], check: Check::Opcode(TERMINATE, numbers) };
 
 pub(super) static CODES: Rule = Rule {
     requirements: &[
@@ -28,7 +28,7 @@ pub(super) static CODES: Rule = Rule {
         requirement!("RDMAP-4.8-37"),
         requirement!("RDMAP-4.8-38"),
     ],
-    judge: Judge::Opcode(TERMINATE, codes),
+    check: Check::Opcode(TERMINATE, codes),
 };
 
 pub(super) static PARTS: Rule = Rule {
@@ -41,7 +41,7 @@ pub(super) static PARTS: Rule = Rule {
         requirement!("RDMAP-4.8-11"),
         requirement!("RDMAP-4.8-12"),
     ],
-    judge: Judge::Opcode(TERMINATE, parts),
+    check: Check::Opcode(TERMINATE, parts),
 };
 
 pub(super) static FIGURE_10: Rule = Rule {
@@ -53,7 +53,7 @@ pub(super) static FIGURE_10: Rule = Rule {
         requirement!("RDMAP-4.8-39"),
         requirement!("RDMAP-4.8-40"),
     ],
-    judge: Judge::Opcode(TERMINATE, figure_10),
+    check: Check::Opcode(TERMINATE, figure_10),
 };
 
 /// Returns the fixed part of a Terminate. `None` if octets are missing, or if the message is
@@ -69,18 +69,18 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     if (msn, mo, view.last()) != (1, 0, true) {
         let found = format!("MSN {msn}, MO {mo}, L={}", u8::from(view.last()));
         let expected = "MSN 1, MO 0 and L=1 in a Terminate";
-        findings.at(requirement!("RDMAP-5.4-2"), unit, ULPDU_AT..AT, expected, found);
+        findings.report(requirement!("RDMAP-5.4-2"), unit, ULPDU_AT..AT, expected, found);
     }
 }
 
 /// Returns whether the bits of a Terminate's first octets are in another order than in Figure 8.
-/// Either layer and type are exchanged, or the sender put HdrCt into the reserved bits. The values
-/// must then not be interpreted.
-pub(crate) fn is_turned(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
+/// Either layer and type are exchanged, or the sender put HdrCt into the reserved bits. Rules
+/// should then not interpret the values.
+pub(crate) fn has_swapped_bits(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
     let Some(fixed) = fixed(view) else { return false };
     let has_more = view.payload_len as usize > RawTerminate::LEN;
     let no_parts = fixed.header_control.0 & 0xe0 == 0 && fixed.reserved_bits() != 0 && has_more;
-    no_parts || Ending::of(unit, view).is_some_and(|ending| ending.is_exchanged())
+    no_parts || TerminateSummary::read(unit, view).is_some_and(|terminate| terminate.has_swapped_layer_and_type())
 }
 
 fn codes(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -88,9 +88,9 @@ fn codes(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     let (error, reserved) = (fixed.error(), fixed.reserved_bits());
     if reserved != 0 {
         let found = format!("{reserved:#06x}");
-        findings.at(requirement!("RDMAP-4.8-6"), unit, AT + 2..AT + 4, "13 reserved bits of zero", found);
+        findings.report(requirement!("RDMAP-4.8-6"), unit, AT + 2..AT + 4, "13 reserved bits of zero", found);
     }
-    let turned = is_turned(unit, view);
+    let is_swapped = has_swapped_bits(unit, view);
     if !error.is_assigned() {
         let found = format!("{error:?}");
         let (id, range) = match (error.layer.0, error.error_type) {
@@ -98,18 +98,18 @@ fn codes(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
             (0, 3..) | (1, 4..) | (2, 1..) => (requirement!("RDMAP-4.8-3"), AT..AT + 1),
             _ => (requirement!("RDMAP-4.8-4"), AT + 1..AT + 2),
         };
-        findings.at(id, unit, range, "a value that is assigned", found.clone());
-        let expected = "layer, type and code of Figure 9";
-        findings.at(requirement!("RDMAP-4.8-38"), unit, AT..AT + 2, expected, found.clone());
-        if error.layer == ErrorLayer::DDP && !turned {
+        findings.report(id, unit, range, "an assigned layer, type and code", found.clone());
+        let expected = "layer, type and code of RFC 5040 Figure 9";
+        findings.report(requirement!("RDMAP-4.8-38"), unit, AT..AT + 2, expected, found.clone());
+        if error.layer == ErrorLayer::DDP && !is_swapped {
             let expected = "a type and code of RFC 5041 section 7.2";
-            findings.at(requirement!("RDMAP-4.8-31"), unit, AT..AT + 2, expected, found);
+            findings.report(requirement!("RDMAP-4.8-31"), unit, AT..AT + 2, expected, found);
         }
     }
-    if turned {
+    if is_swapped {
         let found = format!("{:02x} {:02x} {:02x}", fixed.layer_etype, fixed.error_code, fixed.header_control.0);
         let expected = "Layer, EType, Error Code and HdrCt from the most significant bit";
-        findings.at(requirement!("RDMAP-4.8-37"), unit, AT..AT + 3, expected, found);
+        findings.report(requirement!("RDMAP-4.8-37"), unit, AT..AT + 3, expected, found);
     }
 }
 
@@ -128,9 +128,9 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     if rest.len() < announced {
         wrong = true;
         let expected = format!("{announced} bytes after HdrCt, with {bits_text}");
-        findings.at(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
-        // The sender omitted the length: a DDP header begins in its place, and ends with the
-        // message.
+        findings.report(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
+        // Check whether the sender omitted the length. A DDP header then begins in place of the
+        // length, and ends with the message.
         let bare = bits.d()
             && RawHeader::from_prefix(rest).is_some_and(|(header, tail)| {
                 header.control().reserved() == 0
@@ -145,27 +145,28 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
             requirement!("RDMAP-4.8-12")
         };
         if bare || bits.d() || bits.r() {
-            findings.at(id, unit, range.clone(), &expected, found.clone());
+            findings.report(id, unit, range.clone(), &expected, found.clone());
         }
     } else if parts.rest.iter().any(|octet| *octet != 0) {
         // Superfluous octets of zero are allowed: RFC 5040 section 7.1 allows fields set to zero.
         wrong = true;
-        let (expected, found) = (format!("no bytes after {bits_text}"), format!("{} bytes", parts.rest.len()));
-        findings.at(requirement!("RDMAP-4.2-5"), unit, range.clone(), &expected, found.clone());
+        let expected = format!("no more bytes than {bits_text} announces");
+        let found = format!("{} more bytes", parts.rest.len());
+        findings.report(requirement!("RDMAP-4.2-5"), unit, range.clone(), &expected, found.clone());
         if !bits.d() && RawHeader::from_prefix(parts.rest.get(2..).unwrap_or_default()).is_some() {
             let expected = "no DDP header with D=0";
-            findings.at(requirement!("RDMAP-4.8-11"), unit, range.clone(), expected, found);
+            findings.report(requirement!("RDMAP-4.8-11"), unit, range.clone(), expected, found);
         }
     }
     if wrong {
-        let expected = format!("headers as {bits_text} announces them");
+        let expected = format!("the headers that {bits_text} announces");
         let found = format!("{} bytes after HdrCt", rest.len());
-        findings.at(requirement!("RDMAP-4.2-3"), unit, range, &expected, found);
+        findings.report(requirement!("RDMAP-4.2-3"), unit, range, &expected, found);
     }
 }
 
-/// Checks the header control bits: Figure 10 lists the errors that copy length and DDP header of
-/// the reported segment.
+/// Checks the header control bits against Figure 10. The figure lists the errors with which a
+/// Terminate copies length and DDP header of the reported segment.
 fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, bits) = (fixed.error(), fixed.header_control);
@@ -175,44 +176,44 @@ fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
     match (error.layer, error.error_type) {
         (ErrorLayer::RDMAP, 0) | (ErrorLayer::LLP, _) => {
             if bits.d() || bits.r() {
-                let expected = "no header with a Local Catastrophic or LLP error";
-                findings.at(requirement!("RDMAP-4.8-14"), unit, at.clone(), expected, found.clone());
+                let expected = "no copied header with a Local Catastrophic or LLP error";
+                findings.report(requirement!("RDMAP-4.8-14"), unit, at.clone(), expected, found.clone());
             }
             if bits.m() {
-                findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=0", found.clone());
+                findings.report(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=0 with this error", found.clone());
             }
             if bits.d() {
-                findings.at(requirement!("RDMAP-4.8-40"), unit, at, "D=0", found);
+                findings.report(requirement!("RDMAP-4.8-40"), unit, at, "D=0 with this error", found);
             }
         }
         (ErrorLayer::RDMAP, error_type @ (1 | 2)) => {
             // Figure 10 has "if possible", so a Terminate may lack both length and header. It must
             // not have only one of them. Setting the bits is a SHOULD.
             if bits.d() && !bits.m() {
-                findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with D=1", found.clone());
+                findings.report(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with D=1", found.clone());
             }
             if bits.m() && !bits.d() {
-                findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with M=1", found.clone());
+                findings.report(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with M=1", found.clone());
             }
             if error_type == 2 && bits.r() {
-                let expected = "length and DDP header (M=1, D=1) and no RDMA header with a Remote Operation error";
-                findings.at(requirement!("RDMAP-4.8-15"), unit, at, expected, found);
+                let expected = "length and DDP header, no RDMA header (M=1, D=1, R=0), with a Remote Operation error";
+                findings.report(requirement!("RDMAP-4.8-15"), unit, at, expected, found);
             }
         }
         // If the reported segment is too short for a DDP header, there is no header to copy.
         (ErrorLayer::DDP, 0) if !(bits.m() || bits.d() || bits.r()) => {}
         (ErrorLayer::DDP, _) => {
             if !both || bits.r() {
-                let expected = "length and DDP header (M=1, D=1) and no RDMA header with a DDP error";
-                findings.at(requirement!("RDMAP-4.8-16"), unit, at.clone(), expected, found.clone());
+                let expected = "length and DDP header, no RDMA header (M=1, D=1, R=0), with a DDP error";
+                findings.report(requirement!("RDMAP-4.8-16"), unit, at.clone(), expected, found.clone());
             }
             if !bits.m() {
-                findings.at(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with a DDP error", found.clone());
+                findings.report(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with a DDP error", found.clone());
             }
             if !bits.d() {
-                findings.at(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with a DDP error", found.clone());
-                let expected = "the DDP header that DDP passed up";
-                findings.manner().at(requirement!("RDMAP-3.1-7"), unit, at, expected, found);
+                findings.report(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with a DDP error", found.clone());
+                let expected = "the DDP header that DDP passed to RDMAP";
+                findings.as_behaviour().report(requirement!("RDMAP-3.1-7"), unit, at, expected, found);
             }
         }
         _ => {}
@@ -259,15 +260,15 @@ mod tests {
     }
 
     #[test]
-    fn a_turned_layout_is_not_an_unknown_ddp_error() {
+    fn a_swapped_layout_is_not_an_unknown_ddp_error() {
         // Both Terminates have an unassigned DDP code. The second Terminate has HdrCt in the
         // reserved bits.
         for report in [format!("1207c000 0013 {HEADER}"), format!("12070003 0013 {HEADER}")] {
             let ids: Vec<_> = about_send(&report).findings().iter().map(|finding| finding.requirement).collect();
-            let turned = ids.contains(&requirement!("RDMAP-4.8-37"));
-            assert_eq!(turned, report.starts_with("12070003"), "{ids:?}");
-            assert_eq!(ids.contains(&requirement!("RDMAP-4.8-31")), !turned, "{ids:?}");
-            assert_eq!(ids.contains(&requirement!("DDP-7.2-1")), !turned, "{ids:?}");
+            let is_swapped = ids.contains(&requirement!("RDMAP-4.8-37"));
+            assert_eq!(is_swapped, report.starts_with("12070003"), "{ids:?}");
+            assert_eq!(ids.contains(&requirement!("RDMAP-4.8-31")), !is_swapped, "{ids:?}");
+            assert_eq!(ids.contains(&requirement!("DDP-7.2-1")), !is_swapped, "{ids:?}");
         }
     }
 

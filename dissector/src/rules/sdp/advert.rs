@@ -1,5 +1,5 @@
-//! The advertisement headers SrcAH and SinkAH: their fields, and that RDMA accesses only advertised
-//! buffers (sections 6.3.2 and 6.3.3).
+//! Checks the fields of the advertisement headers SrcAH and SinkAH, and that RDMA accesses only
+//! advertised buffers (sections 6.3.2 and 6.3.3).
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ use crate::follow::sdp::Advert;
 use crate::follow::{ConnectionState, RequestKind};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 const LEN: Range<usize> = 16..20;
 const NON_DISCARDS: Range<usize> = 32..36;
 /// The largest allowed buffer, in octets.
-const MOST: u32 = 1 << 31;
+const MAX_BUFFER_LEN: u32 = 1 << 31;
 
 pub(super) static FIELDS: Rule = Rule {
     requirements: &[
@@ -29,11 +29,13 @@ pub(super) static FIELDS: Rule = Rule {
         requirement!("SDP-6.3.3.1-3"),
         requirement!("SDP-6.3.3.4-1"),
     ],
-    judge: Judge::Sdp(fields),
+    check: Check::Sdp(fields),
 };
 
-pub(super) static STRAY: Rule =
-    Rule { requirements: &[requirement!("SDP-6.3.2.3-2"), requirement!("SDP-6.3.3.3-2")], judge: Judge::End(stray) };
+pub(super) static NOT_ADVERTISED: Rule = Rule {
+    requirements: &[requirement!("SDP-6.3.2.3-2"), requirement!("SDP-6.3.3.3-2")],
+    check: Check::End(not_advertised),
+};
 
 pub(super) static REFUSED_BY_ITS_OWNER: Rule = Rule {
     requirements: &[
@@ -43,7 +45,7 @@ pub(super) static REFUSED_BY_ITS_OWNER: Rule = Rule {
         requirement!("SDP-6.3.3.1-1"),
         requirement!("SDP-6.3.3.3-1"),
     ],
-    judge: Judge::Opcode(1 << Opcode::TERMINATE.0, refused_by_its_owner),
+    check: Check::Opcode(1 << Opcode::TERMINATE.0, refused_by_its_owner),
 };
 
 fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -54,37 +56,37 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         }
         Mid::SINK_AVAIL => {
             let Some(raw) = view.extension::<RawSinkAvail>() else { return };
-            let (count, before) = (raw.non_discards.get(), view.before());
-            if before.certain && !before.held_back && before.payloads == 0 && count != 0 {
-                let expected = "NonDiscards 0: the sender had received no payload";
-                let found = count.to_string();
-                findings.at(requirement!("SDP-6.3.3.4-1"), unit, NON_DISCARDS, expected, found);
+            let (count, sender) = (raw.non_discards.get(), view.sender_state());
+            if sender.certain && !sender.held_back && sender.payloads == 0 && count != 0 {
+                let expected = "NonDiscards 0, because the sender had received no payload";
+                let found = format!("NonDiscards {count}");
+                findings.report(requirement!("SDP-6.3.3.4-1"), unit, NON_DISCARDS, expected, found);
             }
             (raw.len.get(), [requirement!("SDP-6.3.3.1-2"), requirement!("SDP-6.3.3.1-3")])
         }
         _ => return,
     };
     if len == 0 {
-        findings.at(ids[0], unit, LEN, "a buffer of at least one byte", "Len 0".to_owned());
-    } else if len > MOST {
-        findings.at(ids[1], unit, LEN, "a buffer of at most 2^31 bytes", format!("Len {len}"));
+        findings.report(ids[0], unit, LEN, "a buffer of at least one byte", "Len 0".to_owned());
+    } else if len > MAX_BUFFER_LEN {
+        findings.report(ids[1], unit, LEN, "a buffer of at most 2^31 bytes", format!("Len {len}"));
     }
 }
 
 /// Reports RDMA Writes and Reads to a buffer that the peer did not advertise.
-fn stray(state: &ConnectionState, findings: &mut Findings<'_>) {
+fn not_advertised(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.complete) else {
         return;
     };
-    for (direction, strays) in Direction::BOTH.into_iter().zip(&sdp.strays) {
-        for stray in &strays.rdma {
-            let (id, what, by) = match stray.write {
+    for (direction, unexplained) in Direction::BOTH.into_iter().zip(&sdp.unexplained) {
+        for access in &unexplained.rdma {
+            let (id, what, by) = match access.write {
                 true => (requirement!("SDP-6.3.3.3-2"), "an RDMA Write", "SinkAvail"),
                 false => (requirement!("SDP-6.3.2.3-2"), "an RDMA Read", "SrcAvail"),
             };
             let expected = format!("the STag of an open {by}");
-            let found = format!("{what} with STag {:#010x}", stray.stag);
-            findings.in_frame(id, direction, stray.place, &expected, found);
+            let found = format!("{what} with STag {:#010x}", access.stag);
+            findings.report_in_frame(id, direction, access.stag_location, &expected, found);
         }
     }
 }
@@ -100,7 +102,7 @@ fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentVie
     let owner = unit.direction();
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain) else { return };
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
-    let Some(target) = seen.target() else { return };
+    let Some(target) = seen.reported_segment() else { return };
     let is_no_stag = match seen.error {
         TerminateError::RDMAP_INVALID_STAG
         | TerminateError::RDMAP_STAG_NOT_ASSOCIATED
@@ -121,20 +123,20 @@ fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentVie
     if sdp.may_know_of(owner.peer(), done, target.frame) {
         return;
     }
-    let end = &sdp.ends[owner];
+    let peer = &sdp.peers[owner];
     let (ids, advert) = match target.opcode() {
         Opcode::READ_REQUEST => {
-            let operations = &state.traffic.sides[owner.peer()].operations;
+            let operations = &state.traffic.directions[owner.peer()].operations;
             let Some(request) = target.msn().and_then(|msn| operations.request(msn)) else { return };
             let RequestKind::Read(read) = request.kind else { return };
-            let mut open = end.source.adverts.open().iter();
+            let mut open = peer.source.adverts.open().iter();
             let advert = open.find(|advert| holds(advert, read.src_stag, read.src_to, read.rdmardsz));
             ([requirement!("SDP-6.3.2-3"), requirement!("SDP-6.3.2.3-1")], advert)
         }
         Opcode::WRITE => {
             let Ok(Segment::Tagged(header, _)) = Segment::parse(target.header()) else { return };
             let len = target.ulpdu_len.saturating_sub(u32::try_from(target.header().len()).unwrap_or(0));
-            let mut open = end.sink.adverts.open().iter();
+            let mut open = peer.sink.adverts.open().iter();
             let advert = open.find(|advert| holds(advert, header.stag.get(), header.tagged_offset.get(), len));
             let row = if is_no_stag { requirement!("SDP-6.3.3.3-1") } else { requirement!("SDP-6.3.3.1-1") };
             ([requirement!("SDP-6.3.3-1"), row], advert)
@@ -146,7 +148,7 @@ fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentVie
     let expected = format!("access to the buffer that frame {} advertises", advert.frame);
     let is_second = target.opcode() == Opcode::WRITE || is_no_stag;
     let ids = if is_second { &ids[..] } else { &ids[..1] };
-    findings.each(ids, unit, ULPDU_AT + 18..unit.octets_len(), &expected, &found);
+    findings.report_each(ids, unit, ULPDU_AT + 18..unit.octets_len(), &expected, &found);
 }
 
 #[cfg(test)]
@@ -155,22 +157,22 @@ mod tests {
     use weft_core::wire::sdp::Mid;
 
     use crate::rules::sdp::testing::proves;
-    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
     /// In Pipelined Mode, the Accepting Peer sends a SinkAvail.
-    fn sink_avail(len: u32, non_discards: u32) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
-            talk.send(0, Mid::MODE_CHANGE, &word(4), 0);
-            talk.receive_all(1);
-            talk.send(1, Mid::SINK_AVAIL, &advert(len, Some(non_discards)), 0);
-            talk.receive_all(0);
+    fn sink_avail(len: u32, non_discards: u32) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
+            script.send(0, Mid::MODE_CHANGE, &word(4), 0);
+            script.receive_all(1);
+            script.send(1, Mid::SINK_AVAIL, &advert(len, Some(non_discards)), 0);
+            script.receive_all(0);
         }
     }
 
-    fn src_avail(len: u32) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
-            talk.send(0, Mid::SRC_AVAIL, &advert(len, None), 1);
-            talk.receive_all(1);
+    fn src_avail(len: u32) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
+            script.send(0, Mid::SRC_AVAIL, &advert(len, None), 1);
+            script.receive_all(1);
         }
     }
 
@@ -184,9 +186,9 @@ mod tests {
 
     #[test]
     fn non_discards_begin_at_0() {
-        let upon_data = |talk: &mut Talk| {
-            talk.send(0, Mid::DATA, "", 1);
-            sink_avail(9000, 1)(talk);
+        let upon_data = |script: &mut SdpScript| {
+            script.send(0, Mid::DATA, "", 1);
+            sink_avail(9000, 1)(script);
         };
         proves(requirement!("SDP-6.3.3.4-1"), sink_avail(9000, 1), upon_data);
     }
@@ -194,16 +196,16 @@ mod tests {
     #[test]
     fn rdma_uses_what_was_advertised() {
         let reads = |stag: u32| {
-            move |talk: &mut Talk| {
-                src_avail(100)(talk);
-                talk.reads(1, stag, VA, 100);
+            move |script: &mut SdpScript| {
+                src_avail(100)(script);
+                script.reads(1, stag, VA, 100);
             }
         };
         proves(requirement!("SDP-6.3.2.3-2"), reads(STAG + 1), reads(STAG));
         let writes = |stag: u32| {
-            move |talk: &mut Talk| {
-                sink_avail(9000, 0)(talk);
-                talk.write(0, stag, VA, 100);
+            move |script: &mut SdpScript| {
+                sink_avail(9000, 0)(script);
+                script.write(0, stag, VA, 100);
             }
         };
         proves(requirement!("SDP-6.3.3.3-2"), writes(STAG + 1), writes(STAG));
@@ -211,10 +213,10 @@ mod tests {
 
     #[test]
     fn an_advertisement_may_be_captured_late() {
-        let mut talk = Talk::bare();
-        src_avail(100)(&mut talk);
-        talk.request_read(1, STAG, VA, 100);
-        let wire = talk.wire.changed(|mut frames| {
+        let mut script = SdpScript::bare();
+        src_avail(100)(&mut script);
+        script.request_read(1, STAG, VA, 100);
+        let wire = script.wire.changed(|mut frames| {
             let last = frames.len() - 1;
             frames.swap(last - 1, last);
             frames
@@ -222,42 +224,42 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
-    /// `direction` sends a Terminate with this error. `control` and `headers` are its DDP Segment
-    /// Length and headers, in hexadecimal.
-    fn terminate(talk: &mut Talk, direction: usize, error: &str, control: &str, headers: &str) {
+    /// `direction` sends a Terminate with this error. `control` has its header control bits.
+    /// `headers` has its DDP Segment Length and the copied headers. All are in hexadecimal.
+    fn terminate(script: &mut SdpScript, direction: usize, error: &str, control: &str, headers: &str) {
         let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {error} {control} {headers}");
-        talk.wire.send_ulpdu(direction, &ulpdu);
+        script.wire.send_ulpdu(direction, &ulpdu);
     }
 
     #[test]
     fn rejects_no_access_to_an_advertised_buffer() {
-        // The Terminates report a Read Request with its DDP and RDMAP headers. The error is of
-        // layer RDMAP, type Remote Protection Error: first Invalid STag, then Access rights.
+        // The Terminates report a Read Request with its DDP and RDMAP headers. The error is a
+        // Remote Protection Error of RDMAP: 0100 is Invalid STag, 0101 is Base or bounds violation.
         let read = |error: &'static str, to: u64| {
-            move |talk: &mut Talk| {
-                src_avail(100)(talk);
-                talk.request_read(1, STAG, to, 100);
+            move |script: &mut SdpScript| {
+                src_avail(100)(script);
+                script.request_read(1, STAG, to, 100);
                 let request = format!("00005101 0000000000000000 00000064 {STAG:08x} {to:016x}");
                 let header = "002e 4141 00000000 00000001 00000001 00000000";
-                terminate(talk, 0, error, "e000", &format!("{header} {request}"));
+                terminate(script, 0, error, "e000", &format!("{header} {request}"));
             }
         };
         proves(requirement!("SDP-6.3.2-3"), read("0100", VA), read("0100", VA + 1));
-        let reported_as_read = |talk: &mut Talk| {
-            src_avail(100)(talk);
-            talk.send(1, Mid::RDMA_RD_COMPL, &word(99), 0);
-            talk.request_read(1, STAG, VA, 100);
+        let reported_as_read = |script: &mut SdpScript| {
+            src_avail(100)(script);
+            script.send(1, Mid::RDMA_RD_COMPL, &word(99), 0);
+            script.request_read(1, STAG, VA, 100);
             let request = format!("00005101 0000000000000000 00000064 {STAG:08x} {VA:016x}");
             let header = "002e 4141 00000000 00000001 00000001 00000000";
-            terminate(talk, 0, "0100", "e000", &format!("{header} {request}"));
+            terminate(script, 0, "0100", "e000", &format!("{header} {request}"));
         };
         proves(requirement!("SDP-6.3.2-3"), read("0100", VA), reported_as_read);
         proves(requirement!("SDP-6.3.2.3-1"), read("0100", VA), read("0101", VA));
         let write = |error: &'static str, to: u64| {
-            move |talk: &mut Talk| {
-                sink_avail(9000, 0)(talk);
-                talk.write(0, STAG, to, 100);
-                terminate(talk, 1, error, "c000", &format!("0072 c140 {STAG:08x} {to:016x}"));
+            move |script: &mut SdpScript| {
+                sink_avail(9000, 0)(script);
+                script.write(0, STAG, to, 100);
+                terminate(script, 1, error, "c000", &format!("0072 c140 {STAG:08x} {to:016x}"));
             }
         };
         proves(requirement!("SDP-6.3.3-1"), write("1100", VA), write("1100", VA - 1));

@@ -1,5 +1,5 @@
-//! The receive Private Buffers that an endpoint announces in Hello or HelloAck: initial number, and
-//! size (sections 10 and 10.3).
+//! Checks the initial number and the size of the receive Private Buffers that an endpoint announces
+//! in Hello or HelloAck (sections 10 and 10.3).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -9,7 +9,7 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static NUMBER: Rule = Rule {
     requirements: &[
@@ -19,11 +19,11 @@ pub(super) static NUMBER: Rule = Rule {
         requirement!("SDP-10.3-1"),
         requirement!("SDP-10.3-2"),
     ],
-    judge: Judge::Sdp(number),
+    check: Check::Sdp(number),
 };
 
 pub(super) static SIZE: Rule =
-    Rule { requirements: &[requirement!("SDP-10-2"), requirement!("SDP-10-7")], judge: Judge::Sdp(size) };
+    Rule { requirements: &[requirement!("SDP-10-2"), requirement!("SDP-10-7")], check: Check::Sdp(size) };
 
 fn number(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let own: RequirementId = match view.mid() {
@@ -31,14 +31,14 @@ fn number(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         Mid::HELLO_ACK => requirement!("SDP-10.3-2"),
         _ => return,
     };
-    let (bufs, range) = (view.bsdh.bufs.get(), view.place(0..2));
+    let (bufs, range) = (view.bsdh.bufs.get(), view.range(0..2));
     if bufs < MIN_INITIAL_BUFS {
         let ids = [own, requirement!("SDP-10-4"), requirement!("SDP-10-2")];
-        findings.each(&ids, unit, range, "at least 3 receive Private Buffers", &bufs.to_string());
+        findings.report_each(&ids, unit, range, "at least 3 receive Private Buffers", &bufs.to_string());
     } else if bufs == MIN_INITIAL_BUFS {
         // The draft does not define "considerably more", so the finding is a note.
         let expected = "considerably more than 3 receive Private Buffers";
-        findings.note().at(requirement!("SDP-10-5"), unit, range, expected, bufs.to_string());
+        findings.as_note().report(requirement!("SDP-10-5"), unit, range, expected, bufs.to_string());
     }
 }
 
@@ -49,10 +49,10 @@ fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         Mid::CH_RCV_BUF_ACK => view.extension::<RawChRcvBufAck>().map(|raw| (raw.act_sz.get(), 16..20)),
         _ => return,
     };
-    let Some((size, place)) = announced.filter(|(size, _)| *size < MIN_PRIVATE_BUFFER) else { return };
-    let (range, found) = (view.place(place), size.to_string());
+    let Some((size, figure)) = announced.filter(|(size, _)| *size < MIN_PRIVATE_BUFFER) else { return };
+    let (range, found) = (view.range(figure), size.to_string());
     let ids = [requirement!("SDP-10-7"), requirement!("SDP-10-2")];
-    findings.each(&ids, unit, range, "at least 37 bytes: BSDH, SinkAH and one byte", &found);
+    findings.report_each(&ids, unit, range, "at least 37 bytes, for BSDH, SinkAH and one byte of payload", &found);
 }
 
 #[cfg(test)]
@@ -61,15 +61,15 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::proves_each_way;
+    use crate::rules::sdp::sdp_script::proves_each_way;
     use crate::rules::sdp::testing::proves_of;
-    use crate::testing::sdp::{Talk, hello_ack, word};
+    use crate::testing::sdp::{SdpScript, hello_ack, word};
 
     /// A connection with `octets` at offset `at` of the Hello (`hello` is true) or of the HelloAck.
-    fn begins(hello: bool, at: usize, octets: &'static [u8]) -> impl Fn(weft_core::wire::sdp::FieldOrder) -> Talk {
+    fn begins(hello: bool, at: usize, octets: &'static [u8]) -> impl Fn(weft_core::wire::sdp::FieldOrder) -> SdpScript {
         move |order| {
             let put = |message: &mut Vec<u8>| message[at..at + octets.len()].copy_from_slice(octets);
-            let mut talk = Talk::greeted(order, |message| {
+            let mut script = SdpScript::with_hello(order, |message| {
                 if hello {
                     put(message);
                 }
@@ -78,8 +78,8 @@ mod tests {
             if !hello {
                 put(&mut answer);
             }
-            talk.send_octets(5, 1, &answer);
-            talk
+            script.send_octets(5, 1, &answer);
+            script
         }
     }
 
@@ -106,10 +106,10 @@ mod tests {
             either(requirement!("SDP-10-7"), hello, at, &[0, 0, 0, 36], &[0, 0, 0, 37]);
         }
         let answers = |size: u32| {
-            move |talk: &mut Talk, way: usize| {
-                talk.send(1 - way, Mid::CH_RCV_BUF, &word(30), 0);
-                talk.both_receive_all();
-                talk.send(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
+            move |script: &mut SdpScript, way: usize| {
+                script.send(1 - way, Mid::CH_RCV_BUF, &word(30), 0);
+                script.both_receive_all();
+                script.send(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
             }
         };
         proves_each_way(requirement!("SDP-10-7"), answers(36), answers(37));

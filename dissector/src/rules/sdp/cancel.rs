@@ -1,5 +1,5 @@
-//! SrcAvailCancel and SinkAvailCancel: the transfers that a receiver finishes before it answers,
-//! and the answer (sections 9.5.4 and 9.5.5).
+//! Checks how a receiver answers SrcAvailCancel and SinkAvailCancel, and which transfers it
+//! finishes and reports before the answer (sections 9.5.4 and 9.5.5).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -8,10 +8,10 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static ACKNOWLEDGED: Rule =
-    Rule { requirements: &[requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")], judge: Judge::Sdp(acknowledged) };
+    Rule { requirements: &[requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")], check: Check::Sdp(acknowledged) };
 
 pub(super) static SINK_CANCEL_ACK: Rule = Rule {
     requirements: &[
@@ -21,16 +21,16 @@ pub(super) static SINK_CANCEL_ACK: Rule = Rule {
         requirement!("SDP-9.5.5-8"),
         requirement!("SDP-9.5.5-10"),
     ],
-    judge: Judge::Sdp(sink_cancel_ack),
+    check: Check::Sdp(sink_cancel_ack),
 };
 
 /// Reports an endpoint that acknowledges a SrcAvailCancel before it has reported its RDMA Reads.
 fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    let is_new = before.cancels.src_avail_received && !before.cancels.src_avail_was_received;
+    let sender = view.sender_state();
+    let is_new = sender.cancels.src_avail_received && !sender.cancels.src_avail_was_received;
     // The message itself may report the RDMA Reads, or end the SrcAvail.
     let reports = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
-    let Some(moved) = before.moved.filter(|moved| before.certain && is_new && !reports && moved.read > 0) else {
+    let Some(moved) = sender.moved.filter(|moved| sender.certain && is_new && !reports && moved.read > 0) else {
         return;
     };
     let found = format!(
@@ -38,26 +38,26 @@ fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findin
         view.bsdh.mseq_ack, moved.read
     );
     let ids = [requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")];
-    let expected = "MSeqAck below the SrcAvailCancel until RdmaRdCompl";
-    findings.each(&ids, unit, view.place(12..16), expected, &found);
+    let expected = "an MSeqAck below the MSeq of the SrcAvailCancel until the RdmaRdCompl";
+    findings.report_each(&ids, unit, view.range(12..16), expected, &found);
 }
 
 fn sink_cancel_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    if view.mid() != Mid::SINK_CANCEL_ACK || !before.certain {
+    let sender = view.sender_state();
+    if view.mid() != Mid::SINK_CANCEL_ACK || !sender.certain {
         return;
     }
-    let range = view.place(3..4);
-    if !before.cancels.sink_avail_received {
-        let (id, expected) = if before.cancels.sink_avail_idle {
-            (requirement!("SDP-9.5.5-4"), "none: no SinkAvail was open when the SinkAvailCancel arrived")
+    let range = view.range(3..4);
+    if !sender.cancels.sink_avail_received {
+        let (id, expected) = if sender.cancels.sink_avail_idle {
+            (requirement!("SDP-9.5.5-4"), "no SinkCancelAck, because the SinkAvailCancel found no open SinkAvail")
         } else {
             (requirement!("SDP-9.5.5-10"), "one SinkCancelAck for each SinkAvailCancel")
         };
-        findings.at(id, unit, range, expected, "SinkCancelAck".to_owned());
-    } else if before.moved.is_some_and(|moved| moved.written > 0) {
+        findings.report(id, unit, range, expected, "a SinkCancelAck".to_owned());
+    } else if sender.moved.is_some_and(|moved| moved.written > 0) {
         let ids = [requirement!("SDP-9.5.5-8"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-5")];
-        findings.each(&ids, unit, range, "first an RdmaWrCompl for the RDMA Writes", "SinkCancelAck");
+        findings.report_each(&ids, unit, range, "first an RdmaWrCompl for the RDMA Writes", "a SinkCancelAck");
     }
 }
 
@@ -66,22 +66,22 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::{completes, pipelined, proves_each_way, sink_avail, src_avail};
-    use crate::testing::sdp::{STAG, Talk, VA};
+    use crate::rules::sdp::sdp_script::{completes, pipelined, proves_each_way, sink_avail, src_avail};
+    use crate::testing::sdp::{STAG, SdpScript, VA};
 
     #[test]
     fn reports_reads_before_it_acknowledges_the_cancel() {
         let acknowledges = |early: bool| {
-            move |talk: &mut Talk, way: usize| {
-                src_avail(talk, 1 - way, 50, 10);
-                talk.reads(way, STAG, VA + 10, 20);
-                talk.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, 1 - way, 50, 10);
+                script.reads(way, STAG, VA + 10, 20);
+                script.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
                 if early {
-                    talk.receive_all(way);
+                    script.receive_all(way);
                 }
-                talk.send(way, Mid::DATA, "", 0);
-                completes(talk, way, Mid::RDMA_RD_COMPL, 20);
-                talk.send(way, Mid::SEND_SM, "", 0);
+                script.send(way, Mid::DATA, "", 0);
+                completes(script, way, Mid::RDMA_RD_COMPL, 20);
+                script.send(way, Mid::SEND_SM, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-9.5.4-5"), acknowledges(true), acknowledges(false));
@@ -91,14 +91,14 @@ mod tests {
     #[test]
     fn one_answer_to_a_sink_avail_cancel() {
         let answers = |open: bool, count: usize| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
                 if open {
-                    sink_avail(talk, 1 - way, 9000, 0, 0);
+                    sink_avail(script, 1 - way, 9000, 0, 0);
                 }
-                talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.both_receive_all();
-                (0..count).for_each(|_| talk.send(way, Mid::SINK_CANCEL_ACK, "", 0));
+                script.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                script.both_receive_all();
+                (0..count).for_each(|_| script.send(way, Mid::SINK_CANCEL_ACK, "", 0));
             }
         };
         proves_each_way(requirement!("SDP-9.5.5-10"), answers(true, 2), answers(true, 1));
@@ -108,16 +108,16 @@ mod tests {
     #[test]
     fn reports_writes_before_the_answer() {
         let answers = |reports: bool| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
-                (0..2).for_each(|_| sink_avail(talk, 1 - way, 9000, 0, 0));
-                talk.write(way, STAG, VA, 50);
-                talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.both_receive_all();
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                (0..2).for_each(|_| sink_avail(script, 1 - way, 9000, 0, 0));
+                script.write(way, STAG, VA, 50);
+                script.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                script.both_receive_all();
                 if reports {
-                    completes(talk, way, Mid::RDMA_WR_COMPL, 50);
+                    completes(script, way, Mid::RDMA_WR_COMPL, 50);
                 }
-                talk.send(way, Mid::SINK_CANCEL_ACK, "", 0);
+                script.send(way, Mid::SINK_CANCEL_ACK, "", 0);
             }
         };
         for id in [requirement!("SDP-9.5.5-5"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-8")] {

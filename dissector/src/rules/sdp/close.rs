@@ -8,7 +8,7 @@ use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static AFTER_DIS_CONN: Rule = Rule {
     requirements: &[
@@ -17,76 +17,76 @@ pub(super) static AFTER_DIS_CONN: Rule = Rule {
         requirement!("SDP-8.2.1-9"),
         requirement!("SDP-8.2.1-32"),
     ],
-    judge: Judge::Sdp(after_dis_conn),
+    check: Check::Sdp(after_dis_conn),
 };
 
 pub(super) static DIS_CONN: Rule =
-    Rule { requirements: &[requirement!("SDP-8.2.1-5"), requirement!("SDP-8.2.1-7")], judge: Judge::Sdp(dis_conn) };
+    Rule { requirements: &[requirement!("SDP-8.2.1-5"), requirement!("SDP-8.2.1-7")], check: Check::Sdp(dis_conn) };
 
 pub(super) static AFTER_ABORT_CONN: Rule =
-    Rule { requirements: &[requirement!("SDP-8.2.2-13")], judge: Judge::Sdp(after_abort_conn) };
+    Rule { requirements: &[requirement!("SDP-8.2.2-13")], check: Check::Sdp(after_abort_conn) };
 
 pub(super) static ABORT_CONN: Rule =
-    Rule { requirements: &[requirement!("SDP-6.2.4-2")], judge: Judge::Sdp(abort_conn) };
+    Rule { requirements: &[requirement!("SDP-6.2.4-2")], check: Check::Sdp(abort_conn) };
 
 pub(super) static END_OF_TCP: Rule =
-    Rule { requirements: &[requirement!("SDP-6.2-2"), requirement!("SDP-8.2.1-4")], judge: Judge::End(end_of_tcp) };
+    Rule { requirements: &[requirement!("SDP-6.2-2"), requirement!("SDP-8.2.1-4")], check: Check::End(end_of_tcp) };
 
 fn after_dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (mid, before) = (view.mid(), view.before());
-    if !before.sent.has(Mid::DIS_CONN) || view.is_set_up() {
+    let (mid, sender) = (view.mid(), view.sender_state());
+    if !sender.sent.has(Mid::DIS_CONN) || view.is_setup_message() {
         return;
     }
     let payload = if mid.may_carry_payload() { view.payload_len() } else { 0 };
     if payload > 0 || mid == Mid::SRC_AVAIL {
         let ids = [requirement!("SDP-6.2.3-2"), requirement!("SDP-8.2.1-9"), requirement!("SDP-8.2.1-4")];
         let found = format!("{mid} with {payload} bytes");
-        findings.each(&ids, unit, view.place(3..4), "no ULP data after its own DisConn", &found);
+        findings.report_each(&ids, unit, view.range(3..4), "no ULP data after the sender's own DisConn", &found);
     }
-    // Both endpoints have sent DisConn, so the sender closes TCP now, or sends an AbortConn. A
+    // After both endpoints have sent DisConn, the sender has to close TCP or send an AbortConn. A
     // message that only grants credit does no harm.
     let is_credit = mid == Mid::DATA && payload == 0;
-    if before.certain && before.received.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
+    if sender.certain && sender.received.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
         let expected = "the end of the connection after the second DisConn";
-        findings.at(requirement!("SDP-8.2.1-32"), unit, view.place(3..4), expected, mid.to_string());
+        findings.report(requirement!("SDP-8.2.1-32"), unit, view.range(3..4), expected, mid.to_string());
     }
 }
 
 /// Reports a second DisConn of an endpoint, or a DisConn before the end of its data.
 fn dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
+    let sender = view.sender_state();
     if view.mid() != Mid::DIS_CONN {
         return;
     }
-    if before.sent.has(Mid::DIS_CONN) {
-        let expected = "one DisConn from each end";
-        findings.at(requirement!("SDP-8.2.1-7"), unit, view.place(3..4), expected, "a second DisConn".to_owned());
+    if sender.sent.has(Mid::DIS_CONN) {
+        let expected = "one DisConn from each endpoint";
+        findings.report(requirement!("SDP-8.2.1-7"), unit, view.range(3..4), expected, "a second DisConn".to_owned());
         return;
     }
     // If the sender has withdrawn data by a SrcAvailCancel, it does not have to send that data.
-    if let Some(open) = before.src_avails.oldest.filter(|_| before.certain && !before.cancels.src_avail) {
+    if let Some(open) = sender.src_avails.oldest.filter(|_| sender.certain && !sender.cancels.src_avail) {
         let expected =
-            format!("an earlier RdmaRdCompl, or SendSm and its Data, for the SrcAvail of frame {}", open.frame);
-        let found = format!("DisConn while {} of its bytes are not transferred", open.left);
-        findings.at(requirement!("SDP-8.2.1-5"), unit, view.place(3..4), &expected, found);
+            format!("first an RdmaRdCompl, or a SendSm and its Data, for the SrcAvail of frame {}", open.frame);
+        let found = format!("a DisConn, although {} bytes of the SrcAvail are not transferred", open.left);
+        findings.report(requirement!("SDP-8.2.1-5"), unit, view.range(3..4), &expected, found);
     }
 }
 
 fn after_abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    if view.before().sent.has(Mid::ABORT_CONN) && !view.is_set_up() {
-        let expected = "the end of TCP after its own AbortConn";
-        findings.at(requirement!("SDP-8.2.2-13"), unit, view.place(3..4), expected, view.mid().to_string());
+    if view.sender_state().sent.has(Mid::ABORT_CONN) && !view.is_setup_message() {
+        let expected = "the end of TCP after the sender's own AbortConn";
+        findings.report(requirement!("SDP-8.2.2-13"), unit, view.range(3..4), expected, view.mid().to_string());
     }
 }
 
 fn abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    if view.mid() == Mid::ABORT_CONN && before.certain && !before.sent.has(Mid::DIS_CONN) {
+    let sender = view.sender_state();
+    if view.mid() == Mid::ABORT_CONN && sender.certain && !sender.sent.has(Mid::DIS_CONN) {
         let expected = "an earlier DisConn from the same end";
-        findings.at(
+        findings.report(
             requirement!("SDP-6.2.4-2"),
             unit,
-            view.place(3..4),
+            view.range(3..4),
             expected,
             "AbortConn without DisConn".to_owned(),
         );
@@ -96,12 +96,12 @@ fn abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
 /// Reports an endpoint that sends the first FIN without the messages that must precede a FIN.
 fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    let (connection, sides, closing) = (&state.connection, &state.traffic.sides, &sdp.closing);
+    let (connection, directions, closing) = (&state.connection, &state.traffic.directions, &sdp.closing);
     let is_plain = closing.hello_ack.is_some()
         && closing.abort_conn == [None; 2]
         && closing.susp_comm.iter().all(Option::is_none)
         && connection.rst == [None; 2]
-        && sides.iter().all(|side| side.terminate.is_none());
+        && directions.iter().all(|side| side.terminate.is_none());
     let first = match connection.fin {
         [Some(forth), Some(back)] => {
             if back < forth {
@@ -120,13 +120,13 @@ fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     if closing.dis_conn[first].is_some() {
-        let expected = "the peer's DisConn or its own AbortConn between its DisConn and its FIN";
-        findings.in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither".to_owned());
+        let expected = "the peer's DisConn or the sender's AbortConn between the sender's DisConn and FIN";
+        findings.report_in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither message".to_owned());
     } else {
         // An endpoint that gives up the connection may close TCP at once (section 8.2.2), with FIN
-        // or RST (C26, an interpretation of the draft).
+        // or RST (an interpretation of the draft).
         let (expected, found) = ("DisConn before FIN, unless the end gives up the connection", "no DisConn".to_owned());
-        findings.note().in_frame(requirement!("SDP-6.2-2"), first, fin, expected, found);
+        findings.as_note().report_in_frame(requirement!("SDP-6.2-2"), first, fin, expected, found);
     }
 }
 
@@ -135,15 +135,15 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::{completes, src_avail};
+    use crate::rules::sdp::sdp_script::{completes, src_avail};
     use crate::rules::sdp::testing::proves;
-    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
     /// A DisConn, then a message with `mid`.
-    fn dis_conn_then(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
-            talk.send(0, Mid::DIS_CONN, "", 0);
-            talk.send(0, mid, extension, payload);
+    fn dis_conn_then(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
+            script.send(0, Mid::DIS_CONN, "", 0);
+            script.send(0, mid, extension, payload);
         }
     }
 
@@ -161,38 +161,38 @@ mod tests {
     #[test]
     fn sends_one_dis_conn_after_all_data() {
         proves(requirement!("SDP-8.2.1-7"), dis_conn_then(Mid::DIS_CONN, "", 0), dis_conn_then(Mid::DATA, "", 0));
-        let closes = |settle: fn(&mut Talk)| {
-            move |talk: &mut Talk| {
-                src_avail(talk, 0, 50, 10);
-                settle(talk);
-                talk.both_receive_all();
-                talk.send(0, Mid::DIS_CONN, "", 0);
+        let closes = |settle: fn(&mut SdpScript)| {
+            move |script: &mut SdpScript| {
+                src_avail(script, 0, 50, 10);
+                settle(script);
+                script.both_receive_all();
+                script.send(0, Mid::DIS_CONN, "", 0);
             }
         };
-        let read = closes(|talk| {
-            talk.reads(1, STAG, VA + 10, 40);
-            completes(talk, 1, Mid::RDMA_RD_COMPL, 40);
+        let read = closes(|script| {
+            script.reads(1, STAG, VA + 10, 40);
+            completes(script, 1, Mid::RDMA_RD_COMPL, 40);
         });
         let open = closes(|_| {});
         proves(requirement!("SDP-8.2.1-5"), open, read);
-        let canceled = closes(|talk| talk.send(0, Mid::SRC_AVAIL_CANCEL, "", 0));
+        let canceled = closes(|script| script.send(0, Mid::SRC_AVAIL_CANCEL, "", 0));
         proves(requirement!("SDP-8.2.1-5"), closes(|_| {}), canceled);
     }
 
     #[test]
     fn tcp_ends_after_an_abort_conn() {
         let aborts = |mids: &'static [Mid]| {
-            move |talk: &mut Talk| {
-                talk.send(0, Mid::DIS_CONN, "", 0);
-                mids.iter().for_each(|mid| talk.send(0, *mid, "", 0));
+            move |script: &mut SdpScript| {
+                script.send(0, Mid::DIS_CONN, "", 0);
+                mids.iter().for_each(|mid| script.send(0, *mid, "", 0));
             }
         };
         let id = requirement!("SDP-8.2.2-13");
         proves(id, aborts(&[Mid::ABORT_CONN, Mid::DATA]), aborts(&[Mid::DATA, Mid::ABORT_CONN]));
         // The peer may not have received the AbortConn yet.
-        let crossed = |talk: &mut Talk| {
-            aborts(&[Mid::ABORT_CONN])(talk);
-            talk.send(1, Mid::DATA, "", 1);
+        let crossed = |script: &mut SdpScript| {
+            aborts(&[Mid::ABORT_CONN])(script);
+            script.send(1, Mid::DATA, "", 1);
         };
         proves(id, aborts(&[Mid::ABORT_CONN, Mid::ABORT_CONN]), crossed);
     }
@@ -200,20 +200,20 @@ mod tests {
     #[test]
     fn tcp_ends_after_both_dis_conns() {
         let both = |mid: Mid, extension: &'static str| {
-            move |talk: &mut Talk| {
-                talk.send(1, Mid::DIS_CONN, "", 0);
-                talk.receive_all(0);
-                talk.send(0, Mid::DIS_CONN, "", 0);
-                talk.send(0, mid, extension, 0);
+            move |script: &mut SdpScript| {
+                script.send(1, Mid::DIS_CONN, "", 0);
+                script.receive_all(0);
+                script.send(0, Mid::DIS_CONN, "", 0);
+                script.send(0, mid, extension, 0);
             }
         };
         proves(requirement!("SDP-8.2.1-32"), both(Mid::MODE_CHANGE, "00000004"), both(Mid::ABORT_CONN, ""));
         assert_eq!(word(4), "00000004");
         // The DisConns cross: an endpoint may send messages until the peer's DisConn arrives.
-        let crossed = |talk: &mut Talk| {
-            talk.send(1, Mid::DIS_CONN, "", 0);
-            talk.send(0, Mid::DIS_CONN, "", 0);
-            talk.send(0, Mid::SEND_SM, "", 0);
+        let crossed = |script: &mut SdpScript| {
+            script.send(1, Mid::DIS_CONN, "", 0);
+            script.send(0, Mid::DIS_CONN, "", 0);
+            script.send(0, Mid::SEND_SM, "", 0);
         };
         proves(requirement!("SDP-8.2.1-32"), both(Mid::SEND_SM, ""), crossed);
     }
@@ -222,7 +222,7 @@ mod tests {
     fn an_abort_conn_follows_a_dis_conn() {
         proves(
             requirement!("SDP-6.2.4-2"),
-            |talk| talk.send(0, Mid::ABORT_CONN, "", 0),
+            |script| script.send(0, Mid::ABORT_CONN, "", 0),
             dis_conn_then(Mid::ABORT_CONN, "", 0),
         );
     }
@@ -230,13 +230,13 @@ mod tests {
     #[test]
     fn messages_before_the_end_of_tcp() {
         let ends = |messages: &'static [(usize, Mid)]| {
-            move |talk: &mut Talk| {
+            move |script: &mut SdpScript| {
                 for (direction, mid) in messages {
-                    talk.send(*direction, *mid, "", 0);
-                    talk.both_receive_all();
+                    script.send(*direction, *mid, "", 0);
+                    script.both_receive_all();
                 }
-                talk.wire.fin(0);
-                talk.wire.fin(1);
+                script.wire.fin(0);
+                script.wire.fin(1);
             }
         };
         let graceful = ends(&[(0, Mid::DIS_CONN), (1, Mid::DIS_CONN)]);

@@ -10,7 +10,7 @@ use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static USE: Rule = Rule {
     requirements: &[
@@ -25,74 +25,82 @@ pub(super) static USE: Rule = Rule {
         requirement!("SDP-10.5-7"),
         requirement!("SDP-10.5-8"),
     ],
-    judge: Judge::Sdp(spends),
+    check: Check::Sdp(has_credit),
 };
 
-pub(super) static ORDER: Rule = Rule { requirements: &[requirement!("SDP-10.1-1")], judge: Judge::Sdp(order) };
+pub(super) static ORDER: Rule = Rule { requirements: &[requirement!("SDP-10.1-1")], check: Check::Sdp(order) };
 
-pub(super) static REPORTED: Rule = Rule { requirements: &[requirement!("SDP-10-1")], judge: Judge::End(reported) };
+pub(super) static REPORTED: Rule =
+    Rule { requirements: &[requirement!("SDP-10-1")], check: Check::End(not_taken_back) };
 
 /// Returns whether `a` is before `b`, both counted modulo 2^32.
 fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
-fn spends(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let known = view.before();
-    let (Some(granted), true) = (known.granted, known.certain && !is_set_up(view)) else { return };
+fn has_credit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let known = view.sender_state();
+    let (Some(granted), true) = (known.granted, known.certain && !is_hello_or_hello_ack(view)) else { return };
     let mseq = view.bsdh.mseq.get();
     let credit = granted.wrapping_sub(mseq.wrapping_sub(1)).cast_signed();
     let has_payload = view.mid().may_carry_payload() && view.payload_len() > 0;
     let edge = view.bsdh.mseq_ack.get().wrapping_add(view.bsdh.bufs.get().into());
-    // An endpoint may change the number of buffers of its Hello or HelloAck in its first message
-    // (C6, an interpretation of the draft).
+    // In its first message after Hello or HelloAck, an endpoint may announce another number of
+    // buffers than in Hello or HelloAck (an interpretation of the draft).
     let widens = known.edge.is_none_or(|edge_before| before(edge_before, edge));
     let (own, expected): (&[RequirementId], _) = match (credit, has_payload) {
         (..=0, _) => (const { &[requirement!("SDP-10.5-6")] }, "no message without credit"),
         (1, true) => (
             const { &[requirement!("SDP-10.5-7"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] },
-            "no payload with one credit",
+            "no payload with only one credit left",
         ),
         (1, false) if !widens => (
             const { &[requirement!("SDP-10.5-7"), requirement!("SDP-10.5-2"), requirement!("SDP-10.5-1")] },
-            "with one credit, only a message that grants credit",
+            "a message that grants credit, with only one credit left",
         ),
         (2, true) => (
             const { &[requirement!("SDP-10.5-8"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] },
-            "no payload with two credits",
+            "no payload with only two credits left",
         ),
         _ => return,
     };
-    let found = format!("{} with MSeq {mseq}; the credit ends at MSeq {granted}", view.mid());
+    let found = format!("{} with MSeq {mseq}, although the credit ends at MSeq {granted}", view.mid());
     let always = [requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4"), requirement!("SDP-10.5-5")];
-    findings.each(own, unit, view.place(8..12), expected, &found);
-    findings.each(&always, unit, view.place(8..12), expected, &found);
+    findings.report_each(own, unit, view.range(8..12), expected, &found);
+    findings.report_each(&always, unit, view.range(8..12), expected, &found);
     if known.received == Default::default() {
-        findings.at(requirement!("SDP-10.3-4"), unit, view.place(8..12), expected, found);
+        findings.report(requirement!("SDP-10.3-4"), unit, view.range(8..12), expected, found);
     }
 }
 
-fn is_set_up(view: &SdpView<'_>) -> bool {
+fn is_hello_or_hello_ack(view: &SdpView<'_>) -> bool {
     matches!(view.mid(), Mid::HELLO | Mid::HELLO_ACK)
 }
 
-/// Reports Sends out of order: MSeq has to increase by one with each Send.
+/// Reports Sends out of order. MSeq has to increase by one with each Send.
 fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (Some(sent), Some(last)) = (view.state.latest.sent, view.before().mseq) else { return };
+    let (Some(sent), Some(last)) = (view.state.latest.send, view.sender_state().mseq) else { return };
     let (mseq, expected) = (view.bsdh.mseq.get(), last.wrapping_add(1));
-    if sent.follows && mseq != expected && !is_set_up(view) {
-        let expected = format!("{expected}: the previous Send has {last}");
-        findings.at(requirement!("SDP-10.1-1"), unit, view.place(8..12), &expected, mseq.to_string());
+    if sent.follows && mseq != expected && !is_hello_or_hello_ack(view) {
+        let expected = format!("MSeq {expected}, because the previous Send has MSeq {last}");
+        findings.report(requirement!("SDP-10.1-1"), unit, view.range(8..12), &expected, format!("MSeq {mseq}"));
     }
 }
 
-/// Reports messages that take credit back: only an arriving message uses up a posted buffer.
-fn reported(state: &ConnectionState, findings: &mut Findings<'_>) {
+/// Reports messages that take credit back. A posted buffer stays available until a message arrives
+/// in it, so the sum of MSeqAck and Bufs never decreases.
+fn not_taken_back(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    for (direction, strays) in Direction::BOTH.into_iter().zip(&sdp.strays) {
-        for step in &strays.steps_back {
-            let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);
-            findings.in_frame(requirement!("SDP-10-1"), direction, step.header, &expected, step.to.to_string());
+    for (direction, unexplained) in Direction::BOTH.into_iter().zip(&sdp.unexplained) {
+        for decrease in &unexplained.credit_decreases {
+            let expected = format!("MSeqAck + Bufs of at least {}, as in an earlier message", decrease.from);
+            findings.report_in_frame(
+                requirement!("SDP-10-1"),
+                direction,
+                decrease.header,
+                &expected,
+                format!("MSeqAck + Bufs of {}", decrease.to),
+            );
         }
     }
 }
@@ -102,16 +110,16 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::proves_each_way;
-    use crate::testing::sdp::Talk;
+    use crate::rules::sdp::sdp_script::proves_each_way;
+    use crate::testing::sdp::SdpScript;
 
     /// The peer announced 16 buffers. `count` messages without payload use buffers. Then a message
     /// with `payload` octets follows, which grants credit if `gives` is true.
-    fn spends(count: u32, payload: usize, gives: bool) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
-            (0..count).for_each(|_| talk.send(way, Mid::DATA, "", 0));
-            talk.bufs += u16::from(gives);
-            talk.send(way, Mid::DATA, "", payload);
+    fn after_messages(count: u32, payload: usize, gives: bool) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
+            (0..count).for_each(|_| script.send(way, Mid::DATA, "", 0));
+            script.bufs += u16::from(gives);
+            script.send(way, Mid::DATA, "", payload);
         }
     }
 
@@ -119,17 +127,17 @@ mod tests {
     fn nothing_without_credit() {
         // After 15 messages, one credit is left.
         for id in [requirement!("SDP-10.5-6"), requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4")] {
-            proves_each_way(id, spends(16, 0, true), spends(13, 0, true));
+            proves_each_way(id, after_messages(16, 0, true), after_messages(13, 0, true));
         }
         let update = |received: bool| {
-            move |talk: &mut Talk, way: usize| {
-                (0..14).for_each(|_| talk.send(way, Mid::DATA, "", 0));
-                talk.receive_all(1 - way);
-                talk.send(1 - way, Mid::DATA, "", 0);
+            move |script: &mut SdpScript, way: usize| {
+                (0..14).for_each(|_| script.send(way, Mid::DATA, "", 0));
+                script.receive_all(1 - way);
+                script.send(1 - way, Mid::DATA, "", 0);
                 if received {
-                    talk.receive_all(way);
+                    script.receive_all(way);
                 }
-                talk.send(way, Mid::DATA, "", 10);
+                script.send(way, Mid::DATA, "", 10);
             }
         };
         proves_each_way(requirement!("SDP-10.5-5"), update(false), update(true));
@@ -139,33 +147,33 @@ mod tests {
     #[test]
     fn the_last_credit_only_grants_credit() {
         for id in [requirement!("SDP-10.5-7"), requirement!("SDP-10.5-2"), requirement!("SDP-10.5-1")] {
-            proves_each_way(id, spends(15, 0, false), spends(15, 0, true));
+            proves_each_way(id, after_messages(15, 0, false), after_messages(15, 0, true));
         }
-        proves_each_way(requirement!("SDP-10.5-7"), spends(15, 1, true), spends(15, 0, true));
+        proves_each_way(requirement!("SDP-10.5-7"), after_messages(15, 1, true), after_messages(15, 0, true));
     }
 
     #[test]
     fn two_credits_are_not_for_payload() {
         for id in [requirement!("SDP-10.5-8"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] {
-            proves_each_way(id, spends(14, 1, false), spends(14, 0, false));
-            proves_each_way(id, spends(14, 1, false), spends(13, 1, false));
+            proves_each_way(id, after_messages(14, 1, false), after_messages(14, 0, false));
+            proves_each_way(id, after_messages(14, 1, false), after_messages(13, 1, false));
         }
     }
 
     #[test]
     fn mseq_rises_with_each_send() {
         let skips = |skip: u32| {
-            move |talk: &mut Talk, way: usize| {
-                talk.send(way, Mid::DATA, "", 0);
-                talk.mseq[way] += skip;
-                talk.send(way, Mid::DATA, "", 0);
+            move |script: &mut SdpScript, way: usize| {
+                script.send(way, Mid::DATA, "", 0);
+                script.mseq[way] += skip;
+                script.send(way, Mid::DATA, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-10.1-1"), skips(1), skips(0));
-        let missing = |talk: &mut Talk, way: usize| {
-            talk.send(way, Mid::DATA, "", 0);
-            talk.lose(way, Mid::DATA, "", 0);
-            talk.send(way, Mid::DATA, "", 0);
+        let missing = |script: &mut SdpScript, way: usize| {
+            script.send(way, Mid::DATA, "", 0);
+            script.lose(way, Mid::DATA, "", 0);
+            script.send(way, Mid::DATA, "", 0);
         };
         proves_each_way(requirement!("SDP-10.1-1"), skips(1), missing);
     }
@@ -173,12 +181,12 @@ mod tests {
     #[test]
     fn buffers_do_not_vanish() {
         let offers = |bufs: u16| {
-            move |talk: &mut Talk, way: usize| {
-                talk.send(way, Mid::DATA, "", 0);
-                talk.send(1 - way, Mid::DATA, "", 0);
-                talk.receive_all(way);
-                talk.bufs = bufs;
-                talk.send(way, Mid::DATA, "", 0);
+            move |script: &mut SdpScript, way: usize| {
+                script.send(way, Mid::DATA, "", 0);
+                script.send(1 - way, Mid::DATA, "", 0);
+                script.receive_all(way);
+                script.bufs = bufs;
+                script.send(way, Mid::DATA, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-10-1"), offers(14), offers(15));

@@ -1,16 +1,16 @@
-//! Figure 25: the requirements for each pair of Modes. Also the requirements that Combined Mode is
+//! The requirements of Figure 25 for each pair of Modes, and the requirements that Combined Mode is
 //! the first Mode.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode};
 
-use crate::follow::sdp::Before;
+use crate::follow::sdp::SenderState;
 
 /// Returns the row of Figure 25 for the Modes of both half-connections. `None` if a Mode is
 /// unknown.
-pub(super) fn pair(before: &Before) -> Option<RequirementId> {
-    Some(match (before.source_mode?, before.sink_mode?) {
+pub(super) fn pair(sender: &SenderState) -> Option<RequirementId> {
+    Some(match (sender.source_mode?, sender.sink_mode?) {
         (Mode::Buffered, Mode::Buffered) => requirement!("SDP-11-16"),
         (Mode::Buffered, Mode::Combined) => requirement!("SDP-11-17"),
         (Mode::Buffered, Mode::Pipelined) => requirement!("SDP-11-18"),
@@ -37,14 +37,15 @@ pub(super) const PAIRS: [RequirementId; 9] = [
 ];
 
 /// Requirements that Combined Mode is the first Mode. If no ModeChange preceded a message in the
-/// wrong Mode, the sender may violate them. But the message may also violate only a requirement of
-/// Combined Mode, so findings with these ids are notes.
+/// wrong Mode, the sender may have begun in another Mode, which violates these requirements. But
+/// the message may also violate only a requirement of Combined Mode. So findings with these ids are
+/// notes.
 pub(super) const FIRST_MODE: [RequirementId; 3] =
     [requirement!("SDP-11-2"), requirement!("SDP-12-2"), requirement!("SDP-12-23")];
 
 /// Returns whether the sender has sent and received no ModeChange so far.
-pub(super) fn is_first(before: &Before) -> bool {
-    !before.sent.has(Mid::MODE_CHANGE) && !before.received.has(Mid::MODE_CHANGE)
+pub(super) fn is_first(sender: &SenderState) -> bool {
+    !sender.sent.has(Mid::MODE_CHANGE) && !sender.received.has(Mid::MODE_CHANGE)
 }
 
 /// The name of a Mode in findings.

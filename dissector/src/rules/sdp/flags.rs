@@ -1,4 +1,4 @@
-//! The Flags octet (section 6.1.2, Figure 4). Position 0 is the least significant bit (C2, an
+//! The Flags octet (section 6.1.2, Figure 4). Position 0 is the least significant bit (an
 //! interpretation of the draft).
 
 use weft_core::requirement;
@@ -8,7 +8,7 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 /// Mask of the reserved bits: positions 3 to 7.
 const RESERVED: u8 = 0xf8;
@@ -24,7 +24,7 @@ pub(super) static FLAGS: Rule = Rule {
         requirement!("SDP-6.1.2-16"),
         requirement!("SDP-6.1.2-17"),
     ],
-    judge: Judge::Sdp(flags),
+    check: Check::Sdp(flags),
 };
 
 fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -32,9 +32,9 @@ fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     if flags == 0 {
         return;
     }
-    let (range, found) = (view.place(2..3), format!("{flags:#04x} in a {mid}"));
+    let (range, found) = (view.range(2..3), format!("{flags:#04x} in a {mid}"));
     let mut wrong = |ids: &[weft_core::RequirementId], expected: &str| {
-        findings.each(ids, unit, range.clone(), expected, &found);
+        findings.report_each(ids, unit, range.clone(), expected, &found);
     };
     if flags & RESERVED != 0 {
         wrong(&[requirement!("SDP-6.1.2-5"), requirement!("SDP-6.1.2-1")], "zero in positions 3 to 7");
@@ -54,13 +54,13 @@ fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     let flags = Flags::from_raw(flags);
     if mid == Mid::DATA && flags.oob_pres {
         if view.payload_len() == 0 {
-            wrong(&[requirement!("SDP-6.1.2-2")], "payload: OOB_PRES announces an Out-Of-Band byte in this message");
+            wrong(&[requirement!("SDP-6.1.2-2")], "payload, because OOB_PRES announces an Out-Of-Band byte here");
         }
-        let before = view.before();
+        let sender = view.sender_state();
         // On a resumed connection, the octet may have been announced before the suspension (section
         // 13).
-        let known = before.certain && !state.connection.resumes;
-        if known && before.oob_pending == 0 && !flags.oob_pend {
+        let known = sender.certain && !state.connection.resumes;
+        if known && sender.oob_pending == 0 && !flags.oob_pend {
             wrong(&[requirement!("SDP-6.1.2-3")], "OOB_PEND in this message or in an earlier one");
         }
     }
@@ -72,22 +72,22 @@ mod tests {
     use weft_core::wire::sdp::Mid;
 
     use crate::rules::sdp::testing::proves;
-    use crate::testing::sdp::{Talk, word};
+    use crate::testing::sdp::{SdpScript, word};
 
     /// Data messages with these Flags, each with `payload` octets.
-    fn data(flags: &'static [u8], payload: usize) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
+    fn data(flags: &'static [u8], payload: usize) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
             for octet in flags {
-                talk.flags = *octet;
-                talk.send(0, Mid::DATA, "", payload);
+                script.flags = *octet;
+                script.send(0, Mid::DATA, "", payload);
             }
         }
     }
 
-    fn in_a(mid: Mid, extension: &'static str, flags: u8) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
-            talk.flags = flags;
-            talk.send(0, mid, extension, 0);
+    fn in_a(mid: Mid, extension: &'static str, flags: u8) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
+            script.flags = flags;
+            script.send(0, mid, extension, 0);
         }
     }
 

@@ -12,10 +12,10 @@ use crate::follow::ConnectionState;
 use crate::follow::sdp::Setup;
 use crate::parse::{Carrier, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 /// The largest size of a Private Buffer, in octets.
-const MOST: u32 = 1 << 31;
+const MAX_PRIVATE_BUFFER: u32 = 1 << 31;
 
 pub(super) static HELLO: Rule = Rule {
     requirements: &[
@@ -39,7 +39,7 @@ pub(super) static HELLO: Rule = Rule {
         requirement!("SDP-8.1.1-9"),
         requirement!("SDP-13.1.1-19"),
     ],
-    judge: Judge::Sdp(hello),
+    check: Check::Sdp(hello),
 };
 
 pub(super) static HELLO_ACK: Rule = Rule {
@@ -60,7 +60,7 @@ pub(super) static HELLO_ACK: Rule = Rule {
         requirement!("SDP-8.1.1-24"),
         requirement!("SDP-8.1.1-25"),
     ],
-    judge: Judge::Sdp(hello_ack),
+    check: Check::Sdp(hello_ack),
 };
 
 pub(super) static REFUSED: Rule = Rule {
@@ -78,11 +78,11 @@ pub(super) static REFUSED: Rule = Rule {
         requirement!("SDP-8.1.1-33"),
         requirement!("SDP-8.1.1-34"),
     ],
-    judge: Judge::Sdp(refused),
+    check: Check::Sdp(refused),
 };
 
 /// Adds a finding for each check that fails.
-struct Check<'a, 'f, 'u> {
+struct FieldCheck<'a, 'f, 'u> {
     unit: &'a Unit<'u>,
     view: &'a SdpView<'u>,
     findings: &'a mut Findings<'f>,
@@ -90,14 +90,14 @@ struct Check<'a, 'f, 'u> {
     also: &'static [RequirementId],
 }
 
-impl Check<'_, '_, '_> {
+impl FieldCheck<'_, '_, '_> {
     /// Adds findings for `ids` if `right` is false. `figure` is the range of the field in the
     /// draft's figures.
-    fn that(&mut self, right: bool, ids: &[RequirementId], figure: Range<usize>, expected: &str, found: u32) {
+    fn require(&mut self, right: bool, ids: &[RequirementId], figure: Range<usize>, expected: &str, found: u32) {
         if !right {
-            let range = self.view.place(figure);
+            let range = self.view.range(figure);
             for ids in [ids, self.also] {
-                self.findings.each(ids, self.unit, range.clone(), expected, &found.to_string());
+                self.findings.report_each(ids, self.unit, range.clone(), expected, &found.to_string());
             }
         }
     }
@@ -105,11 +105,11 @@ impl Check<'_, '_, '_> {
     /// Checks the BSDH. `ids` are the requirements for Flags, Bufs, MSeq and MSeqAck.
     fn bsdh(&mut self, [flags, bufs, mseq, mseq_ack]: [&[RequirementId]; 4]) {
         let bsdh = self.view.bsdh;
-        self.that(bsdh.flags == 0, flags, 2..3, "Flags 0", bsdh.flags.into());
+        self.require(bsdh.flags == 0, flags, 2..3, "Flags 0", bsdh.flags.into());
         let count = bsdh.bufs.get();
-        self.that(count >= MIN_INITIAL_BUFS, bufs, 0..2, "Bufs of 3 or more", count.into());
-        self.that(bsdh.mseq.get() == 0, mseq, 8..12, "MSeq 0", bsdh.mseq.get());
-        self.that(bsdh.mseq_ack.get() == 0, mseq_ack, 12..16, "MSeqAck 0", bsdh.mseq_ack.get());
+        self.require(count >= MIN_INITIAL_BUFS, bufs, 0..2, "Bufs of 3 or more", count.into());
+        self.require(bsdh.mseq.get() == 0, mseq, 8..12, "MSeq 0", bsdh.mseq.get());
+        self.require(bsdh.mseq_ack.get() == 0, mseq_ack, 12..16, "MSeqAck 0", bsdh.mseq_ack.get());
     }
 
     /// Checks the 32-bit word with MaxAdverts and the version. `ids` are the requirements for the
@@ -117,14 +117,14 @@ impl Check<'_, '_, '_> {
     fn adverts(&mut self, adverts: &RawAdverts, ids: [RequirementId; 5]) {
         let [layout, max, rsvd, majv, minv] = ids;
         let version = adverts.version;
-        // The version is at its position in the other field order.
+        // Check whether the version is at the position that it has in the other field order.
         let [first, second] = adverts.max_adverts.to_bytes();
         let turned = version.0 != 0x11 && first == 0x11 && second == 0;
-        self.that(!turned, &[layout], 16..20, "MaxAdverts, Rsvd, MinV and MajV in this order", version.0.into());
-        self.that(adverts.max_adverts.get() > 0, &[max], 16..18, "MaxAdverts of 1 or more", 0);
-        self.that(adverts.rsvd == 0, &[rsvd], 18..19, "Rsvd 0", adverts.rsvd.into());
-        self.that(version.majv() == 1, &[majv], 19..20, "MajV 1", version.majv().into());
-        self.that(version.minv() == 1, &[minv], 19..20, "MinV 1", version.minv().into());
+        self.require(!turned, &[layout], 16..20, "MaxAdverts, Rsvd, MinV and MajV in this order", version.0.into());
+        self.require(adverts.max_adverts.get() > 0, &[max], 16..18, "MaxAdverts of 1 or more", 0);
+        self.require(adverts.rsvd == 0, &[rsvd], 18..19, "Rsvd 0", adverts.rsvd.into());
+        self.require(version.majv() == 1, &[majv], 19..20, "MajV 1", version.majv().into());
+        self.require(version.minv() == 1, &[minv], 19..20, "MinV 1", version.minv().into());
     }
 }
 
@@ -135,10 +135,10 @@ fn hello(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     // The same rules apply to the Hello of a connection that resumes a suspended connection.
     let also: &[RequirementId] =
         if state.connection.resumes { const { &[requirement!("SDP-13.1.1-19")] } } else { &[] };
-    let mut check = Check { unit, view, findings, also };
+    let mut check = FieldCheck { unit, view, findings, also };
     let mid = view.mid();
     let ids = [requirement!("SDP-6.2.1-3"), requirement!("SDP-6.1.1-2")];
-    check.that(mid == Mid::HELLO, &ids, 3..4, "MID 0: a Hello is the first message", mid.0.into());
+    check.require(mid == Mid::HELLO, &ids, 3..4, "MID 0, because a Hello is the first message", mid.0.into());
     check.bsdh([
         &[requirement!("SDP-6.2.1-5")],
         &[requirement!("SDP-6.2.1-6"), requirement!("SDP-8.1.1-5")],
@@ -155,15 +155,21 @@ fn hello(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     ];
     check.adverts(&raw.adverts, ids);
     let (desired, size) = (raw.des_rem_rcv_sz.get(), raw.local_rcv_sz.get());
-    check.that(desired <= MOST, &[requirement!("SDP-6.2.1.4-3")], 20..24, "DesRemRcvSz of at most 2^31 bytes", desired);
+    check.require(
+        desired <= MAX_PRIVATE_BUFFER,
+        &[requirement!("SDP-6.2.1.4-3")],
+        20..24,
+        "DesRemRcvSz of at most 2^31 bytes",
+        desired,
+    );
     let expected = "LocalRcvSz of 37 to 2^31 bytes";
-    let right = (MIN_PRIVATE_BUFFER..=MOST).contains(&size);
-    check.that(right, &[requirement!("SDP-6.2.1.5-1")], 24..28, expected, size);
-    check.that(size >= MIN_PRIVATE_BUFFER, &[requirement!("SDP-8.1.1-5")], 24..28, expected, size);
+    let right = (MIN_PRIVATE_BUFFER..=MAX_PRIVATE_BUFFER).contains(&size);
+    check.require(right, &[requirement!("SDP-6.2.1.5-1")], 24..28, expected, size);
+    check.require(size >= MIN_PRIVATE_BUFFER, &[requirement!("SDP-8.1.1-5")], 24..28, expected, size);
     let ids = [requirement!("SDP-6.2.1.6-2"), requirement!("SDP-8.1.1-8")];
-    check.that(raw.loc_ird.get() > 0, &ids, 28..30, "LocIRD of 1 or more", 0);
+    check.require(raw.loc_ird.get() > 0, &ids, 28..30, "LocIRD of 1 or more", 0);
     let ids = [requirement!("SDP-6.2.1.7-2"), requirement!("SDP-8.1.1-9")];
-    check.that(raw.loc_ord.get() > 0, &ids, 30..32, "LocORD of 1 or more", 0);
+    check.require(raw.loc_ord.get() > 0, &ids, 30..32, "LocORD of 1 or more", 0);
 }
 
 fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -171,9 +177,9 @@ fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     if !is_first && view.mid() != Mid::HELLO_ACK {
         return;
     }
-    let mut check = Check { unit, view, findings, also: &[] };
+    let mut check = FieldCheck { unit, view, findings, also: &[] };
     let mid = view.mid();
-    check.that(mid == Mid::HELLO_ACK, &[requirement!("SDP-6.2.2-3")], 3..4, "MID 1", mid.0.into());
+    check.require(mid == Mid::HELLO_ACK, &[requirement!("SDP-6.2.2-3")], 3..4, "MID 1", mid.0.into());
     check.bsdh([
         &[requirement!("SDP-6.2.2-5")],
         &[requirement!("SDP-6.2.2-6")],
@@ -190,21 +196,22 @@ fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     ];
     check.adverts(&raw.adverts, ids);
     let size = raw.act_rcv_sz.get();
-    let right = (MIN_PRIVATE_BUFFER..=MOST).contains(&size);
-    check.that(right, &[requirement!("SDP-6.2.2.4-1")], 20..24, "ActRcvSz of 37 to 2^31 bytes", size);
+    let right = (MIN_PRIVATE_BUFFER..=MAX_PRIVATE_BUFFER).contains(&size);
+    check.require(right, &[requirement!("SDP-6.2.2.4-1")], 20..24, "ActRcvSz of 37 to 2^31 bytes", size);
     let ids = [requirement!("SDP-6.2.2.5-2"), requirement!("SDP-8.1.1-24")];
-    check.that(raw.loc_ird.get() > 0, &ids, 24..26, "LocIRD of 1 or more", 0);
+    check.require(raw.loc_ird.get() > 0, &ids, 24..26, "LocIRD of 1 or more", 0);
     let ids = [requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")];
-    check.that(raw.loc_ord.get() > 0, &ids, 26..28, "LocORD of 1 or more", 0);
+    check.require(raw.loc_ord.get() > 0, &ids, 26..28, "LocORD of 1 or more", 0);
 }
 
 /// Reports a peer that continues after a Hello or HelloAck with a faulty version, MaxAdverts,
 /// LocIRD or LocORD.
 fn refused(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let accepts = view.mid() == Mid::HELLO_ACK && view.direction != view.state.connecting;
-    let goes_on = !view.is_set_up() && view.direction == view.state.connecting && view.before().mseq.is_none();
-    let Some(Setup { majv, max_adverts, loc_ird, loc_ord, .. }) = view.state.ends[view.peer()].setup else { return };
-    let due = match (accepts, goes_on, view.state.ends[view.direction].setup) {
+    let is_first = !view.is_setup_message() && view.sender_state().mseq.is_none();
+    let goes_on = is_first && view.direction == view.state.connecting;
+    let Some(Setup { majv, max_adverts, loc_ird, loc_ord, .. }) = view.state.peers[view.peer()].setup else { return };
+    let due = match (accepts, goes_on, view.state.peers[view.direction].setup) {
         (true, ..) => 1,
         (_, true, Some(own)) => own.majv,
         _ => return,
@@ -212,7 +219,13 @@ fn refused(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let mut found = |faulty: bool, ids: &[RequirementId], what: String| {
         if faulty {
             let expected = "the end of the connection";
-            findings.each(ids, unit, view.place(3..4), expected, &format!("{} after the peer sent {what}", view.mid()));
+            findings.report_each(
+                ids,
+                unit,
+                view.range(3..4),
+                expected,
+                &format!("{} after the peer sent {what}", view.mid()),
+            );
         }
     };
     let ids: [&[RequirementId]; 4] = if accepts {
@@ -243,7 +256,7 @@ mod tests {
 
     use crate::rules::sdp::testing::proves_of;
     use crate::testing::proves;
-    use crate::testing::sdp::{Talk, hello_ack};
+    use crate::testing::sdp::{SdpScript, hello_ack};
 
     type Octets = (usize, &'static [u8]);
 
@@ -252,40 +265,40 @@ mod tests {
     fn hello(ids: &[RequirementId], bad: Octets, good: Octets) {
         let greeted = |(at, octets): Octets| {
             move |order: FieldOrder| {
-                Talk::greeted(order, |message| message[at..at + octets.len()].copy_from_slice(octets))
+                SdpScript::with_hello(order, |message| message[at..at + octets.len()].copy_from_slice(octets))
             }
         };
         ids.iter().for_each(|id| proves_of(*id, greeted(bad), greeted(good)));
     }
 
-    fn answered(order: FieldOrder, (at, octets): Octets) -> Talk {
-        let mut talk = Talk::greeted(order, |_| {});
+    fn answered(order: FieldOrder, (at, octets): Octets) -> SdpScript {
+        let mut script = SdpScript::with_hello(order, |_| {});
         let mut message = hello_ack();
         message[at..at + octets.len()].copy_from_slice(octets);
-        talk.send_octets(5, 1, &message);
-        talk
+        script.send_octets(5, 1, &message);
+        script
     }
 
-    /// A HelloAck with the octets of `bad` has findings with `ids`. One with those of `good` has
-    /// none.
+    /// A HelloAck with the octets of `bad` has findings with `ids`. A HelloAck with those of `good`
+    /// has none.
     fn answer(ids: &[RequirementId], bad: Octets, good: Octets) {
         ids.iter().for_each(|id| proves_of(*id, |order| answered(order, bad), |order| answered(order, good)));
     }
 
     /// A connection whose suspension announces port 5000, and a new connection to `port`. The new
     /// connection begins with a Hello that has this MSeq.
-    fn resumed(port: u16, mseq: u8) -> Talk {
-        let mut talk = Talk::bare();
-        talk.send(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
-        talk.receive_all(0);
-        talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
-        talk.wire.fin(0);
-        talk.wire.fin(1);
-        talk.wire.connect_to(port);
+    fn resumed(port: u16, mseq: u8) -> SdpScript {
+        let mut script = SdpScript::bare();
+        script.send(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
+        script.receive_all(0);
+        script.send(0, Mid::SUSP_COMM_ACK, "", 0);
+        script.wire.fin(0);
+        script.wire.fin(1);
+        script.wire.connect_to(port);
         let mut message = crate::testing::hello();
         message[11] = mseq;
-        talk.wire.send(0, &message);
-        talk
+        script.wire.send(0, &message);
+        script
     }
 
     #[test]
@@ -355,13 +368,14 @@ mod tests {
     fn accepted(ids: &[RequirementId], at: usize, octets: &'static [u8]) {
         let greeted = |answers: bool| {
             move |order: FieldOrder| {
-                let mut talk = Talk::greeted(order, |message| message[at..at + octets.len()].copy_from_slice(octets));
+                let mut script =
+                    SdpScript::with_hello(order, |message| message[at..at + octets.len()].copy_from_slice(octets));
                 if answers {
-                    talk.send_octets(5, 1, &hello_ack());
+                    script.send_octets(5, 1, &hello_ack());
                 } else {
-                    talk.wire.fin(1);
+                    script.wire.fin(1);
                 }
-                talk
+                script
             }
         };
         ids.iter().for_each(|id| proves_of(*id, greeted(true), greeted(false)));
@@ -379,13 +393,13 @@ mod tests {
     fn a_faulty_hello_ack_ends_the_attempt() {
         let upon = |octets: Octets, goes_on: bool| {
             move |order: FieldOrder| {
-                let mut talk = answered(order, octets);
+                let mut script = answered(order, octets);
                 if goes_on {
-                    talk.send(0, Mid::DATA, "", 0);
+                    script.send(0, Mid::DATA, "", 0);
                 } else {
-                    talk.wire.fin(0);
+                    script.wire.fin(0);
                 }
-                talk
+                script
             }
         };
         let ids: [(&[RequirementId], Octets); 4] = [

@@ -10,13 +10,13 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 const SENDS: u16 =
     1 << Opcode::SEND.0 | 1 << Opcode::SEND_INVALIDATE.0 | 1 << Opcode::SEND_SE.0 | 1 << Opcode::SEND_SE_INVALIDATE.0;
 
 pub(super) static BEGINS_WITH_BSDH: Rule =
-    Rule { requirements: &[requirement!("SDP-6-1")], judge: Judge::Opcode(SENDS, begins_with_bsdh) };
+    Rule { requirements: &[requirement!("SDP-6-1")], check: Check::Opcode(SENDS, begins_with_bsdh) };
 
 pub(super) static HEADER: Rule = Rule {
     requirements: &[
@@ -30,7 +30,7 @@ pub(super) static HEADER: Rule = Rule {
         requirement!("SDP-6.1.1-19"),
         requirement!("SDP-6.1.1-20"),
     ],
-    judge: Judge::Sdp(header),
+    check: Check::Sdp(header),
 };
 
 pub(super) static LENGTHS: Rule = Rule {
@@ -78,7 +78,7 @@ pub(super) static LENGTHS: Rule = Rule {
         requirement!("SDP-6.5.1-1"),
         requirement!("SDP-6.5.2-1"),
     ],
-    judge: Judge::Sdp(lengths),
+    check: Check::Sdp(lengths),
 };
 
 /// Reports a Send that is too short for a BSDH.
@@ -94,13 +94,13 @@ fn begins_with_bsdh(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView
     if (view.payload_len as usize) < RawBsdh::LEN && !is_ready {
         let at = ULPDU_AT + view.header_len;
         let (range, found) = (at..at + view.payload_len as usize, format!("{} bytes", view.payload_len));
-        findings.at(requirement!("SDP-6-1"), unit, range, "a message that starts with a BSDH of 16 bytes", found);
+        findings.report(requirement!("SDP-6-1"), unit, range, "a message that starts with a BSDH of 16 bytes", found);
     }
 }
 
 /// Returns the allowed size as text if a message with this MID must not have `size` octets. `None`
 /// if the size is allowed.
-fn misfit(mid: Mid, size: usize) -> Option<String> {
+fn size_violation(mid: Mid, size: usize) -> Option<String> {
     let least = RawBsdh::LEN + mid.extension_len()?;
     match (mid.may_carry_payload(), size) {
         (_, size) if size < least => Some(format!("at least {least}")),
@@ -113,7 +113,7 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     let (mid, len, size) = (view.mid(), view.bsdh.len.get(), view.size());
     let fits = |bsdh: &RawBsdh| bsdh.len.get() as usize == size;
     let is_unknown = |mid: Mid| !mid.is_assigned() && !mid.is_experimental();
-    let range = view.place(3..4);
+    let range = view.range(3..4);
     if is_unknown(mid) {
         let id = match mid.0 {
             0x0f => requirement!("SDP-6.1.1-17"),
@@ -121,25 +121,25 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
             _ => requirement!("SDP-6.1.1-20"),
         };
         let found = format!("MID {:#04x}", mid.0);
-        findings.each(&[requirement!("SDP-6.1.1-1"), id], unit, range.clone(), "a MID of Figure 3", &found);
+        findings.report_each(&[requirement!("SDP-6.1.1-1"), id], unit, range.clone(), "a MID of Figure 3", &found);
     }
     if !fits(&view.bsdh) {
         let (expected, found) = (format!("Len {size}, the size of the message"), format!("Len {len}"));
-        findings.at(requirement!("SDP-6.1.4-1"), unit, 4..8, &expected, found.clone());
+        findings.report(requirement!("SDP-6.1.4-1"), unit, 4..8, &expected, found.clone());
         if mid.is_experimental() {
-            findings.at(requirement!("SDP-6.1.1-19"), unit, 4..8, &expected, found.clone());
+            findings.report(requirement!("SDP-6.1.1-19"), unit, 4..8, &expected, found.clone());
         }
         if len.swap_bytes() as usize == size {
-            findings.at(
+            findings.report(
                 requirement!("SDP-6-4"),
                 unit,
                 4..8,
-                &format!("{size}, big-endian"),
-                "little-endian".to_owned(),
+                &format!("Len {size} in big-endian order"),
+                "Len in little-endian order".to_owned(),
             );
         }
         if is_unknown(mid) {
-            findings.at(
+            findings.report(
                 requirement!("SDP-6-1"),
                 unit,
                 0..RawBsdh::LEN,
@@ -149,18 +149,19 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         }
     }
     let other = if view.order == FieldOrder::Figure { FieldOrder::Mirrored } else { FieldOrder::Figure };
-    let turned = view.part.get(0..RawBsdh::LEN).and_then(|octets| RawBsdh::read(octets, other));
-    let is_turned = |bsdh: &RawBsdh| fits(bsdh) && bsdh.mid().is_assigned() && misfit(bsdh.mid(), size).is_none();
-    let unreadable = is_unknown(mid) || misfit(mid, size).is_some();
-    if let Some((turned, _)) = turned.filter(|(bsdh, _)| unreadable && is_turned(bsdh)) {
-        let found = format!("the fields of a {} in the other order", turned.mid());
+    let other_order = view.part.get(0..RawBsdh::LEN).and_then(|octets| RawBsdh::read(octets, other));
+    let is_in_other_order =
+        |bsdh: &RawBsdh| fits(bsdh) && bsdh.mid().is_assigned() && size_violation(bsdh.mid(), size).is_none();
+    let unreadable = is_unknown(mid) || size_violation(mid, size).is_some();
+    if let Some((other_order, _)) = other_order.filter(|(bsdh, _)| unreadable && is_in_other_order(bsdh)) {
+        let found = format!("the fields of a {} in the other field order", other_order.mid());
         let expected = "Bufs, Flags and MID in the field order of the connection";
-        findings.at(requirement!("SDP-6.1-1"), unit, 0..4, expected, found);
+        findings.report(requirement!("SDP-6.1-1"), unit, 0..4, expected, found);
     }
 }
 
-/// Returns the requirement for the message in Figure 3, and the requirements about its length in
-/// the section of the message.
+/// Returns the requirements about the length of a message with this MID. The first one is the row
+/// of Figure 3. The others come from the section of the draft about the message.
 fn rows(mid: Mid) -> &'static [RequirementId] {
     match mid {
         Mid::HELLO => {
@@ -195,19 +196,19 @@ fn rows(mid: Mid) -> &'static [RequirementId] {
 
 fn lengths(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, len, size) = (view.mid(), view.bsdh.len.get() as usize, view.size());
-    let (range, expected, found) = if let Some(expected) = misfit(mid, len) {
+    let (range, expected, found) = if let Some(expected) = size_violation(mid, len) {
         (4..8, expected, format!("Len {len}"))
-    } else if let Some(expected) = misfit(mid, size) {
+    } else if let Some(expected) = size_violation(mid, size) {
         (0..size, expected, format!("{size} bytes"))
     } else {
         return;
     };
     let expected = format!("{expected} bytes in a {mid}");
-    findings.at(requirement!("SDP-6.1.1-1"), unit, range.clone(), &expected, found.clone());
-    findings.each(rows(mid), unit, range, &expected, &found);
+    findings.report(requirement!("SDP-6.1.1-1"), unit, range.clone(), &expected, found.clone());
+    findings.report_each(rows(mid), unit, range, &expected, &found);
     // The extended header has to follow the BSDH directly, without octets after it.
-    if mid.extension_len().is_some_and(|len| len > 0) && misfit(mid, size).is_some() {
-        findings.at(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} bytes"));
+    if mid.extension_len().is_some_and(|len| len > 0) && size_violation(mid, size).is_some() {
+        findings.report(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} bytes"));
     }
 }
 
@@ -217,7 +218,7 @@ mod tests {
     use weft_core::{RequirementId, requirement};
 
     use crate::rules::sdp::testing::{proves, proves_of};
-    use crate::testing::sdp::{Talk, advert, hello_ack, word};
+    use crate::testing::sdp::{SdpScript, advert, hello_ack, word};
 
     const SUSP_COMM: &str = "00000000 1388 0001";
 
@@ -225,13 +226,13 @@ mod tests {
     /// size.
     fn length(ids: &[RequirementId], mid: Mid, extension: &str, more: bool) {
         for id in ids {
-            let wrong = |talk: &mut Talk| {
-                talk.send_changed(0, mid, extension, |octets| {
+            let wrong = |script: &mut SdpScript| {
+                script.send_changed(0, mid, extension, |octets| {
                     octets.resize(if more { octets.len() + 1 } else { octets.len() - 1 }, 0);
                     octets[7] = u8::try_from(octets.len()).unwrap();
                 });
             };
-            proves(*id, wrong, |talk| talk.send(0, mid, extension, 0));
+            proves(*id, wrong, |script| script.send(0, mid, extension, 0));
         }
     }
 
@@ -273,26 +274,26 @@ mod tests {
         let src = advert(9000, None);
         length(&[requirement!("SDP-6.1.1-22"), requirement!("SDP-6.3.2-1")], Mid::SRC_AVAIL, &src, false);
         // Len is smaller than a BSDH.
-        let short = |talk: &mut Talk| talk.send_changed(0, Mid::DATA, "", |octets| octets[7] = 15);
+        let short = |script: &mut SdpScript| script.send_changed(0, Mid::DATA, "", |octets| octets[7] = 15);
         for id in [requirement!("SDP-6.1.1-23"), requirement!("SDP-6.3.1-1"), requirement!("SDP-6.1.1-1")] {
-            proves(id, short, |talk| talk.send(0, Mid::DATA, "", 1));
+            proves(id, short, |script| script.send(0, Mid::DATA, "", 1));
         }
     }
 
     #[test]
     fn hello_has_32_octets_and_hello_ack_28() {
-        let hello = |len: u8| move |order| Talk::greeted(order, |octets| octets[7] = len);
+        let hello = |len: u8| move |order| SdpScript::with_hello(order, |octets| octets[7] = len);
         for id in [requirement!("SDP-6.1.1-2"), requirement!("SDP-6.2.1-1"), requirement!("SDP-6.2.1-4")] {
             proves_of(id, hello(33), hello(32));
         }
         let answered = |len: usize| {
             move |order| {
-                let mut talk = Talk::greeted(order, |_| {});
+                let mut script = SdpScript::with_hello(order, |_| {});
                 let mut octets = hello_ack();
                 octets.resize(len, 0);
                 octets[7] = u8::try_from(len).unwrap();
-                talk.send_octets(5, 1, &octets);
-                talk
+                script.send_octets(5, 1, &octets);
+                script
             }
         };
         for id in [requirement!("SDP-6.1.1-3"), requirement!("SDP-6.2.2-1"), requirement!("SDP-6.2.2-4")] {
@@ -303,13 +304,13 @@ mod tests {
 
     #[test]
     fn a_mid_of_figure_3_and_the_size_of_the_message() {
-        let mid = |mid: u8| move |talk: &mut Talk| talk.send(0, Mid(mid), "", 0);
+        let mid = |mid: u8| move |script: &mut SdpScript| script.send(0, Mid(mid), "", 0);
         proves(requirement!("SDP-6.1.1-17"), mid(0x0f), mid(0xff));
         proves(requirement!("SDP-6.1.1-18"), mid(0x10), mid(0x40));
         proves(requirement!("SDP-6.1.1-20"), mid(0xfc), mid(0x7f));
         let len = |mid: u8, octets: [u8; 4]| {
-            move |talk: &mut Talk| {
-                talk.send_changed(0, Mid(mid), "", |message| message[4..8].copy_from_slice(&octets));
+            move |script: &mut SdpScript| {
+                script.send_changed(0, Mid(mid), "", |message| message[4..8].copy_from_slice(&octets));
             }
         };
         proves(requirement!("SDP-6.1.1-19"), len(0x40, [0, 0, 0, 17]), len(0x40, [0, 0, 0, 16]));
@@ -320,19 +321,19 @@ mod tests {
     #[test]
     fn the_first_octets_are_a_bsdh() {
         let octets = |octets: &'static [u8]| {
-            move |talk: &mut Talk| {
-                talk.mseq[0] += 1;
-                talk.send_octets(3, 0, octets);
+            move |script: &mut SdpScript| {
+                script.mseq[0] += 1;
+                script.send_octets(3, 0, octets);
             }
         };
-        let data = |talk: &mut Talk| talk.send(0, Mid::DATA, "", 0);
+        let data = |script: &mut SdpScript| script.send(0, Mid::DATA, "", 0);
         proves(requirement!("SDP-6-1"), octets(&[0, 16, 0, 0xff, 0, 0, 0, 15, 0, 0, 0, 1, 0, 0, 0]), data);
         proves(requirement!("SDP-6-1"), octets(b"GET / HTTP/1.1\r\n"), data);
         // A SendSm whose first word is in the other field order.
-        let turned = |talk: &mut Talk| {
-            let word = if talk.order == FieldOrder::Figure { [4, 0, 0, 0x10] } else { [0, 4, 0x10, 0] };
-            talk.send_changed(0, Mid::SEND_SM, "", |octets| octets[..4].copy_from_slice(&word));
+        let other_order = |script: &mut SdpScript| {
+            let word = if script.order == FieldOrder::Figure { [4, 0, 0, 0x10] } else { [0, 4, 0x10, 0] };
+            script.send_changed(0, Mid::SEND_SM, "", |octets| octets[..4].copy_from_slice(&word));
         };
-        proves(requirement!("SDP-6.1-1"), turned, |talk| talk.send(0, Mid::SEND_SM, "", 0));
+        proves(requirement!("SDP-6.1-1"), other_order, |script| script.send(0, Mid::SEND_SM, "", 0));
     }
 }

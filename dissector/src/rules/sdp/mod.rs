@@ -9,7 +9,7 @@
 //! | [`setup`] | the order of the first messages, and what carries them (5, 6.2, 8.1.1) |
 //! | [`mode_change`] | the ModeChange message (6.3.8) |
 //! | [`advert`] | SrcAH and SinkAH (6.3.2, 6.3.3) |
-//! | [`moved`] | the lengths that RdmaWrCompl and RdmaRdCompl report (6.3.4, 6.3.6, 6.3.7) |
+//! | [`transferred_len`] | lengths that RdmaWrCompl and RdmaRdCompl report (6.3.4, 6.3.6, 6.3.7) |
 //! | [`resize`] | ChRcvBuf and ChRcvBufAck (6.4) |
 //! | [`close`] | DisConn, AbortConn, and the end of TCP (6.2.3, 6.2.4, 8.2) |
 //! | [`suspend`] | SuspComm and SuspCommAck (6.5, 13) |
@@ -18,20 +18,22 @@
 //! | [`payload`] | payload after a SrcAvail, Data for a SendSm (9.2, 11.2, 11.3) |
 //! | [`rd_compl`] | whether RdmaRdCompl and SendSm fit their SrcAvail (9.2, 9.5.4) |
 //! | [`sink_avail`] | SinkAvails: Mode, size, count, MaxAdverts (9.3 to 9.5, 11) |
-//! | [`wr_compl`] | whether RdmaWrCompl fits its SinkAvail (9.3, 9.5.1) | | [`rdma`] | whether
-//! advertisements allow RDMA Writes and Reads (9, 11, 12.4) | | [`cancel`] | how a receiver answers
-//! SrcAvailCancel and SinkAvailCancel (9.5.4, 9.5.5) |
+//! | [`wr_compl`] | whether RdmaWrCompl fits its SinkAvail (9.3, 9.5.1) |
+//! | [`rdma`] | whether advertisements allow RDMA Writes and Reads (9, 11, 12.4) |
+//! | [`cancel`] | how a receiver answers SrcAvailCancel and SinkAvailCancel (9.5.4, 9.5.5) |
 //! | [`oob`] | Out-Of-Band octets (9.5.3) |
 //! | [`buffers`] | Private Buffers: number and size (10, 10.3) |
 //! | [`credits`] | send credit (10.1 to 10.5) |
 //! | [`sizes`] | message sizes, ChRcvBuf and its answer (10.6) |
 //! | [`transition`] | the transitions between Modes (12) |
 //!
-//! A rule compares a message with the state that its sender knew ([`crate::follow::sdp::Before`]).
-//! The rule assumes that the sender had received only the messages that it acknowledges.
+//! A rule compares a message with the state that its sender knew
+//! ([`crate::follow::sdp::SenderState`]). The rule assumes that the sender had received only the
+//! messages that it acknowledges.
 //!
 //! Most rules run at each message ([`SdpView`]). If the order of frames does not show which event
-//! was first, the rule runs at the end of the capture ([`crate::follow::sdp::SdpState::strays`]).
+//! was first, the rule runs at the end of the capture
+//! ([`crate::follow::sdp::SdpState::unexplained`]).
 
 mod advert;
 mod buffers;
@@ -43,17 +45,14 @@ mod flags;
 mod hello;
 mod length;
 mod mode_change;
-mod moved;
 mod number;
-#[cfg(test)]
-pub(super) mod odd;
-#[cfg(test)]
-pub(super) mod odd_transfer;
 mod oob;
 mod payload;
 mod rd_compl;
 mod rdma;
 mod resize;
+#[cfg(test)]
+mod sdp_script;
 mod setup;
 mod sink_avail;
 mod sizes;
@@ -61,10 +60,13 @@ mod solicited;
 mod src_avail;
 mod suspend;
 #[cfg(test)]
-mod talk;
-#[cfg(test)]
 mod testing;
+mod transferred_len;
 mod transition;
+#[cfg(test)]
+pub(super) mod unusual;
+#[cfg(test)]
+pub(super) mod unusual_transfer;
 pub(super) mod view;
 mod wr_compl;
 
@@ -75,7 +77,7 @@ use super::rule::Rule;
 /// All rules of SDP.
 pub(super) static RULES: &[&Rule] = &[
     &advert::FIELDS,
-    &advert::STRAY,
+    &advert::NOT_ADVERTISED,
     &advert::REFUSED_BY_ITS_OWNER,
     &close::AFTER_DIS_CONN,
     &close::DIS_CONN,
@@ -91,8 +93,8 @@ pub(super) static RULES: &[&Rule] = &[
     &length::LENGTHS,
     &mode_change::FIELDS,
     &mode_change::MASTER,
-    &moved::WRITTEN,
-    &moved::READ,
+    &transferred_len::WRITTEN,
+    &transferred_len::READ,
     &number::NUMBERS,
     &number::AT_THE_END,
     &resize::SIZES,
@@ -103,9 +105,9 @@ pub(super) static RULES: &[&Rule] = &[
     &setup::DEPTH,
     &solicited::OPCODE,
     &suspend::FIELDS,
-    &suspend::SILENT,
+    &suspend::NO_MESSAGES,
     &suspend::NO_RDMA,
-    &suspend::AT_REST,
+    &suspend::RDMA_REPORTED,
     &buffers::NUMBER,
     &buffers::SIZE,
     &cancel::ACKNOWLEDGED,
@@ -113,10 +115,10 @@ pub(super) static RULES: &[&Rule] = &[
     &credits::ORDER,
     &credits::REPORTED,
     &credits::USE,
-    &transition::MOMENT,
+    &transition::TIMING,
     &transition::TRANSITION,
     &oob::ANNOUNCED,
-    &oob::PLACE,
+    &oob::POSITION,
     &payload::AFTER_SRC_AVAIL,
     &payload::LEN,
     &payload::OWED,
@@ -133,7 +135,7 @@ pub(super) static RULES: &[&Rule] = &[
     &sizes::REQUEST,
     &sink_avail::IN_MODE,
     &sink_avail::MAX_ADVERTS,
-    &sink_avail::MOMENT,
+    &sink_avail::TIMING,
     &sink_avail::SIZE,
     &src_avail::IN_MODE,
     &src_avail::OPEN,

@@ -7,7 +7,7 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 const WORD: std::ops::Range<usize> = 16..20;
 
@@ -18,7 +18,7 @@ pub(super) static FIELDS: Rule = Rule {
         requirement!("SDP-6.3.8.2-5"),
         requirement!("SDP-6.3.8.3-1"),
     ],
-    judge: Judge::Sdp(fields),
+    check: Check::Sdp(fields),
 };
 
 pub(super) static MASTER: Rule = Rule {
@@ -28,7 +28,7 @@ pub(super) static MASTER: Rule = Rule {
         requirement!("SDP-6.3.8.2-3"),
         requirement!("SDP-6.3.8.2-4"),
     ],
-    judge: Judge::Sdp(master),
+    check: Check::Sdp(master),
 };
 
 /// A ModeChange to one of the three Modes.
@@ -47,11 +47,11 @@ impl Change {
             return None;
         }
         let raw = view.extension::<RawModeChange>()?;
-        let (before, by_sink) = (view.before(), raw.s());
+        let (sender, by_sink) = (view.sender_state(), raw.s());
         // While the sender holds MSeqAck back, MSeqAck does not show which messages the sender has
         // received.
-        let sure = before.certain && !before.held_back;
-        let from = if by_sink { before.sink_mode } else { before.source_mode };
+        let sure = sender.certain && !sender.held_back;
+        let from = if by_sink { sender.sink_mode } else { sender.source_mode };
         Some(Change { from: from.filter(|_| sure), to: Mode::from_value(raw.mode())?, by_sink })
     }
 }
@@ -65,24 +65,24 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     if Mode::from_value(raw.mode()).is_none() {
         wrong += 1;
         let ids = [requirement!("SDP-6.3.8.2-1"), requirement!("SDP-6.3.8.2-5")];
-        findings.each(&ids, unit, WORD, "Mode 0, 1 or 2", &format!("Mode {}", raw.mode()));
+        findings.report_each(&ids, unit, WORD, "Mode 0, 1 or 2", &format!("Mode {}", raw.mode()));
     }
     if raw.rsvd() != 0 {
         wrong += 1;
         let found = format!("Rsvd {:#x}", raw.rsvd());
-        findings.at(requirement!("SDP-6.3.8.3-1"), unit, WORD, "Rsvd 0", found);
+        findings.report(requirement!("SDP-6.3.8.3-1"), unit, WORD, "Rsvd 0", found);
     }
     if wrong > 0 {
         let expected = "28 zeros, three bits of Mode, and S";
-        findings.at(requirement!("SDP-6.3.8-1"), unit, WORD, expected, format!("{:#010x}", raw.word.get()));
+        findings.report(requirement!("SDP-6.3.8-1"), unit, WORD, expected, format!("{:#010x}", raw.word.get()));
     }
 }
 
 fn master(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(Change { from, to, by_sink }) = Change::of(view) else { return };
     let (by, in_force) = (if by_sink { "Data Sink" } else { "Data Source" }, mode(from));
-    let found = || format!("{} from the {by} in {in_force} Mode", mode(Some(to)));
-    let mut breaks = |id, expected: &str| findings.at(id, unit, WORD, expected, found());
+    let found = || format!("a change to {} Mode, from the {by}, in {in_force} Mode", mode(Some(to)));
+    let mut breaks = |id, expected: &str| findings.report(id, unit, WORD, expected, found());
     let is_from = |due: Mode| from.is_none_or(|from| from == due);
     match to {
         Mode::Buffered if by_sink || !is_from(Mode::Combined) => {
@@ -118,7 +118,7 @@ mod tests {
     use weft_core::wire::sdp::Mid;
 
     use crate::rules::sdp::testing::proves;
-    use crate::testing::sdp::{Talk, word};
+    use crate::testing::sdp::{SdpScript, word};
 
     const TO_BUFFERED: u32 = 0;
     const TO_COMBINED: u32 = 2;
@@ -127,11 +127,11 @@ mod tests {
 
     /// ModeChanges: the sender and the 32-bit extended header of each. Both endpoints receive all
     /// messages before the next ModeChange is sent.
-    fn changes(words: &'static [(usize, u32)]) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
+    fn changes(words: &'static [(usize, u32)]) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
             for (direction, value) in words {
-                talk.send(*direction, Mid::MODE_CHANGE, &word(*value), 0);
-                talk.both_receive_all();
+                script.send(*direction, Mid::MODE_CHANGE, &word(*value), 0);
+                script.both_receive_all();
             }
         }
     }

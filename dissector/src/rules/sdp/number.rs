@@ -8,7 +8,7 @@ use crate::follow::ConnectionState;
 use crate::follow::sdp::reached;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 const MSEQ: std::ops::Range<usize> = 8..12;
 const MSEQ_ACK: std::ops::Range<usize> = 12..16;
@@ -21,63 +21,75 @@ pub(super) static NUMBERS: Rule = Rule {
         requirement!("SDP-6.1.6-1"),
         requirement!("SDP-6.1.6-2"),
     ],
-    judge: Judge::Sdp(numbers),
+    check: Check::Sdp(numbers),
 };
 
 pub(super) static AT_THE_END: Rule = Rule {
     requirements: &[requirement!("SDP-6.1.3-1"), requirement!("SDP-6.1.6-1"), requirement!("SDP-6.1.6-2")],
-    judge: Judge::End(at_the_end),
+    check: Check::End(at_the_end),
 };
 
 fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (mseq, mseq_ack, before) = (view.bsdh.mseq.get(), view.bsdh.mseq_ack.get(), view.before());
-    if view.is_set_up() {
+    let (mseq, mseq_ack, sender) = (view.bsdh.mseq.get(), view.bsdh.mseq_ack.get(), view.sender_state());
+    if view.is_setup_message() {
         if mseq != 0 {
-            findings.at(requirement!("SDP-6.1.5-1"), unit, MSEQ, "MSeq 0 in the first message", format!("MSeq {mseq}"));
+            findings.report(
+                requirement!("SDP-6.1.5-1"),
+                unit,
+                MSEQ,
+                "MSeq 0 in the first message",
+                format!("MSeq {mseq}"),
+            );
         }
         if mseq_ack != 0 {
-            let expected = "MSeqAck 0: no numbered message precedes it";
-            findings.at(requirement!("SDP-6.1.6-2"), unit, MSEQ_ACK, expected, format!("MSeqAck {mseq_ack}"));
+            let expected = "MSeqAck 0, because no numbered message precedes this message";
+            findings.report(requirement!("SDP-6.1.6-2"), unit, MSEQ_ACK, expected, format!("MSeqAck {mseq_ack}"));
         }
         return;
     }
-    if let Some(acknowledged) = before.mseq_ack.filter(|before| !reached(mseq_ack, *before)) {
+    if let Some(acknowledged) = sender.mseq_ack.filter(|previous| !reached(mseq_ack, *previous)) {
         let (expected, found) = (format!("MSeqAck {acknowledged} or later"), format!("MSeqAck {mseq_ack}"));
-        findings.at(requirement!("SDP-6.1.6-1"), unit, MSEQ_ACK, &expected, found);
+        findings.report(requirement!("SDP-6.1.6-1"), unit, MSEQ_ACK, &expected, found);
     }
     // If a Send is missing in the capture, the due MSeq is not known.
-    let Some(sent) = view.state.latest.sent.filter(|sent| sent.follows) else { return };
-    let expected = before.mseq.map_or(1, |mseq| mseq.wrapping_add(1));
+    let Some(sent) = view.state.latest.send.filter(|sent| sent.follows) else { return };
+    let expected = sender.mseq.map_or(1, |mseq| mseq.wrapping_add(1));
     if mseq == expected {
         return;
     }
     let (due, found) = (format!("MSeq {expected}"), format!("MSeq {mseq}"));
-    if before.mseq.is_none() && mseq == 0 {
-        // By another interpretation of the section (C4), Hello and HelloAck have no MSeq. So MSeq 0
-        // is a note.
-        return findings.note().at(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found);
+    if sender.mseq.is_none() && mseq == 0 {
+        // By another interpretation of the section, Hello and HelloAck have no MSeq, and the first
+        // message after them has MSeq 0. So the finding is a note.
+        return findings.as_note().report(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found);
     }
-    findings.at(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found.clone());
+    findings.report(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found.clone());
     if sent.rdma > 0 && mseq.wrapping_sub(expected) == sent.rdma {
-        let due = format!("MSeq {expected}: RDMA Writes and Reads have no number");
-        findings.at(requirement!("SDP-5-2"), unit, MSEQ, &due, found);
+        let due = format!("MSeq {expected}, because RDMA Writes and Reads have no number");
+        findings.report(requirement!("SDP-5-2"), unit, MSEQ, &due, found);
     }
 }
 
 fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    for (direction, strays) in Direction::BOTH.into_iter().zip(&sdp.strays) {
-        for step in &strays.steps_back {
-            let expected = format!("MSeqAck + Bufs of at least {}, as announced before", step.from);
-            findings.in_frame(requirement!("SDP-6.1.3-1"), direction, step.header, &expected, step.to.to_string());
+    for (direction, unexplained) in Direction::BOTH.into_iter().zip(&sdp.unexplained) {
+        for decrease in &unexplained.credit_decreases {
+            let expected = format!("MSeqAck + Bufs of at least {}, as in an earlier message", decrease.from);
+            findings.report_in_frame(
+                requirement!("SDP-6.1.3-1"),
+                direction,
+                decrease.header,
+                &expected,
+                format!("MSeqAck + Bufs of {}", decrease.to),
+            );
         }
-        let Some(ahead) = strays.ahead else { continue };
-        let (id, expected) = match ahead.sent {
-            Some(sent) => (requirement!("SDP-6.1.6-1"), format!("at most MSeqAck {sent}, the last MSeq sent")),
-            None => (requirement!("SDP-6.1.6-2"), "MSeqAck 0: the peer has sent no message".to_owned()),
+        let Some(unsent_ack) = unexplained.unsent_ack else { continue };
+        let (id, expected) = match unsent_ack.sent {
+            Some(sent) => (requirement!("SDP-6.1.6-1"), format!("at most MSeqAck {sent}, the last MSeq of the peer")),
+            None => (requirement!("SDP-6.1.6-2"), "MSeqAck 0, because the peer has sent no message".to_owned()),
         };
-        let found = format!("MSeqAck {}", ahead.mseq_ack);
-        findings.in_frame(id, direction, ahead.octets, &expected, found);
+        let found = format!("MSeqAck {}", unsent_ack.mseq_ack);
+        findings.report_in_frame(id, direction, unsent_ack.octets, &expected, found);
     }
 }
 
@@ -88,22 +100,22 @@ mod tests {
 
     use crate::rules::sdp::testing::{proves, proves_of};
     use crate::testing::Wire;
-    use crate::testing::sdp::{STAG, Talk, VA, hello_ack};
+    use crate::testing::sdp::{STAG, SdpScript, VA, hello_ack};
 
-    fn data(talk: &mut Talk, direction: usize) {
-        talk.send(direction, Mid::DATA, "", 4);
+    fn data(script: &mut SdpScript, direction: usize) {
+        script.send(direction, Mid::DATA, "", 4);
     }
 
     #[test]
     fn hello_and_hello_ack_have_number_0() {
-        let hello = |at: usize| move |order| Talk::greeted(order, |octets| octets[at] ^= 1);
+        let hello = |at: usize| move |order| SdpScript::with_hello(order, |octets| octets[at] ^= 1);
         let answer = |at: usize| {
             move |order| {
-                let mut talk = Talk::greeted(order, |_| {});
+                let mut script = SdpScript::with_hello(order, |_| {});
                 let mut octets = hello_ack();
                 octets[at] ^= 1;
-                talk.send_octets(5, 1, &octets);
-                talk
+                script.send_octets(5, 1, &octets);
+                script
             }
         };
         // Octet 21 belongs to DesRemRcvSz of a Hello, and to ActRcvSz of a HelloAck.
@@ -115,21 +127,21 @@ mod tests {
 
     #[test]
     fn each_message_has_the_next_number() {
-        let skip = |talk: &mut Talk| {
-            data(talk, 0);
-            talk.mseq[0] += 1;
-            data(talk, 0);
+        let skip = |script: &mut SdpScript| {
+            data(script, 0);
+            script.mseq[0] += 1;
+            data(script, 0);
         };
-        let lost = |talk: &mut Talk| {
-            data(talk, 0);
-            talk.lose(0, Mid::DATA, "", 4);
-            data(talk, 0);
+        let lost = |script: &mut SdpScript| {
+            data(script, 0);
+            script.lose(0, Mid::DATA, "", 4);
+            data(script, 0);
         };
         proves(requirement!("SDP-6.1.5-2"), skip, lost);
         let first = |mseq: u32| {
-            move |talk: &mut Talk| {
-                talk.mseq[1] = mseq;
-                data(talk, 1);
+            move |script: &mut SdpScript| {
+                script.mseq[1] = mseq;
+                data(script, 1);
             }
         };
         proves(requirement!("SDP-6.1.5-2"), first(1), first(0));
@@ -138,12 +150,12 @@ mod tests {
     #[test]
     fn rdma_has_no_number() {
         let writes = |skip: u32| {
-            move |talk: &mut Talk| {
-                data(talk, 0);
-                talk.write(0, STAG, VA, 8);
-                talk.request_read(0, STAG, VA, 8);
-                talk.mseq[0] += skip;
-                data(talk, 0);
+            move |script: &mut SdpScript| {
+                data(script, 0);
+                script.write(0, STAG, VA, 8);
+                script.request_read(0, STAG, VA, 8);
+                script.mseq[0] += skip;
+                data(script, 0);
             }
         };
         proves(requirement!("SDP-5-2"), writes(2), writes(0));
@@ -152,20 +164,20 @@ mod tests {
     #[test]
     fn acknowledges_only_sent_messages() {
         let acknowledges = |acks: &'static [u32]| {
-            move |talk: &mut Talk| {
-                data(talk, 1);
+            move |script: &mut SdpScript| {
+                data(script, 1);
                 for ack in acks {
-                    talk.ack[0] = *ack;
-                    data(talk, 0);
+                    script.ack[0] = *ack;
+                    data(script, 0);
                 }
             }
         };
         proves(requirement!("SDP-6.1.6-1"), acknowledges(&[2]), acknowledges(&[1]));
         proves(requirement!("SDP-6.1.6-1"), acknowledges(&[1, 0]), acknowledges(&[0, 1]));
         let without_message = |ack: u32| {
-            move |talk: &mut Talk| {
-                talk.ack[0] = ack;
-                data(talk, 0);
+            move |script: &mut SdpScript| {
+                script.ack[0] = ack;
+                data(script, 0);
             }
         };
         proves(requirement!("SDP-6.1.6-2"), without_message(1), without_message(0));
@@ -173,11 +185,11 @@ mod tests {
 
     /// The capture of a message and its acknowledgement. `change` modifies the frames.
     fn acknowledged(change: impl FnOnce(&mut Vec<(u64, Vec<u8>)>)) -> Wire {
-        let mut talk = Talk::begun(FieldOrder::Figure);
-        data(&mut talk, 1);
-        talk.receive_all(0);
-        data(&mut talk, 0);
-        talk.wire.changed(|mut frames| {
+        let mut script = SdpScript::open(FieldOrder::Figure);
+        data(&mut script, 1);
+        script.receive_all(0);
+        data(&mut script, 0);
+        script.wire.changed(|mut frames| {
             change(&mut frames);
             frames
         })
@@ -207,49 +219,49 @@ mod tests {
     #[test]
     fn credit_is_not_taken_back() {
         let bufs = |bufs: [u16; 2]| {
-            move |talk: &mut Talk| {
+            move |script: &mut SdpScript| {
                 for (mseq, bufs) in (0..).zip(bufs) {
-                    talk.ack[0] = mseq;
-                    talk.bufs = bufs;
-                    data(talk, 0);
-                    talk.bufs = 16;
-                    data(talk, 1);
+                    script.ack[0] = mseq;
+                    script.bufs = bufs;
+                    data(script, 0);
+                    script.bufs = 16;
+                    data(script, 1);
                 }
             }
         };
         proves(requirement!("SDP-6.1.3-1"), bufs([16, 14]), bufs([16, 15]));
-        // Until the SrcAvailCancel is settled, MSeqAck does not advance (interpretation C19).
+        // Until the SrcAvailCancel is settled, MSeqAck does not advance.
         let held = |cancel: bool| {
-            move |talk: &mut Talk| {
-                data(talk, 0);
+            move |script: &mut SdpScript| {
+                data(script, 0);
                 if cancel {
-                    talk.send(1, Mid::SRC_AVAIL_CANCEL, "", 0);
+                    script.send(1, Mid::SRC_AVAIL_CANCEL, "", 0);
                 } else {
-                    talk.send(1, Mid::DATA, "", 0);
+                    script.send(1, Mid::DATA, "", 0);
                 }
-                talk.bufs = 15;
-                data(talk, 0);
+                script.bufs = 15;
+                data(script, 0);
             }
         };
         proves(requirement!("SDP-6.1.3-1"), held(false), held(true));
     }
 
-    /// By the interpretation that the first message has MSeq 0 (C4), MSeqAck stays 0 when that
-    /// message arrives.
+    /// By the interpretation that the first message has MSeq 0, MSeqAck stays 0 when that message
+    /// arrives.
     #[test]
     fn a_message_with_number_0_takes_a_buffer() {
         let errors = |bufs: [u16; 3]| {
-            let mut talk = Talk::bare();
-            talk.mseq = [u32::MAX; 2];
-            talk.bufs = bufs[0];
-            data(&mut talk, 0);
-            talk.bufs = 16;
-            data(&mut talk, 1);
-            talk.bufs = bufs[1];
-            data(&mut talk, 0);
-            talk.bufs = bufs[2];
-            data(&mut talk, 0);
-            talk.wire.errors()
+            let mut script = SdpScript::bare();
+            script.mseq = [u32::MAX; 2];
+            script.bufs = bufs[0];
+            data(&mut script, 0);
+            script.bufs = 16;
+            data(&mut script, 1);
+            script.bufs = bufs[1];
+            data(&mut script, 0);
+            script.bufs = bufs[2];
+            data(&mut script, 0);
+            script.wire.errors()
         };
         assert_eq!(errors([16, 15, 15]), []);
         let ids: Vec<_> = errors([16, 15, 14]).iter().map(|finding| finding.requirement).collect();

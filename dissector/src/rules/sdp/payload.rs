@@ -1,5 +1,5 @@
-//! Payload after an open SrcAvail, Data that a SendSm requested (sections 9.2, 11.2 and 11.3), and
-//! Len of Data.
+//! Checks payload that follows an open SrcAvail, Data that a SendSm requested (sections 9.2, 11.2
+//! and 11.3), and Len of Data messages.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -9,7 +9,7 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static AFTER_SRC_AVAIL: Rule = Rule {
     requirements: &[
@@ -20,7 +20,7 @@ pub(super) static AFTER_SRC_AVAIL: Rule = Rule {
         requirement!("SDP-11.2-8"),
         requirement!("SDP-11.3-8"),
     ],
-    judge: Judge::Sdp(after_src_avail),
+    check: Check::Sdp(after_src_avail),
 };
 
 pub(super) static OWED: Rule = Rule {
@@ -31,21 +31,21 @@ pub(super) static OWED: Rule = Rule {
         requirement!("SDP-9.5.2.1-6"),
         requirement!("SDP-11.3-9"),
     ],
-    judge: Judge::Sdp(owed),
+    check: Check::Sdp(owed),
 };
 
-pub(super) static LEN: Rule = Rule { requirements: &[requirement!("SDP-9.1-2")], judge: Judge::Sdp(len) };
+pub(super) static LEN: Rule = Rule { requirements: &[requirement!("SDP-9.1-2")], check: Check::Sdp(len) };
 
 fn after_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    let (Some(src_avail), true) = (before.src_avails.oldest, before.certain) else { return };
+    let sender = view.sender_state();
+    let (Some(src_avail), true) = (sender.src_avails.oldest, sender.certain) else { return };
     // The sender may send the Data that a SendSm requested.
-    let requested = if view.mid() == Mid::DATA { before.owed } else { 0 };
+    let requested = if view.mid() == Mid::DATA { sender.owed } else { 0 };
     let payload = if view.mid().may_carry_payload() { view.payload_len() as u64 } else { 0 };
     if payload <= requested {
         return;
     }
-    let ids: &[RequirementId] = match before.source_mode {
+    let ids: &[RequirementId] = match sender.source_mode {
         Some(Mode::Combined) if view.mid() == Mid::DATA => {
             const { &[requirement!("SDP-11.2-6"), requirement!("SDP-11-10"), requirement!("SDP-11.2-8")] }
         }
@@ -55,18 +55,18 @@ fn after_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, fin
     };
     let expected = format!("no payload while the SrcAvail of frame {} is open", src_avail.frame);
     let found = match requested {
-        0 => format!("{payload} bytes"),
-        requested => format!("{payload} bytes, of which a SendSm requested {requested}"),
+        0 => format!("{payload} bytes of payload"),
+        requested => format!("{payload} bytes of payload, of which a SendSm requested {requested}"),
     };
-    findings.each(ids, unit, view.place(3..4), &expected, &found);
+    findings.report_each(ids, unit, view.range(3..4), &expected, &found);
     if src_avail.reported() > 0 {
-        findings.at(requirement!("SDP-9.2-22"), unit, view.place(3..4), &expected, found);
+        findings.report(requirement!("SDP-9.2-22"), unit, view.range(3..4), &expected, found);
     }
 }
 
 fn owed(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    if !before.certain || before.owed == 0 {
+    let sender = view.sender_state();
+    if !sender.certain || sender.owed == 0 {
         return;
     }
     let mid = view.mid();
@@ -83,16 +83,16 @@ fn owed(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
             requirement!("SDP-9.5.2.1-6"),
             requirement!("SDP-11.3-9"),
         ];
-        let expected = format!("first the {} bytes that a SendSm requested, as Data", before.owed);
-        findings.each(&ids, unit, view.place(3..4), &expected, &mid.to_string());
+        let expected = format!("first Data with the {} bytes that a SendSm requested", sender.owed);
+        findings.report_each(&ids, unit, view.range(3..4), &expected, &mid.to_string());
     }
 }
 
 fn len(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (len, size) = (view.bsdh.len.get() as usize, view.size());
     if view.mid() == Mid::DATA && len != size {
-        let expected = format!("{size}: the header of 16 bytes and {} bytes of payload", view.payload_len());
-        findings.at(requirement!("SDP-9.1-2"), unit, view.place(4..8), &expected, len.to_string());
+        let expected = format!("Len {size}, for the header of 16 bytes and {} bytes of payload", view.payload_len());
+        findings.report(requirement!("SDP-9.1-2"), unit, view.range(4..8), &expected, format!("Len {len}"));
     }
 }
 
@@ -101,17 +101,17 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::{pipelined, proves_each_way, src_avail};
-    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+    use crate::rules::sdp::sdp_script::{pipelined, proves_each_way, src_avail};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
     /// A SrcAvail, then `octets` octets of Data, in Pipelined or Combined Mode.
-    fn data_after_src_avail(in_pipelined: bool, octets: usize) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
+    fn data_after_src_avail(in_pipelined: bool, octets: usize) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
             if in_pipelined {
-                pipelined(talk, way);
+                pipelined(script, way);
             }
-            src_avail(talk, way, 50, if in_pipelined { 0 } else { 10 });
-            talk.send(way, Mid::DATA, "", octets);
+            src_avail(script, way, 50, if in_pipelined { 0 } else { 10 });
+            script.send(way, Mid::DATA, "", octets);
         }
     }
 
@@ -124,12 +124,12 @@ mod tests {
             proves_each_way(id, data_after_src_avail(true, 1), data_after_src_avail(true, 0));
         }
         let partly = |len: u32| {
-            move |talk: &mut Talk, way: usize| {
-                src_avail(talk, way, 50, 10);
-                talk.reads(1 - way, STAG, VA + 10, len);
-                talk.send(1 - way, Mid::RDMA_RD_COMPL, &word(len), 0);
-                talk.both_receive_all();
-                talk.send(way, Mid::DATA, "", 5);
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, way, 50, 10);
+                script.reads(1 - way, STAG, VA + 10, len);
+                script.send(1 - way, Mid::RDMA_RD_COMPL, &word(len), 0);
+                script.both_receive_all();
+                script.send(way, Mid::DATA, "", 5);
             }
         };
         proves_each_way(requirement!("SDP-9.2-22"), partly(39), partly(40));
@@ -138,13 +138,13 @@ mod tests {
     #[test]
     fn sends_only_the_data_that_a_send_sm_requests() {
         let sends = |octets: usize| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
-                src_avail(talk, way, 50, 0);
-                src_avail(talk, way, 60, 0);
-                talk.send(1 - way, Mid::SEND_SM, "", 0);
-                talk.both_receive_all();
-                talk.send(way, Mid::DATA, "", octets);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                src_avail(script, way, 50, 0);
+                src_avail(script, way, 60, 0);
+                script.send(1 - way, Mid::SEND_SM, "", 0);
+                script.both_receive_all();
+                script.send(way, Mid::DATA, "", octets);
             }
         };
         proves_each_way(requirement!("SDP-11.3-8"), sends(51), sends(50));
@@ -152,16 +152,16 @@ mod tests {
 
     /// A SendSm requests 40 octets. The Data Source sends `octets` octets of them, then a message
     /// with `mid`.
-    fn after_data(octets: usize, mid: Mid) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
-            src_avail(talk, way, 50, 10);
-            talk.send(1 - way, Mid::SEND_SM, "", 0);
-            talk.both_receive_all();
-            talk.send(way, Mid::DATA, "", octets);
+    fn after_data(octets: usize, mid: Mid) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
+            src_avail(script, way, 50, 10);
+            script.send(1 - way, Mid::SEND_SM, "", 0);
+            script.both_receive_all();
+            script.send(way, Mid::DATA, "", octets);
             if mid == Mid::SRC_AVAIL {
-                talk.send(way, mid, &advert(50, None), 10);
+                script.send(way, mid, &advert(50, None), 10);
             } else {
-                talk.send(way, mid, "", 0);
+                script.send(way, mid, "", 0);
             }
         }
     }
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn len_of_data_is_payload_and_16() {
         let with = |len: u32| {
-            move |talk: &mut Talk, way: usize| {
-                talk.send_changed(way, Mid::DATA, "", |octets| {
+            move |script: &mut SdpScript, way: usize| {
+                script.send_changed(way, Mid::DATA, "", |octets| {
                     octets[4..8].copy_from_slice(&len.to_be_bytes());
                     octets.extend([1, 2, 3]);
                 });

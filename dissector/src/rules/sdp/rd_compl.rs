@@ -8,10 +8,10 @@ use weft_core::wire::sdp::{Mid, RawRdmaRdCompl};
 
 use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::follow::sdp::{Advert, Before, Why};
+use crate::follow::sdp::{Advert, EndReason, SenderState};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static AMOUNT: Rule = Rule {
     requirements: &[
@@ -21,7 +21,7 @@ pub(super) static AMOUNT: Rule = Rule {
         requirement!("SDP-9.2-14"),
         requirement!("SDP-9.2-38"),
     ],
-    judge: Judge::Sdp(amount),
+    check: Check::Sdp(amount),
 };
 
 pub(super) static INVALIDATE: Rule = Rule {
@@ -31,11 +31,11 @@ pub(super) static INVALIDATE: Rule = Rule {
         requirement!("SDP-9.2-27"),
         requirement!("SDP-9.5.2.1-3"),
     ],
-    judge: Judge::Sdp(invalidate),
+    check: Check::Sdp(invalidate),
 };
 
 pub(super) static AWAITED: Rule =
-    Rule { requirements: &[requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")], judge: Judge::Sdp(awaited) };
+    Rule { requirements: &[requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")], check: Check::Sdp(awaited) };
 
 pub(super) static WITHOUT_SRC_AVAIL: Rule = Rule {
     requirements: &[
@@ -50,34 +50,34 @@ pub(super) static WITHOUT_SRC_AVAIL: Rule = Rule {
         requirement!("SDP-11.3-20"),
         requirement!("SDP-11.3-21"),
     ],
-    judge: Judge::Sdp(without_src_avail),
+    check: Check::Sdp(without_src_avail),
 };
 
 /// Returns Len of an RdmaRdCompl, and the SrcAvail that the RdmaRdCompl answers.
 fn about(view: &SdpView<'_>) -> Option<(u64, Advert)> {
-    let before = view.before();
+    let sender = view.sender_state();
     let raw: RawRdmaRdCompl = view.extension().filter(|_| view.mid() == Mid::RDMA_RD_COMPL)?;
-    before.sources.oldest.filter(|_| before.certain).map(|source| (raw.len.get().into(), source))
+    sender.sources.oldest.filter(|_| sender.certain).map(|source| (raw.len.get().into(), source))
 }
 
 fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some((len, source)) = about(view) else { return };
-    let (before, range) = (view.before(), view.place(16..20));
-    let found = format!("{len} bytes of the SrcAvail of frame {}", source.frame);
+    let (sender, range) = (view.sender_state(), view.range(16..20));
+    let found = format!("{len} bytes, for the SrcAvail of frame {}", source.frame);
     let goes_on = (source.reported() > 0).then_some(requirement!("SDP-9.2-38"));
     let mut report = |ids: &[RequirementId], expected: &str| {
-        findings.each(ids, unit, range.clone(), expected, &found);
-        findings.each(goes_on.as_slice(), unit, range.clone(), expected, &found);
+        findings.report_each(ids, unit, range.clone(), expected, &found);
+        findings.report_each(goes_on.as_slice(), unit, range.clone(), expected, &found);
     };
     if len > source.left {
         let expected = format!("at most the {} remaining bytes", source.left);
         report(&[requirement!("SDP-9.2-13")], &expected);
-        if before.sources.count > 1 {
+        if sender.sources.count > 1 {
             report(&[requirement!("SDP-9.2-14")], &expected);
         }
         return;
     }
-    let Some(moved) = before.moved else { return };
+    let Some(moved) = sender.moved else { return };
     if moved.read < len {
         report(&[requirement!("SDP-9.2-1")], &format!("at most the {} bytes that RDMA Reads requested", moved.read));
     } else if let Some(returned) = moved.returned.filter(|returned| *returned < len) {
@@ -86,61 +86,61 @@ fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
 }
 
 fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let Some(sent) = view.state.latest.sent.filter(|_| view.mid() == Mid::RDMA_RD_COMPL) else { return };
-    let range = view.place(3..4);
+    let Some(sent) = view.state.latest.send.filter(|_| view.mid() == Mid::RDMA_RD_COMPL) else { return };
+    let range = view.range(3..4);
     if matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE) {
-        let expected = "Send with SE, with or without Invalidate";
-        findings.at(requirement!("SDP-9.2-27"), unit, range.clone(), expected, sent.opcode.to_string());
+        let expected = "a Send with Solicited Event, with or without Invalidate";
+        findings.report(requirement!("SDP-9.2-27"), unit, range.clone(), expected, sent.opcode.to_string());
     }
     let Some((len, source)) = about(view) else { return };
     let expected = format!("Invalidate STag {:#010x} of the SrcAvail of frame {}", source.stag, source.frame);
     match sent.invalidates {
         None if len >= source.left => {
-            findings.at(
+            findings.report(
                 requirement!("SDP-9.2-26"),
                 unit,
                 range,
                 &expected,
-                "no Invalidate, although all its bytes are reported".to_owned(),
+                "no Invalidate, although all bytes of the SrcAvail are reported".to_owned(),
             );
         }
         Some(stag) if stag != source.stag => {
             let found = format!("Invalidate STag {stag:#010x}");
             // The STag may be that of a newer SrcAvail.
-            let sources = &view.state.ends[view.direction].sink.sources;
+            let sources = &view.state.peers[view.direction].sink.sources;
             if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
                 let ids = [requirement!("SDP-9.2-15"), requirement!("SDP-9.5.2.1-3")];
-                findings.each(&ids, unit, range.clone(), &expected, &found);
+                findings.report_each(&ids, unit, range.clone(), &expected, &found);
             }
-            findings.at(requirement!("SDP-9.2-26"), unit, range, &expected, found);
+            findings.report(requirement!("SDP-9.2-26"), unit, range, &expected, found);
         }
         _ => {}
     }
 }
 
 fn awaited(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    if view.mid() == Mid::RDMA_RD_COMPL && before.certain && before.awaited > 0 {
+    let sender = view.sender_state();
+    if view.mid() == Mid::RDMA_RD_COMPL && sender.certain && sender.awaited > 0 {
         let ids = [requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")];
-        let expected = format!("none until the {} bytes of Data arrive that a SendSm requested", before.awaited);
-        findings.each(&ids, unit, view.place(3..4), &expected, "RdmaRdCompl");
+        let expected = format!("no RdmaRdCompl until {} bytes arrive as Data, as a SendSm requested", sender.awaited);
+        findings.report_each(&ids, unit, view.range(3..4), &expected, "an RdmaRdCompl");
     }
 }
 
 /// Reports an RdmaRdCompl or SendSm without an open SrcAvail that it could answer.
 fn without_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (mid, before) = (view.mid(), view.before());
+    let (mid, sender) = (view.mid(), view.sender_state());
     let is_send_sm = mid == Mid::SEND_SM;
-    if !(is_send_sm || mid == Mid::RDMA_RD_COMPL) || !before.certain || before.sources.count > 0 {
+    if !(is_send_sm || mid == Mid::RDMA_RD_COMPL) || !sender.certain || sender.sources.count > 0 {
         return;
     }
-    let (ids, why) = reasons(before, is_send_sm);
+    let (ids, reason) = reasons(sender, is_send_sm);
     let expected = "an open SrcAvail";
-    findings.each(ids, unit, view.place(3..4), expected, &format!("{mid}; {why}"));
+    findings.report_each(ids, unit, view.range(3..4), expected, &format!("{mid}, but {reason}"));
 }
 
-fn reasons(before: &Before, is_send_sm: bool) -> (&'static [RequirementId], &'static str) {
-    if before.last_source == Some(Why::Void) && before.sink_avails.count > 0 {
+fn reasons(sender: &SenderState, is_send_sm: bool) -> (&'static [RequirementId], &'static str) {
+    if sender.last_source == Some(EndReason::Void) && sender.sink_avails.count > 0 {
         let ids = const {
             &[
                 requirement!("SDP-11.3-12"),
@@ -149,16 +149,18 @@ fn reasons(before: &Before, is_send_sm: bool) -> (&'static [RequirementId], &'st
                 requirement!("SDP-11.3-21"),
             ]
         };
-        return (ids, "its own SinkAvail took precedence");
+        return (ids, "the sender's own SinkAvail took precedence");
     }
-    match (before.last_source, is_send_sm) {
-        (_, true) if before.cancels.src_avail_idle => {
-            (const { &[requirement!("SDP-9.5.4-4")] }, "a SrcAvailCancel found nothing to cancel")
+    match (sender.last_source, is_send_sm) {
+        (_, true) if sender.cancels.src_avail_idle => {
+            (const { &[requirement!("SDP-9.5.4-4")] }, "no SrcAvail was open when the SrcAvailCancel arrived")
         }
-        (Some(Why::Revoked), true) => (const { &[requirement!("SDP-9.5.4-9")] }, "the SrcAvailCancel was answered"),
-        (Some(Why::Revoked), false) => (const { &[requirement!("SDP-9.5.4-8")] }, "the SrcAvail was canceled"),
-        (_, true) => (const { &[requirement!("SDP-9.2-18")] }, "none is open"),
-        (_, false) => (const { &[requirement!("SDP-9.2-1"), requirement!("SDP-9.2-15")] }, "none is open"),
+        (Some(EndReason::Revoked), true) => {
+            (const { &[requirement!("SDP-9.5.4-9")] }, "the SrcAvailCancel was already answered")
+        }
+        (Some(EndReason::Revoked), false) => (const { &[requirement!("SDP-9.5.4-8")] }, "the SrcAvail was canceled"),
+        (_, true) => (const { &[requirement!("SDP-9.2-18")] }, "no SrcAvail is open"),
+        (_, false) => (const { &[requirement!("SDP-9.2-1"), requirement!("SDP-9.2-15")] }, "no SrcAvail is open"),
     }
 }
 
@@ -167,23 +169,23 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::{SEND_SE_INV, advert_of, completes, pipelined, proves_each_way, src_avail};
-    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+    use crate::rules::sdp::sdp_script::{SEND_SE_INV, advert_of, completes, pipelined, proves_each_way, src_avail};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
     use crate::testing::{Wire, fpdu, hello, hex, reply_frame, startup_frame};
 
     /// A SrcAvail of 50 octets, 10 of them as payload. Then RDMA Reads of the lengths `read`, and
     /// RdmaRdCompls with the lengths `reported`.
-    fn reads(read: &[u32], reported: &[u32]) -> impl Fn(&mut Talk, usize) {
+    fn reads(read: &[u32], reported: &[u32]) -> impl Fn(&mut SdpScript, usize) {
         let (read, reported) = (read.to_vec(), reported.to_vec());
-        move |talk, way| {
-            src_avail(talk, 1 - way, 50, 10);
+        move |script, way| {
+            src_avail(script, 1 - way, 50, 10);
             let mut at = VA + 10;
             for len in &read {
-                talk.reads(way, STAG, at, *len);
+                script.reads(way, STAG, at, *len);
                 at += u64::from(*len);
             }
             for len in &reported {
-                talk.send_in(SEND_SE_INV, way, Mid::RDMA_RD_COMPL, &word(*len), 0);
+                script.send_in(SEND_SE_INV, way, Mid::RDMA_RD_COMPL, &word(*len), 0);
             }
         }
     }
@@ -195,10 +197,10 @@ mod tests {
         proves_each_way(requirement!("SDP-9.2-38"), reads(&[30, 10], &[30, 40]), reads(&[30, 10], &[30, 10]));
         // An RDMA Read may also start at the start of the buffer.
         let from_the_start = |len: u32| {
-            move |talk: &mut Talk, way: usize| {
-                src_avail(talk, 1 - way, 50, 10);
-                talk.reads(way, STAG, VA, len);
-                completes(talk, way, Mid::RDMA_RD_COMPL, 40);
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, 1 - way, 50, 10);
+                script.reads(way, STAG, VA, len);
+                completes(script, way, Mid::RDMA_RD_COMPL, 40);
             }
         };
         proves_each_way(requirement!("SDP-9.2-1"), from_the_start(49), from_the_start(50));
@@ -207,14 +209,14 @@ mod tests {
     #[test]
     fn reports_only_returned_octets() {
         let asks = |comes: bool| {
-            move |talk: &mut Talk, way: usize| {
-                src_avail(talk, 1 - way, 50, 10);
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, 1 - way, 50, 10);
                 if comes {
-                    talk.reads(way, STAG, VA + 10, 40);
+                    script.reads(way, STAG, VA + 10, 40);
                 } else {
-                    talk.request_read(way, STAG, VA + 10, 40);
+                    script.request_read(way, STAG, VA + 10, 40);
                 }
-                completes(talk, way, Mid::RDMA_RD_COMPL, 40);
+                completes(script, way, Mid::RDMA_RD_COMPL, 40);
             }
         };
         proves_each_way(requirement!("SDP-9.2-12"), asks(false), asks(true));
@@ -227,17 +229,17 @@ mod tests {
             let mut wire = Wire::connected();
             wire.send(0, &[hello(), startup_frame(0, 1, &[])].concat());
             wire.send(1, &reply_frame(0, 1, &[]));
-            let mut talk = Talk::after(wire);
-            src_avail(&mut talk, 0, 50, 10);
-            talk.request_read(1, STAG, VA + 10, 40);
+            let mut script = SdpScript::after(wire);
+            src_avail(&mut script, 0, 50, 10);
+            script.request_read(1, STAG, VA + 10, 40);
             if !comes.is_empty() {
-                talk.wire.send(0, comes);
+                script.wire.send(0, comes);
             }
-            completes(&mut talk, 1, Mid::RDMA_RD_COMPL, 40);
+            completes(&mut script, 1, Mid::RDMA_RD_COMPL, 40);
             if !later.is_empty() {
-                talk.wire.send(0, later);
+                script.wire.send(0, later);
             }
-            talk.wire.errors().iter().any(|finding| finding.requirement == requirement!("SDP-9.2-12"))
+            script.wire.errors().iter().any(|finding| finding.requirement == requirement!("SDP-9.2-12"))
         };
         let response = fpdu(&[hex("c142 00005101 0000000000000000"), vec![0x5a; 40]].concat());
         let data = fpdu(&hex("4143 00000000 00000000 00000002 00000000 0010 00 ff 00000010 00000002 00000000"));
@@ -248,33 +250,33 @@ mod tests {
 
     /// Two SrcAvails in Pipelined Mode. [`STAG`] is in the second SrcAvail if `second_first` is
     /// true, else in the first.
-    fn two(talk: &mut Talk, way: usize, second_first: bool) {
-        pipelined(talk, 1 - way);
+    fn two(script: &mut SdpScript, way: usize, second_first: bool) {
+        pipelined(script, 1 - way);
         let mut stags = [STAG, 0x0099_0099];
         if second_first {
             stags.reverse();
         }
         for stag in stags {
-            talk.send(1 - way, Mid::SRC_AVAIL, &advert_of(stag, 50, None), 0);
+            script.send(1 - way, Mid::SRC_AVAIL, &advert_of(stag, 50, None), 0);
         }
-        talk.both_receive_all();
+        script.both_receive_all();
     }
 
     #[test]
     fn one_at_a_time_and_the_oldest_first() {
         let completes_with = |len: u32| {
-            move |talk: &mut Talk, way: usize| {
-                two(talk, way, false);
-                talk.reads(way, STAG, VA, 50);
-                completes(talk, way, Mid::RDMA_RD_COMPL, len);
+            move |script: &mut SdpScript, way: usize| {
+                two(script, way, false);
+                script.reads(way, STAG, VA, 50);
+                completes(script, way, Mid::RDMA_RD_COMPL, len);
             }
         };
         proves_each_way(requirement!("SDP-9.2-14"), completes_with(51), completes_with(50));
         let ends = |newer: bool| {
-            move |talk: &mut Talk, way: usize| {
-                two(talk, way, newer);
-                talk.reads(way, STAG, VA, 50);
-                completes(talk, way, Mid::RDMA_RD_COMPL, 50);
+            move |script: &mut SdpScript, way: usize| {
+                two(script, way, newer);
+                script.reads(way, STAG, VA, 50);
+                completes(script, way, Mid::RDMA_RD_COMPL, 50);
             }
         };
         proves_each_way(requirement!("SDP-9.2-15"), ends(true), ends(false));
@@ -284,10 +286,10 @@ mod tests {
     #[test]
     fn the_last_one_invalidates() {
         let ends = |opcode: u8, reported: u32| {
-            move |talk: &mut Talk, way: usize| {
-                src_avail(talk, 1 - way, 50, 10);
-                talk.reads(way, STAG, VA + 10, 40);
-                talk.send_in(opcode, way, Mid::RDMA_RD_COMPL, &word(reported), 0);
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, 1 - way, 50, 10);
+                script.reads(way, STAG, VA + 10, 40);
+                script.send_in(opcode, way, Mid::RDMA_RD_COMPL, &word(reported), 0);
             }
         };
         proves_each_way(requirement!("SDP-9.2-26"), ends(5, 40), ends(6, 40));
@@ -299,14 +301,14 @@ mod tests {
     #[test]
     fn requested_data_arrives_first() {
         let completes_with = |data: usize| {
-            move |talk: &mut Talk, way: usize| {
-                two(talk, way, true);
-                talk.send(way, Mid::SEND_SM, "", 0);
-                talk.both_receive_all();
-                talk.send(1 - way, Mid::DATA, "", data);
-                talk.both_receive_all();
-                talk.reads(way, STAG, VA, 50);
-                completes(talk, way, Mid::RDMA_RD_COMPL, 50);
+            move |script: &mut SdpScript, way: usize| {
+                two(script, way, true);
+                script.send(way, Mid::SEND_SM, "", 0);
+                script.both_receive_all();
+                script.send(1 - way, Mid::DATA, "", data);
+                script.both_receive_all();
+                script.reads(way, STAG, VA, 50);
+                completes(script, way, Mid::RDMA_RD_COMPL, 50);
             }
         };
         proves_each_way(requirement!("SDP-9.2-34"), completes_with(49), completes_with(50));
@@ -316,12 +318,12 @@ mod tests {
     #[test]
     fn one_answer_to_one_src_avail() {
         let answers = |mids: &'static [Mid]| {
-            move |talk: &mut Talk, way: usize| {
-                src_avail(talk, 1 - way, 50, 10);
-                talk.reads(way, STAG, VA + 10, 40);
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, 1 - way, 50, 10);
+                script.reads(way, STAG, VA + 10, 40);
                 for mid in mids {
                     let extension = if *mid == Mid::SEND_SM { String::new() } else { word(40) };
-                    talk.send_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
+                    script.send_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
                 }
             }
         };
@@ -334,13 +336,13 @@ mod tests {
     #[test]
     fn an_own_sink_avail_takes_precedence() {
         let answers = |crosses: bool| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, 1 - way);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, 1 - way);
                 if crosses {
-                    talk.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                    script.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
                 }
-                src_avail(talk, 1 - way, 50, 0);
-                talk.send(way, Mid::SEND_SM, "", 0);
+                src_avail(script, 1 - way, 50, 0);
+                script.send(way, Mid::SEND_SM, "", 0);
             }
         };
         for id in [
@@ -356,34 +358,34 @@ mod tests {
     #[test]
     fn a_cancel_has_one_answer() {
         let cancels = |open: bool, answers: &'static [Mid]| {
-            move |talk: &mut Talk, way: usize| {
+            move |script: &mut SdpScript, way: usize| {
                 if open {
-                    src_avail(talk, 1 - way, 50, 10);
-                    talk.reads(way, STAG, VA + 10, 10);
+                    src_avail(script, 1 - way, 50, 10);
+                    script.reads(way, STAG, VA + 10, 10);
                 }
-                talk.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                script.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
                 for mid in answers {
                     let extension = if *mid == Mid::SEND_SM { String::new() } else { word(10) };
-                    talk.send_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
-                    talk.receive_all(way);
+                    script.send_in(if *mid == Mid::SEND_SM { 5 } else { 6 }, way, *mid, &extension, 0);
+                    script.receive_all(way);
                 }
-                talk.receive_all(way);
-                talk.send(way, Mid::SEND_SM, "", 0);
+                script.receive_all(way);
+                script.send(way, Mid::SEND_SM, "", 0);
             }
         };
         proves_each_way(requirement!("SDP-9.5.4-4"), cancels(false, &[]), cancels(true, &[]));
         let (bad, good): (&[_], &[_]) = (&[Mid::RDMA_RD_COMPL, Mid::SEND_SM], &[Mid::RDMA_RD_COMPL]);
         proves_each_way(requirement!("SDP-9.5.4-9"), cancels(true, bad), cancels(true, good));
         let late = |mid: Mid, answered: bool| {
-            move |talk: &mut Talk, way: usize| {
-                src_avail(talk, 1 - way, 50, 10);
-                talk.reads(way, STAG, VA + 10, 40);
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, 1 - way, 50, 10);
+                script.reads(way, STAG, VA + 10, 40);
                 if answered {
-                    talk.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
-                    talk.receive_all(way);
-                    talk.send(way, Mid::SEND_SM, "", 0);
+                    script.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                    script.receive_all(way);
+                    script.send(way, Mid::SEND_SM, "", 0);
                 }
-                completes(talk, way, mid, 40);
+                completes(script, way, mid, 40);
             }
         };
         proves_each_way(requirement!("SDP-9.5.4-8"), late(Mid::RDMA_RD_COMPL, true), late(Mid::RDMA_RD_COMPL, false));

@@ -7,14 +7,14 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 /// The largest allowed size of a Private Buffer in a Hello or HelloAck, in octets.
-const MOST: u32 = 1 << 31;
+const MAX_PRIVATE_BUFFER: u32 = 1 << 31;
 
 pub(super) static SIZES: Rule = Rule {
     requirements: &[requirement!("SDP-6.4.1-2"), requirement!("SDP-6.4.2-2"), requirement!("SDP-6.4.2-3")],
-    judge: Judge::Sdp(sizes),
+    check: Check::Sdp(sizes),
 };
 
 fn sizes(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -25,21 +25,21 @@ fn sizes(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
         }
         _ => return,
     };
-    if let Some(size) = size.filter(|size| !(MIN_PRIVATE_BUFFER..=MOST).contains(size)) {
+    if let Some(size) = size.filter(|size| !(MIN_PRIVATE_BUFFER..=MAX_PRIVATE_BUFFER).contains(size)) {
         let wrong = |findings: &mut Findings<'_>| {
-            findings.at(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31 bytes", size.to_string());
+            findings.report(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31 bytes", size.to_string());
         };
         match view.mid() {
             // The draft does not limit the size in a request, so the finding is a note.
-            Mid::CH_RCV_BUF => wrong(&mut findings.note()),
+            Mid::CH_RCV_BUF => wrong(&mut findings.as_note()),
             _ => wrong(findings),
         }
     }
-    let (own, peer) = (&view.state.ends[view.direction], &view.state.ends[view.peer()]);
-    if view.mid() == Mid::CH_RCV_BUF_ACK && view.before().certain && own.resized > peer.resizes {
+    let (own, peer) = (&view.state.peers[view.direction], &view.state.peers[view.peer()]);
+    if view.mid() == Mid::CH_RCV_BUF_ACK && view.sender_state().certain && own.resize_answers > peer.resize_requests {
         let expected = "a ChRcvBuf from the peer for each ChRcvBufAck";
-        let found = format!("ChRcvBufs from the peer: {}; ChRcvBufAcks: {}", peer.resizes, own.resized);
-        findings.at(requirement!("SDP-6.4.2-3"), unit, view.place(3..4), expected, found);
+        let found = format!("ChRcvBufs from the peer: {}; ChRcvBufAcks: {}", peer.resize_requests, own.resize_answers);
+        findings.report(requirement!("SDP-6.4.2-3"), unit, view.range(3..4), expected, found);
     }
 }
 
@@ -49,14 +49,14 @@ mod tests {
     use weft_core::wire::sdp::Mid;
 
     use crate::rules::sdp::testing::proves;
-    use crate::testing::sdp::{Talk, word};
+    use crate::testing::sdp::{SdpScript, word};
 
-    fn resizes(asks: u32, answers: &'static [u32]) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
-            talk.send(0, Mid::CH_RCV_BUF, &word(asks), 0);
-            talk.receive_all(1);
+    fn resizes(asks: u32, answers: &'static [u32]) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
+            script.send(0, Mid::CH_RCV_BUF, &word(asks), 0);
+            script.receive_all(1);
             for size in answers {
-                talk.send(1, Mid::CH_RCV_BUF_ACK, &word(*size), 0);
+                script.send(1, Mid::CH_RCV_BUF_ACK, &word(*size), 0);
             }
         }
     }
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn each_answer_has_its_request() {
         proves(requirement!("SDP-6.4.2-3"), resizes(8192, &[8192, 8192]), resizes(8192, &[8192]));
-        let without_request = |talk: &mut Talk| talk.send(1, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
+        let without_request = |script: &mut SdpScript| script.send(1, Mid::CH_RCV_BUF_ACK, &word(4096), 0);
         proves(requirement!("SDP-6.4.2-3"), without_request, resizes(8192, &[4096]));
     }
 }

@@ -1,11 +1,8 @@
-//! How a connection starts: the order of the first messages, and what carries them (streaming mode,
-//! private data, or Sends). Sections 5, 6.2, 6.2.1 and 8.1.1 of the draft.
+//! Checks the order of the first messages of a connection, and whether streaming mode, private data
+//! or Sends carry them (sections 5, 6.2, 6.2.1 and 8.1.1 of the draft).
 //!
 //! The draft does not define a Hello in the private data of an MPA Request, but implementations
-//! send such a Hello (C3, an interpretation of the draft). The finding is a note.
-//!
-//! The draft does not define a Hello in the private data of an MPA Request, but implementations
-//! send it (C3, an interpretation of the draft). The finding is a note.
+//! send such a Hello. So a finding about such a Hello is a note.
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -15,7 +12,7 @@ use crate::direction::Direction;
 use crate::follow::{ConnectionState, Excess};
 use crate::parse::{Carrier, Kind, STREAMING_HEAD, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static ORDER: Rule = Rule {
     requirements: &[
@@ -28,20 +25,20 @@ pub(super) static ORDER: Rule = Rule {
         requirement!("SDP-8.1.1-4"),
         requirement!("SDP-8.1.1-12"),
     ],
-    judge: Judge::Sdp(order),
+    check: Check::Sdp(order),
 };
 
 pub(super) static TOO_EARLY: Rule =
-    Rule { requirements: &[requirement!("SDP-8.1.1-4"), requirement!("SDP-8.1.1-13")], judge: Judge::End(too_early) };
+    Rule { requirements: &[requirement!("SDP-8.1.1-4"), requirement!("SDP-8.1.1-13")], check: Check::End(too_early) };
 
 pub(super) static FRAMED: Rule = Rule {
     requirements: &[requirement!("SDP-6.2.1-1"), requirement!("SDP-8.1.1-1"), requirement!("SDP-8.1.1-41")],
-    judge: Judge::Other(framed),
+    check: Check::Other(framed),
 };
 
 pub(super) static COMBINED_FIRST: Rule = Rule {
     requirements: &[requirement!("SDP-8.1.1-29"), requirement!("SDP-8.1.1-39")],
-    judge: Judge::Sdp(combined_first),
+    check: Check::Sdp(combined_first),
 };
 
 pub(super) static DEPTH: Rule = Rule {
@@ -53,18 +50,24 @@ pub(super) static DEPTH: Rule = Rule {
         requirement!("SDP-8.1.1-27"),
         requirement!("SDP-8.1.1-38"),
     ],
-    judge: Judge::End(depth),
+    check: Check::End(depth),
 };
 
 fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (state, mid, range) = (view.state, view.mid(), view.place(3..4));
+    let (state, mid, range) = (view.state, view.mid(), view.range(3..4));
     let from_connecting = view.direction == state.connecting;
     if view.carrier == Carrier::PrivateData && from_connecting {
         let ids = [requirement!("SDP-5-3"), requirement!("SDP-8.1.1-2"), requirement!("SDP-8.1.1-12")];
-        let found = "in the private data of an MPA Request";
-        findings.note().each(&ids, unit, 0..view.size(), "the Hello as plain TCP data, before iWARP starts", found);
+        let found = "a Hello in the private data of an MPA Request";
+        findings.as_note().report_each(
+            &ids,
+            unit,
+            0..view.size(),
+            "the Hello as plain TCP data, before iWARP starts",
+            found,
+        );
     }
-    let Some(sent) = state.latest.sent else { return };
+    let Some(sent) = state.latest.send else { return };
     if mid == Mid::HELLO {
         let ids = [
             requirement!("SDP-8.1.1-2"),
@@ -72,18 +75,18 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
             requirement!("SDP-6.1.1-2"),
             requirement!("SDP-5-3"),
         ];
-        findings.each(&ids, unit, range, "a Hello as plain TCP data, before iWARP starts", "a Hello in a Send");
+        findings.report_each(&ids, unit, range, "a Hello as plain TCP data, before iWARP starts", "a Hello in a Send");
     } else if mid == Mid::HELLO_ACK && from_connecting {
         let expected = "a HelloAck from the Accepting Peer only";
         let found = "a HelloAck from the Connecting Peer".to_owned();
-        findings.at(requirement!("SDP-6.1.1-3"), unit, range, expected, found);
+        findings.report(requirement!("SDP-6.1.1-3"), unit, range, expected, found);
     } else if mid == Mid::HELLO_ACK
         && state.closing.hello_ack.is_some_and(|first| first < unit.frame)
         && sent.follows
         && !sent.is_first()
     {
         let expected = "one HelloAck, as the first message of the Accepting Peer";
-        findings.at(requirement!("SDP-6.2-1"), unit, range, expected, "another HelloAck".to_owned());
+        findings.report(requirement!("SDP-6.2-1"), unit, range, expected, "another HelloAck".to_owned());
     } else if !from_connecting && state.closing.hello_ack.is_none() && sent.follows && sent.is_first() {
         let ids = [
             requirement!("SDP-6.2-1"),
@@ -91,7 +94,13 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
             requirement!("SDP-6.1.1-3"),
             requirement!("SDP-8.1.1-4"),
         ];
-        findings.each(&ids, unit, range, "a HelloAck as the first message of the Accepting Peer", &mid.to_string());
+        findings.report_each(
+            &ids,
+            unit,
+            range,
+            "a HelloAck as the first message of the Accepting Peer",
+            &mid.to_string(),
+        );
     }
 }
 
@@ -99,7 +108,8 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
 fn too_early(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     if sdp.carrier == Carrier::PrivateData {
-        // In this case, the Responder must not send first (interpretation C42).
+        // The Hello was in the private data of the MPA Request, so the Connecting Peer is the
+        // Initiator, and MPA requires that the Initiator sends first.
         return;
     }
     let (Some((frame, header)), Some(end), tcp) = (sdp.first_message, sdp.hello_ack_end, &state.mpa.tcp) else {
@@ -109,7 +119,7 @@ fn too_early(state: &ConnectionState, findings: &mut Findings<'_>) {
     if tcp[connecting].had_received(frame, &tcp[accepting], end) == Some(false) {
         for id in [requirement!("SDP-8.1.1-13"), requirement!("SDP-8.1.1-4")] {
             let expected = "no iWARP message until the HelloAck arrives";
-            findings.in_frame(id, connecting, header, expected, "an earlier message".to_owned());
+            findings.report_in_frame(id, connecting, header, expected, "a message before the HelloAck".to_owned());
         }
     }
 }
@@ -118,10 +128,10 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     let Some(sdp) = state.context().sdp.as_deref() else { return };
     let (direction, octets) = (unit.direction(), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
-        // If `misread` is `None`, octets are missing here or earlier.
-        Kind::Unparsed { len } if unit.misread.is_some() && state.traffic.sides[direction].strayed => {
-            let found = format!("{len} other bytes");
-            let mut stray = |id| findings.in_frame(id, direction, octets, "only FPDUs", found.clone());
+        // If `sender_error` is `None`, octets are missing here or earlier.
+        Kind::Unparsed { len } if unit.sender_error.is_some() && state.traffic.directions[direction].lost_framing => {
+            let found = format!("{len} bytes that are not an FPDU");
+            let mut stray = |id| findings.report_in_frame(id, direction, octets, "only FPDUs", found.clone());
             stray(requirement!("SDP-8.1.1-1"));
             if sdp.closing.hello_ack.is_some() {
                 stray(requirement!("SDP-8.1.1-41"));
@@ -130,8 +140,8 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         Kind::Streaming { len, .. }
             if sdp.carrier == Carrier::Streaming && direction == sdp.connecting && !unit.incomplete =>
         {
-            let (expected, found) = ("only iWARP after the Hello", format!("{len} other bytes"));
-            findings.in_frame(requirement!("SDP-6.2.1-1"), direction, octets, expected, found);
+            let (expected, found) = ("only iWARP after the Hello", format!("{len} bytes that are not iWARP"));
+            findings.report_in_frame(requirement!("SDP-6.2.1-1"), direction, octets, expected, found);
         }
         _ => {}
     }
@@ -142,15 +152,15 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
 fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (state, mid) = (view.state, view.mid());
     let (half, expected, found) = match mid {
-        Mid::SRC_AVAIL if view.payload_len() == 0 => (view.direction, "payload in the SrcAvail", "none"),
-        Mid::SINK_AVAIL => (view.peer(), "no SinkAvail", "one"),
+        Mid::SRC_AVAIL if view.payload_len() == 0 => (view.direction, "payload in the SrcAvail", "no payload"),
+        Mid::SINK_AVAIL => (view.peer(), "no SinkAvail", "a SinkAvail"),
         _ => return,
     };
-    if view.before().certain && state.changes[half].count == 0 {
+    if view.sender_state().certain && state.changes[half].count == 0 {
         let from_connecting = view.direction == state.connecting;
         let id = if from_connecting { requirement!("SDP-8.1.1-39") } else { requirement!("SDP-8.1.1-29") };
-        let expected = format!("{expected}: Combined Mode is the first Mode");
-        findings.at(id, unit, view.place(3..4), &expected, found.to_owned());
+        let expected = format!("{expected}, because Combined Mode is the first Mode");
+        findings.report(id, unit, view.range(3..4), &expected, found.to_owned());
     }
 }
 
@@ -162,20 +172,21 @@ fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
 fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|_| state.traffic.is_complete()) else { return };
     for (direction, reads) in Direction::BOTH.into_iter().zip(&state.mpa.reads) {
-        let is_in_step = |excess: &Excess| !state.mpa.tcp[direction.peer()].may_be_late_at(excess.frame);
+        let is_in_order = |excess: &Excess| !state.mpa.tcp[direction.peer()].may_be_late_at(excess.frame);
         let is_connecting = direction == sdp.connecting;
-        let limits = [(reads.loc_ord.most, "own LocORD"), (reads.loc_ird.most, "LocIRD of the peer")];
+        let limits = [(reads.loc_ord.max, "LocORD of the requester"), (reads.loc_ird.max, "LocIRD of the responder")];
         for (at, (excess, (limit, whose))) in reads.sdp_excess().into_iter().zip(limits).enumerate() {
-            let (Some(excess), Some(limit)) = (excess.filter(is_in_step), limit) else { continue };
-            let expected = format!("at most {limit} Read Requests without Response, the {whose}");
+            let (Some(excess), Some(limit)) = (excess.filter(is_in_order), limit) else { continue };
+            let expected = format!("at most {limit} unanswered Read Requests, the {whose}");
             let ids = match (at, is_connecting) {
                 (0, true) => [requirement!("SDP-6.2.1.7-1"), requirement!("SDP-8.1.1-9")].to_vec(),
                 (0, false) => [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25")].to_vec(),
                 (_, true) => vec![requirement!("SDP-8.1.1-38")],
                 (_, false) => vec![requirement!("SDP-8.1.1-27")],
             };
+            let found = format!("{} unanswered Read Requests", excess.outstanding);
             for id in ids {
-                findings.in_frame(id, direction, excess.header, &expected, excess.outstanding.to_string());
+                findings.report_in_frame(id, direction, excess.header, &expected, found.clone());
             }
         }
     }
@@ -187,27 +198,27 @@ mod tests {
     use weft_core::wire::sdp::{FieldOrder, Mid};
 
     use crate::rules::sdp::testing::{proves, proves_of};
-    use crate::testing::sdp::{STAG, Talk, VA, advert, hello_ack, ordered, word};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, hello_ack, ordered, word};
     use crate::testing::{Wire, fpdu, hello, reply, send_of, startup_frame};
 
-    fn upon_private_data(order: FieldOrder) -> Talk {
+    fn upon_private_data(order: FieldOrder) -> SdpScript {
         let mut wire = Wire::connected();
         wire.send(0, &startup_frame(0x40, 1, &ordered(order, hello())));
         wire.send(1, &reply());
-        let mut talk = Talk::upon(wire, order);
-        // The Initiator sends the first FPDU (interpretation C42).
-        talk.send(0, Mid::DATA, "", 0);
-        talk.send_octets(5, 1, &hello_ack());
-        talk
+        let mut script = SdpScript::after_hello(wire, order);
+        // The Initiator sends the first FPDU.
+        script.send(0, Mid::DATA, "", 0);
+        script.send_octets(5, 1, &hello_ack());
+        script
     }
 
-    fn upon_tcp(order: FieldOrder) -> Talk {
+    fn upon_tcp(order: FieldOrder) -> SdpScript {
         let mut wire = Wire::connected();
         wire.send(0, &[ordered(order, hello()), startup_frame(0x40, 1, &[])].concat());
         wire.send(1, &reply());
-        let mut talk = Talk::upon(wire, order);
-        talk.send_octets(5, 1, &hello_ack());
-        talk
+        let mut script = SdpScript::after_hello(wire, order);
+        script.send_octets(5, 1, &hello_ack());
+        script
     }
 
     #[test]
@@ -216,9 +227,9 @@ mod tests {
             proves_of(id, upon_private_data, upon_tcp);
         }
         assert_eq!(upon_private_data(FieldOrder::Figure).wire.errors(), []);
-        let again = |talk: &mut Talk| talk.send_octets(3, 0, &hello());
+        let again = |script: &mut SdpScript| script.send_octets(3, 0, &hello());
         for id in [requirement!("SDP-6.1.1-2"), requirement!("SDP-8.1.1-2")] {
-            proves(id, again, |talk| talk.send(0, Mid::DATA, "", 0));
+            proves(id, again, |script| script.send(0, Mid::DATA, "", 0));
         }
     }
 
@@ -226,15 +237,15 @@ mod tests {
     fn first_answer_is_a_hello_ack() {
         let answered = |mid: u8| {
             move |order: FieldOrder| {
-                let mut talk = Talk::greeted(order, |_| {});
+                let mut script = SdpScript::with_hello(order, |_| {});
                 let mut octets = hello_ack();
                 octets[3] = mid;
                 if mid == 0xff {
                     octets.truncate(16);
                     octets[7] = 16;
                 }
-                talk.send_octets(if mid == 1 { 5 } else { 3 }, 1, &octets);
-                talk
+                script.send_octets(if mid == 1 { 5 } else { 3 }, 1, &octets);
+                script
             }
         };
         for id in [
@@ -247,17 +258,17 @@ mod tests {
         }
         proves(
             requirement!("SDP-6.1.1-3"),
-            |talk| talk.send_octets(5, 0, &hello_ack()),
-            |talk| {
-                talk.send(0, Mid::SEND_SM, "", 0);
+            |script| script.send_octets(5, 0, &hello_ack()),
+            |script| {
+                script.send(0, Mid::SEND_SM, "", 0);
             },
         );
     }
 
     #[test]
     fn there_is_one_hello_ack() {
-        let again = |talk: &mut Talk| talk.send_octets(5, 1, &hello_ack());
-        let data = |talk: &mut Talk| talk.send(1, Mid::DATA, "", 0);
+        let again = |script: &mut SdpScript| script.send_octets(5, 1, &hello_ack());
+        let data = |script: &mut SdpScript| script.send(1, Mid::DATA, "", 0);
         proves(requirement!("SDP-6.2-1"), again, data);
     }
 
@@ -265,34 +276,34 @@ mod tests {
     fn connecting_peer_waits_for_the_hello_ack() {
         let early = |is_early: bool| {
             move |order: FieldOrder| {
-                let mut talk = upon_tcp_without_answer(order);
+                let mut script = upon_tcp_without_answer(order);
                 if is_early {
-                    talk.send(0, Mid::DATA, "", 0);
-                    talk.send_octets(5, 1, &hello_ack());
+                    script.send(0, Mid::DATA, "", 0);
+                    script.send_octets(5, 1, &hello_ack());
                 } else {
-                    talk.send_octets(5, 1, &hello_ack());
-                    talk.send(0, Mid::DATA, "", 0);
+                    script.send_octets(5, 1, &hello_ack());
+                    script.send(0, Mid::DATA, "", 0);
                 }
-                talk
+                script
             }
         };
         proves_of(requirement!("SDP-8.1.1-13"), early(true), early(false));
         proves_of(requirement!("SDP-8.1.1-4"), early(true), early(false));
         // The HelloAck arrived first, but the capture has the two frames in the wrong order.
-        let mut talk = early(false)(FieldOrder::Figure);
-        talk.wire = talk.wire.changed(|mut frames| {
+        let mut script = early(false)(FieldOrder::Figure);
+        script.wire = script.wire.changed(|mut frames| {
             let last = frames.len() - 1;
             frames.swap(last - 1, last);
             frames
         });
-        assert_eq!(talk.wire.errors(), []);
+        assert_eq!(script.wire.errors(), []);
     }
 
-    fn upon_tcp_without_answer(order: FieldOrder) -> Talk {
+    fn upon_tcp_without_answer(order: FieldOrder) -> SdpScript {
         let mut wire = Wire::connected();
         wire.send(0, &[ordered(order, hello()), startup_frame(0x40, 1, &[])].concat());
         wire.send(1, &reply());
-        Talk::upon(wire, order)
+        SdpScript::after_hello(wire, order)
     }
 
     #[test]
@@ -303,19 +314,19 @@ mod tests {
                 wire.send(0, &[&ordered(order, hello()), more].concat());
                 wire.send(1, &startup_frame(0x40, 1, &[]));
                 wire.send(0, &reply());
-                let mut talk = Talk::upon(wire, order);
-                talk.send_octets(5, 1, &hello_ack());
-                talk
+                let mut script = SdpScript::after_hello(wire, order);
+                script.send_octets(5, 1, &hello_ack());
+                script
             }
         };
         proves_of(requirement!("SDP-6.2.1-1"), with(b"four"), with(b""));
-        let strays = |talk: &mut Talk| {
-            talk.send(0, Mid::DATA, "", 0);
-            talk.wire.send(0, &[0xff; 300]);
+        let strays = |script: &mut SdpScript| {
+            script.send(0, Mid::DATA, "", 0);
+            script.wire.send(0, &[0xff; 300]);
         };
-        let data = |talk: &mut Talk| {
-            talk.send(0, Mid::DATA, "", 0);
-            talk.send(0, Mid::DATA, "", 300);
+        let data = |script: &mut SdpScript| {
+            script.send(0, Mid::DATA, "", 0);
+            script.send(0, Mid::DATA, "", 300);
         };
         proves(requirement!("SDP-8.1.1-1"), strays, data);
         proves(requirement!("SDP-8.1.1-41"), strays, data);
@@ -324,14 +335,14 @@ mod tests {
     /// The snap length cuts an FPDU to one octet.
     #[test]
     fn an_octet_of_a_cut_fpdu_is_not_a_stray() {
-        let mut talk = Talk::bare();
-        talk.send(0, Mid::DATA, "", 0);
+        let mut script = SdpScript::bare();
+        script.send(0, Mid::DATA, "", 0);
         let octets = fpdu(&send_of(2, 60));
-        talk.wire.send(0, &octets[..1]);
-        talk.wire.lose(0, &octets[1..]);
-        talk.send(1, Mid::DATA, "", 0);
-        (0..2).for_each(|direction| talk.wire.fin(direction));
-        let found = talk.wire.findings();
+        script.wire.send(0, &octets[..1]);
+        script.wire.lose(0, &octets[1..]);
+        script.send(1, Mid::DATA, "", 0);
+        (0..2).for_each(|direction| script.wire.fin(direction));
+        let found = script.wire.findings();
         let ids = [requirement!("SDP-8.1.1-1"), requirement!("SDP-8.1.1-41")];
         assert!(found.iter().all(|finding| !ids.contains(&finding.requirement)), "{found:#?}");
     }
@@ -339,17 +350,17 @@ mod tests {
     #[test]
     fn combined_mode_is_the_first() {
         let src_avail = |direction: usize, payload: usize| {
-            move |talk: &mut Talk| talk.send(direction, Mid::SRC_AVAIL, &advert(9000, None), payload)
+            move |script: &mut SdpScript| script.send(direction, Mid::SRC_AVAIL, &advert(9000, None), payload)
         };
         proves(requirement!("SDP-8.1.1-39"), src_avail(0, 0), src_avail(0, 1));
         proves(requirement!("SDP-8.1.1-29"), src_avail(1, 0), src_avail(1, 1));
         let sink_avail = |changes: bool| {
-            move |talk: &mut Talk| {
+            move |script: &mut SdpScript| {
                 if changes {
-                    talk.send(0, Mid::MODE_CHANGE, &word(4), 0);
-                    talk.receive_all(1);
+                    script.send(0, Mid::MODE_CHANGE, &word(4), 0);
+                    script.receive_all(1);
                 }
-                talk.send(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                script.send(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
             }
         };
         proves(requirement!("SDP-8.1.1-29"), sink_avail(false), sink_avail(true));
@@ -359,12 +370,12 @@ mod tests {
     #[test]
     fn no_more_reads_than_announced() {
         let reads = |direction: usize, count: usize| {
-            move |talk: &mut Talk| {
-                talk.send(1 - direction, Mid::SRC_AVAIL, &advert(100, None), 1);
-                talk.receive_all(direction);
-                talk.send(direction, Mid::DATA, "", 0);
+            move |script: &mut SdpScript| {
+                script.send(1 - direction, Mid::SRC_AVAIL, &advert(100, None), 1);
+                script.receive_all(direction);
+                script.send(direction, Mid::DATA, "", 0);
                 for _ in 0..count {
-                    talk.request_read(direction, STAG, VA, 10);
+                    script.request_read(direction, STAG, VA, 10);
                 }
             }
         };
@@ -376,12 +387,12 @@ mod tests {
         }
         // Each Read Request follows the Response to the previous request. Without the SYN-ACK, the
         // dissector processes all Responses last.
-        let mut talk = upon_private_data(FieldOrder::Figure);
-        talk.send(0, Mid::SRC_AVAIL, &advert(100, None), 1);
-        talk.both_receive_all();
-        talk.send(1, Mid::DATA, "", 0);
-        (0..6).for_each(|at| talk.reads(1, STAG, VA + 10 * at, 10));
-        let without_syn_ack = talk.wire.changed(|mut frames| {
+        let mut script = upon_private_data(FieldOrder::Figure);
+        script.send(0, Mid::SRC_AVAIL, &advert(100, None), 1);
+        script.both_receive_all();
+        script.send(1, Mid::DATA, "", 0);
+        (0..6).for_each(|at| script.reads(1, STAG, VA + 10 * at, 10));
+        let without_syn_ack = script.wire.changed(|mut frames| {
             frames.remove(1);
             frames
         });

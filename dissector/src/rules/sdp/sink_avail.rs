@@ -9,7 +9,7 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static SIZE: Rule = Rule {
     requirements: &[
@@ -23,7 +23,7 @@ pub(super) static SIZE: Rule = Rule {
         requirement!("SDP-10.6-15"),
         requirement!("SDP-10.6-16"),
     ],
-    judge: Judge::Sdp(size),
+    check: Check::Sdp(size),
 };
 
 pub(super) static IN_MODE: Rule = Rule {
@@ -47,33 +47,33 @@ pub(super) static IN_MODE: Rule = Rule {
         requirement!("SDP-12.5-9"),
         requirement!("SDP-12.5-16"),
     ],
-    judge: Judge::Sdp(in_mode),
+    check: Check::Sdp(in_mode),
 };
 
-pub(super) static MOMENT: Rule = Rule {
+pub(super) static TIMING: Rule = Rule {
     requirements: &[
         requirement!("SDP-9.3-5"),
         requirement!("SDP-9.5.5-11"),
         requirement!("SDP-11.3-13"),
         requirement!("SDP-11.3-18"),
     ],
-    judge: Judge::Sdp(moment),
+    check: Check::Sdp(timing),
 };
 
 pub(super) static MAX_ADVERTS: Rule = Rule {
     requirements: &[requirement!("SDP-9.4-6"), PAIRS[8], requirement!("SDP-11.3-23")],
-    judge: Judge::Sdp(max_adverts),
+    check: Check::Sdp(max_adverts),
 };
 
 fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
+    let sender = view.sender_state();
     let Some(raw) = view.extension::<RawSinkAvail>().filter(|_| view.mid() == Mid::SINK_AVAIL) else { return };
-    let (len, true, Some(own)) = (raw.len.get(), before.certain, before.receive_size) else { return };
+    let (len, true, Some(own)) = (raw.len.get(), sender.certain, sender.receive_size) else { return };
     if len > own {
         return;
     }
     let (range, expected) =
-        (view.place(16..20), format!("more than {own} bytes, the size of its receive Private Buffers"));
+        (view.range(16..20), format!("more than {own} bytes, the size of the sender's receive Private Buffers"));
     let ids = [
         requirement!("SDP-9-1"),
         requirement!("SDP-9.3-2"),
@@ -82,28 +82,28 @@ fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         requirement!("SDP-10-2"),
         requirement!("SDP-10-9"),
     ];
-    findings.each(&ids, unit, range.clone(), &expected, &len.to_string());
+    findings.report_each(&ids, unit, range.clone(), &expected, &format!("{len} bytes"));
     if view.payload_len() > 0 {
-        findings.at(requirement!("SDP-9.4-3"), unit, range.clone(), &expected, len.to_string());
+        findings.report(requirement!("SDP-9.4-3"), unit, range.clone(), &expected, format!("{len} bytes"));
     }
-    if before.sizes.due.is_some() {
+    if sender.sizes.peer_request.is_some() {
         let expected = format!("more than {own} bytes, the size before the unanswered ChRcvBuf");
-        findings.at(requirement!("SDP-10.6-15"), unit, range, &expected, len.to_string());
-    } else if before.sent.has(Mid::CH_RCV_BUF_ACK) {
-        let expected = format!("more than {own} bytes, the size in its ChRcvBufAck");
-        findings.at(requirement!("SDP-10.6-16"), unit, range, &expected, len.to_string());
+        findings.report(requirement!("SDP-10.6-15"), unit, range, &expected, format!("{len} bytes"));
+    } else if sender.sent.has(Mid::CH_RCV_BUF_ACK) {
+        let expected = format!("more than {own} bytes, the size in the sender's ChRcvBufAck");
+        findings.report(requirement!("SDP-10.6-16"), unit, range, &expected, format!("{len} bytes"));
     }
 }
 
 fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    let (Mid::SINK_AVAIL, true, Some(mode)) = (view.mid(), before.certain, before.sink_mode) else { return };
+    let sender = view.sender_state();
+    let (Mid::SINK_AVAIL, true, Some(mode)) = (view.mid(), sender.certain, sender.sink_mode) else { return };
     if mode == Mode::Pipelined {
         return;
     }
     let (expected, found) = ("Pipelined Mode for the data that the sender receives", name(mode));
-    let mut report = |ids: &[RequirementId]| findings.each(ids, unit, view.place(3..4), expected, found);
-    report(pair(before).as_slice());
+    let mut report = |ids: &[RequirementId]| findings.report_each(ids, unit, view.range(3..4), expected, found);
+    report(pair(sender).as_slice());
     report(&[requirement!("SDP-12-20")]);
     if view.payload_len() > 0 {
         report(&[requirement!("SDP-9.4-2"), requirement!("SDP-9.4-6")]);
@@ -111,7 +111,7 @@ fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     if mode == Mode::Combined {
         report(&[requirement!("SDP-11-8")]);
     }
-    if before.changes.sink_left_pipelined {
+    if sender.changes.sink_left_pipelined {
         let ids = [
             requirement!("SDP-12-19"),
             requirement!("SDP-12-21"),
@@ -122,50 +122,51 @@ fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     } else if mode == Mode::Combined {
         report(&[requirement!("SDP-12.5-16")]);
     }
-    if is_first(before) {
-        findings.note().each(&FIRST_MODE, unit, view.place(3..4), expected, found);
+    if is_first(sender) {
+        findings.as_note().report_each(&FIRST_MODE, unit, view.range(3..4), expected, found);
     }
 }
 
-fn moment(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    if !before.certain {
+fn timing(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let sender = view.sender_state();
+    if !sender.certain {
         return;
     }
-    if before.cancels.sink_avail && matches!(view.mid(), Mid::SINK_AVAIL | Mid::SINK_AVAIL_CANCEL) {
-        let expected = "none until the previous SinkAvailCancel is Processed";
-        findings.at(requirement!("SDP-9.5.5-11"), unit, view.place(3..4), expected, view.mid().to_string());
+    if sender.cancels.sink_avail && matches!(view.mid(), Mid::SINK_AVAIL | Mid::SINK_AVAIL_CANCEL) {
+        let expected = "no SinkAvail or SinkAvailCancel until the previous SinkAvailCancel is Processed";
+        findings.report(requirement!("SDP-9.5.5-11"), unit, view.range(3..4), expected, view.mid().to_string());
     }
     let Some(raw) = view.extension::<RawSinkAvail>().filter(|_| view.mid() == Mid::SINK_AVAIL) else { return };
-    if raw.non_discards.get() != before.non_discards {
-        let expected = before.non_discards.to_string();
-        let found = raw.non_discards.get().to_string();
-        findings.at(requirement!("SDP-9.3-5"), unit, view.place(32..36), &expected, found);
+    if raw.non_discards.get() != sender.non_discards {
+        let expected = format!("NonDiscards {}", sender.non_discards);
+        let found = format!("NonDiscards {}", raw.non_discards.get());
+        findings.report(requirement!("SDP-9.3-5"), unit, view.range(32..36), &expected, found);
     }
-    if let Some(source) = before.sources.oldest {
+    if let Some(source) = sender.sources.oldest {
         let ids = [requirement!("SDP-11.3-13"), requirement!("SDP-11.3-18")];
         let expected = format!("no SinkAvail until the SrcAvail of frame {} is Processed", source.frame);
-        findings.each(&ids, unit, view.place(3..4), &expected, "SinkAvail");
+        findings.report_each(&ids, unit, view.range(3..4), &expected, "a SinkAvail");
     }
 }
 
 fn max_adverts(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (mid, before) = (view.mid(), view.before());
-    if !matches!(mid, Mid::SRC_AVAIL | Mid::SINK_AVAIL) || !before.certain {
+    let (mid, sender) = (view.mid(), view.sender_state());
+    if !matches!(mid, Mid::SRC_AVAIL | Mid::SINK_AVAIL) || !sender.certain {
         return;
     }
-    let Some(most) = view.state.ends[view.peer()].max_adverts.filter(|most| *most > 0) else { return };
-    let open = before.src_avails.count + before.sink_avails.count + 1;
+    let Some(most) = view.state.peers[view.peer()].max_adverts.filter(|most| *most > 0) else { return };
+    let open = sender.src_avails.count + sender.sink_avails.count + 1;
     if open <= usize::from(most) {
         return;
     }
-    let (range, expected) = (view.place(3..4), format!("at most {most} open advertisements, the peer's MaxAdverts"));
-    findings.at(requirement!("SDP-11.3-23"), unit, range.clone(), &expected, open.to_string());
-    if (before.source_mode, before.sink_mode) == (Some(Mode::Pipelined), Some(Mode::Pipelined)) {
-        findings.at(requirement!("SDP-11-24"), unit, range.clone(), &expected, open.to_string());
+    let (range, expected) = (view.range(3..4), format!("at most {most} open advertisements, the peer's MaxAdverts"));
+    let found = format!("{open} open advertisements");
+    findings.report(requirement!("SDP-11.3-23"), unit, range.clone(), &expected, found.clone());
+    if (sender.source_mode, sender.sink_mode) == (Some(Mode::Pipelined), Some(Mode::Pipelined)) {
+        findings.report(requirement!("SDP-11-24"), unit, range.clone(), &expected, found.clone());
     }
     if mid == Mid::SINK_AVAIL && view.payload_len() > 0 {
-        findings.at(requirement!("SDP-9.4-6"), unit, range, &expected, open.to_string());
+        findings.report(requirement!("SDP-9.4-6"), unit, range, &expected, found);
     }
 }
 
@@ -174,14 +175,14 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::{change, completes, pipelined, proves_each_way, sink_avail, src_avail};
-    use crate::testing::sdp::{Talk, advert, word};
+    use crate::rules::sdp::sdp_script::{change, completes, pipelined, proves_each_way, sink_avail, src_avail};
+    use crate::testing::sdp::{SdpScript, advert, word};
 
     /// A SinkAvail of `len` octets. Private Buffers have 4096 octets.
-    fn of(len: u32, payload: usize) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
-            pipelined(talk, 1 - way);
-            sink_avail(talk, way, len, 0, payload);
+    fn of(len: u32, payload: usize) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
+            pipelined(script, 1 - way);
+            sink_avail(script, way, len, 0, payload);
         }
     }
 
@@ -203,14 +204,14 @@ mod tests {
     #[test]
     fn a_new_size_counts_with_its_answer() {
         let resized = |wanted: u32, answered: bool, len: u32| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, 1 - way);
-                talk.send(1 - way, Mid::CH_RCV_BUF, &word(wanted), 0);
-                talk.both_receive_all();
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, 1 - way);
+                script.send(1 - way, Mid::CH_RCV_BUF, &word(wanted), 0);
+                script.both_receive_all();
                 if answered {
-                    talk.send(way, Mid::CH_RCV_BUF_ACK, &word(wanted), 0);
+                    script.send(way, Mid::CH_RCV_BUF_ACK, &word(wanted), 0);
                 }
-                sink_avail(talk, way, len, 0, 0);
+                sink_avail(script, way, len, 0, 0);
             }
         };
         proves_each_way(requirement!("SDP-10.6-15"), resized(1000, false, 4000), resized(1000, true, 4000));
@@ -219,11 +220,11 @@ mod tests {
 
     /// A SinkAvail after ModeChanges with these extended headers. `own` changes the Mode of the
     /// data that the endpoint sends, `peer` the Mode of the data that it receives.
-    fn in_modes(own: &'static [u32], peer: &'static [u32], payload: usize) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
-            own.iter().for_each(|word| change(talk, way, *word));
-            peer.iter().for_each(|word| change(talk, 1 - way, *word));
-            sink_avail(talk, way, 9000, 0, payload);
+    fn in_modes(own: &'static [u32], peer: &'static [u32], payload: usize) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
+            own.iter().for_each(|word| change(script, way, *word));
+            peer.iter().for_each(|word| change(script, 1 - way, *word));
+            sink_avail(script, way, 9000, 0, payload);
         }
     }
 
@@ -261,13 +262,13 @@ mod tests {
     #[test]
     fn no_sink_avail_after_pipelined_mode() {
         let late = |known: bool| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, 1 - way);
-                talk.send(1 - way, Mid::MODE_CHANGE, "00000002", 0);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, 1 - way);
+                script.send(1 - way, Mid::MODE_CHANGE, "00000002", 0);
                 if known {
-                    talk.receive_all(way);
+                    script.receive_all(way);
                 }
-                talk.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                script.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
             }
         };
         for id in [
@@ -284,17 +285,17 @@ mod tests {
     #[test]
     fn non_discards_count() {
         let counts = |count: u32| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, 1 - way);
-                talk.send(1 - way, Mid::DATA, "", 5);
-                talk.send(1 - way, Mid::DATA, "", 0);
-                talk.both_receive_all();
-                sink_avail(talk, way, 9000, count, 0);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, 1 - way);
+                script.send(1 - way, Mid::DATA, "", 5);
+                script.send(1 - way, Mid::DATA, "", 0);
+                script.both_receive_all();
+                sink_avail(script, way, 9000, count, 0);
                 // This payload makes the SinkAvail stale, so NonDiscards does not count the
                 // message.
-                talk.send(1 - way, Mid::DATA, "", 5);
-                talk.both_receive_all();
-                sink_avail(talk, way, 9000, 1, 0);
+                script.send(1 - way, Mid::DATA, "", 5);
+                script.both_receive_all();
+                sink_avail(script, way, 9000, 1, 0);
             }
         };
         proves_each_way(requirement!("SDP-9.3-5"), counts(0), counts(1));
@@ -304,15 +305,15 @@ mod tests {
     #[test]
     fn none_while_a_cancel_is_open() {
         let canceled = |answer: Mid, next: Mid| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, 1 - way);
-                sink_avail(talk, way, 9000, 0, 0);
-                talk.send(way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.both_receive_all();
-                talk.send(1 - way, answer, "", 0);
-                talk.both_receive_all();
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, 1 - way);
+                sink_avail(script, way, 9000, 0, 0);
+                script.send(way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                script.both_receive_all();
+                script.send(1 - way, answer, "", 0);
+                script.both_receive_all();
                 let extension = if next == Mid::SINK_AVAIL { advert(9000, Some(0)) } else { String::new() };
-                talk.send(way, next, &extension, 0);
+                script.send(way, next, &extension, 0);
             }
         };
         for next in [Mid::SINK_AVAIL, Mid::SINK_AVAIL_CANCEL] {
@@ -327,13 +328,13 @@ mod tests {
     #[test]
     fn none_while_a_src_avail_waits() {
         let offered = |known: bool| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, 1 - way);
-                talk.send(1 - way, Mid::SRC_AVAIL, &advert(9000, None), 0);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, 1 - way);
+                script.send(1 - way, Mid::SRC_AVAIL, &advert(9000, None), 0);
                 if known {
-                    talk.receive_all(way);
+                    script.receive_all(way);
                 }
-                talk.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+                script.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
             }
         };
         proves_each_way(requirement!("SDP-11.3-18"), offered(true), offered(false));
@@ -344,10 +345,10 @@ mod tests {
     #[test]
     fn no_more_than_max_adverts() {
         let open = |sources: u32, sinks: u32, payload: usize| {
-            move |talk: &mut Talk, way: usize| {
-                (0..2).for_each(|source| pipelined(talk, source));
-                (0..sources).for_each(|_| src_avail(talk, way, 9000, 0));
-                (0..sinks).for_each(|_| sink_avail(talk, way, 9000, 0, payload));
+            move |script: &mut SdpScript, way: usize| {
+                (0..2).for_each(|source| pipelined(script, source));
+                (0..sources).for_each(|_| src_avail(script, way, 9000, 0));
+                (0..sinks).for_each(|_| sink_avail(script, way, 9000, 0, payload));
             }
         };
         proves_each_way(requirement!("SDP-11.3-23"), open(5, 0, 0), open(4, 0, 0));
@@ -355,10 +356,10 @@ mod tests {
         proves_each_way(requirement!("SDP-11-24"), open(0, 5, 0), open(0, 4, 0));
         proves_each_way(requirement!("SDP-9.4-6"), open(0, 5, 9), open(0, 4, 9));
         // A completed SinkAvail is not open.
-        let one_ends = |talk: &mut Talk, way: usize| {
-            open(4, 0, 0)(talk, way);
-            completes(talk, 1 - way, Mid::RDMA_RD_COMPL, 9000);
-            src_avail(talk, way, 9000, 0);
+        let one_ends = |script: &mut SdpScript, way: usize| {
+            open(4, 0, 0)(script, way);
+            completes(script, 1 - way, Mid::RDMA_RD_COMPL, 9000);
+            src_avail(script, way, 9000, 0);
         };
         proves_each_way(requirement!("SDP-11.3-23"), open(5, 0, 0), one_ends);
     }

@@ -1,5 +1,5 @@
-//! Sizes of receive Private Buffers: the largest message, and how peers change the size (sections
-//! 10 and 10.6).
+//! Checks that messages fit into receive Private Buffers, and how peers change the size of these
+//! buffers (sections 10 and 10.6).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -9,7 +9,7 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static LIMIT: Rule = Rule {
     requirements: &[
@@ -20,12 +20,12 @@ pub(super) static LIMIT: Rule = Rule {
         requirement!("SDP-10.6-3"),
         requirement!("SDP-10.6-4"),
     ],
-    judge: Judge::Sdp(limit),
+    check: Check::Sdp(limit),
 };
 
 pub(super) static REQUEST: Rule = Rule {
     requirements: &[requirement!("SDP-10.6-17"), requirement!("SDP-10.6-18"), requirement!("SDP-10.6-19")],
-    judge: Judge::Sdp(request),
+    check: Check::Sdp(request),
 };
 
 pub(super) static ANSWER: Rule = Rule {
@@ -36,17 +36,17 @@ pub(super) static ANSWER: Rule = Rule {
         requirement!("SDP-10.6-13"),
         requirement!("SDP-10.6.1-1"),
     ],
-    judge: Judge::Sdp(answer),
+    check: Check::Sdp(answer),
 };
 
 fn limit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    let (Some(peer), true) = (before.sizes.peer, before.certain) else { return };
+    let sender = view.sender_state();
+    let (Some(peer), true) = (sender.sizes.peer, sender.certain) else { return };
     let size = u32::try_from(view.size()).unwrap_or(u32::MAX);
     let mut report = |ids: &[RequirementId], expected: &str| {
-        findings.each(ids, unit, view.place(4..8), expected, &size.to_string());
+        findings.report_each(ids, unit, view.range(4..8), expected, &format!("{size} bytes"));
     };
-    let wanted = before.sizes.own_request.map(|request| request.wanted);
+    let wanted = sender.sizes.own_request.map(|request| request.wanted);
     if size > peer {
         let expected = format!("at most {peer} bytes, the size of the peer's receive Private Buffers");
         report(&[requirement!("SDP-10-2"), requirement!("SDP-10-6")], &expected);
@@ -56,63 +56,64 @@ fn limit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
         if wanted.is_some_and(|wanted| wanted > peer) {
             report(&[requirement!("SDP-10.6-3")], &format!("at most {peer} bytes until the ChRcvBufAck"));
         }
-        if before.received.has(Mid::CH_RCV_BUF_ACK) {
+        if sender.received.has(Mid::CH_RCV_BUF_ACK) {
             report(&[requirement!("SDP-10.6-4")], &format!("at most {peer} bytes, the size in the ChRcvBufAck"));
         }
     } else if let Some(wanted) = wanted.filter(|wanted| size > *wanted && *wanted < peer) {
         report(
             &[requirement!("SDP-10.6-2")],
-            &format!("at most {wanted} bytes, the size that its own ChRcvBuf requests"),
+            &format!("at most {wanted} bytes, the size that the sender's own ChRcvBuf requests"),
         );
     }
 }
 
 fn request(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
+    let sender = view.sender_state();
     let Some(raw) = view.extension::<RawChRcvBuf>().filter(|_| view.mid() == Mid::CH_RCV_BUF) else { return };
-    let (wanted, true, Some(peer)) = (raw.des_sz.get(), before.certain, before.sizes.peer) else { return };
-    if let Some(request) = before.sizes.own_request {
-        let found = format!("a ChRcvBuf, although the one with MSeq {} has no answer", request.mseq);
+    let (wanted, true, Some(peer)) = (raw.des_sz.get(), sender.certain, sender.sizes.peer) else { return };
+    if let Some(request) = sender.sizes.own_request {
+        let found = format!("a ChRcvBuf, although the ChRcvBuf with MSeq {} has no answer", request.mseq);
         let expected = "no ChRcvBuf until the previous one has a ChRcvBufAck";
-        findings.at(requirement!("SDP-10.6-19"), unit, view.place(3..4), expected, found);
+        findings.report(requirement!("SDP-10.6-19"), unit, view.range(3..4), expected, found);
     }
-    let range = view.place(16..20);
-    if wanted > peer && before.sizes.no_more {
-        let expected = "no request for a larger size: the peer refused one";
-        findings.at(requirement!("SDP-10.6-17"), unit, range, expected, wanted.to_string());
-    } else if wanted < peer && before.sizes.no_less {
-        let expected = "no request for a smaller size: the peer refused one";
-        findings.at(requirement!("SDP-10.6-18"), unit, range, expected, wanted.to_string());
+    let range = view.range(16..20);
+    if wanted > peer && sender.sizes.refused_larger {
+        let expected = "no request for a larger size, because the peer has refused a larger size";
+        findings.report(requirement!("SDP-10.6-17"), unit, range, expected, format!("{wanted} bytes"));
+    } else if wanted < peer && sender.sizes.refused_smaller {
+        let expected = "no request for a smaller size, because the peer has refused a smaller size";
+        findings.report(requirement!("SDP-10.6-18"), unit, range, expected, format!("{wanted} bytes"));
     }
 }
 
 fn answer(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
+    let sender = view.sender_state();
     let Some(raw) = view.extension::<RawChRcvBufAck>().filter(|_| view.mid() == Mid::CH_RCV_BUF_ACK) else { return };
-    let (size, true, Some(old)) = (raw.act_sz.get(), before.certain, before.receive_size) else { return };
-    let Some(due) = before.sizes.due else {
-        if before.sizes.disregards {
+    let (size, true, Some(old)) = (raw.act_sz.get(), sender.certain, sender.receive_size) else { return };
+    let Some(request) = sender.sizes.peer_request else {
+        if sender.sizes.disregards {
             let expected = "no answer from the Accepting Peer, because the ChRcvBufs crossed";
-            findings.at(requirement!("SDP-10.6.1-1"), unit, view.place(3..4), expected, "ChRcvBufAck".to_owned());
+            findings.report(requirement!("SDP-10.6.1-1"), unit, view.range(3..4), expected, "a ChRcvBufAck".to_owned());
         }
         return;
     };
-    let mut report = |id, expected: String| findings.at(id, unit, view.place(16..20), &expected, size.to_string());
-    let wanted = due.wanted;
+    let found = format!("{size} bytes");
+    let mut report = |id, expected: String| findings.report(id, unit, view.range(16..20), &expected, found.clone());
+    let wanted = request.wanted;
     if wanted < old && size > old {
-        report(requirement!("SDP-10.6-8"), format!("{wanted} to {old}: the request is for a smaller size"));
+        report(requirement!("SDP-10.6-8"), format!("{wanted} to {old} bytes, because a smaller size is requested"));
     } else if wanted < old && size < wanted {
-        report(requirement!("SDP-10.6-9"), format!("{wanted} to {old}, at least the requested size"));
+        report(requirement!("SDP-10.6-9"), format!("{wanted} to {old} bytes, at least the requested size"));
     } else if wanted > old && size < old {
-        report(requirement!("SDP-10.6-10"), format!("at least {old}: the request is for a larger size"));
+        report(requirement!("SDP-10.6-10"), format!("at least {old} bytes, because a larger size is requested"));
     }
     let ack = view.bsdh.mseq_ack.get();
     if size > old
-        && let Some(edge) = before.sizes.used_up(due, size)
+        && let Some(edge) = sender.sizes.used_up(request, size)
         && ack.wrapping_sub(edge).cast_signed() < 0
     {
-        let expected = format!("MSeqAck {edge} or later: all buffers of the old size are used up");
-        findings.at(requirement!("SDP-10.6-13"), unit, view.place(12..16), &expected, ack.to_string());
+        let expected = format!("MSeqAck {edge} or later, when all buffers of the old size are used up");
+        findings.report(requirement!("SDP-10.6-13"), unit, view.range(12..16), &expected, format!("MSeqAck {ack}"));
     }
 }
 
@@ -121,24 +122,24 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::proves_each_way;
+    use crate::rules::sdp::sdp_script::proves_each_way;
     use crate::rules::sdp::testing::proves;
-    use crate::testing::sdp::{Talk, word};
+    use crate::testing::sdp::{SdpScript, word};
 
-    fn asks(talk: &mut Talk, way: usize, size: u32) {
-        talk.send(way, Mid::CH_RCV_BUF, &word(size), 0);
-        talk.both_receive_all();
+    fn asks(script: &mut SdpScript, way: usize, size: u32) {
+        script.send(way, Mid::CH_RCV_BUF, &word(size), 0);
+        script.both_receive_all();
     }
 
-    fn answers(talk: &mut Talk, way: usize, size: u32) {
-        talk.send(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
-        talk.both_receive_all();
+    fn answers(script: &mut SdpScript, way: usize, size: u32) {
+        script.send(way, Mid::CH_RCV_BUF_ACK, &word(size), 0);
+        script.both_receive_all();
     }
 
     /// Buffers have 4096 octets, of which the BSDH uses 16.
     #[test]
     fn no_message_is_larger_than_a_buffer() {
-        let data = |payload: usize| move |talk: &mut Talk, way: usize| talk.send(way, Mid::DATA, "", payload);
+        let data = |payload: usize| move |script: &mut SdpScript, way: usize| script.send(way, Mid::DATA, "", payload);
         for id in [requirement!("SDP-10-6"), requirement!("SDP-10-2"), requirement!("SDP-9.1-1")] {
             proves_each_way(id, data(4081), data(4080));
         }
@@ -147,9 +148,9 @@ mod tests {
     #[test]
     fn a_smaller_size_counts_at_once() {
         let data = |payload: usize| {
-            move |talk: &mut Talk, way: usize| {
-                talk.send(way, Mid::CH_RCV_BUF, &word(1000), 0);
-                talk.send(way, Mid::DATA, "", payload);
+            move |script: &mut SdpScript, way: usize| {
+                script.send(way, Mid::CH_RCV_BUF, &word(1000), 0);
+                script.send(way, Mid::DATA, "", payload);
             }
         };
         proves_each_way(requirement!("SDP-10.6-2"), data(985), data(984));
@@ -158,17 +159,17 @@ mod tests {
     #[test]
     fn a_larger_size_counts_with_its_answer() {
         let data = |answered: bool, payload: usize| {
-            move |talk: &mut Talk, way: usize| {
-                asks(talk, way, 5000);
-                (0..16).for_each(|_| talk.send(way, Mid::DATA, "", 0));
-                talk.both_receive_all();
+            move |script: &mut SdpScript, way: usize| {
+                asks(script, way, 5000);
+                (0..16).for_each(|_| script.send(way, Mid::DATA, "", 0));
+                script.both_receive_all();
                 if answered {
-                    answers(talk, 1 - way, 5000);
+                    answers(script, 1 - way, 5000);
                 } else {
-                    talk.send(1 - way, Mid::DATA, "", 0);
-                    talk.both_receive_all();
+                    script.send(1 - way, Mid::DATA, "", 0);
+                    script.both_receive_all();
                 }
-                talk.send(way, Mid::DATA, "", payload);
+                script.send(way, Mid::DATA, "", payload);
             }
         };
         proves_each_way(requirement!("SDP-10.6-3"), data(false, 4081), data(true, 4081));
@@ -178,21 +179,21 @@ mod tests {
     #[test]
     fn repeats_no_refused_request() {
         let again = |first: u32, answer: u32, second: u32| {
-            move |talk: &mut Talk, way: usize| {
-                asks(talk, way, first);
-                answers(talk, 1 - way, answer);
-                asks(talk, way, second);
+            move |script: &mut SdpScript, way: usize| {
+                asks(script, way, first);
+                answers(script, 1 - way, answer);
+                asks(script, way, second);
             }
         };
         proves_each_way(requirement!("SDP-10.6-17"), again(5000, 4096, 4500), again(1000, 4096, 4500));
         proves_each_way(requirement!("SDP-10.6-18"), again(1000, 4096, 2000), again(1000, 3000, 2000));
         let twice = |answered: bool| {
-            move |talk: &mut Talk, way: usize| {
-                asks(talk, way, 1000);
+            move |script: &mut SdpScript, way: usize| {
+                asks(script, way, 1000);
                 if answered {
-                    answers(talk, 1 - way, 1000);
+                    answers(script, 1 - way, 1000);
                 }
-                asks(talk, way, 900);
+                asks(script, way, 900);
             }
         };
         proves_each_way(requirement!("SDP-10.6-19"), twice(false), twice(true));
@@ -201,9 +202,9 @@ mod tests {
     #[test]
     fn answer_is_between_old_and_requested_size() {
         let answered = |wanted: u32, size: u32| {
-            move |talk: &mut Talk, way: usize| {
-                asks(talk, 1 - way, wanted);
-                answers(talk, way, size);
+            move |script: &mut SdpScript, way: usize| {
+                asks(script, 1 - way, wanted);
+                answers(script, way, size);
             }
         };
         proves_each_way(requirement!("SDP-10.6-8"), answered(1000, 4097), answered(1000, 4096));
@@ -216,29 +217,29 @@ mod tests {
     #[test]
     fn the_old_buffers_are_used_up_first() {
         let answered = |used: u32| {
-            move |talk: &mut Talk, way: usize| {
-                asks(talk, 1 - way, 5000);
+            move |script: &mut SdpScript, way: usize| {
+                asks(script, 1 - way, 5000);
                 let old = if way == 0 { 15 } else { 16 };
-                talk.bufs = 40;
+                script.bufs = 40;
                 (1..old - 1 + used).for_each(|_| {
-                    talk.send(1 - way, Mid::DATA, "", 0);
-                    talk.both_receive_all();
+                    script.send(1 - way, Mid::DATA, "", 0);
+                    script.both_receive_all();
                 });
-                answers(talk, way, 5000);
+                answers(script, way, 5000);
             }
         };
         proves_each_way(requirement!("SDP-10.6-13"), answered(0), answered(1));
     }
 
-    /// The peer reduced the size for a short time only. The posted buffers still have the earlier,
+    /// The peer reduced the size only for a short time. The posted buffers still have the earlier,
     /// larger size.
     #[test]
     fn large_buffers_from_before_need_not_be_used_up() {
         let answered = |again: u32| {
-            move |talk: &mut Talk, way: usize| {
+            move |script: &mut SdpScript, way: usize| {
                 for size in [1000, again] {
-                    asks(talk, 1 - way, size);
-                    answers(talk, way, size);
+                    asks(script, 1 - way, size);
+                    answers(script, way, size);
                 }
             }
         };
@@ -248,21 +249,21 @@ mod tests {
     #[test]
     fn connecting_peer_answers_crossed_requests() {
         let crosses = |crosses: bool| {
-            move |talk: &mut Talk| {
+            move |script: &mut SdpScript| {
                 if crosses {
-                    talk.send(1, Mid::CH_RCV_BUF, &word(900), 0);
+                    script.send(1, Mid::CH_RCV_BUF, &word(900), 0);
                 }
-                talk.send(0, Mid::CH_RCV_BUF, &word(1000), 0);
-                talk.both_receive_all();
-                answers(talk, 1, 1000);
+                script.send(0, Mid::CH_RCV_BUF, &word(1000), 0);
+                script.both_receive_all();
+                answers(script, 1, 1000);
             }
         };
         proves(requirement!("SDP-10.6.1-1"), crosses(true), crosses(false));
-        let connecting = |talk: &mut Talk| {
-            talk.send(0, Mid::CH_RCV_BUF, &word(900), 0);
-            talk.send(1, Mid::CH_RCV_BUF, &word(1000), 0);
-            talk.both_receive_all();
-            answers(talk, 0, 1000);
+        let connecting = |script: &mut SdpScript| {
+            script.send(0, Mid::CH_RCV_BUF, &word(900), 0);
+            script.send(1, Mid::CH_RCV_BUF, &word(1000), 0);
+            script.both_receive_all();
+            answers(script, 0, 1000);
         };
         proves(requirement!("SDP-10.6.1-1"), crosses(true), connecting);
     }

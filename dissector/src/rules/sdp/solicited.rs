@@ -9,7 +9,7 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static OPCODE: Rule = Rule {
     requirements: &[
@@ -33,13 +33,14 @@ pub(super) static OPCODE: Rule = Rule {
         requirement!("SDP-14.2-17"),
         requirement!("SDP-14.2-18"),
     ],
-    judge: Judge::Sdp(opcode),
+    check: Check::Sdp(opcode),
 };
 
 /// Returns whether the message must use a Send with Solicited Event, and the requirement for that.
 /// `None` if the draft does not define this MID.
 fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
-    // In other messages, OOB_PEND has no effect (C23, an interpretation of the draft).
+    // Only Data uses these flags. In other messages, OOB_PEND has no effect (an interpretation of
+    // the draft).
     let oob = view.bsdh.flags & 3 != 0;
     Some(match view.mid() {
         Mid::ABORT_CONN => (true, requirement!("SDP-14.2-1")),
@@ -65,17 +66,17 @@ fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
 }
 
 fn opcode(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let Some(sent) = view.state.latest.sent else { return };
+    let Some(sent) = view.state.latest.send else { return };
     let Some((solicited, id)) = due(view) else { return };
     let found = format!("{} in a {}", view.mid(), sent.opcode);
     let has_event = matches!(sent.opcode, Opcode::SEND_SE | Opcode::SEND_SE_INVALIDATE);
     if has_event != solicited {
         let expected = if solicited { "a Send with Solicited Event" } else { "a Send without Solicited Event" };
-        findings.in_frame(id, view.direction, sent.control, expected, found.clone());
+        findings.report_in_frame(id, view.direction, sent.control, expected, found.clone());
     }
     if view.mid() == Mid::HELLO_ACK && sent.opcode != Opcode::SEND_SE {
-        let (id, expected) = (requirement!("SDP-8.1.1-28"), "Send with Solicited Event");
-        findings.in_frame(id, view.direction, sent.control, expected, found);
+        let (id, expected) = (requirement!("SDP-8.1.1-28"), "a Send with Solicited Event, without Invalidate");
+        findings.report_in_frame(id, view.direction, sent.control, expected, found);
     }
 }
 
@@ -85,14 +86,15 @@ mod tests {
     use weft_core::wire::sdp::Mid;
 
     use crate::rules::sdp::testing::{proves, proves_of};
-    use crate::testing::sdp::{Talk, advert, word};
+    use crate::testing::sdp::{SdpScript, advert, word};
 
     const SEND: u8 = 3;
     const SEND_SE: u8 = 5;
 
-    /// A finding with `id` for `mid` in a Send with opcode `bad`, and none with opcode `good`.
+    /// Proves a finding with `id` for `mid` in a Send with opcode `bad`, and no such finding for
+    /// opcode `good`.
     fn either(id: weft_core::RequirementId, mid: Mid, extension: &str, [bad, good]: [u8; 2]) {
-        let send = |opcode: u8| move |talk: &mut Talk| talk.send_in(opcode, 0, mid, extension, 0);
+        let send = |opcode: u8| move |script: &mut SdpScript| script.send_in(opcode, 0, mid, extension, 0);
         proves(id, send(bad), send(good));
     }
 
@@ -117,13 +119,13 @@ mod tests {
         either(requirement!("SDP-14.2-9"), Mid::RDMA_RD_COMPL, &word(1), [SEND, SEND_SE]);
         either(requirement!("SDP-14.2-10"), Mid::SINK_CANCEL_ACK, "", [SEND, SEND_SE]);
         let with_flags = |opcode: u8| {
-            move |talk: &mut Talk| {
-                talk.flags = 2;
-                talk.send_in(opcode, 0, Mid::DATA, "", 0);
+            move |script: &mut SdpScript| {
+                script.flags = 2;
+                script.send_in(opcode, 0, Mid::DATA, "", 0);
             }
         };
         proves(requirement!("SDP-14.2-11"), with_flags(SEND), with_flags(SEND_SE));
-        let acknowledged = |opcode: u8| move |order| Talk::acknowledged_in(order, opcode);
+        let acknowledged = |opcode: u8| move |order| SdpScript::acknowledged_in(order, opcode);
         proves_of(requirement!("SDP-14.2-7"), acknowledged(SEND), acknowledged(SEND_SE));
         // No STag exists yet that the HelloAck could invalidate.
         proves_of(requirement!("SDP-8.1.1-28"), acknowledged(6), acknowledged(SEND_SE));

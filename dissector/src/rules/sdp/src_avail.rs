@@ -7,10 +7,10 @@ use weft_core::wire::sdp::{Mid, Mode, RawSrcAvail};
 use super::figure::{FIRST_MODE, PAIRS, is_first, pair};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::follow::sdp::Before;
+use crate::follow::sdp::SenderState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static IN_MODE: Rule = Rule {
     requirements: &[
@@ -40,7 +40,7 @@ pub(super) static IN_MODE: Rule = Rule {
         requirement!("SDP-12.4-2"),
         requirement!("SDP-12.4-10"),
     ],
-    judge: Judge::Sdp(in_mode),
+    check: Check::Sdp(in_mode),
 };
 
 pub(super) static OPEN: Rule = Rule {
@@ -50,45 +50,45 @@ pub(super) static OPEN: Rule = Rule {
         requirement!("SDP-11.3-13"),
         requirement!("SDP-11.3-15"),
     ],
-    judge: Judge::Sdp(open),
+    check: Check::Sdp(open),
 };
 
 fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    let (Mid::SRC_AVAIL, true, Some(mode)) = (view.mid(), before.certain, before.source_mode) else { return };
+    let sender = view.sender_state();
+    let (Mid::SRC_AVAIL, true, Some(mode)) = (view.mid(), sender.certain, sender.source_mode) else { return };
     let payload = view.payload_len();
     let mut report = |ids: &[RequirementId], expected: &str, found: &str| {
-        findings.each(ids, unit, view.place(3..4), expected, found);
+        findings.report_each(ids, unit, view.range(3..4), expected, found);
     };
     match mode {
         Mode::Buffered => {
             let expected = "no SrcAvail in Buffered Mode";
             let ids = [requirement!("SDP-11-6"), requirement!("SDP-11.1-2"), requirement!("SDP-12-20")];
-            report(&ids, expected, "one");
-            report(pair(before).as_slice(), expected, "one");
-            if before.changes.left == Some(Mode::Combined) {
+            report(&ids, expected, "a SrcAvail");
+            report(pair(sender).as_slice(), expected, "a SrcAvail");
+            if sender.changes.previous_mode == Some(Mode::Combined) {
                 report(
                     &[requirement!("SDP-12-18"), requirement!("SDP-12-15")],
                     expected,
-                    "one, after its own ModeChange",
+                    "a SrcAvail after the sender's own ModeChange",
                 );
             }
         }
         Mode::Combined => {
-            combined(before, payload, &mut report);
-            if payload == 0 && is_first(before) {
+            combined(sender, payload, &mut report);
+            if payload == 0 && is_first(sender) {
                 let expected = "at least one byte of payload in Combined Mode";
-                findings.note().each(
+                findings.as_note().report_each(
                     &FIRST_MODE,
                     unit,
-                    view.place(3..4),
+                    view.range(3..4),
                     expected,
-                    "none, while the first Mode is in force",
+                    "a SrcAvail without payload in the first Mode",
                 );
             }
         }
         Mode::Pipelined if payload > 0 => {
-            let (expected, found) = ("no payload in Pipelined Mode", format!("{payload} bytes"));
+            let (expected, found) = ("no payload in Pipelined Mode", format!("{payload} bytes of payload"));
             let ids = [
                 requirement!("SDP-9.2-3"),
                 requirement!("SDP-11-13"),
@@ -96,17 +96,17 @@ fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
                 requirement!("SDP-12-17"),
             ];
             let octets = view.size() - payload..view.size();
-            findings.each(&ids, unit, octets.clone(), expected, &found);
-            if before.changes.left == Some(Mode::Combined) {
-                findings.each(&[requirement!("SDP-12-15")], unit, octets, expected, &found);
+            findings.report_each(&ids, unit, octets.clone(), expected, &found);
+            if sender.changes.previous_mode == Some(Mode::Combined) {
+                findings.report_each(&[requirement!("SDP-12-15")], unit, octets, expected, &found);
             }
         }
         Mode::Pipelined => {}
     }
 }
 
-fn combined(before: &Before, payload: usize, report: &mut impl FnMut(&[RequirementId], &str, &str)) {
-    let was_pipelined = before.changes.left == Some(Mode::Pipelined);
+fn combined(sender: &SenderState, payload: usize, report: &mut impl FnMut(&[RequirementId], &str, &str)) {
+    let was_pipelined = sender.changes.previous_mode == Some(Mode::Pipelined);
     if payload == 0 {
         let expected = "at least one byte of payload in Combined Mode";
         let ids = [
@@ -115,17 +115,17 @@ fn combined(before: &Before, payload: usize, report: &mut impl FnMut(&[Requireme
             requirement!("SDP-11.2-9"),
             requirement!("SDP-12-17"),
         ];
-        report(&ids, expected, "none");
+        report(&ids, expected, "a SrcAvail without payload");
         if was_pipelined {
             let ids = [requirement!("SDP-12-15"), requirement!("SDP-12.4-2"), requirement!("SDP-12.4-10")];
-            report(&ids, expected, "none, after its own ModeChange");
+            report(&ids, expected, "a SrcAvail without payload after the sender's own ModeChange");
         }
     }
-    if before.src_avails.count > 0 {
+    if sender.src_avails.count > 0 {
         let (expected, found) =
-            ("one SrcAvail at a time in Combined Mode", format!("{} open", before.src_avails.count));
+            ("one SrcAvail at a time in Combined Mode", format!("one more besides {}", sender.src_avails.count));
         report(&[requirement!("SDP-11.2-7"), requirement!("SDP-11-7")], expected, &found);
-        report(pair(before).as_slice(), expected, &found);
+        report(pair(sender).as_slice(), expected, &found);
         if was_pipelined {
             report(&[requirement!("SDP-12.4-10")], expected, &found);
         }
@@ -133,27 +133,27 @@ fn combined(before: &Before, payload: usize, report: &mut impl FnMut(&[Requireme
 }
 
 fn open(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
+    let sender = view.sender_state();
     let Some(raw) = view.extension::<RawSrcAvail>().filter(|_| view.mid() == Mid::SRC_AVAIL) else { return };
     let (len, payload) = (raw.len.get() as usize, view.payload_len());
     if payload > len {
-        let expected = format!("at most {len} bytes of payload, the length of the buffer");
-        findings.at(requirement!("SDP-9.2-4"), unit, view.place(16..20), &expected, payload.to_string());
+        let expected = format!("at most {len} bytes of payload, the length of the advertised buffer");
+        findings.report(requirement!("SDP-9.2-4"), unit, view.range(16..20), &expected, format!("{payload} bytes"));
     }
-    if !before.certain {
+    if !sender.certain {
         return;
     }
-    if before.cancels.src_avail {
+    if sender.cancels.src_avail {
         let found = "a SrcAvail".to_owned();
         let expected = "no SrcAvail until the SrcAvailCancel is Processed";
-        findings.at(requirement!("SDP-9.5.4-10"), unit, view.place(3..4), expected, found);
+        findings.report(requirement!("SDP-9.5.4-10"), unit, view.range(3..4), expected, found);
     }
-    if before.source_mode == Some(Mode::Pipelined)
-        && let Some(sink) = before.usable.oldest
+    if sender.source_mode == Some(Mode::Pipelined)
+        && let Some(sink) = sender.usable.oldest
     {
         let ids = [requirement!("SDP-11.3-15"), requirement!("SDP-11.3-13")];
         let expected = format!("RDMA Writes to the SinkAvail of frame {}", sink.frame);
-        findings.each(&ids, unit, view.place(3..4), &expected, "a SrcAvail");
+        findings.report_each(&ids, unit, view.range(3..4), &expected, "a SrcAvail");
     }
 }
 
@@ -163,14 +163,14 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::{change, pipelined, proves_each_way, sink_avail, src_avail};
-    use crate::testing::sdp::{Talk, advert};
+    use crate::rules::sdp::sdp_script::{change, pipelined, proves_each_way, sink_avail, src_avail};
+    use crate::testing::sdp::{SdpScript, advert};
 
     /// ModeChanges with the words `changes`, then a SrcAvail with `payload` octets.
-    fn in_mode(changes: &[u32], payload: usize) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
-            changes.iter().for_each(|word| change(talk, way, *word));
-            src_avail(talk, way, 9000, payload);
+    fn in_mode(changes: &[u32], payload: usize) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
+            changes.iter().for_each(|word| change(script, way, *word));
+            src_avail(script, way, 9000, payload);
         }
     }
 
@@ -203,9 +203,9 @@ mod tests {
     #[test]
     fn the_own_mode_change_counts_at_once() {
         let at_once = |payload: usize| {
-            move |talk: &mut Talk, way: usize| {
-                talk.send(way, Mid::MODE_CHANGE, "00000004", 0);
-                talk.send(way, Mid::SRC_AVAIL, &advert(9000, None), payload);
+            move |script: &mut SdpScript, way: usize| {
+                script.send(way, Mid::MODE_CHANGE, "00000004", 0);
+                script.send(way, Mid::SRC_AVAIL, &advert(9000, None), payload);
             }
         };
         proves_each_way(requirement!("SDP-12-15"), at_once(1), at_once(0));
@@ -221,10 +221,10 @@ mod tests {
         none(requirement!("SDP-12-20"));
         // The peer's Mode is Buffered, Combined or Pipelined.
         let with_peer = |changes: &'static [u32], mode: &'static [u32]| {
-            move |talk: &mut Talk, way: usize| {
-                mode.iter().for_each(|word| change(talk, way, *word));
-                changes.iter().for_each(|word| change(talk, 1 - way, *word));
-                src_avail(talk, way, 9000, 1);
+            move |script: &mut SdpScript, way: usize| {
+                mode.iter().for_each(|word| change(script, way, *word));
+                changes.iter().for_each(|word| change(script, 1 - way, *word));
+                src_avail(script, way, 9000, 1);
             }
         };
         proves_each_way(requirement!("SDP-11-16"), with_peer(&[0], &[0]), with_peer(&[0], &[]));
@@ -234,17 +234,17 @@ mod tests {
 
     /// A second SrcAvail. The first SrcAvail is still open, or a SendSm has answered it
     /// (`answered`).
-    fn second(peer_mode: Option<u32>, mode: &[u32], answered: bool) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
-            peer_mode.into_iter().for_each(|word| change(talk, 1 - way, word));
-            src_avail(talk, way, 50, 10);
-            mode.iter().for_each(|word| change(talk, way, *word));
+    fn second(peer_mode: Option<u32>, mode: &[u32], answered: bool) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
+            peer_mode.into_iter().for_each(|word| change(script, 1 - way, word));
+            src_avail(script, way, 50, 10);
+            mode.iter().for_each(|word| change(script, way, *word));
             if answered {
-                talk.send(1 - way, Mid::SEND_SM, "", 0);
-                talk.both_receive_all();
-                talk.send(way, Mid::DATA, "", 40);
+                script.send(1 - way, Mid::SEND_SM, "", 0);
+                script.both_receive_all();
+                script.send(way, Mid::DATA, "", 40);
             }
-            src_avail(talk, way, 50, 10);
+            src_avail(script, way, 50, 10);
         }
     }
 
@@ -260,20 +260,20 @@ mod tests {
 
     #[test]
     fn no_more_payload_than_buffer() {
-        let with = |payload: usize| move |talk: &mut Talk, way: usize| src_avail(talk, way, 10, payload);
+        let with = |payload: usize| move |script: &mut SdpScript, way: usize| src_avail(script, way, 10, payload);
         proves_each_way(requirement!("SDP-9.2-4"), with(11), with(10));
     }
 
     #[test]
     fn none_while_a_cancel_is_open() {
         let canceled = |answered: bool| {
-            move |talk: &mut Talk, way: usize| {
-                src_avail(talk, way, 50, 10);
-                talk.send(way, Mid::SRC_AVAIL_CANCEL, "", 0);
-                talk.receive_all(1 - way);
-                talk.send(1 - way, if answered { Mid::SEND_SM } else { Mid::DATA }, "", 0);
-                talk.receive_all(way);
-                talk.send(way, Mid::SRC_AVAIL, &advert(50, None), 10);
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, way, 50, 10);
+                script.send(way, Mid::SRC_AVAIL_CANCEL, "", 0);
+                script.receive_all(1 - way);
+                script.send(1 - way, if answered { Mid::SEND_SM } else { Mid::DATA }, "", 0);
+                script.receive_all(way);
+                script.send(way, Mid::SRC_AVAIL, &advert(50, None), 10);
             }
         };
         proves_each_way(requirement!("SDP-9.5.4-10"), canceled(false), canceled(true));
@@ -282,23 +282,23 @@ mod tests {
     #[test]
     fn a_known_sink_avail_is_used_first() {
         let offered = |known: bool| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
-                talk.send(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                script.send(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
                 if known {
-                    talk.receive_all(way);
+                    script.receive_all(way);
                 }
-                talk.send(way, Mid::SRC_AVAIL, &advert(9000, None), 0);
+                script.send(way, Mid::SRC_AVAIL, &advert(9000, None), 0);
             }
         };
         proves_each_way(requirement!("SDP-11.3-15"), offered(true), offered(false));
         proves_each_way(requirement!("SDP-11.3-13"), offered(true), offered(false));
         // A stale SinkAvail does not count.
-        let stale = |talk: &mut Talk, way: usize| {
-            pipelined(talk, way);
-            talk.send(way, Mid::DATA, "", 5);
-            sink_avail(talk, 1 - way, 9000, 0, 0);
-            src_avail(talk, way, 9000, 0);
+        let stale = |script: &mut SdpScript, way: usize| {
+            pipelined(script, way);
+            script.send(way, Mid::DATA, "", 5);
+            sink_avail(script, 1 - way, 9000, 0, 0);
+            src_avail(script, way, 9000, 0);
         };
         proves_each_way(requirement!("SDP-11.3-15"), offered(true), stale);
     }

@@ -9,7 +9,7 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 /// The RDMA operations that SDP starts: RDMA Write and Read Request.
 const RDMA: u16 = 1 << Opcode::WRITE.0 | 1 << Opcode::READ_REQUEST.0;
@@ -22,10 +22,10 @@ pub(super) static FIELDS: Rule = Rule {
         requirement!("SDP-13.1.1-6"),
         requirement!("SDP-13.1-2"),
     ],
-    judge: Judge::Sdp(fields),
+    check: Check::Sdp(fields),
 };
 
-pub(super) static SILENT: Rule = Rule {
+pub(super) static NO_MESSAGES: Rule = Rule {
     requirements: &[
         requirement!("SDP-6.5.2-2"),
         requirement!("SDP-13.1-2"),
@@ -33,7 +33,7 @@ pub(super) static SILENT: Rule = Rule {
         requirement!("SDP-13.1.1-12"),
         requirement!("SDP-13.1.2-1"),
     ],
-    judge: Judge::Sdp(silent),
+    check: Check::Sdp(no_messages),
 };
 
 pub(super) static NO_RDMA: Rule = Rule {
@@ -43,17 +43,17 @@ pub(super) static NO_RDMA: Rule = Rule {
         requirement!("SDP-13.1.1-9"),
         requirement!("SDP-13.1.1-13"),
     ],
-    judge: Judge::Opcode(RDMA, no_rdma),
+    check: Check::Opcode(RDMA, no_rdma),
 };
 
-pub(super) static AT_REST: Rule = Rule {
+pub(super) static RDMA_REPORTED: Rule = Rule {
     requirements: &[
         requirement!("SDP-13-2"),
         requirement!("SDP-13.1-2"),
         requirement!("SDP-13.1.1-5"),
         requirement!("SDP-13.1.1-10"),
     ],
-    judge: Judge::Sdp(at_rest),
+    check: Check::Sdp(rdma_reported),
 };
 
 fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -63,31 +63,31 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     let Some(raw) = view.extension::<RawSuspComm>() else { return };
     let (first, port, second) = (raw.constant1.get(), raw.port.get(), raw.constant2.get());
     if first != 0 {
-        findings.at(requirement!("SDP-6.5.1.2-1"), unit, 16..20, "Constant1 0", first.to_string());
+        findings.report(requirement!("SDP-6.5.1.2-1"), unit, 16..20, "Constant1 0", first.to_string());
     }
     if second != 1 {
-        let range = view.place(22..24);
-        findings.at(requirement!("SDP-6.5.1.3-1"), unit, range, "Constant2 1", second.to_string());
+        let range = view.range(22..24);
+        findings.report(requirement!("SDP-6.5.1.3-1"), unit, range, "Constant2 1", second.to_string());
         if port == 1 {
-            let (expected, found) = ("the port before Constant2 1", format!("1 before {second}"));
-            findings.at(requirement!("SDP-6.5.1-2"), unit, 20..24, expected, found);
+            let (expected, found) = ("first the port, then Constant2 1", format!("first 1, then {second}"));
+            findings.report(requirement!("SDP-6.5.1-2"), unit, 20..24, expected, found);
         }
     }
     if port == 0 {
         let ids = [requirement!("SDP-13.1.1-6"), requirement!("SDP-13.1-2")];
-        findings.each(&ids, unit, view.place(20..22), "the port that the peer connects to", "port 0");
+        findings.report_each(&ids, unit, view.range(20..22), "the port that the peer connects to", "port 0");
     }
 }
 
-fn silent(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (mid, before) = (view.mid(), view.before());
-    let range = view.place(3..4);
-    if before.sent.has(Mid::SUSP_COMM_ACK) {
+fn no_messages(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let (mid, sender) = (view.mid(), view.sender_state());
+    let range = view.range(3..4);
+    if sender.sent.has(Mid::SUSP_COMM_ACK) {
         let ids = [requirement!("SDP-6.5.2-2"), requirement!("SDP-13.1.1-12")];
-        findings.each(&ids, unit, range, "no message after its own SuspCommAck", &mid.to_string());
-    } else if before.sent.has(Mid::SUSP_COMM) {
-        // If two SuspComms cross, the Connecting Peer answers (section 13.1.2, by C31, an
-        // interpretation of the draft).
+        findings.report_each(&ids, unit, range, "no message after the sender's own SuspCommAck", &mid.to_string());
+    } else if sender.sent.has(Mid::SUSP_COMM) {
+        // If two SuspComms cross, the Connecting Peer answers (an interpretation of section
+        // 13.1.2).
         let ids: &[RequirementId] = match mid {
             Mid::SUSP_COMM_ACK if view.direction == view.state.connecting => return,
             Mid::SUSP_COMM_ACK => {
@@ -95,13 +95,13 @@ fn silent(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
             }
             _ => const { &[requirement!("SDP-13.1.1-8"), requirement!("SDP-13.1-2")] },
         };
-        findings.each(ids, unit, range, "no message after its own SuspComm", &mid.to_string());
+        findings.report_each(ids, unit, range, "no message after the sender's own SuspComm", &mid.to_string());
     }
 }
 
 fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref() else { return };
-    let sent = sdp.ends[unit.direction()].sent;
+    let sent = sdp.peers[unit.direction()].sent;
     let (ids, what) = if sent.has(Mid::SUSP_COMM_ACK) {
         (const { &[requirement!("SDP-13.1.1-13"), requirement!("SDP-6.5.2-2")] }, "SuspCommAck")
     } else if sent.has(Mid::SUSP_COMM) {
@@ -109,13 +109,13 @@ fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fin
     } else {
         return;
     };
-    let expected = format!("no RDMA after its own {what}");
-    findings.each(ids, unit, ULPDU_AT..ULPDU_AT + view.header_len, &expected, &view.opcode().to_string());
+    let expected = format!("no RDMA after the sender's own {what}");
+    findings.report_each(ids, unit, ULPDU_AT..ULPDU_AT + view.header_len, &expected, &view.opcode().to_string());
 }
 
 /// Reports an endpoint that suspends the connection before it has reported all its RDMA Writes and
 /// Reads.
-fn at_rest(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+fn rdma_reported(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let ids: &[RequirementId] = match view.mid() {
         Mid::SUSP_COMM => {
             const { &[requirement!("SDP-13-2"), requirement!("SDP-13.1.1-5"), requirement!("SDP-13.1-2")] }
@@ -123,10 +123,10 @@ fn at_rest(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
         Mid::SUSP_COMM_ACK => const { &[requirement!("SDP-13-2"), requirement!("SDP-13.1.1-10")] },
         _ => return,
     };
-    let before = view.before();
-    if before.certain && !before.held_back && before.moved.is_some_and(|moved| moved.in_process) {
-        let expected = "an earlier RdmaWrCompl or RdmaRdCompl for all data moved by RDMA";
-        findings.each(ids, unit, view.place(3..4), expected, "RDMA operations that no message reports");
+    let sender = view.sender_state();
+    if sender.certain && !sender.held_back && sender.moved.is_some_and(|moved| moved.in_process) {
+        let expected = "first an RdmaWrCompl or RdmaRdCompl for all data that RDMA moved";
+        findings.report_each(ids, unit, view.range(3..4), expected, "RDMA operations that no message reports");
     }
 }
 
@@ -136,12 +136,12 @@ mod tests {
     use weft_core::wire::sdp::Mid;
 
     use crate::rules::sdp::testing::proves;
-    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
     const SUSP_COMM: &str = "00000000 1388 0001";
 
-    fn suspends(header: &'static str) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| talk.send(0, Mid::SUSP_COMM, header, 0)
+    fn suspends(header: &'static str) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| script.send(0, Mid::SUSP_COMM, header, 0)
     }
 
     #[test]
@@ -157,18 +157,18 @@ mod tests {
     /// The Accepting Peer sends SuspComm, and the Connecting Peer answers with SuspCommAck. The
     /// peer that sends in `direction` sends another message before or after its SuspComm or
     /// SuspCommAck.
-    fn suspended(direction: usize, mid: Mid, before: bool) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
-            let more = |talk: &mut Talk| talk.send(direction, mid, "", 0);
+    fn suspended(direction: usize, mid: Mid, before: bool) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
+            let more = |script: &mut SdpScript| script.send(direction, mid, "", 0);
             if before {
-                more(talk);
-                talk.both_receive_all();
+                more(script);
+                script.both_receive_all();
             }
-            talk.send(1, Mid::SUSP_COMM, SUSP_COMM, 0);
-            talk.receive_all(0);
-            talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
+            script.send(1, Mid::SUSP_COMM, SUSP_COMM, 0);
+            script.receive_all(0);
+            script.send(0, Mid::SUSP_COMM_ACK, "", 0);
             if !before {
-                more(talk);
+                more(script);
             }
         }
     }
@@ -182,11 +182,11 @@ mod tests {
             proves(id, suspended(1, Mid::DATA, false), suspended(1, Mid::DATA, true));
         }
         let crossing = |answers: usize| {
-            move |talk: &mut Talk| {
-                talk.send(0, Mid::SUSP_COMM, SUSP_COMM, 0);
-                talk.send(1, Mid::SUSP_COMM, SUSP_COMM, 0);
-                talk.both_receive_all();
-                talk.send(answers, Mid::SUSP_COMM_ACK, "", 0);
+            move |script: &mut SdpScript| {
+                script.send(0, Mid::SUSP_COMM, SUSP_COMM, 0);
+                script.send(1, Mid::SUSP_COMM, SUSP_COMM, 0);
+                script.both_receive_all();
+                script.send(answers, Mid::SUSP_COMM_ACK, "", 0);
             }
         };
         proves(requirement!("SDP-13.1.2-1"), crossing(1), crossing(0));
@@ -195,55 +195,55 @@ mod tests {
 
     /// A connection on which the Accepting Peer has sent a SrcAvail in Pipelined Mode. Then the
     /// steps `what` follow.
-    fn advertised(what: impl Fn(&mut Talk)) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
-            talk.send(1, Mid::MODE_CHANGE, &word(4), 0);
-            talk.send(1, Mid::SRC_AVAIL, &advert(9000, None), 0);
-            talk.both_receive_all();
-            what(talk);
+    fn advertised(what: impl Fn(&mut SdpScript)) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
+            script.send(1, Mid::MODE_CHANGE, &word(4), 0);
+            script.send(1, Mid::SRC_AVAIL, &advert(9000, None), 0);
+            script.both_receive_all();
+            what(script);
         }
     }
 
-    fn susp_comm_of(direction: usize) -> impl Fn(&mut Talk) {
-        move |talk: &mut Talk| {
-            talk.send(direction, Mid::SUSP_COMM, SUSP_COMM, 0);
-            talk.both_receive_all();
+    fn susp_comm_of(direction: usize) -> impl Fn(&mut SdpScript) {
+        move |script: &mut SdpScript| {
+            script.send(direction, Mid::SUSP_COMM, SUSP_COMM, 0);
+            script.both_receive_all();
         }
     }
 
-    fn reads(talk: &mut Talk) {
-        talk.reads(0, STAG, VA, 100);
+    fn reads(script: &mut SdpScript) {
+        script.reads(0, STAG, VA, 100);
     }
 
-    fn reports(talk: &mut Talk) {
-        talk.send(0, Mid::RDMA_RD_COMPL, &word(100), 0);
+    fn reports(script: &mut SdpScript) {
+        script.send(0, Mid::RDMA_RD_COMPL, &word(100), 0);
     }
 
     #[test]
     fn starts_no_rdma_after_suspension() {
         let read = |suspends_first: bool| {
-            advertised(move |talk| {
+            advertised(move |script| {
                 if suspends_first {
-                    susp_comm_of(0)(talk);
-                    reads(talk);
+                    susp_comm_of(0)(script);
+                    reads(script);
                 } else {
-                    reads(talk);
-                    reports(talk);
-                    susp_comm_of(0)(talk);
+                    reads(script);
+                    reports(script);
+                    susp_comm_of(0)(script);
                 }
             })
         };
         proves(requirement!("SDP-13.1.1-9"), read(true), read(false));
         let acknowledged = |acknowledges_first: bool| {
-            advertised(move |talk| {
-                susp_comm_of(1)(talk);
+            advertised(move |script| {
+                susp_comm_of(1)(script);
                 if acknowledges_first {
-                    talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
-                    reads(talk);
+                    script.send(0, Mid::SUSP_COMM_ACK, "", 0);
+                    reads(script);
                 } else {
-                    reads(talk);
-                    reports(talk);
-                    talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
+                    reads(script);
+                    reports(script);
+                    script.send(0, Mid::SUSP_COMM_ACK, "", 0);
                 }
             })
         };
@@ -254,25 +254,25 @@ mod tests {
     #[test]
     fn reports_rdma_before_suspension() {
         let suspends = |is_reported: bool| {
-            advertised(move |talk| {
-                reads(talk);
+            advertised(move |script| {
+                reads(script);
                 if is_reported {
-                    reports(talk);
+                    reports(script);
                 }
-                susp_comm_of(0)(talk);
+                susp_comm_of(0)(script);
             })
         };
         for id in [requirement!("SDP-13-2"), requirement!("SDP-13.1.1-5")] {
             proves(id, suspends(false), suspends(true));
         }
         let answers = |is_reported: bool| {
-            advertised(move |talk| {
-                reads(talk);
-                susp_comm_of(1)(talk);
+            advertised(move |script| {
+                reads(script);
+                susp_comm_of(1)(script);
                 if is_reported {
-                    reports(talk);
+                    reports(script);
                 }
-                talk.send(0, Mid::SUSP_COMM_ACK, "", 0);
+                script.send(0, Mid::SUSP_COMM_ACK, "", 0);
             })
         };
         proves(requirement!("SDP-13.1.1-10"), answers(false), answers(true));

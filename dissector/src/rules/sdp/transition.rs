@@ -1,4 +1,4 @@
-//! ModeChanges: the allowed transitions, the peer that may send them, and when (section 12).
+//! Checks which ModeChanges are allowed, which peer sends them, and when (section 12).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -7,10 +7,10 @@ use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
 use super::figure::{FIRST_MODE, is_first, name};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::follow::sdp::Before;
+use crate::follow::sdp::SenderState;
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static TRANSITION: Rule = Rule {
     requirements: &[
@@ -37,10 +37,10 @@ pub(super) static TRANSITION: Rule = Rule {
         requirement!("SDP-12.5-19"),
         requirement!("SDP-12.5-23"),
     ],
-    judge: Judge::Sdp(transition),
+    check: Check::Sdp(transition),
 };
 
-pub(super) static MOMENT: Rule = Rule {
+pub(super) static TIMING: Rule = Rule {
     requirements: &[
         requirement!("SDP-12.1-2"),
         requirement!("SDP-12.4-3"),
@@ -50,7 +50,7 @@ pub(super) static MOMENT: Rule = Rule {
         requirement!("SDP-12.5-8"),
         requirement!("SDP-12.5-13"),
     ],
-    judge: Judge::Sdp(moment),
+    check: Check::Sdp(timing),
 };
 
 /// A ModeChange, with the Mode that the ModeChange ends.
@@ -66,12 +66,12 @@ struct Transition {
 impl Transition {
     /// Reads a ModeChange. `None` for other messages, for an invalid Mode, or if the previous Mode
     /// is unknown.
-    fn of(view: &SdpView<'_>, before: &Before) -> Option<Self> {
-        if view.mid() != Mid::MODE_CHANGE || !before.certain {
+    fn of(view: &SdpView<'_>, sender: &SenderState) -> Option<Self> {
+        if view.mid() != Mid::MODE_CHANGE || !sender.certain {
             return None;
         }
         let raw: RawModeChange = view.extension()?;
-        let now = if raw.s() { before.sink_mode } else { before.source_mode }?;
+        let now = if raw.s() { sender.sink_mode } else { sender.source_mode }?;
         Some(Transition { now, named: Mode::from_value(raw.mode())?, by_sink: raw.s() })
     }
 
@@ -129,17 +129,17 @@ impl Transition {
 }
 
 fn transition(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    let Some(transition) = Transition::of(view, before) else { return };
-    let range = view.place(16..20);
+    let sender = view.sender_state();
+    let Some(transition) = Transition::of(view, sender) else { return };
+    let range = view.range(16..20);
     let master = if transition.now == Mode::Buffered { "the Data Sink" } else { "the Data Source" };
-    let sender = if transition.by_sink { "the Data Sink" } else { "the Data Source" };
-    let found = format!("{} from {sender}, in {}", name(transition.named), name(transition.now));
+    let role = if transition.by_sink { "the Data Sink" } else { "the Data Source" };
+    let found = format!("a change to {} from {role}, in {}", name(transition.named), name(transition.now));
     if transition.named == transition.now {
         let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-12")];
-        findings.each(&ids, unit, range.clone(), "a Mode other than the current one", &found);
-        if is_first(before) {
-            findings.note().each(
+        findings.report_each(&ids, unit, range.clone(), "a Mode other than the current one", &found);
+        if is_first(sender) {
+            findings.as_note().report_each(
                 &FIRST_MODE,
                 unit,
                 range,
@@ -149,9 +149,9 @@ fn transition(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
         }
     } else if transition.now != Mode::Combined && transition.named != Mode::Combined {
         let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-7")];
-        findings.each(&ids, unit, range, "Combined Mode between Buffered and Pipelined Mode", &found);
+        findings.report_each(&ids, unit, range, "Combined Mode between Buffered and Pipelined Mode", &found);
     } else {
-        findings.each(
+        findings.report_each(
             transition.wrong_sender(),
             unit,
             range,
@@ -161,18 +161,18 @@ fn transition(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     }
 }
 
-fn moment(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    let Some(transition) = Transition::of(view, before).filter(|transition| !transition.by_sink) else { return };
-    let range = view.place(16..20);
-    if before.changes.leaves_pipelined {
+fn timing(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
+    let sender = view.sender_state();
+    let Some(transition) = Transition::of(view, sender).filter(|transition| !transition.by_sink) else { return };
+    let range = view.range(16..20);
+    if sender.changes.leaves_pipelined {
         let ids = [requirement!("SDP-12.4-3"), requirement!("SDP-12.5-8"), requirement!("SDP-12.4-5")];
-        let found = "a ModeChange before the one that ended Pipelined Mode is acknowledged";
-        findings.each(&ids, unit, range.clone(), "no other ModeChange until then", found);
+        let expected = "no other ModeChange until the ModeChange that ended Pipelined Mode is acknowledged";
+        findings.report_each(&ids, unit, range.clone(), expected, "an earlier ModeChange");
     }
-    if transition.named == Mode::Buffered && before.src_avails.count > 0 {
+    if transition.named == Mode::Buffered && sender.src_avails.count > 0 {
         let ids = [requirement!("SDP-12.1-2"), requirement!("SDP-12.5-13")];
-        findings.each(
+        findings.report_each(
             &ids,
             unit,
             range.clone(),
@@ -180,9 +180,10 @@ fn moment(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
             "BUFF_MODE while a SrcAvail is open",
         );
     }
-    if transition.now == Mode::Pipelined && before.moved.is_some_and(|moved| moved.writing) {
+    if transition.now == Mode::Pipelined && sender.moved.is_some_and(|moved| moved.writing) {
         let ids = [requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2"), requirement!("SDP-12.4-5")];
-        findings.each(&ids, unit, range, "first an RdmaWrCompl", "RDMA Writes without RdmaWrCompl");
+        let found = "a ModeChange after RDMA Writes without RdmaWrCompl";
+        findings.report_each(&ids, unit, range, "first an RdmaWrCompl", found);
     }
 }
 
@@ -192,8 +193,8 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::talk::{proves_each_way, sink_avail};
-    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+    use crate::rules::sdp::sdp_script::{proves_each_way, sink_avail};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
     const TO_BUFFERED: u32 = 0;
     const TO_COMBINED: u32 = 2;
@@ -202,12 +203,12 @@ mod tests {
 
     /// ModeChanges: the sender (0 for the endpoint under test, 1 for its peer) and the extended
     /// header of each.
-    fn changes(list: &[(usize, u32)]) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
+    fn changes(list: &[(usize, u32)]) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
             for (who, change) in list {
                 let direction = if *who == 0 { way } else { 1 - way };
-                talk.send(direction, Mid::MODE_CHANGE, &word(*change), 0);
-                talk.both_receive_all();
+                script.send(direction, Mid::MODE_CHANGE, &word(*change), 0);
+                script.both_receive_all();
             }
         }
     }
@@ -275,15 +276,15 @@ mod tests {
     #[test]
     fn pipelined_mode_is_left_one_step_at_a_time() {
         let leaves = |waits: bool| {
-            move |talk: &mut Talk, way: usize| {
-                changes(&[(0, TO_PIPELINED)])(talk, way);
-                talk.send(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+            move |script: &mut SdpScript, way: usize| {
+                changes(&[(0, TO_PIPELINED)])(script, way);
+                script.send(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
                 if waits {
-                    talk.receive_all(1 - way);
+                    script.receive_all(1 - way);
                 }
-                talk.send(1 - way, Mid::DATA, "", 0);
-                talk.receive_all(way);
-                talk.send(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
+                script.send(1 - way, Mid::DATA, "", 0);
+                script.receive_all(way);
+                script.send(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
             }
         };
         proves_each_way(requirement!("SDP-12.4-3"), leaves(false), leaves(true));
@@ -293,14 +294,14 @@ mod tests {
     #[test]
     fn a_src_avail_ends_before_buffered_mode() {
         let changes_with = |end: Option<(Mid, &'static str)>| {
-            move |talk: &mut Talk, way: usize| {
-                talk.send(way, Mid::SRC_AVAIL, &advert(9000, None), 10);
-                talk.receive_all(1 - way);
+            move |script: &mut SdpScript, way: usize| {
+                script.send(way, Mid::SRC_AVAIL, &advert(9000, None), 10);
+                script.receive_all(1 - way);
                 if let Some((mid, extension)) = end {
-                    talk.send(1 - way, mid, extension, 0);
+                    script.send(1 - way, mid, extension, 0);
                 }
-                talk.receive_all(way);
-                talk.send(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
+                script.receive_all(way);
+                script.send(way, Mid::MODE_CHANGE, &word(TO_BUFFERED), 0);
             }
         };
         proves_each_way(requirement!("SDP-12.1-2"), changes_with(None), changes_with(Some((Mid::SEND_SM, ""))));
@@ -310,15 +311,15 @@ mod tests {
     #[test]
     fn reports_writes_before_it_leaves_pipelined_mode() {
         let leaves = |reports: bool| {
-            move |talk: &mut Talk, way: usize| {
-                changes(&[(0, TO_PIPELINED)])(talk, way);
-                sink_avail(talk, 1 - way, 9000, 0, 0);
-                talk.write(way, STAG, VA, 100);
+            move |script: &mut SdpScript, way: usize| {
+                changes(&[(0, TO_PIPELINED)])(script, way);
+                sink_avail(script, 1 - way, 9000, 0, 0);
+                script.write(way, STAG, VA, 100);
                 if reports {
-                    talk.receive_all(way);
-                    talk.send(way, Mid::RDMA_WR_COMPL, &word(100), 0);
+                    script.receive_all(way);
+                    script.send(way, Mid::RDMA_WR_COMPL, &word(100), 0);
                 }
-                talk.send(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+                script.send(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
             }
         };
         proves_each_way(requirement!("SDP-12.4-7"), leaves(false), leaves(true));

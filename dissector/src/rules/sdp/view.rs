@@ -1,4 +1,5 @@
-//! An SDP message for rules, with trustworthy octets, and the state that its sender knew.
+//! An SDP message as rules receive it, and the state that its sender knew. The octets of the
+//! message are trustworthy.
 
 use std::ops::Range;
 
@@ -12,8 +13,8 @@ use crate::part::Part;
 
 /// An SDP message whose BSDH was captured and whose octets are trustworthy.
 ///
-/// `state` already includes the message. [`SdpView::before`] is the state of the sender before the
-/// message.
+/// `state` already includes the message. [`SdpView::sender_state`] is the state of the sender
+/// before the message.
 pub(crate) struct SdpView<'a> {
     /// The state of the connection, including this message.
     pub(crate) state: &'a sdp::SdpState,
@@ -35,7 +36,7 @@ impl<'a> SdpView<'a> {
         let Kind::Sdp(carrier, order, part) = unit.kind else { return None };
         let state = state.context().sdp.as_deref()?;
         let direction = unit.direction();
-        if carrier == Carrier::Send && !state.believes(direction) {
+        if carrier == Carrier::Send && !state.has_trusted_send(direction) {
             return None;
         }
         let (bsdh, _) = RawBsdh::read(part.get(0..RawBsdh::LEN)?, order)?;
@@ -44,7 +45,7 @@ impl<'a> SdpView<'a> {
 
     /// Returns whether the message is a Hello or HelloAck. A message outside a Send counts as well,
     /// because only a Hello may be sent there.
-    pub(crate) fn is_set_up(&self) -> bool {
+    pub(crate) fn is_setup_message(&self) -> bool {
         self.carrier != Carrier::Send || matches!(self.mid(), Mid::HELLO | Mid::HELLO_ACK)
     }
 
@@ -53,8 +54,8 @@ impl<'a> SdpView<'a> {
     }
 
     /// Returns the state of the sender just before the message.
-    pub(crate) fn before(&self) -> &'a sdp::Before {
-        &self.state.latest.before
+    pub(crate) fn sender_state(&self) -> &'a sdp::SenderState {
+        &self.state.latest.sender_state
     }
 
     /// The direction of the receiver.
@@ -86,7 +87,7 @@ impl<'a> SdpView<'a> {
 
     /// Converts the range of a field from the draft's figures (`figure`) to the field order of the
     /// message.
-    pub(crate) fn place(&self, figure: Range<usize>) -> Range<usize> {
-        self.order.place(figure)
+    pub(crate) fn range(&self, figure: Range<usize>) -> Range<usize> {
+        self.order.wire_range(figure)
     }
 }

@@ -8,10 +8,10 @@ use weft_core::wire::sdp::{Mid, Mode, RawRdmaWrCompl};
 use super::figure::{PAIRS, name, pair};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::follow::sdp::{Advert, Why};
+use crate::follow::sdp::{Advert, EndReason};
 use crate::parse::Unit;
 use crate::rules::findings::Findings;
-use crate::rules::rule::{Judge, Rule};
+use crate::rules::rule::{Check, Rule};
 
 pub(super) static IN_MODE: Rule = Rule {
     requirements: &[
@@ -27,7 +27,7 @@ pub(super) static IN_MODE: Rule = Rule {
         requirement!("SDP-12.4-7"),
         requirement!("SDP-12.5-2"),
     ],
-    judge: Judge::Sdp(in_mode),
+    check: Check::Sdp(in_mode),
 };
 
 pub(super) static WITHOUT_SINK_AVAIL: Rule = Rule {
@@ -42,7 +42,7 @@ pub(super) static WITHOUT_SINK_AVAIL: Rule = Rule {
         requirement!("SDP-12.4-8"),
         requirement!("SDP-12.5-4"),
     ],
-    judge: Judge::Sdp(without_sink_avail),
+    check: Check::Sdp(without_sink_avail),
 };
 
 pub(super) static AMOUNT: Rule = Rule {
@@ -52,13 +52,13 @@ pub(super) static AMOUNT: Rule = Rule {
         requirement!("SDP-9.3-12"),
         requirement!("SDP-9.3-14"),
     ],
-    judge: Judge::Sdp(amount),
+    check: Check::Sdp(amount),
 };
 
 /// Returns the requirements that a use of an ended SinkAvail violates, and how the SinkAvail ended.
-pub(super) fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str) {
-    match why {
-        Some(Why::Stale) => (
+pub(super) fn ended(reason: Option<EndReason>) -> (&'static [RequirementId], &'static str) {
+    match reason {
+        Some(EndReason::Stale) => (
             const {
                 &[
                     requirement!("SDP-9.5.1-3"),
@@ -69,55 +69,55 @@ pub(super) fn ended(why: Option<Why>) -> (&'static [RequirementId], &'static str
             },
             "the SinkAvail was stale",
         ),
-        Some(Why::Revoked) => (const { &[requirement!("SDP-9.5.5-2")] }, "the SinkAvail was canceled"),
-        Some(Why::Void) => (
+        Some(EndReason::Revoked) => (const { &[requirement!("SDP-9.5.5-2")] }, "the SinkAvail was canceled"),
+        Some(EndReason::Void) => (
             const { &[requirement!("SDP-12.4-8"), requirement!("SDP-12.5-4")] },
             "a ModeChange had ended Pipelined Mode",
         ),
-        Some(Why::Completed | Why::ByData) => {
+        Some(EndReason::Completed | EndReason::ByData) => {
             (const { &[requirement!("SDP-9.3-1"), requirement!("SDP-9.3-8")] }, "the SinkAvail was completed")
         }
-        None => (const { &[requirement!("SDP-9.3-1")] }, "none was open"),
+        None => (const { &[requirement!("SDP-9.3-1")] }, "no SinkAvail was open"),
     }
 }
 
 fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    let (Mid::RDMA_WR_COMPL, true, Some(mode)) = (view.mid(), before.certain, before.source_mode) else { return };
+    let sender = view.sender_state();
+    let (Mid::RDMA_WR_COMPL, true, Some(mode)) = (view.mid(), sender.certain, sender.source_mode) else { return };
     if mode == Mode::Pipelined {
         return;
     }
-    let (expected, found) = ("Pipelined Mode", name(mode));
-    let mut report = |ids: &[RequirementId]| findings.each(ids, unit, view.place(3..4), expected, found);
-    report(pair(before).as_slice());
+    let (expected, found) = ("Pipelined Mode for an RdmaWrCompl", name(mode));
+    let mut report = |ids: &[RequirementId]| findings.report_each(ids, unit, view.range(3..4), expected, found);
+    report(pair(sender).as_slice());
     if mode == Mode::Combined {
         report(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")]);
-        if before.changes.left == Some(Mode::Pipelined) {
+        if sender.changes.previous_mode == Some(Mode::Pipelined) {
             report(&[requirement!("SDP-12.4-5"), requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2")]);
         }
     }
 }
 
 fn without_sink_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let before = view.before();
-    if view.mid() != Mid::RDMA_WR_COMPL || !before.certain || before.usable.count > 0 {
+    let sender = view.sender_state();
+    if view.mid() != Mid::RDMA_WR_COMPL || !sender.certain || sender.usable.count > 0 {
         return;
     }
-    let (ids, why) = ended(before.last_usable);
-    findings.each(ids, unit, view.place(3..4), "a usable SinkAvail", &format!("RdmaWrCompl; {why}"));
+    let (ids, reason) = ended(sender.last_usable);
+    findings.report_each(ids, unit, view.range(3..4), "a usable SinkAvail", &format!("an RdmaWrCompl, but {reason}"));
 }
 
 fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (before, mid) = (view.before(), view.place(3..4));
+    let (sender, mid) = (view.sender_state(), view.range(3..4));
     let Some(raw) = view.extension::<RawRdmaWrCompl>().filter(|_| view.mid() == Mid::RDMA_WR_COMPL) else { return };
-    let sent = view.state.latest.sent;
+    let sent = view.state.latest.send;
     if let Some(sent) = sent
         && matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE)
     {
-        let expected = "Send with SE, with or without Invalidate";
-        findings.at(requirement!("SDP-9.3-10"), unit, mid.clone(), expected, sent.opcode.to_string());
+        let expected = "a Send with Solicited Event, with or without Invalidate";
+        findings.report(requirement!("SDP-9.3-10"), unit, mid.clone(), expected, sent.opcode.to_string());
     }
-    let Some(Advert { stag, frame, .. }) = before.usable.oldest.filter(|_| before.certain) else { return };
+    let Some(Advert { stag, frame, .. }) = sender.usable.oldest.filter(|_| sender.certain) else { return };
     if let Some(sent) = sent
         && sent.invalidates != Some(stag)
     {
@@ -127,14 +127,15 @@ fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         if sent.invalidates.is_some() {
             // Invalidate is optional, but the draft calls the invalidation of another STag a
             // protocol violation.
-            findings.at(requirement!("SDP-9.3-12"), unit, mid.clone(), &expected, found.clone());
+            findings.report(requirement!("SDP-9.3-12"), unit, mid.clone(), &expected, found.clone());
         }
-        findings.at(requirement!("SDP-9.3-9"), unit, mid, &expected, found);
+        findings.report(requirement!("SDP-9.3-9"), unit, mid, &expected, found);
     }
     let len = u64::from(raw.len.get());
-    if let Some(moved) = before.moved.filter(|moved| moved.written != len) {
-        let expected = format!("{}, the bytes that RDMA Writes put into the buffer of frame {frame}", moved.written);
-        findings.at(requirement!("SDP-9.3-14"), unit, view.place(16..20), &expected, len.to_string());
+    if let Some(moved) = sender.moved.filter(|moved| moved.written != len) {
+        let written = moved.written;
+        let expected = format!("Len {written}, the bytes that RDMA Writes put into the buffer of frame {frame}");
+        findings.report(requirement!("SDP-9.3-14"), unit, view.range(16..20), &expected, format!("Len {len}"));
     }
 }
 
@@ -144,17 +145,17 @@ mod tests {
     use weft_core::requirement::Severity;
     use weft_core::wire::sdp::{FieldOrder, Mid};
 
-    use crate::rules::sdp::talk::{advert_of, change, completes, pipelined, proves_each_way, sink_avail};
-    use crate::testing::sdp::{STAG, Talk, VA, advert, word};
+    use crate::rules::sdp::sdp_script::{advert_of, change, completes, pipelined, proves_each_way, sink_avail};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
     /// A SinkAvail of 9000 octets, RDMA Writes of `written` octets, and an RdmaWrCompl of
     /// `reported` octets.
-    fn writes(written: usize, reported: u32) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
-            pipelined(talk, way);
-            sink_avail(talk, 1 - way, 9000, 0, 0);
-            talk.write(way, STAG, VA, written);
-            completes(talk, way, Mid::RDMA_WR_COMPL, reported);
+    fn writes(written: usize, reported: u32) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
+            pipelined(script, way);
+            sink_avail(script, 1 - way, 9000, 0, 0);
+            script.write(way, STAG, VA, written);
+            completes(script, way, Mid::RDMA_WR_COMPL, reported);
         }
     }
 
@@ -167,11 +168,11 @@ mod tests {
     #[test]
     fn it_invalidates() {
         let ends = |opcode: u8| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
-                sink_avail(talk, 1 - way, 9000, 0, 0);
-                talk.write(way, STAG, VA, 50);
-                talk.send_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                sink_avail(script, 1 - way, 9000, 0, 0);
+                script.write(way, STAG, VA, 50);
+                script.send_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
             }
         };
         proves_each_way(requirement!("SDP-9.3-9"), ends(5), ends(6));
@@ -182,20 +183,20 @@ mod tests {
     #[test]
     fn it_invalidates_no_other_stag() {
         let ends = |stag: u32, opcode: u8| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
-                talk.send(1 - way, Mid::SINK_AVAIL, &advert_of(stag, 9000, Some(0)), 0);
-                talk.both_receive_all();
-                talk.write(way, stag, VA, 50);
-                talk.send_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                script.send(1 - way, Mid::SINK_AVAIL, &advert_of(stag, 9000, Some(0)), 0);
+                script.both_receive_all();
+                script.write(way, stag, VA, 50);
+                script.send_in(opcode, way, Mid::RDMA_WR_COMPL, &word(50), 0);
             }
         };
         let other = STAG + 1;
         proves_each_way(requirement!("SDP-9.3-12"), ends(other, 6), ends(STAG, 6));
         proves_each_way(requirement!("SDP-9.3-12"), ends(other, 6), ends(other, 5));
-        let mut talk = Talk::begun(FieldOrder::Figure);
-        ends(other, 6)(&mut talk, 0);
-        let findings = talk.wire.findings();
+        let mut script = SdpScript::open(FieldOrder::Figure);
+        ends(other, 6)(&mut script, 0);
+        let findings = script.wire.findings();
         let found = findings.iter().find(|finding| finding.requirement == requirement!("SDP-9.3-12"));
         assert_eq!(found.map(|finding| finding.severity), Some(Severity::Error));
     }
@@ -203,19 +204,19 @@ mod tests {
     #[test]
     fn one_for_each_sink_avail() {
         let ends = |count: usize| {
-            move |talk: &mut Talk, way: usize| {
-                writes(50, 50)(talk, way);
-                (1..count).for_each(|_| completes(talk, way, Mid::RDMA_WR_COMPL, 50));
+            move |script: &mut SdpScript, way: usize| {
+                writes(50, 50)(script, way);
+                (1..count).for_each(|_| completes(script, way, Mid::RDMA_WR_COMPL, 50));
             }
         };
         proves_each_way(requirement!("SDP-9.3-8"), ends(2), ends(1));
         let completes_once = |advertised: bool| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
                 if advertised {
-                    sink_avail(talk, 1 - way, 9000, 0, 0);
+                    sink_avail(script, 1 - way, 9000, 0, 0);
                 }
-                completes(talk, way, Mid::RDMA_WR_COMPL, 0);
+                completes(script, way, Mid::RDMA_WR_COMPL, 0);
             }
         };
         proves_each_way(requirement!("SDP-9.3-1"), completes_once(false), completes_once(true));
@@ -225,13 +226,13 @@ mod tests {
     #[test]
     fn stale_ones_are_not_used() {
         let uses = |sinks: usize| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
-                (0..sinks).for_each(|_| talk.send(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0));
-                talk.send(way, Mid::DATA, "", 7);
-                talk.receive_all(way);
-                talk.write(way, STAG, VA, 50);
-                completes(talk, way, Mid::RDMA_WR_COMPL, 50);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                (0..sinks).for_each(|_| script.send(1 - way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0));
+                script.send(way, Mid::DATA, "", 7);
+                script.receive_all(way);
+                script.write(way, STAG, VA, 50);
+                completes(script, way, Mid::RDMA_WR_COMPL, 50);
             }
         };
         for id in [
@@ -247,16 +248,16 @@ mod tests {
     #[test]
     fn canceled_ones_are_not_used() {
         let uses = |acknowledged: bool| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
-                sink_avail(talk, 1 - way, 9000, 0, 0);
-                talk.write(way, STAG, VA, 50);
-                talk.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
-                talk.receive_all(way);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                sink_avail(script, 1 - way, 9000, 0, 0);
+                script.write(way, STAG, VA, 50);
+                script.send(1 - way, Mid::SINK_AVAIL_CANCEL, "", 0);
+                script.receive_all(way);
                 if acknowledged {
-                    talk.send(way, Mid::SINK_CANCEL_ACK, "", 0);
+                    script.send(way, Mid::SINK_CANCEL_ACK, "", 0);
                 }
-                completes(talk, way, Mid::RDMA_WR_COMPL, 50);
+                completes(script, way, Mid::RDMA_WR_COMPL, 50);
             }
         };
         proves_each_way(requirement!("SDP-9.5.5-2"), uses(true), uses(false));
@@ -264,11 +265,11 @@ mod tests {
 
     /// An RdmaWrCompl after ModeChanges with these extended headers. `own` changes the Mode of the
     /// data that the endpoint sends, `peer` the Mode of the data that it receives.
-    fn in_modes(own: &'static [u32], peer: &'static [u32]) -> impl Fn(&mut Talk, usize) {
-        move |talk, way| {
-            peer.iter().for_each(|word| change(talk, 1 - way, *word));
-            own.iter().for_each(|word| change(talk, way, *word));
-            completes(talk, way, Mid::RDMA_WR_COMPL, 50);
+    fn in_modes(own: &'static [u32], peer: &'static [u32]) -> impl Fn(&mut SdpScript, usize) {
+        move |script, way| {
+            peer.iter().for_each(|word| change(script, 1 - way, *word));
+            own.iter().for_each(|word| change(script, way, *word));
+            completes(script, way, Mid::RDMA_WR_COMPL, 50);
         }
     }
 
@@ -291,14 +292,14 @@ mod tests {
     #[test]
     fn before_pipelined_mode_is_left() {
         let leaves = |after: bool| {
-            move |talk: &mut Talk, way: usize| {
-                pipelined(talk, way);
-                sink_avail(talk, 1 - way, 9000, 0, 0);
-                talk.write(way, STAG, VA, 50);
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                sink_avail(script, 1 - way, 9000, 0, 0);
+                script.write(way, STAG, VA, 50);
                 if after {
-                    change(talk, way, 2);
+                    change(script, way, 2);
                 }
-                completes(talk, way, Mid::RDMA_WR_COMPL, 50);
+                completes(script, way, Mid::RDMA_WR_COMPL, 50);
             }
         };
         for id in [

@@ -1,9 +1,10 @@
 //! RPC-over-RDMA version 1 (RFC 8166 section 4). A message has XID, version, credits and procedure,
 //! then chunk lists, and then an RPC message.
 //!
-//! **Proof**: an `RDMA_MSG` with complete chunk lists, followed by an RPC call or reply (RFC 5531)
-//! with the same XID. Alternatively an `RDMA_NOMSG` whose chunk lists end at the end of the message
-//! and are not all empty. Every later Send must have a header of version 1 with valid lists.
+//! **Proof**: One of two messages proves the protocol. The first is an `RDMA_MSG` with complete
+//! chunk lists, followed by an RPC call or reply (RFC 5531) with the same XID. The second is an
+//! `RDMA_NOMSG` whose chunk lists end at the end of the message and are not all empty. A later Send
+//! disproves the protocol if it does not have a header of version 1 with valid lists.
 
 use std::fmt;
 
@@ -83,7 +84,7 @@ fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
     let is = |chunks, len, proves| Verdict::Is { parsed: Message { xid, credits, procedure, chunks }, len, proves };
     let lists_at = match procedure {
         RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
-        // Two versions follow ERR_VERS. Nothing follows ERR_CHUNK (section 4.5).
+        // Two version numbers follow ERR_VERS. Nothing follows ERR_CHUNK (section 4.5).
         RDMA_ERROR => {
             return match word(bytes, FIXED) {
                 Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),
@@ -103,7 +104,8 @@ fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
     if procedure == RDMA_NOMSG {
         return is(chunks, Len::Exactly(end as u64), chunks != [0; 3]);
     }
-    // An RPC message: XID, then 0 and RPC version 2 for a call, 1 and 0 or 1 for a reply.
+    // An RPC message starts with the XID. A call then has 0 and the RPC version 2. A reply has 1,
+    // and then 0 or 1.
     match (word(bytes, end), word(bytes, end + 4), word(bytes, end + 8)) {
         (Some(inner), Some(kind), Some(next)) => {
             let message = matches!((kind, next), (0, 2) | (1, 0 | 1));
@@ -122,7 +124,7 @@ enum Fault {
 /// offset of the end of the lists.
 fn lists(bytes: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
     let mut chunks = [0; 3];
-    // Read list: position, then a segment.
+    // Each item of the read list has a position and a segment.
     while more(bytes, &mut at)? {
         chunks[0] += 1;
         at += 4 + SEGMENT;

@@ -1,12 +1,13 @@
 //! rping, the ping of librdmacm. A Send has 16 bytes that describe a buffer: `buf` (64 bits),
 //! `rkey` and `size` (32 bits each), all big-endian.
 //!
-//! The client announces its source buffer, and the server reads the buffer. Then the server sends
-//! 16 bytes as a signal to continue. The client announces its sink buffer. The server writes the
-//! buffer and sends the signal again.
+//! The client announces its source buffer, and the server reads from this buffer. Then the server
+//! sends 16 zero bytes as a signal to continue. The client announces its sink buffer. The server
+//! writes to this buffer and sends the signal again.
 //!
-//! **Proof**: a Read Request for exactly the buffer, `rkey` and size in a Send of the peer, with a
-//! Response that starts with `rdma-ping-`. Every later Send must have 16 bytes.
+//! **Proof**: A Read proves the protocol if its Read Request has exactly the address, `rkey` and
+//! size in a Send of the peer, and if its Response starts with `rdma-ping-`. A later Send disproves
+//! the protocol if it does not have 16 bytes.
 
 use std::fmt;
 
@@ -58,7 +59,7 @@ impl protocol::Message for Message {
 pub(crate) struct Connection {
     /// The last buffer that each direction announced.
     announced: [Option<Message>; 2],
-    /// STag and TO of the Data Sink of the Read of each direction that reads the announced buffer.
+    /// For each direction, the latest Read of the announced buffer: STag and TO of its Data Sink.
     sink: [Option<(u32, u64)>; 2],
 }
 
@@ -91,8 +92,8 @@ impl Protocol for Connection {
             .map(|read| (read.sink_stag, read.sink_to));
     }
 
-    /// Returns whether this segment is the start of the Read Response of a recorded Read, with the
-    /// data of a ping.
+    /// Returns whether this segment is the start of the Response to a recorded Read, and contains
+    /// the data of a ping.
     fn is_proved_by_response(&self, direction: Direction, view: &SegmentView<'_>) -> bool {
         let Segment::Tagged(header, _) = view.segment else { return false };
         let place = (header.stag.get(), header.tagged_offset.get());

@@ -1,10 +1,10 @@
 //! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages.
 //! All fields are little-endian.
 //!
-//! **Proof**: a Negotiate Request of 20 bytes or a Negotiate Response of 32 bytes. It must have
-//! versions 0x0100, zero in reserved fields, and sizes not below the specified minimum.
-//! Alternatively a Data Transfer whose data starts like an SMB message. In every Data Transfer, the
-//! sum of DataOffset and DataLength must be the length of the message.
+//! **Proof**: A Negotiate Request of 20 bytes or a Negotiate Response of 32 bytes proves the
+//! protocol if it has versions 0x0100, zero in reserved fields, and sizes not below the specified
+//! minimum. A Data Transfer proves the protocol if its data starts like an SMB message. If a Data
+//! Transfer has data, the sum of DataOffset and DataLength must be the length of the message.
 
 use std::fmt;
 
@@ -88,7 +88,7 @@ fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
     if bytes.len() < REQUEST_LEN {
         return if is_complete { Verdict::Not } else { Verdict::Open };
     }
-    // MinVersion, MaxVersion, then Reserved or NegotiatedVersion.
+    // The first fields are MinVersion and MaxVersion, and then Reserved or NegotiatedVersion.
     match bytes[..6] {
         [0, 1, 0, 1, 0, 0] => request(bytes),
         [0, 1, 0, 1, 0, 1] => response(bytes, is_complete),
@@ -139,7 +139,8 @@ fn data(bytes: &[u8]) -> Verdict<Message> {
     }
     let parsed = Message::Data { credits, len, remaining };
     if len == 0 {
-        // A message that only carries credits has no data, and no data remains.
+        // Without data, the message only carries credits. Then DataOffset and RemainingDataLength
+        // are 0.
         let fits = offset == 0 && remaining == 0;
         return if fits {
             Verdict::Is { parsed, len: Len::AtLeast(DATA_LEN as u64), proves: false }
@@ -147,14 +148,15 @@ fn data(bytes: &[u8]) -> Verdict<Message> {
             Verdict::Not
         };
     }
-    // DataOffset is a multiple of 8 after the header.
+    // DataOffset must be a multiple of 8, and the data must start after the header.
     if offset < DATA_LEN as u32 || !offset.is_multiple_of(8) {
         return Verdict::Not;
     }
     let end = Len::Exactly(u64::from(offset) + u64::from(len));
     let start = usize::try_from(offset).ok().and_then(|at| bytes.get(at..at.checked_add(4)?));
     match start {
-        // 0xFE: SMB 2 and 3; 0xFD: encrypted; 0xFC: compressed.
+        // The first byte is 0xFE for SMB 2 and 3, 0xFD for an encrypted message, and 0xFC for a
+        // compressed message.
         Some([0xfc..=0xfe, b'S', b'M', b'B']) => Verdict::Is { parsed, len: end, proves: true },
         _ => Verdict::Is { parsed, len: end, proves: false },
     }

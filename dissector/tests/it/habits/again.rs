@@ -4,7 +4,7 @@ use super::packet::{FIN, RST, SYN, Tcp, set_ip_length, tcp_at};
 use super::sides::sides;
 use super::{Dice, Frames};
 
-/// Inserts `frame` so that it is number `at`, at the time of its neighbour.
+/// Inserts `frame` at index `at`, with the time of its neighbour.
 pub(super) fn insert(frames: &mut Frames, at: usize, mut frame: super::CapturedFrame) {
     let at = at.min(frames.len());
     if let Some(before) = at.checked_sub(1) {
@@ -21,7 +21,7 @@ pub(super) fn one(frames: &mut Frames, dice: &mut Dice) {
     }
 }
 
-/// As a mirror port of both ends' ports does.
+/// Duplicates each frame, as a mirror port for the ports of both endpoints does.
 pub(super) fn every(frames: &mut Frames, _: &mut Dice) {
     *frames = frames.iter().flat_map(|frame| [frame.clone(), frame.clone()]).collect();
 }
@@ -33,7 +33,7 @@ pub(super) fn every_late(frames: &mut Frames, _: &mut Dice) {
     }
 }
 
-/// Segments with payload and neither SYN, FIN nor RST.
+/// Returns the segments that have payload and neither SYN, FIN nor RST.
 fn data(frames: &Frames) -> Vec<(usize, Tcp)> {
     let plain = |(at, frame): (usize, &super::CapturedFrame)| {
         let tcp = tcp_at(frame)?;
@@ -42,7 +42,8 @@ fn data(frames: &Frames) -> Vec<(usize, Tcp)> {
     frames.iter().enumerate().filter_map(plain).collect()
 }
 
-/// The original is missing; its retransmission, later, acknowledges what its sender has by then.
+/// Removes a segment and inserts a later retransmission of it. The retransmission acknowledges the
+/// octets that its sender has received by then.
 pub(super) fn retransmitted(frames: &mut Frames, dice: &mut Dice) {
     let data = data(frames);
     if data.is_empty() {
@@ -61,8 +62,8 @@ pub(super) fn retransmitted(frames: &mut Frames, dice: &mut Dice) {
     insert(frames, to, again);
 }
 
-/// A keep-alive of one octet, which need not be the one that was sent, comes before the segment
-/// that ends with it.
+/// Inserts a keep-alive with one octet before the segment that ends with this octet. The octet of
+/// the keep-alive may differ from the octet of the segment.
 pub(super) fn keep_alive_early(frames: &mut Frames, dice: &mut Dice) {
     let sides = sides(frames);
     let data: Vec<(usize, Tcp)> = data(frames).into_iter().filter(|(at, _)| sides[*at].is_some()).collect();

@@ -1,22 +1,23 @@
-//! The same connections without CRC: bit C of the start-up frames is clear, and the CRC fields have
-//! no meaning.
+//! The endpoints turn CRC off: bit C of the start-up frames is clear, and the CRC fields have no
+//! meaning.
 //!
-//! The dissector shows where these are; it reads the CRCs before they are taken away.
+//! To find the CRC fields, these habits dissect the original frames, in which the CRCs are still
+//! valid.
 
 use weft_dissector::source::Frame;
-use weft_dissector::unit::{Kind, Located, Unit};
-use weft_dissector::{Dissector, Sink};
+use weft_dissector::unit::{Kind, Location, Unit};
+use weft_dissector::{Dissector, FrameNumber, Sink};
 
 use super::{Dice, Frames};
 
 /// Bit C of the flags, octet 16 of a start-up frame.
 const C: u8 = 0x40;
 
-/// Where flags and CRC fields are.
+/// The locations of the flags and CRC fields.
 #[derive(Default)]
 struct Fields {
-    flags: Vec<Located>,
-    crcs: Vec<Located>,
+    flags: Vec<Location>,
+    crcs: Vec<Location>,
 }
 
 impl Sink for Fields {
@@ -31,17 +32,17 @@ impl Sink for Fields {
 
 fn off(frames: &mut Frames, mut field: impl FnMut() -> u8) {
     let (mut dissector, mut fields) = (Dissector::units_only(), Fields::default());
-    for (frame, number) in frames.iter().zip(1..) {
+    for (frame, number) in frames.iter().zip((1..).map(FrameNumber::from)) {
         let super::CapturedFrame { time, interface, link_type, octets, wire_len } = frame;
         let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
         let frame = Frame { number, time, interface, link_type, octets, wire_len };
         dissector.frame(&frame, &mut fields);
     }
     dissector.finish(&mut fields);
-    let mut change = |located: Vec<Located>, change: &mut dyn FnMut(&mut u8)| {
-        for Located { frame, offset, len } in located {
+    let mut change = |located: Vec<Location>, change: &mut dyn FnMut(&mut u8)| {
+        for Location { frame, offset, len } in located {
             let Some(from) = offset.map(|offset| offset as usize) else { continue };
-            let octets = &mut frames[usize::try_from(frame).unwrap() - 1].octets;
+            let octets = &mut frames[usize::try_from(u64::from(frame)).unwrap() - 1].octets;
             octets[from..from + usize::try_from(len).unwrap()].iter_mut().for_each(&mut *change);
         }
     };

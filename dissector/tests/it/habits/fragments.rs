@@ -3,10 +3,11 @@
 use super::packet::{ipv4_at, set_ip_length, tcp_at};
 use super::{CapturedFrame, Dice, Frames};
 
-/// More fragments follow.
+/// The flag of a fragment that is not the last fragment of its packet.
 const MORE: u8 = 0x20;
 
-/// Two fragments of a frame with at least 64 octets after its IPv4 header; otherwise the frame.
+/// Splits a frame into two fragments if it has at least 64 octets after its IPv4 header. Otherwise
+/// returns the frame.
 fn split(mut frame: CapturedFrame, identification: u16) -> Vec<CapturedFrame> {
     let Some(ip) = ipv4_at(&frame).filter(|_| tcp_at(&frame).is_some() && !frame.is_cut()) else {
         return vec![frame];
@@ -29,7 +30,7 @@ fn split(mut frame: CapturedFrame, identification: u16) -> Vec<CapturedFrame> {
     vec![first, second]
 }
 
-/// Splits each frame, with an identification of its own.
+/// Splits each frame. Each frame gets its own identification.
 fn split_all(frames: &mut Frames) -> impl Iterator<Item = Vec<CapturedFrame>> {
     std::mem::take(frames).into_iter().zip(1..).map(|(frame, number)| split(frame, number))
 }
@@ -47,8 +48,8 @@ pub(super) fn some_lost(frames: &mut Frames, dice: &mut Dice) {
     frames.retain(|frame| ipv4_at(frame).is_some() || !dice.one_in(10));
 }
 
-/// Senders whose counter is short use an identification again; here each frame comes a minute after
-/// the one before.
+/// Gives all frames the same identification, as if the counter of the sender were very short. Each
+/// frame is a minute later than the previous frame.
 pub(super) fn same_identification(frames: &mut Frames, dice: &mut Dice) {
     for (number, frame) in (0..).zip(frames.iter_mut()) {
         frame.time += number * 60_000_000_000;

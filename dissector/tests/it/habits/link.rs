@@ -1,4 +1,4 @@
-//! What is around the IP packet.
+//! Changes the headers around the IP packet.
 
 use super::again::insert;
 use super::packet::{RAW_IP, ipv4_at};
@@ -17,7 +17,7 @@ fn tag_one(frame: &mut CapturedFrame, tags: &[u8]) {
     }
 }
 
-/// As a switch with asymmetric VLANs forwards.
+/// Each direction has its own VLAN, as after a switch with asymmetric VLANs.
 pub(super) fn vlan_each_way(frames: &mut Frames, _: &mut Dice) {
     let sides = sides(frames);
     for (frame, side) in frames.iter_mut().zip(sides) {
@@ -25,13 +25,13 @@ pub(super) fn vlan_each_way(frames: &mut Frames, _: &mut Dice) {
     }
 }
 
-/// As a passive tap of a full-duplex link does.
+/// Each direction has its own interface, as with a passive tap on a full-duplex link.
 pub(super) fn interface_each_way(frames: &mut Frames, _: &mut Dice) {
     let sides = sides(frames);
     frames.iter_mut().zip(sides).for_each(|(frame, side)| frame.interface = u32::from(side == Some(1)));
 }
 
-/// As a capture on both ports of a router.
+/// Adds a copy of each frame, as in a capture on both ports of a router.
 pub(super) fn copied_to_vlan(frames: &mut Frames, _: &mut Dice) {
     let twice = |frame: &CapturedFrame| {
         let mut copy = frame.clone();

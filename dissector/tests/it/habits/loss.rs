@@ -1,4 +1,4 @@
-//! The tap misses frames that the ends have received.
+//! The capture lacks frames that the endpoints received.
 
 use super::packet::{ACK, FIN, RST, SYN, Tcp, tcp_at};
 use super::sides::sides;
@@ -25,7 +25,7 @@ pub(super) fn burst<const COUNT: usize>(frames: &mut Frames, dice: &mut Dice) {
     frames.drain(from..(from + COUNT).min(frames.len()));
 }
 
-/// Loses the segments for which `is_lost` is true.
+/// Removes the segments for which `is_lost` returns `true`.
 fn lose(frames: &mut Frames, is_lost: impl Fn(Tcp, &CapturedFrame) -> bool) {
     frames.retain(|frame| !tcp_at(frame).is_some_and(|tcp| is_lost(tcp, frame)));
 }

@@ -1,7 +1,8 @@
-//! What capturing does to a capture: each habit changes frames as a snap length, a busy tap, a
-//! mirror port, a merge of two files or a network card does. None adds a fault of an endpoint.
+//! A *habit* is a way in which the method of capturing changes a capture. Each habit changes frames
+//! as a snap length, a busy tap, a mirror port, a merge of two files or a network card does. No
+//! habit adds a fault of an endpoint.
 //!
-//! A habit leaves frames alone that it cannot read, such as those that another habit has cut.
+//! A habit does not change frames that it cannot parse, such as frames that another habit has cut.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 mod again;
@@ -23,12 +24,12 @@ pub(crate) use dice::Dice;
 use std::path::Path;
 
 use weft_dissector::source::{Capture, Frame};
-use weft_dissector::{Dissector, Sink};
+use weft_dissector::{Dissector, FrameNumber, Sink};
 
-/// One captured frame, of which a habit may change everything.
+/// A captured frame. A habit may change all of its fields.
 #[derive(Debug, Clone)]
 pub(crate) struct CapturedFrame {
-    /// In nanoseconds.
+    /// When the frame was captured, in nanoseconds since 1970.
     pub(crate) time: u64,
     /// Number of the interface in the capture.
     pub(crate) interface: u32,
@@ -38,7 +39,7 @@ pub(crate) struct CapturedFrame {
 }
 
 impl CapturedFrame {
-    /// Did a snap length cut it?
+    /// Returns whether a snap length cut the frame.
     fn is_cut(&self) -> bool {
         self.octets.len() < self.wire_len as usize
     }
@@ -46,12 +47,12 @@ impl CapturedFrame {
 
 pub(crate) type Frames = Vec<CapturedFrame>;
 
-/// A second, in nanoseconds. No way of capturing delays a frame longer.
+/// The longest time by which capturing may delay a frame, in nanoseconds (1 s).
 const LONGEST_DELAY: u64 = 1_000_000_000;
 
 impl CapturedFrame {
-    /// Captured at `time`, beside the frame of that time. If that is far from its own time, only
-    /// its place changes.
+    /// Sets the time to `time`, the time of the neighbouring frame. If `time` is too far from the
+    /// previous time of this frame, does nothing.
     fn delay_to(&mut self, time: u64) {
         if time.abs_diff(self.time) <= LONGEST_DELAY {
             self.time = time;
@@ -69,10 +70,10 @@ pub(crate) fn read(path: &Path) -> Frames {
     frames
 }
 
-/// Sends all frames through a new dissector, numbered from 1.
+/// Passes all frames to a new dissector. The first frame has the number 1.
 pub(crate) fn dissect<'f>(frames: impl IntoIterator<Item = &'f CapturedFrame>, sink: &mut dyn Sink) {
     let mut dissector = Dissector::default();
-    for (frame, number) in frames.into_iter().zip(1..) {
+    for (frame, number) in frames.into_iter().zip((1..).map(FrameNumber::from)) {
         let CapturedFrame { time, interface, link_type, octets, wire_len } = frame;
         let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
         dissector.frame(&Frame { number, time, interface, link_type, octets, wire_len }, sink);
@@ -80,27 +81,28 @@ pub(crate) fn dissect<'f>(frames: impl IntoIterator<Item = &'f CapturedFrame>, s
     dissector.finish(sink);
 }
 
-/// What a habit does to what the ends have sent.
+/// The effect of a habit on the octets that the endpoints sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// All of it is in the capture, in its order.
+    /// The capture has all octets, in their order.
     Keeps,
     /// Frames or parts of them are missing or changed.
     Loses,
-    /// Frames may be taken for others, or come when nobody waits for them any more.
+    /// The dissector may confuse frames of different connections or packets, or may no longer wait
+    /// for late frames.
     Confuses,
-    /// Frames are in another order.
+    /// The order of the frames has changed.
     Reorders,
-    /// A frame has octets that were not captured by then: the capture may lack frames, or have them
-    /// in another order.
+    /// A frame has octets that no earlier frame has. So the capture looks as if frames were missing
+    /// or reordered.
     Puzzles,
 }
 
-/// One habit.
+/// A way in which capturing changes a capture.
 pub(crate) struct Habit {
     pub(crate) name: &'static str,
     pub(crate) effect: Effect,
-    /// Changes the frames; what it leaves to chance comes from the dice.
+    /// Changes the frames. `Dice` makes the random decisions.
     pub(crate) change: fn(&mut Frames, &mut Dice),
 }
 
@@ -116,19 +118,19 @@ const fn unordered(name: &'static str, change: fn(&mut Frames, &mut Dice)) -> Ha
     Habit { name, effect: Effect::Reorders, change }
 }
 
-/// What an end has sent in a frame, whatever is around the IP packet.
+/// The octets that an endpoint sent in a frame, without the headers around the IP packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// The end: address and port, only the address where there is no TCP, nothing where there is no
-    /// IPv4.
+    /// Address and port of the sender. If the frame has no TCP, this is only the address. If the
+    /// frame has no IPv4, this is empty.
     pub(crate) from: Vec<u8>,
-    /// Sequence number, acknowledgement and flags, where the frame has TCP.
+    /// Sequence number, acknowledgement number and flags, if the frame has TCP.
     pub(crate) header: Option<(u32, u32, u8)>,
-    /// The payload of TCP, or all.
+    /// The TCP payload; for a frame without TCP, the complete frame.
     octets: Vec<u8>,
 }
 
-/// What was sent in `frame`.
+/// Returns the octets that were sent in `frame`.
 pub(crate) fn sent(frame: &CapturedFrame) -> Sent {
     if let Some(tcp) = packet::tcp_at(frame).filter(|tcp| tcp.end <= frame.octets.len()) {
         let header = (tcp.seq(frame), tcp.ack(frame), tcp.flags(frame));
@@ -139,7 +141,7 @@ pub(crate) fn sent(frame: &CapturedFrame) -> Sent {
     Sent { from: address.unwrap_or_default().to_vec(), header: None, octets: frame.octets.clone() }
 }
 
-/// Every habit.
+/// All habits.
 pub(crate) const HABITS: &[Habit] = &[
     lossy("ended after any frame", cut::end_anywhere),
     lossy("ended within the first frames", cut::end_early),

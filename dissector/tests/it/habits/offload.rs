@@ -3,10 +3,11 @@
 use super::packet::{FIN, RST, SYN, set_ip_length, tcp_at};
 use super::{CapturedFrame, Dice, Frames};
 
-/// The longest packet of receive offload.
+/// The longest packet that receive offload creates, in octets.
 const LONGEST: usize = 65_000;
 
-/// Does `next` go on where `frame` ends, with payload and without SYN, FIN and RST?
+/// Returns whether `next` continues where `frame` ends, and whether both have payload and no SYN,
+/// FIN or RST.
 fn follows(frame: &CapturedFrame, next: &CapturedFrame) -> bool {
     let (Some(tcp), Some(other)) = (tcp_at(frame), tcp_at(next)) else { return false };
     let plain = |frame: &CapturedFrame, flags: u8| flags & (SYN | FIN | RST) == 0 && !frame.is_cut();

@@ -1,9 +1,10 @@
-//! The capture has frames in another order than the wire.
+//! The capture has the frames in a different order than the wire.
 
 use super::packet::{SYN, tcp_at};
 use super::{Dice, Frames};
 
-/// Gives the frames, in their new order, the times of the old one if these are near.
+/// Changes the order of the frames. The times stay in their order, so each frame gets the time of
+/// its new place. If this time is too far from the time of the frame, the frame keeps its time.
 fn keep_times(frames: &mut Frames, change: impl FnOnce(&mut Frames)) {
     let times: Vec<u64> = frames.iter().map(|frame| frame.time).collect();
     change(frames);

@@ -1,4 +1,5 @@
-//! Where the headers of a frame are: IPv4 after Ethernet, VLAN tags or nothing, and TCP in it.
+//! Finds the IPv4 and TCP headers of a frame. The IPv4 header follows Ethernet or VLAN tags, or is
+//! at the start of the frame.
 
 use super::CapturedFrame;
 
@@ -7,10 +8,10 @@ pub(super) const SYN: u8 = 2;
 pub(super) const RST: u8 = 4;
 pub(super) const ACK: u8 = 16;
 
-/// Raw IP.
+/// The link type of raw IP packets.
 pub(super) const RAW_IP: u16 = 101;
 
-/// Offset of an IPv4 header that is not of a fragment.
+/// Returns the offset of the IPv4 header. `None` for a fragment.
 pub(super) fn ipv4_at(frame: &CapturedFrame) -> Option<usize> {
     let octets = &frame.octets;
     let at = if frame.link_type == RAW_IP {
@@ -26,13 +27,13 @@ pub(super) fn ipv4_at(frame: &CapturedFrame) -> Option<usize> {
     (octets[at] >> 4 == 4 && fragment[0] & 0x3f == 0 && fragment[1] == 0).then_some(at)
 }
 
-/// Offsets of a TCP segment's parts.
+/// The offsets of a TCP segment and its parts in a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tcp {
     pub(super) ip: usize,
     pub(super) header: usize,
     pub(super) payload: usize,
-    /// After the payload, captured or not.
+    /// The offset after the payload. This offset is beyond the frame if payload was not captured.
     pub(super) end: usize,
 }
 
@@ -78,7 +79,7 @@ impl Tcp {
         frame.octets[self.header + 8..self.header + 12].copy_from_slice(&ack.to_be_bytes());
     }
 
-    /// Sender's address and port, then the receiver's.
+    /// Returns address and port of the sender, then of the receiver.
     pub(super) fn ends(self, frame: &CapturedFrame) -> ([u8; 6], [u8; 6]) {
         let (ip, ports) = (&frame.octets[self.ip + 12..], &frame.octets[self.header..]);
         let end = |at: usize, port: usize| [ip[at], ip[at + 1], ip[at + 2], ip[at + 3], ports[port], ports[port + 1]];
@@ -86,7 +87,8 @@ impl Tcp {
     }
 }
 
-/// Sets the length field of the IPv4 header at `ip` to what the frame has from there on.
+/// Sets the length field of the IPv4 header at `ip` to the number of octets from there to the end
+/// of the frame.
 pub(super) fn set_ip_length(frame: &mut CapturedFrame, ip: usize) {
     let length = u16::try_from(frame.octets.len() - ip).unwrap();
     frame.octets[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());

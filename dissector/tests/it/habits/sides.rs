@@ -1,12 +1,12 @@
-//! The capture has one direction only, or for a while.
+//! The capture lacks one direction, completely or in part.
 
 use std::collections::HashMap;
 
 use super::packet::tcp_at;
 use super::{Dice, Frames};
 
-/// Of each frame with TCP the side that sent it: 0 for the end that sent the connection's first
-/// frame.
+/// Returns the side that sent each frame: 0 for the endpoint that sent the first frame of the
+/// connection, 1 for its peer. `None` for frames without TCP.
 pub(super) fn sides(frames: &Frames) -> Vec<Option<usize>> {
     let mut first = HashMap::new();
     let side = |frame| {
@@ -17,7 +17,8 @@ pub(super) fn sides(frames: &Frames) -> Vec<Option<usize>> {
     frames.iter().map(side).collect()
 }
 
-/// Keeps the frames for which `is_kept` is true, by their index and side.
+/// Removes each frame for whose index and side `is_kept` returns `false`. Keeps frames without a
+/// side.
 fn keep(frames: &mut Frames, is_kept: impl Fn(usize, usize) -> bool) {
     let mut each = sides(frames).into_iter().enumerate();
     frames.retain(|_| each.next().is_none_or(|(index, side)| side.is_none_or(|side| is_kept(index, side))));
@@ -27,13 +28,13 @@ pub(super) fn only<const SIDE: usize>(frames: &mut Frames, _: &mut Dice) {
     keep(frames, |_, side| side == SIDE);
 }
 
-/// The side is captured until some frame only.
+/// `SIDE` is captured completely, the other side only before a random frame.
 pub(super) fn from<const SIDE: usize>(frames: &mut Frames, dice: &mut Dice) {
     let at = dice.below(frames.len() + 1);
     keep(frames, |index, side| side == SIDE || index < at);
 }
 
-/// The side is captured from some frame on only.
+/// `SIDE` is captured completely, the other side only from a random frame on.
 pub(super) fn until<const SIDE: usize>(frames: &mut Frames, dice: &mut Dice) {
     let at = dice.below(frames.len() + 1);
     keep(frames, |index, side| side == SIDE || index >= at);

@@ -1,4 +1,4 @@
-//! The capture has the beginning of each frame only.
+//! The capture has only the beginning of each frame.
 
 use super::{CapturedFrame, Dice, Frames};
 

@@ -1,11 +1,11 @@
-//! Captures of several taps in one file, and several connections of the same ports.
+//! Habits for captures of several taps in one file, and for connections that reuse ports.
 
 use super::packet::{SYN, tcp_at};
 use super::sides::sides;
 use super::{Dice, Frames};
 
-/// Each direction has a tap of its own, whose clock is ahead by these nanoseconds; the files are
-/// merged by time.
+/// Changes the times as if each direction had its own tap, and the files of the taps were merged by
+/// time. The clock of each tap is ahead by its number of nanoseconds in `ahead`.
 fn skew(frames: &mut Frames, ahead: [u64; 2]) {
     let sides = sides(frames);
     frames.iter_mut().zip(sides).for_each(|(frame, side)| frame.time += side.map_or(0, |side| ahead[side]));
@@ -28,9 +28,9 @@ pub(super) fn appended<const FIRST: usize>(frames: &mut Frames, _: &mut Dice) {
     *frames = numbered.into_iter().map(|(frame, _)| frame).collect();
 }
 
-/// All of it again, by connections with the same ports and other sequence numbers.
+/// Repeats all connections with the same ports and different sequence numbers.
 pub(super) fn ports_again(frames: &mut Frames, _: &mut Dice) {
-    // The distance is that of two initial sequence numbers; nothing depends on it.
+    // The differences between the initial sequence numbers. Their values do not matter.
     const APART: [u32; 2] = [0x2345_6789, 0x5432_1987];
     let sides = sides(frames);
     let minute = 60_000_000_000 + frames.last().map_or(0, |last| last.time - frames[0].time.min(last.time));

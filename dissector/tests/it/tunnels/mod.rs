@@ -1,4 +1,5 @@
-//! A real connection in every encapsulation that is read: its units are the same as without.
+//! Reads a captured connection in every supported encapsulation. The units must be the same as
+//! without encapsulation.
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
 
 mod wrap;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use weft_dissector::source::{Capture, Frame};
-use weft_dissector::{Dissector, Unread};
+use weft_dissector::{Dissector, SkipReason};
 
 use crate::common::{RAW, Units, hex};
 use wrap::{LINKS, ipv4, udp};
@@ -39,16 +40,18 @@ fn in_ipv6(packet: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A frame's bytes and how many it had on the wire.
+/// The bytes of a frame, and its length on the wire.
 type Framed = (Vec<u8>, usize);
 
-/// The units of frames, without what an encapsulation changes: places in the frame.
-fn units(link_type: u16, frames: &[Framed]) -> (Vec<Value>, Vec<(Unread, u64)>) {
+/// Reads frames. Returns their units without the offsets in the frames, because an encapsulation
+/// changes these offsets. Also returns the counts of skipped frames by reason.
+fn units(link_type: u16, frames: &[Framed]) -> (Vec<Value>, Vec<(SkipReason, u64)>) {
     let mut dissector = Dissector::default();
     let mut units = Units::default();
-    for (number, (octets, wire_len)) in (1..).zip(frames) {
+    for (number, (octets, wire_len)) in (1_u64..).zip(frames) {
         let wire_len = u32::try_from(*wire_len).unwrap();
-        dissector.frame(&Frame { number, time: number * 1000, interface: 0, link_type, octets, wire_len }, &mut units);
+        let time = number * 1000;
+        dissector.frame(&Frame { number: number.into(), time, interface: 0, link_type, octets, wire_len }, &mut units);
     }
     dissector.finish(&mut units);
     units.all.iter_mut().for_each(without_offsets);
@@ -76,7 +79,8 @@ fn complete(frames: impl Iterator<Item = Vec<u8>>) -> Vec<Framed> {
         .collect()
 }
 
-/// The connection of a capture with that many FPDUs over IPv4 and over IPv6, and the units of each.
+/// Returns the packets of the connection in a capture, over IPv4 and over IPv6, each with the units
+/// of the connection. Asserts that the capture has at least `fpdus` FPDUs.
 pub(crate) fn connections(name: &str, fpdus: usize) -> [(Vec<Vec<u8>>, Vec<Value>); 2] {
     let v4 = packets(name);
     let v6 = v4.iter().map(|packet| in_ipv6(packet)).collect::<Vec<_>>();
@@ -129,7 +133,7 @@ fn tunnels_within_tunnels_lead_to_the_same_units() {
     }
 }
 
-/// A snap length cuts the same bytes of the payload, wherever they are.
+/// A snap length removes the same bytes of the payload in every encapsulation.
 #[test]
 fn truncated_frames_lead_to_the_units_of_truncated_packets() {
     for (packets, _) in connections("probe-ops-mpa1-crc.pcap", 20) {
@@ -148,7 +152,8 @@ fn truncated_frames_lead_to_the_units_of_truncated_packets() {
                 let frames: Vec<_> = long.iter().map(|packet| cut(ethernet(&wrap(packet)))).collect();
                 assert_eq!(units(1, &frames).0, expected, "{name}, {snapped} bytes cut");
             }
-            // What ends with a check value would lose that.
+            // Skip link layers with a check value at the end, because the snap length would cut
+            // only this value.
             for (name, link_type, wrap) in LINKS.iter().filter(|(name, ..)| !name.starts_with("MACsec")) {
                 let frames: Vec<_> = long.iter().map(|packet| cut(wrap(packet))).collect();
                 assert_eq!(units(*link_type, &frames).0, expected, "{name}, {snapped} bytes cut");
@@ -157,7 +162,7 @@ fn truncated_frames_lead_to_the_units_of_truncated_packets() {
     }
 }
 
-/// The outer packet, not the inner one, is fragmented.
+/// The test fragments the outer packet of the tunnel, not the inner packet.
 #[test]
 fn fragments_of_a_tunnels_packets_are_reassembled() {
     let [(packets, expected), _] = connections("probe-ops-mpa1-crc.pcap", 20);
@@ -176,7 +181,7 @@ fn fragments_of_a_tunnels_packets_are_reassembled() {
     }
     let (mut found, unread) = units(1, &complete(frames.into_iter()));
     assert_eq!(unread, []);
-    // Each packet is complete in the second of two frames.
+    // Each packet becomes complete in the second of two frames.
     let renumber = |value: &mut Value| *value = Value::from(value.as_u64().unwrap() / 2);
     for unit in &mut found {
         renumber(&mut unit["frame"]);
@@ -216,7 +221,8 @@ fn frames_that_are_not_read_are_counted_by_kind() {
     }
 }
 
-/// UDP ports of tunnels are also ports: what is not the tunnel's header stays a datagram.
+/// Other programs may use the UDP ports of tunnels. A datagram without the tunnel's header stays a
+/// datagram.
 #[test]
 fn a_datagram_to_a_tunnels_port_that_is_no_tunnel_is_a_datagram() {
     for port in [2152, 4789, 4790, 6081, 6635, 8472] {
@@ -226,7 +232,7 @@ fn a_datagram_to_a_tunnels_port_that_is_no_tunnel_is_a_datagram() {
     }
 }
 
-/// Reading endless tunnels in tunnels stops at a limit and reports it.
+/// Reading of nested tunnels stops at a limit, which the dissector reports.
 #[test]
 fn endless_tunnels_end() {
     let mut packet = packets("rping-crc.pcap").swap_remove(0);
@@ -234,7 +240,7 @@ fn endless_tunnels_end() {
         packet = ipv4(4, &packet);
     }
     let len = packet.len();
-    assert_eq!(units(RAW, &[(packet, len)]).1, [(Unread::TooDeep, 1)]);
+    assert_eq!(units(RAW, &[(packet, len)]).1, [(SkipReason::TooDeep, 1)]);
 }
 
 proptest::proptest! {

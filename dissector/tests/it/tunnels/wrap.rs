@@ -1,9 +1,9 @@
-//! Encapsulations, written from their specifications: each takes an Ethernet frame or an IP packet
-//! and puts headers before it.
+//! Encapsulates packets in link layers and tunnels, as their specifications define. Each function
+//! puts headers before an Ethernet frame or an IP packet.
 
 use crate::common::hex;
 
-/// An EtherType or IP version, by the packet's first byte.
+/// The EtherType of a packet, which depends on the IP version in its first byte.
 fn ether_type(packet: &[u8]) -> [u8; 2] {
     if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [0x08, 0x00] }
 }
@@ -38,15 +38,15 @@ pub(super) fn ipv6(protocol: u8, payload: &[u8]) -> Vec<u8> {
     [&head, payload].concat()
 }
 
-/// UDP from an ephemeral port.
+/// A UDP header and a payload. The source port is ephemeral.
 pub(super) fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     [&[0xc3, 0x50][..], &port.to_be_bytes(), &length(8 + payload.len()), &[0, 0], payload].concat()
 }
 
-/// A name, and what a packet becomes inside of another one.
+/// The name of a tunnel, and a function that puts a packet into the tunnel.
 pub(crate) type Tunnel = (&'static str, fn(&[u8]) -> Vec<u8>);
 
-/// Tunnels; each gets an IP packet and returns an IP packet.
+/// The tunnels. Each converts an IP packet into an IP packet.
 pub(crate) const TUNNELS: &[Tunnel] = &[
     ("IP in IPv4", |p| ipv4(if p[0] >> 4 == 6 { 41 } else { 4 }, p)),
     ("IP in IPv6", |p| ipv6(if p[0] >> 4 == 6 { 41 } else { 4 }, p)),
@@ -92,17 +92,17 @@ pub(crate) const TUNNELS: &[Tunnel] = &[
     }),
 ];
 
-/// PPP's protocol number, then the packet.
+/// A packet after the protocol number of PPP.
 fn ppp(packet: &[u8]) -> Vec<u8> {
     join(if packet[0] >> 4 == 6 { "0057" } else { "0021" }, packet)
 }
 
-/// SNAP's numbers after the LLC header.
+/// A packet after an LLC header and a SNAP header.
 fn snap(packet: &[u8]) -> Vec<u8> {
     [&hex("aaaa03 000000")[..], &ether_type(packet), packet].concat()
 }
 
-/// Netfilter log attributes: a prefix, then the packet.
+/// Two attributes of the netfilter log. The first is a prefix, the second contains the packet.
 fn nflog(packet: &[u8], number: fn(u16) -> [u8; 2]) -> Vec<u8> {
     let attribute = |kind: u16, value: &[u8]| {
         let len = u16::try_from(4 + value.len()).expect("a packet that NFLOG can carry");
@@ -113,10 +113,10 @@ fn nflog(packet: &[u8], number: fn(u16) -> [u8; 2]) -> Vec<u8> {
     [&hex("02 00 0005")[..], &attribute(10, b"iwarp\0"), &attribute(9, packet)].concat()
 }
 
-/// How a frame carries an IP packet: link type, and the frame.
+/// The name of a link layer, its link type, and a function that puts an IP packet into a frame.
 pub(super) type Link = (&'static str, u16, fn(&[u8]) -> Vec<u8>);
 
-/// Link layers; each gets an IP packet.
+/// The link layers. Each puts an IP packet into a frame.
 pub(super) const LINKS: &[Link] = &[
     ("Ethernet", 1, |p| ethernet(p)),
     ("802.1Q", 1, |p| [&hex("02aa00000001 02aa00000002 8100 0064")[..], &ether_type(p), p].concat()),

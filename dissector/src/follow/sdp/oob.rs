@@ -1,0 +1,75 @@
+//! Follows the Out-Of-Band octets of a Data Source. The state has the position of the Data Source
+//! in the stream of ULP octets, and the positions of octets that were announced, but not sent
+//! (section 9.5.3).
+//!
+//! Octets that a SrcAvail advertises count as sent. If a SendSm, a SinkAvail or a cancel ends the
+//! SrcAvail, its remaining octets no longer count until they are sent in another way.
+
+use std::collections::VecDeque;
+
+use weft_core::wire::sdp::Mid;
+
+use super::message::{Extension, Message};
+
+/// Maximum number of announcements that are kept.
+const MAX_ANNOUNCEMENTS: usize = 256;
+
+/// The position and the pending Out-Of-Band octets of a Data Source.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OobState {
+    position: i64,
+    pending: VecDeque<i64>,
+    lost: bool,
+}
+
+/// A summary of [`OobState`] for rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct OobSummary {
+    /// Octets sent or advertised so far.
+    pub position: i64,
+    /// Position of the oldest announcement whose Out-Of-Band octet was not sent.
+    pub oldest: Option<i64>,
+    /// Number of announcements whose Out-Of-Band octet was not sent.
+    pub count: usize,
+    /// Whether there were too many announcements to follow.
+    pub lost: bool,
+}
+
+impl OobState {
+    pub(super) fn summary(&self) -> OobSummary {
+        OobSummary {
+            position: self.position,
+            oldest: self.pending.front().copied(),
+            count: self.pending.len(),
+            lost: self.lost,
+        }
+    }
+
+    /// Records that the Data Source sends `message`.
+    pub(super) fn record_sent(&mut self, message: &Message) {
+        if message.flags.oob_pend && self.pending.len() < MAX_ANNOUNCEMENTS {
+            self.pending.push_back(self.position);
+        } else {
+            self.lost |= message.flags.oob_pend;
+        }
+        let moved = match (message.mid, message.extension) {
+            (Mid::SRC_AVAIL, Extension::Advert { len, .. }) | (Mid::RDMA_WR_COMPL, Extension::Moved(len)) => len,
+            _ => message.payload,
+        };
+        self.position += i64::from(moved);
+        if message.mid == Mid::DATA && message.flags.oob_pres {
+            self.pending.pop_front();
+        }
+    }
+
+    /// Records that a SrcAvail ended with `octets` octets left. These octets are sent in another
+    /// way, or not at all.
+    pub(super) fn subtract(&mut self, octets: u64) {
+        self.position -= i64::try_from(octets).unwrap_or(i64::MAX);
+    }
+
+    /// Octets of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        self.pending.capacity() * size_of::<i64>()
+    }
+}

@@ -1,0 +1,461 @@
+//! The state that one peer of an SDP connection knows. The peer is the Data Source of one
+//! half-connection and the Data Sink of the other.
+//!
+//! The MSeqAck of a message shows which messages the sender of the message had received. The
+//! monitor first applies these received messages ([`SdpPeer::apply_received`]), then the message
+//! itself ([`SdpPeer::apply_sent`]). Each message is thus checked in exactly the state in which its
+//! sender was. Where the draft is ambiguous, a comment states the interpretation that the monitor
+//! uses.
+
+use std::collections::VecDeque;
+
+use weft_core::wire::sdp::{Mid, Mode};
+
+use super::advert::{Advert, Adverts, EndReason, MAX_OPEN, take_octets};
+use super::credits::reached;
+use super::message::{Extension, Message, Setup};
+use super::mids::Mids;
+use super::moved_octets::{AccessedRanges, MovedOctets};
+use super::oob::OobState;
+use super::rdma_use::{EndedAdverts, RdmaUse, RdmaUseSummary};
+use super::resize::Sizes;
+use crate::frame_number::FrameNumber;
+
+/// The state of a peer as Data Source, which sends the payload of a half-connection.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// The Mode of the half-connection; `None` if it is not known.
+    pub mode: Option<Mode>,
+    /// PotentialNonDiscards (section 9.5.1).
+    pub potential_non_discards: u32,
+    /// The SrcAvails that this peer sent.
+    pub adverts: Adverts,
+    /// Octets of Data that SendSms requested and that this peer has not sent.
+    pub owed: u64,
+    /// The received SinkAvails that this peer may use, oldest first.
+    pub usable: VecDeque<Advert>,
+    /// MSeq of this peer's SrcAvailCancel, if the SrcAvailCancel is not settled.
+    pub(super) cancel: Option<u32>,
+    /// Whether this peer received a SinkAvailCancel and has not answered it.
+    pub(super) cancel_due: bool,
+    /// The value of `cancel_due` just after this peer's last message.
+    pub(super) cancel_was_due: bool,
+    /// Whether this peer, since its last message, received a SinkAvailCancel while it had no
+    /// SinkAvail to give up.
+    pub(super) idle_cancel: bool,
+    /// MSeq of the last ModeChange that left Pipelined Mode, and PotentialNonDiscards at that time.
+    left_pipelined: (u32, u32),
+    /// Whether the ModeChange in `left_pipelined` is not acknowledged.
+    pub(super) leaves_pipelined: bool,
+    /// Number of SinkAvails that arrived after the ModeChange in `left_pipelined`. They are too
+    /// late to be used.
+    pub(super) late: u32,
+    /// The Mode before this peer's last ModeChange. `None` if the other peer has changed the Mode
+    /// after that ModeChange.
+    pub(super) previous_mode: Option<Mode>,
+    /// The received SinkAvails that this peer may no longer use.
+    pub(super) ended_adverts: EndedAdverts,
+}
+
+/// The state of a peer as Data Sink, which receives the payload of a half-connection.
+#[derive(Debug, Clone, Default)]
+pub struct Sink {
+    /// The Mode of the half-connection; `None` if it is not known.
+    pub mode: Option<Mode>,
+    /// NonDiscards (section 6.3.3.4).
+    pub non_discards: u32,
+    /// Number of SinkAvails whose NonDiscards differed from the monitor's count.
+    pub non_discards_differ: u64,
+    /// The SinkAvails that this peer sent.
+    pub adverts: Adverts,
+    /// Octets of Data that this peer's SendSms requested and that have not arrived.
+    pub awaited: u64,
+    /// The received SrcAvails that this peer has not completely processed, oldest first.
+    pub sources: VecDeque<Advert>,
+    /// Number of messages with payload that this peer received.
+    pub(crate) payloads: u64,
+    /// Whether this peer received a SrcAvailCancel that is not settled.
+    pub(super) canceled: bool,
+    /// The value of `canceled` just after this peer's last message.
+    pub(super) was_canceled: bool,
+    /// Whether this peer, since its last message, received a SrcAvailCancel while no SrcAvail was
+    /// open.
+    pub(super) idle_cancel: bool,
+    /// Whether this peer sent a SinkAvailCancel that is not settled.
+    pub(super) cancel: bool,
+    /// Whether a ModeChange of the Data Source left Pipelined Mode.
+    pub(super) left_pipelined: bool,
+    /// The received SrcAvails that this peer no longer processes.
+    pub(super) ended_adverts: EndedAdverts,
+}
+
+/// The state of one peer.
+#[derive(Debug, Clone, Default)]
+pub struct SdpPeer {
+    /// Size of this peer's receive Private Buffers, in octets.
+    pub receive_size: Option<u32>,
+    /// Number of advertisements that this peer can keep (MaxAdverts).
+    pub max_adverts: Option<u16>,
+    /// The half-connection of which this peer is the Data Source.
+    pub source: Source,
+    /// The half-connection of which this peer is the Data Sink.
+    pub sink: Sink,
+    /// Number of Out-Of-Band octets that this peer announced and did not send.
+    pub oob_pending: u32,
+    /// Number of RdmaRdCompls, RdmaWrCompls and SendSms that this peer sent without an open
+    /// advertisement.
+    pub unmatched: u64,
+    /// The fields of this peer's Hello or HelloAck.
+    pub(crate) setup: Option<Setup>,
+    /// Number of ChRcvBufs that this peer sent.
+    pub(crate) resize_requests: u32,
+    /// Number of ChRcvBufAcks that this peer sent.
+    pub(crate) resize_answers: u32,
+    /// The types of the captured messages that this peer sent.
+    pub(crate) sent: Mids,
+    /// The types of the messages that this peer received.
+    pub(super) received: Mids,
+    /// Octets that this peer's RDMA Writes moved and that no RdmaWrCompl has reported.
+    pub(super) writes: AccessedRanges,
+    /// Octets that this peer's RDMA Reads requested. Octets of a SrcAvail that has ended are
+    /// removed.
+    pub(super) reads: AccessedRanges,
+    /// The part of `reads` that Read Responses have returned.
+    pub(super) returned: AccessedRanges,
+    /// Unanswered Read Requests, oldest first: STag, TO, and length in octets.
+    pub(super) read_requests: VecDeque<(u32, u64, u32)>,
+    /// The highest MSeqAck + Bufs that this peer received.
+    pub(super) granted: Option<u32>,
+    /// Number of buffers that this peer announced in Hello or HelloAck, less the buffer that the
+    /// HelloAck uses.
+    pub(super) posted: u32,
+    /// Whether this peer is the Accepting Peer.
+    pub(super) accepting: bool,
+    /// The sizes of receive Private Buffers that this peer knows.
+    pub(super) sizes: Sizes,
+    /// The Out-Of-Band octets of this peer.
+    pub(super) oob: OobState,
+    /// RDMA Writes and Reads of this peer since its last message.
+    pub(super) rdma_use: RdmaUse,
+}
+
+/// The advertisement that a message completes or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AffectedAdvert {
+    /// The frame of the advertisement.
+    pub frame: FrameNumber,
+    /// Octets of the advertised buffer that are left after the message.
+    pub left: u64,
+}
+
+impl SdpPeer {
+    pub(super) fn start(&mut self) {
+        self.source.mode = Some(Mode::Combined);
+        self.sink.mode = Some(Mode::Combined);
+    }
+
+    /// Drops the state of both half-connections, because it is no longer certain.
+    pub(super) fn clear_half_connections(&mut self) {
+        self.source.mode = None;
+        self.sink.mode = None;
+        self.source.adverts.clear();
+        self.sink.adverts.clear();
+        self.source.usable.clear();
+        self.sink.sources.clear();
+        self.rdma_use.clear();
+    }
+
+    /// Octets of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        let queues = self.source.usable.capacity() + self.sink.sources.capacity();
+        let adverts = self.source.adverts.memory() + self.sink.adverts.memory();
+        let moved = self.writes.memory() + self.reads.memory() + self.returned.memory();
+        let ended = self.source.ended_adverts.memory() + self.sink.ended_adverts.memory() + self.oob.memory();
+        queues * size_of::<Advert>() + adverts + moved + ended
+    }
+
+    /// Returns the octets that RDMA moved for `usable`, the oldest usable SinkAvail, and `source`,
+    /// the oldest SrcAvail that is not completely processed. `None` if segments are missing.
+    pub(super) fn moved(&self, usable: Option<Advert>, source: Option<Advert>) -> Option<MovedOctets> {
+        (!self.writes.is_incomplete() && !self.reads.is_incomplete()).then(|| {
+            let requested = source.map_or(0, |advert| self.reads.octets_within(&advert, advert.payload));
+            let read = requested.saturating_sub(source.map_or(0, |advert| advert.reported()));
+            let came =
+                source.map_or(0, |it| self.returned.octets_within(&it, it.payload).saturating_sub(it.reported()));
+            let (writing, reading) =
+                (!self.writes.is_empty(), read > 0 || self.reads.has_range_outside(source.as_ref()));
+            MovedOctets {
+                written: usable.map_or(0, |advert| self.writes.octets_within(&advert, 0)),
+                read,
+                returned: (!self.returned.is_incomplete()).then_some(came),
+                in_process: writing || reading,
+                writing,
+            }
+        })
+    }
+
+    /// Summarises the RDMA Writes and Reads of this peer since its last message.
+    pub(super) fn rdma_use_summary(&self) -> RdmaUseSummary {
+        self.rdma_use.summary(
+            &self.source.usable,
+            &self.sink.sources,
+            [&self.source.ended_adverts, &self.sink.ended_adverts],
+        )
+    }
+
+    /// Applies `message`, which this peer sends. Returns the advertisement that the message
+    /// completes or ends. Returns an error if there are too many advertisements to follow.
+    pub(super) fn apply_sent(&mut self, message: &Message) -> Result<Option<AffectedAdvert>, ()> {
+        if message.payload > 0 {
+            self.source.record_payload_sent(message.payload);
+        }
+        self.oob.record_sent(message);
+        self.sizes.record_sent(message);
+        self.rdma_use.clear();
+        let (mut fits, mut affected) = (true, None);
+        match (message.mid, message.extension) {
+            (Mid::SRC_AVAIL, Extension::Advert { len, .. }) => {
+                let left = u64::from(len.saturating_sub(message.payload));
+                fits = self.source.adverts.add(advert(message, left));
+            }
+            (Mid::SINK_AVAIL, Extension::Advert { len, non_discards, .. }) => {
+                // If the Data Sink's count differs, the monitor adopts it.
+                self.sink.non_discards_differ += u64::from(self.sink.non_discards != non_discards);
+                self.sink.non_discards = non_discards;
+                fits = self.sink.adverts.add(advert(message, u64::from(len)));
+            }
+            (Mid::RDMA_WR_COMPL, Extension::Moved(len)) => {
+                // RdmaWrCompl ends the SinkAvail, even if octets are left (an interpretation of the
+                // draft).
+                let ended = self.source.usable.pop_front();
+                affected = ended.map(|it| affected_advert(&it, it.left.saturating_sub(u64::from(len))));
+                ended.inspect(|it| {
+                    self.writes.remove_overlapping(it);
+                    self.source.ended_adverts.add(it, EndReason::Completed);
+                });
+            }
+            (Mid::RDMA_RD_COMPL, Extension::Moved(len)) => {
+                let oldest = self.sink.sources.front().copied();
+                affected = oldest.map(|it| affected_advert(&it, it.left.saturating_sub(u64::from(len))));
+                if take_octets(&mut self.sink.sources, len) {
+                    oldest.inspect(|it| self.end_source(it, EndReason::Completed));
+                    self.sink.canceled &= !self.sink.sources.is_empty();
+                }
+            }
+            (Mid::SEND_SM, _) => {
+                let (ended, reason) =
+                    if self.sink.canceled { (usize::MAX, EndReason::Revoked) } else { (1, EndReason::ByData) };
+                let sources: Vec<Advert> = self.sink.sources.iter().take(ended).copied().collect();
+                sources.iter().for_each(|it| self.end_source(it, reason));
+                affected = self.sink.apply_sent_send_sm();
+            }
+            (Mid::MODE_CHANGE, Extension::Mode { mode, s: false }) => {
+                if self.source.mode == Some(Mode::Pipelined) {
+                    self.source.leave_pipelined(message);
+                }
+                self.source.previous_mode = self.source.mode;
+                self.source.mode = Mode::from_value(mode).or(self.source.mode);
+            }
+            (Mid::MODE_CHANGE, Extension::Mode { mode, s: true }) => {
+                self.sink.mode = Mode::from_value(mode).or(self.sink.mode);
+            }
+            (Mid::SRC_AVAIL_CANCEL, _) if !self.source.adverts.open().is_empty() => {
+                self.source.cancel = Some(message.mseq);
+            }
+            (Mid::SINK_AVAIL_CANCEL, _) => self.sink.cancel = !self.sink.adverts.open().is_empty(),
+            (Mid::SINK_CANCEL_ACK, _) => {
+                self.source.ended_adverts.add_all(&self.source.usable, EndReason::Revoked);
+                self.source.usable.clear();
+                self.source.cancel_due = false;
+            }
+            _ => {}
+        }
+        self.source.cancel_was_due = self.source.cancel_due;
+        self.sink.was_canceled = self.sink.canceled;
+        (self.source.idle_cancel, self.sink.idle_cancel) = (false, false);
+        if affected.is_none() && matches!(message.mid, Mid::RDMA_WR_COMPL | Mid::RDMA_RD_COMPL | Mid::SEND_SM) {
+            self.unmatched += 1;
+        }
+        if fits { Ok(affected) } else { Err(()) }
+    }
+
+    /// Applies `message`, which this peer received. `edge` is the highest MSeq for which this peer
+    /// had announced a buffer. Returns an error if there are too many advertisements to follow.
+    pub(super) fn apply_received(&mut self, message: &Message, edge: u32) -> Result<(), ()> {
+        self.received.add(message.mid);
+        let granted = message.mseq_ack.wrapping_add(u32::from(message.bufs));
+        if self.granted.is_none_or(|before| reached(granted, before)) {
+            self.granted = Some(granted);
+        }
+        self.sizes.record_received(message, edge, self.accepting);
+        self.source.leaves_pipelined &= !reached(message.mseq_ack, self.source.left_pipelined.0);
+        if message.payload > 0 {
+            self.sink.record_payload_received(message.payload);
+        }
+        match (message.mid, message.extension) {
+            (Mid::SRC_AVAIL, Extension::Advert { len, .. }) => {
+                if !self.sink.adverts.open().is_empty() {
+                    // SrcAvail and SinkAvail cross, and the SinkAvail wins (section 11.3).
+                    self.sink.ended_adverts.add_all(&self.sink.sources, EndReason::Void);
+                    self.sink.ended_adverts.add(&advert(message, 0), EndReason::Void);
+                    self.sink.sources.clear();
+                } else if self.sink.sources.len() < MAX_OPEN {
+                    let left = u64::from(len.saturating_sub(message.payload));
+                    self.sink.sources.push_back(advert(message, left));
+                } else {
+                    return Err(());
+                }
+            }
+            (Mid::SINK_AVAIL, Extension::Advert { len, .. }) => {
+                let void = self.source.adverts.octets();
+                let fits = self.source.apply_received_sink_avail(advert(message, u64::from(len)));
+                self.oob.subtract(void - self.source.adverts.octets());
+                fits?;
+            }
+            (Mid::RDMA_WR_COMPL, _) => _ = self.sink.adverts.end_oldest(EndReason::Completed),
+            (Mid::RDMA_RD_COMPL, Extension::Moved(len)) => self.source.adverts.record_moved(len),
+            (Mid::SEND_SM, _) => {
+                let open = self.source.adverts.octets();
+                self.source.apply_received_send_sm(message);
+                self.oob.subtract(open - self.source.adverts.octets());
+            }
+            (Mid::MODE_CHANGE, Extension::Mode { mode, s: false }) => {
+                if self.sink.mode == Some(Mode::Pipelined) {
+                    self.sink.adverts.end_matching(EndReason::Void, |_| true);
+                    self.sink.left_pipelined = true;
+                }
+                self.sink.mode = Mode::from_value(mode).or(self.sink.mode);
+            }
+            (Mid::MODE_CHANGE, Extension::Mode { mode, s: true }) => {
+                self.source.mode = Mode::from_value(mode).or(self.source.mode);
+                self.source.previous_mode = None;
+            }
+            (Mid::SINK_AVAIL_CANCEL, _) => {
+                self.source.idle_cancel = self.source.usable.is_empty();
+                self.source.cancel_due |= !self.source.idle_cancel;
+            }
+            (Mid::SRC_AVAIL_CANCEL, _) => {
+                self.sink.idle_cancel = self.sink.sources.is_empty();
+                self.sink.canceled = !self.sink.idle_cancel;
+            }
+            (Mid::SINK_CANCEL_ACK, _) => self.sink.adverts.end_matching(EndReason::Revoked, |_| true),
+            (Mid::DIS_CONN, _) => self.sink.adverts.end_matching(EndReason::Void, |_| true),
+            _ => {}
+        }
+        if self.source.adverts.open().is_empty() {
+            self.source.cancel = None;
+        }
+        self.sink.cancel &= !self.sink.adverts.open().is_empty();
+        Ok(())
+    }
+
+    /// Records that this peer has finished with a received SrcAvail.
+    fn end_source(&mut self, advert: &Advert, reason: EndReason) {
+        self.reads.remove_overlapping(advert);
+        self.returned.remove_overlapping(advert);
+        self.sink.ended_adverts.add(advert, reason);
+    }
+}
+
+impl Source {
+    /// Records that this peer sends a message with payload. A message of any type counts (an
+    /// interpretation of the draft).
+    fn record_payload_sent(&mut self, octets: u32) {
+        self.owed = self.owed.saturating_sub(u64::from(octets));
+        self.potential_non_discards = self.potential_non_discards.wrapping_add(1);
+        self.drop_stale();
+    }
+
+    /// Drops the oldest SinkAvails that are stale (section 9.5.1, step 4).
+    fn drop_stale(&mut self) {
+        while let Some(oldest) = self.usable.front().copied()
+            && oldest.non_discards != self.potential_non_discards
+        {
+            self.usable.pop_front();
+            self.ended_adverts.add(&oldest, EndReason::Stale);
+            self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);
+        }
+    }
+
+    /// Processes a received SinkAvail.
+    fn apply_received_sink_avail(&mut self, advert: Advert) -> Result<(), ()> {
+        if self.mode == Some(Mode::Pipelined) {
+            if self.usable.len() >= MAX_OPEN {
+                return Err(());
+            }
+            self.usable.push_back(advert);
+            self.drop_stale();
+            if !self.usable.is_empty() {
+                self.adverts.end_matching(EndReason::Void, |_| true);
+            }
+            return Ok(());
+        }
+        self.late = self.late.saturating_add(1);
+        self.ended_adverts.add(&advert, EndReason::Void);
+        // The SinkAvail was in transit when this peer left Pipelined Mode. The monitor compares it
+        // with the PotentialNonDiscards of that time, and drops it (an interpretation of the
+        // draft).
+        let (change, known) = &mut self.left_pipelined;
+        if advert.non_discards == *known {
+            let change = *change;
+            self.adverts.end_matching(EndReason::Void, |own| !reached(own.mseq, change));
+        } else {
+            *known = known.wrapping_sub(1);
+            self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);
+        }
+        Ok(())
+    }
+
+    fn leave_pipelined(&mut self, message: &Message) {
+        self.left_pipelined = (message.mseq, self.potential_non_discards);
+        self.leaves_pipelined = true;
+        self.late = 0;
+        self.ended_adverts.add_all(&self.usable, EndReason::Void);
+        self.usable.clear();
+    }
+
+    fn apply_received_send_sm(&mut self, message: &Message) {
+        if self.cancel.is_some_and(|cancel| reached(message.mseq_ack, cancel)) {
+            // The SendSm settles the SrcAvailCancel and does not request Data (an interpretation of
+            // the draft).
+            self.adverts.end_matching(EndReason::Revoked, |_| true);
+            self.cancel = None;
+        } else if let Some(oldest) = self.adverts.end_oldest(EndReason::ByData) {
+            self.owed = self.owed.saturating_add(oldest.left);
+        }
+    }
+}
+
+impl Sink {
+    /// Processes a received message with payload (section 9.5.1, step 1).
+    fn record_payload_received(&mut self, octets: u32) {
+        self.payloads += 1;
+        self.awaited = self.awaited.saturating_sub(u64::from(octets));
+        if self.adverts.end_oldest(EndReason::Stale).is_none() {
+            self.non_discards = self.non_discards.wrapping_add(1);
+        }
+    }
+
+    fn apply_sent_send_sm(&mut self) -> Option<AffectedAdvert> {
+        let oldest = self.sources.pop_front()?;
+        if std::mem::take(&mut self.canceled) {
+            self.sources.clear();
+        } else {
+            self.awaited = self.awaited.saturating_add(oldest.left);
+        }
+        Some(affected_advert(&oldest, oldest.left))
+    }
+}
+
+fn advert(message: &Message, left: u64) -> Advert {
+    let (mseq, frame, payload) = (message.mseq, message.frame, message.payload);
+    let (len, stag, va, non_discards) = match message.extension {
+        Extension::Advert { len, stag, va, non_discards } => (len, stag, va, non_discards),
+        _ => (0, 0, 0, 0),
+    };
+    Advert { mseq, frame, stag, va, len, payload, left, non_discards }
+}
+
+fn affected_advert(advert: &Advert, left: u64) -> AffectedAdvert {
+    AffectedAdvert { frame: advert.frame, left }
+}

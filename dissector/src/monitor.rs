@@ -1,0 +1,97 @@
+//! The monitor of one connection: its state, and the rules that check it.
+
+use crate::direction::Direction;
+use crate::finding::Finding;
+use crate::follow;
+use crate::follow::exchange::Exchange;
+use crate::ip::Segment;
+use crate::parse::{Kind, SegmentView, Unit};
+use crate::retransmission::DamagedFpdus;
+use crate::rules::{Findings, check_end, check_unit};
+use crate::sink::Sink;
+use crate::stream_id::StreamId;
+use crate::unit;
+
+/// The monitor of one connection: its state, and the rules that check it.
+#[derive(Default)]
+pub(crate) struct Monitor {
+    state: follow::ConnectionState,
+    /// Buffer for findings, empty between units. It is a field to reuse its memory.
+    found: Vec<Finding>,
+    /// Delayed findings about FPDUs that TCP may retransmit.
+    damaged: DamagedFpdus,
+}
+
+impl Monitor {
+    /// Records a TCP segment.
+    pub(crate) fn segment(&mut self, direction: Direction, segment: &Segment<'_>) {
+        self.damaged.segment(&mut self.state, direction, segment, &mut self.found);
+        self.state.record_segment(direction, segment);
+    }
+
+    /// Delivers a unit, its facts, and the findings of the rules.
+    pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
+        // Deliver findings that the last segments released.
+        self.deliver(sink);
+        let view = SegmentView::of(unit);
+        if matches!(unit.kind, Kind::Startup(..)) && self.state.is_rejected() {
+            self.state.restart();
+        }
+        self.state.record_unit(unit, view.as_ref());
+        sink.unit(&unit::Unit { parsed: unit, context: self.state.context_of(unit) });
+        if let Some(stream) = unit.stream {
+            self.state.facts().iter().for_each(|fact| sink.fact(stream, fact));
+        }
+        check_unit(&self.state, unit, view.as_ref(), &mut Findings::new(unit.stream, &mut self.found));
+        let (direction, frame) = (unit.direction(), unit.frame);
+        if self.damaged.hold(&self.state, unit, &mut self.found) {
+            self.state.traffic.repair(direction, frame, None);
+        }
+        self.deliver(sink);
+    }
+
+    /// Delivers the remaining findings and facts, and the final state. Call this when the
+    /// connection ends.
+    pub(crate) fn end(&mut self, stream: StreamId, sink: &mut dyn Sink) {
+        self.state.finish();
+        self.damaged.finish(&mut self.found);
+        check_end(&self.state, &mut Findings::new(Some(stream), &mut self.found));
+        self.deliver(sink);
+        self.state.last_facts().for_each(|fact| sink.fact(stream, &fact));
+        sink.ended(stream, self.state.context());
+    }
+
+    /// Records that `exchange`, an exchange of messages with a port mapper, prepared the
+    /// connection.
+    pub(crate) fn join(&mut self, exchange: &Exchange) {
+        self.state.set_exchange(exchange);
+    }
+
+    /// Records whether there are unread octets in the direction opposite to that of the next units.
+    pub(crate) fn peer_has_unread(&mut self, has_unread: bool) {
+        self.state.peer_has_unread = has_unread;
+    }
+
+    /// Records that the connection resumes a suspended SDP connection.
+    pub(crate) fn resume(&mut self) {
+        self.state.resume();
+    }
+
+    /// The direction and the TCP port of a SuspComm that the peer has acknowledged.
+    pub(crate) fn suspended(&self) -> Option<(Direction, u16)> {
+        let closing = &self.state.context().sdp.as_deref()?.closing;
+        let of = |local: Direction| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[local.peer()].is_some());
+        Direction::BOTH.into_iter().find_map(|local| of(local).map(|suspension| (local, suspension.port)))
+    }
+
+    /// Memory in bytes that grows with the activity of the connection.
+    pub(crate) fn memory(&self) -> usize {
+        self.state.memory() + self.damaged.memory()
+    }
+
+    fn deliver(&mut self, sink: &mut dyn Sink) {
+        for finding in self.found.drain(..) {
+            sink.finding(&finding);
+        }
+    }
+}
