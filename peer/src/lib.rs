@@ -12,13 +12,15 @@
 //! - [`Connection`]: all layers in one type, which drivers and services use;
 //! - [`service`]: applications that a builtin endpoint runs on its connections, such as echo;
 //! - [`workload`]: applications on the Queue Pairs of an RNIC: ping, cat, bench and probe;
-//! - [`portmap`]: the SDP port mapper, client and server;
-//! - [`shim`]: the messages between the preload shim and its agent, and the shim's rules;
-//! - [`hostile`]: the same endpoint with named deviations, each with the requirements it violates;
-//! - [`soak`]: random connections between two endpoints with mangled traffic, each replayable by
-//!   seed;
-//! - [`driver`]: TCP, the virtual link, the tester's [`driver::Link`], builtin responder and
-//!   initiator.
+//! - [`portmap`]: the client and the server of the SDP port mapper protocol;
+//! - [`shim`]: the messages between the preload library (the shim) and its agent, and the rules of
+//!   the shim;
+//! - [`hostile`]: an endpoint with named deliberate protocol violations (deviations); each
+//!   deviation lists the requirements that it violates;
+//! - [`soak`]: random connections between two endpoints, with mangled traffic; a seed repeats a
+//!   connection exactly;
+//! - [`driver`]: drivers for TCP and the virtual link, the tester's [`driver::Link`], and the
+//!   builtin responder and initiator.
 //!
 //! This crate gives no verdicts, on purpose. It reports what it did and why. Other crates judge
 //! whether a peer is right.

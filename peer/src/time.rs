@@ -1,4 +1,5 @@
-//! Time for the state machines: a point that the driver passes in, never read from a clock.
+//! Time for the state machines. The driver passes in each point in time, because a state machine
+//! never reads a clock.
 //!
 //! A driver picks the origin (its own start, or zero for a virtual clock) and never changes it.
 //! Durations are [`core::time::Duration`]. Arithmetic saturates at the smallest and largest

@@ -5,23 +5,25 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use weft_peer::shim::{Answer, LONGEST, Request};
+use weft_peer::shim::{Answer, MAX_LINE_LEN, Request};
 
 use crate::socket;
 
-/// An agent that sends nothing for this long is considered absent. Its own time-outs are shorter.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// The same for requests that the agent answers at once.
-pub(crate) const SHORTLY: Duration = Duration::from_secs(5);
+/// An agent that does not answer within this time counts as absent. The time-outs of the agent are
+/// shorter.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+/// The same time limit, for requests that the agent answers at once.
+pub(crate) const SHORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to the agent.
 pub(crate) struct Agent(UnixStream);
 
 impl Agent {
-    /// Connects to the agent.
-    pub(crate) fn open(path: &str, patience: Duration) -> io::Result<Self> {
+    /// Connects to the agent's Unix socket at `path`. Reading an answer takes at most the time
+    /// `timeout`.
+    pub(crate) fn open(path: &str, timeout: Duration) -> io::Result<Self> {
         let stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(patience))?;
+        stream.set_read_timeout(Some(timeout))?;
         Ok(Agent(stream))
     }
 
@@ -37,7 +39,7 @@ impl Agent {
         self.send(request)?;
         let mut line = Vec::new();
         let mut octet = [0];
-        while line.len() < LONGEST {
+        while line.len() < MAX_LINE_LEN {
             self.0.read_exact(&mut octet)?;
             if octet == *b"\n" {
                 let answer = str::from_utf8(&line).ok().and_then(|line| line.parse().ok());

@@ -1,19 +1,19 @@
-//! `errno` of the calling thread.
+//! Reads and sets `errno` of the calling thread.
 
 use std::ffi::c_int;
 
-/// `errno`.
+/// Returns `errno`.
 pub(crate) fn errno() -> c_int {
-    // SAFETY: it is a location of this thread.
+    // SAFETY: the function has no preconditions.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: and it always exists.
+    // SAFETY: the location belongs to this thread and is always valid.
     unsafe { *place }
 }
 
 /// Sets `errno`.
 pub(crate) fn set_errno(number: c_int) {
-    // SAFETY: it is a location of this thread.
+    // SAFETY: the function has no preconditions.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: and it always exists.
+    // SAFETY: the location belongs to this thread and is always valid.
     unsafe { *place = number };
 }

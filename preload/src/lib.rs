@@ -1,36 +1,43 @@
-//! The `LD_PRELOAD` shim: programs that know nothing of SDP use it through the socket calls that
-//! they already make.
+//! A library for `LD_PRELOAD` (the shim). With it, programs without support for SDP use SDP through
+//! their normal socket calls.
 //!
-//! **Design.** A program keeps its kernel descriptors. The shim only changes where they lead. A
-//! `connect` that a rule matches goes to the agent (`weft sdp agent`) over the loopback interface,
-//! after the agent has connected to the requested address by SDP. At a `listen` that a rule
-//! matches, the shim also makes the agent listen by SDP. The agent then hands each SDP connection
-//! to the program's own TCP listener. Everything else is left to the kernel: non-blocking
-//! descriptors, poll, select, epoll, `sendfile`, `dup`, `fork`, `exec`, passed descriptors. The
-//! shim keeps no table of descriptors, so none of these loses anything. It recognises a peer whose
-//! true name it must report (`getpeername`, `accept`) by its address, which is the agent's own.
+//! **Design.** A program keeps the descriptors of the kernel. The shim only changes the address to
+//! which a descriptor connects.
 //!
-//! A non-blocking `connect` gets an address of the agent where a connection is neither accepted nor
-//! refused before the SDP connection is. So the kernel reports the result to the program at the
-//! right time. If SDP fails, the kernel only knows a reset: SO_ERROR and a second `connect` return
-//! the error that the agent has.
+//! - `connect`: If a rule matches, the shim requests a connection from the agent
+//!   (`weft sdp agent`). The agent connects to the requested address by SDP. The program's socket
+//!   then connects to the agent over the loopback interface.
+//! - `listen`: If a rule matches, the agent also listens by SDP. For each SDP connection that the
+//!   agent accepts, the agent connects to the program's own TCP listener.
+//! - `getpeername`, `getsockname`, `accept`: If the peer's address is the agent's own address, the
+//!   shim replaces the addresses by the addresses of the SDP connection.
 //!
-//! **Cost.** Each octet makes an extra loopback hop, through a second process. The shim covers only
-//! the C library's `connect`, `listen`, `accept`, `getsockopt` and names. It does not cover static
-//! programs, raw system calls (Go), io_uring, `sendto` with MSG_FASTOPEN, or set-user-ID programs.
+//! The kernel does everything else: non-blocking descriptors, poll, select, epoll, `sendfile`,
+//! `dup`, `fork`, `exec`, and descriptors that are passed to another process. The shim keeps no
+//! table of descriptors, so all of these still work.
 //!
-//! An engine in the process would save the hop. It would have to do all of the above itself, for
-//! each descriptor that a program can derive from another.
+//! For a non-blocking `connect`, the agent provides an address where it does not answer the TCP
+//! connection until the SDP connection has succeeded or failed. So the kernel reports the result to
+//! the program at the right time. If SDP fails, the kernel only sees a reset. The shim then makes
+//! SO_ERROR and a second `connect` return the error of the agent.
+//!
+//! **Cost.** Each byte makes an extra loopback hop through a second process. An SDP implementation
+//! in the shim would save this hop. But the shim would then have to do all that the kernel does
+//! now, for each descriptor that a program can derive from another descriptor.
+//!
+//! **Limits.** The shim replaces only the C library's `connect`, `listen`, `accept`, `accept4`,
+//! `getsockopt`, `getpeername` and `getsockname`. It does not cover statically linked programs, raw
+//! system calls (Go), io_uring, `sendto` with MSG_FASTOPEN, or set-user-ID programs.
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `lib` | the functions that replace the C library's |
-//! | `calls` | what they do in addition |
+//! | `lib` | the functions that replace functions of the C library |
+//! | `calls` | the actions of these functions before or after the C library's function |
 //! | `agent` | requests to the agent |
 //! | `rules` | the file that `WEFT_SDP_RULES` names; without that variable, the shim does nothing |
-//! | `socket` | the state of a descriptor, names in the C library's format |
+//! | `socket` | the state of a descriptor; socket addresses in the C library's format |
 //! | `real` | the C library's own functions |
-#![expect(unsafe_code, reason = "functions in C's manner, and the C library's: pointers come in, and go out")]
+#![expect(unsafe_code, reason = "the functions here have the types of the C library's functions, with raw pointers")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block, unsafe_op_in_unsafe_fn)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
@@ -48,24 +55,24 @@ use crate::socket::Room;
 /// connect(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
-    // SAFETY: the caller guarantees `len` octets at `address`.
+    // SAFETY: the caller guarantees `len` bytes at `address`.
     let to = unsafe { socket::read_name(address, len) };
     if let Some(to) = to
         && let Some(result) = calls::connect(fd, to)
     {
         return result;
     }
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { real::connect(fd, address, len) }
 }
 
 /// getsockopt(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getsockopt(
     fd: c_int,
@@ -74,18 +81,18 @@ pub unsafe extern "C" fn getsockopt(
     value: *mut c_void,
     len: *mut socklen_t,
 ) -> c_int {
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let result = unsafe { real::getsockopt(fd, level, name, value, len) };
     if result == 0 && level == libc::SOL_SOCKET && name == libc::SO_ERROR {
-        // SAFETY: the kernel has stored the length of the value there.
+        // SAFETY: the call succeeded, so `len` is valid and has the length of the value.
         let octets = unsafe { len.read_unaligned() };
         if octets as usize != size_of::<c_int>() {
             return result;
         }
-        // SAFETY: the kernel has stored a number there.
+        // SAFETY: the kernel has stored a `c_int` at `value`.
         let error = unsafe { value.cast::<c_int>().read_unaligned() };
         if let Some(error) = calls::after_error(fd, error) {
-            // SAFETY: there is room for one.
+            // SAFETY: `value` has room for a `c_int`, because the kernel has stored one.
             unsafe { value.cast::<c_int>().write_unaligned(error) };
         }
     }
@@ -101,12 +108,12 @@ pub extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
 /// accept(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let room = unsafe { Room::new(address, len) };
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let accepted = unsafe { real::accept(fd, address, len) };
     calls::after_accept(accepted, room)
 }
@@ -114,12 +121,12 @@ pub unsafe extern "C" fn accept(fd: c_int, address: *mut sockaddr, len: *mut soc
 /// accept4(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int {
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let room = unsafe { Room::new(address, len) };
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let accepted = unsafe { real::accept4(fd, address, len, flags) };
     calls::after_accept(accepted, room)
 }
@@ -127,12 +134,12 @@ pub unsafe extern "C" fn accept4(fd: c_int, address: *mut sockaddr, len: *mut so
 /// getpeername(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpeername(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let room = unsafe { Room::new(address, len) };
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let result = unsafe { real::getpeername(fd, address, len) };
     calls::after_name(fd, result, room, |names| names.peer)
 }
@@ -140,12 +147,12 @@ pub unsafe extern "C" fn getpeername(fd: c_int, address: *mut sockaddr, len: *mu
 /// getsockname(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getsockname(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let room = unsafe { Room::new(address, len) };
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     let result = unsafe { real::getsockname(fd, address, len) };
     calls::after_name(fd, result, room, |names| names.local)
 }

@@ -1,4 +1,4 @@
-//! The C library's own functions, which this shim replaces.
+//! Calls the C library's own functions, which the shim replaces.
 
 use core::ffi::CStr;
 use core::mem::transmute;
@@ -8,10 +8,10 @@ use libc::{RTLD_NEXT, c_int, c_void, sockaddr, socklen_t};
 
 use crate::errno::set_errno;
 
-/// A function's address, looked up once.
+/// A function of the C library. Its address is looked up at the first call.
 struct Symbol {
     name: &'static CStr,
-    /// 0: not looked up.
+    /// The address, or 0 before the first look-up.
     at: AtomicUsize,
 }
 
@@ -20,24 +20,26 @@ impl Symbol {
         Symbol { name, at: AtomicUsize::new(0) }
     }
 
-    /// Its address. If the library has no such function, returns `None` and sets `errno`.
+    /// Returns the address of the function. If the library has no such function, returns `None` and
+    /// sets `errno` to ENOSYS.
     fn address(&self) -> Option<usize> {
         let known = self.at.load(Ordering::Relaxed);
         if known != 0 {
             return Some(known);
         }
-        // SAFETY: the name ends in a 0, and RTLD_NEXT is a handle that needs no opening.
+        // SAFETY: the name ends with a 0 byte, and RTLD_NEXT is always a valid handle.
         let found = unsafe { libc::dlsym(RTLD_NEXT, self.name.as_ptr()) } as usize;
         if found == 0 {
             set_errno(libc::ENOSYS);
             return None;
         }
-        // A concurrent look-up finds the same.
+        // A concurrent look-up stores the same address.
         self.at.store(found, Ordering::Relaxed);
         Some(found)
     }
 }
 
+/// The type of `accept`, `getpeername` and `getsockname`.
 type Named = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
 
 static CONNECT: Symbol = Symbol::new(c"connect");
@@ -49,12 +51,12 @@ static GETSOCKNAME: Symbol = Symbol::new(c"getsockname");
 static GETSOCKOPT: Symbol = Symbol::new(c"getsockopt");
 
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 pub(crate) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
     let Some(at) = CONNECT.address() else { return -1 };
     // SAFETY: the C library's function of this name has this type.
     let call = unsafe { transmute::<usize, unsafe extern "C" fn(c_int, *const sockaddr, socklen_t) -> c_int>(at) };
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { call(fd, address, len) }
 }
 
@@ -66,39 +68,39 @@ pub(crate) fn listen(fd: c_int, backlog: c_int) -> c_int {
 }
 
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 pub(crate) unsafe fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { named(&ACCEPT, fd, address, len) }
 }
 
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 pub(crate) unsafe fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int {
     let Some(at) = ACCEPT4.address() else { return -1 };
     // SAFETY: the C library's function of this name has this type.
     let call =
         unsafe { transmute::<usize, unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int>(at) };
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { call(fd, address, len, flags) }
 }
 
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 pub(crate) unsafe fn getpeername(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { named(&GETPEERNAME, fd, address, len) }
 }
 
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 pub(crate) unsafe fn getsockname(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { named(&GETSOCKNAME, fd, address, len) }
 }
 
 /// # Safety
-/// As the C library's.
+/// The rules of the C library's function apply.
 pub(crate) unsafe fn getsockopt(
     fd: c_int,
     level: c_int,
@@ -110,16 +112,18 @@ pub(crate) unsafe fn getsockopt(
     let Some(at) = GETSOCKOPT.address() else { return -1 };
     // SAFETY: the C library's function of this name has this type.
     let call = unsafe { transmute::<usize, Getsockopt>(at) };
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { call(fd, level, name, value, len) }
 }
 
+/// Calls a function of the type [`Named`].
+///
 /// # Safety
-/// As the C library's function of that name.
+/// The rules of the C library's function apply.
 unsafe fn named(symbol: &Symbol, fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
     let Some(at) = symbol.address() else { return -1 };
-    // SAFETY: the three functions that use this have this type in the C library.
+    // SAFETY: in the C library, the three functions that call `named` have this type.
     let call = unsafe { transmute::<usize, Named>(at) };
-    // SAFETY: the arguments are the caller's.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { call(fd, address, len) }
 }

@@ -1,7 +1,8 @@
-//! Programs under the shim, and a scripted agent. The tests check which requests each call causes,
-//! what the program observes, and that it keeps ordinary kernel descriptors.
+//! Runs programs with the shim and with a scripted agent. The tests check which requests each call
+//! of a program causes, what the program observes, and that its descriptors are ordinary kernel
+//! descriptors.
 //!
-//! The program is this test's own binary: it runs [`program`] with the shim before the C library.
+//! The program is the binary of this test, started with the shim. It runs the function [`program`].
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 #[path = "shim/families.rs"]
@@ -25,17 +26,18 @@ use std::thread::{self, JoinHandle};
 
 use tokio::io::AsyncReadExt;
 
-/// The role of the program, and the address that it uses.
+/// The environment variable with the role of the program.
 const ROLE: &str = "WEFT_PRELOAD_TEST_ROLE";
+/// The environment variable with the address that the program uses.
 const AT: &str = "WEFT_PRELOAD_TEST_AT";
 
-/// An address of no host: only the shim makes connections to it succeed.
+/// No host has this address. A program can connect to it only through the shim.
 const SERVICE: &str = "192.0.2.17:80";
 
-/// The shim, which cargo builds beside this test.
+/// Returns the path of the shim. Cargo builds it into the folder of this test.
 fn shim() -> PathBuf {
     let shim = env::current_exe().unwrap().with_file_name("libweft_preload.so");
-    assert!(shim.exists(), "there is no {}", shim.display());
+    assert!(shim.exists(), "the shim {} does not exist", shim.display());
     shim
 }
 
@@ -46,7 +48,7 @@ struct Script {
 }
 
 impl Script {
-    /// Each connection to the agent is handed to `script`.
+    /// Starts the agent, which calls `script` for each connection.
     fn run(rules: &str, mut script: impl FnMut(Conversation) + Send + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("agent");
@@ -117,7 +119,7 @@ impl Conversation {
     }
 }
 
-/// A program under the shim and these rules.
+/// Runs a program with the shim and these rules.
 fn under(rules: &str, role: &str, at: &str) -> Output {
     command(rules, role, at).output().unwrap()
 }
@@ -139,7 +141,7 @@ fn stdout_of(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// The program. Run as a test, it does nothing.
+/// The program. If it runs as a test, it does nothing.
 #[test]
 fn program() {
     let Ok(role) = env::var(ROLE) else { return };
@@ -156,7 +158,7 @@ fn program() {
             }
             Err(error) => println!("error {:?}", error.kind()),
         },
-        // Another program inherits the descriptor. It has neither rules nor a shim.
+        // Another program inherits the descriptor. This other program runs without the shim.
         "exec" => {
             let stream = TcpStream::connect(at).unwrap();
             let script = "read line <&0; echo \"got $line\" >&1; echo from-cat >&0";
@@ -189,7 +191,7 @@ fn program() {
     }
 }
 
-/// A connect in an event loop; another program that inherits the descriptor forwards its output.
+/// Connects in an event loop. Another program inherits the descriptor, and writes to it.
 fn nonblocking(at: SocketAddr) {
     in_event_loop(async {
         let one = tokio::net::TcpStream::connect(at).await.unwrap();
@@ -208,7 +210,8 @@ fn in_event_loop(work: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap().block_on(work);
 }
 
-/// An agent for connections of a program that echo five octets, and for their names.
+/// Returns the script of an agent. It accepts connections of a program, echoes five octets on each,
+/// and answers requests for their names.
 fn echoes(ip: &'static str) -> impl FnMut(Conversation) + Send + 'static {
     move |mut it| {
         if !it.first.starts_with("connect") {
@@ -230,7 +233,7 @@ fn a_connect_leads_to_the_agent_and_reports_true_names() {
         let script = Script::run("connect 192.0.2.0/24:80 sdp 7080\nconnect [2001:db8::]:* sdp 7080", echoes(ip));
         let at = if ip == "::1" { "[2001:db8::]:80" } else { SERVICE };
         let stdout = stdout_of(&script.program("connect", at));
-        // A name of IPv4 in a socket of IPv6 is a mapped one.
+        // An IPv6 socket shows an IPv4 address as an IPv4-mapped address.
         let (peer, local) = if ip == "::1" {
             ("peer [::ffff:192.0.2.17]:80", "local [::ffff:192.0.2.99]:4000")
         } else {
@@ -296,8 +299,8 @@ fn a_listener_accepts_connections_of_the_agent_with_the_true_peer() {
             let service: SocketAddr = it.first.split(' ').nth(1).unwrap().parse().unwrap();
             it.send("done");
             thread::spawn(move || {
-                // As the agent does, from its own address. The program listens shortly after its
-                // request.
+                // Connect from the agent's address, as the agent does. Repeat this while the
+                // connection is refused, because the program listens only after its request.
                 in_event_loop(async {
                     let mut one = loop {
                         let one = tokio::net::TcpSocket::new_v4().unwrap();
@@ -322,7 +325,7 @@ fn a_listener_accepts_connections_of_the_agent_with_the_true_peer() {
     assert!(requests[0].ends_with(" sdp 192.0.2.99:7080"), "{requests:?}");
 }
 
-/// A server of plain TCP, for one connection.
+/// Serves one connection by plain TCP.
 fn plain(listener: &TcpListener) {
     let (mut stream, _) = listener.accept().unwrap();
     stream.read_exact(&mut [0; 5]).unwrap();
@@ -365,11 +368,11 @@ fn without_an_agent_the_rules_decide() {
     assert!(stdout_of(&output).contains("got plain"), "{output:?}");
     assert!(text(&output.stderr).contains("plain TCP, as the rules require"), "{output:?}");
     serving.join().unwrap();
-    // Rules that cannot be read could have had any content.
+    // If the rules cannot be parsed, it is unknown which connections need SDP. So all fail.
     let output = run("connect everywhere");
     assert!(stdout_of(&output).contains("error PermissionDenied"), "{output:?}");
     assert!(text(&output.stderr).contains("line 2"), "{output:?}");
-    // The same holds for an endless file.
+    // All connections also fail if the file is missing, endless, or a folder.
     for nowhere in ["/nonexistent/rules", "/dev/zero", "/"] {
         let output = under(nowhere, "connect", &at);
         assert!(stdout_of(&output).contains("error PermissionDenied"), "{output:?}");

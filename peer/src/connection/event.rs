@@ -43,16 +43,16 @@ pub enum Event {
     },
     /// Received bytes of streaming mode, in the pieces in which TCP delivered them.
     Streamed(Bytes),
-    /// An accepting Reply arrived, but this endpoint cannot work with its values. The event reports
-    /// the Reply to the ULP (P2P-9.1-25). [`Event::TerminateSent`] has the reason.
+    /// An accepting Reply arrived, but this endpoint cannot work with the values of the Reply. The
+    /// event reports the Reply to the ULP (P2P-9.1-25). [`Event::TerminateSent`] has the reason.
     Unusable(PeerFrame),
-    /// The driver has received the last bytes of this Send.
+    /// `poll_transmit` has returned the last bytes of this Send to the driver.
     SendCompleted(SendId),
     /// The peer closed its direction gracefully, so no more data arrives. Sends can still be posted
     /// until the user closes (DDP-6.2.1-6).
     HalfClosed,
-    /// A Terminate is queued for the peer, because of this error of the peer or a local error. The
-    /// connection then closes.
+    /// This endpoint has queued a Terminate for the peer. The error is a violation by the peer, or
+    /// an error of this endpoint. The connection then closes.
     TerminateSent(StreamError),
     /// The peer's Terminate arrived. The connection then closes.
     TerminateReceived(TerminateError),
@@ -65,15 +65,15 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed {
     /// Side that ended the connection.
-    pub by: By,
+    pub by: ClosedBy,
     /// First cause.
-    pub why: Why,
+    pub why: CloseCause,
 }
 
 /// The side that ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum By {
-    /// The peer closed, reset or terminated.
+pub enum ClosedBy {
+    /// The peer closed or reset the connection, or sent a Terminate.
     Peer,
     /// This endpoint closed, because of an error or a time-out.
     Library,
@@ -83,7 +83,7 @@ pub enum By {
 
 /// Cause of the end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum CloseCause {
     /// The user closed or aborted the connection.
     #[error("requested")]
     Requested,
@@ -91,21 +91,21 @@ pub enum Why {
     #[error("the peer closed in the middle of a message")]
     CutShort,
     /// The peer violated the protocol, or a local error occurred. A Terminate reported the error.
-    #[error("terminated: {0}")]
+    #[error("this endpoint sent a Terminate: {0}")]
     Fault(StreamError),
     /// The peer closed its direction gracefully.
     #[error("FIN")]
     Fin,
     /// The first FPDU that a Responder received is invalid. The Responder may not send an FPDU
     /// then, not even a Terminate.
-    #[error("first FPDU: {0}")]
+    #[error("the first FPDU is invalid: {0}")]
     FirstFpdu(FpduError),
     /// No FPDU arrived in time after an accepting Reply.
     #[error("no FPDU arrived in time")]
     FirstFpduTimeout,
-    /// No byte of a Request arrived in time. The peer has nothing to send, or is also a Responder
-    /// ("passive/passive").
-    #[error("no Request came in time; the peer may be a Responder, too")]
+    /// No byte of a Request arrived in time. Either the peer has nothing to send, or the peer is
+    /// also a Responder ("passive/passive").
+    #[error("no Request arrived in time; the peer may also be a Responder")]
     NoRequest,
     /// The Request's IRD is lower than the ORD that this endpoint's ULP needs. The rejecting Reply
     /// has the required ORD.
@@ -121,25 +121,25 @@ pub enum Why {
     #[error("the start-up frame was not complete in time")]
     StartupTimeout,
     /// The peer sent a Terminate.
-    #[error("terminated by the peer: {0}")]
+    #[error("the peer sent a Terminate: {0}")]
     TerminateReceived(TerminateError),
 }
 
-impl Why {
-    /// The requirement that the peer violated, or the requirement to close. `None` if no
-    /// requirement applies.
+impl CloseCause {
+    /// The requirement that the peer violated, or that made this endpoint close the connection.
+    /// `None` if no requirement applies.
     #[must_use]
     pub fn requirement(&self) -> Option<RequirementId> {
         match self {
-            Why::Requested | Why::CutShort | Why::Fin | Why::TerminateReceived(_) => None,
-            Why::Fault(error) => error.requirement(),
-            Why::FirstFpdu(error) => Some(error.requirement()),
-            Why::FirstFpduTimeout => Some(requirement!("MPA-7.1.2-29")),
-            Why::NoRequest => Some(requirement!("MPA-7.1.2-23")),
-            Why::PeerIrd => Some(requirement!("P2P-9.1-21")),
-            Why::Reset => Some(requirement!("MPA-8-1")),
-            Why::Startup(error) => Some(error.requirement()),
-            Why::StartupTimeout => Some(requirement!("MPA-7.1.2-28")),
+            CloseCause::Requested | CloseCause::CutShort | CloseCause::Fin | CloseCause::TerminateReceived(_) => None,
+            CloseCause::Fault(error) => error.requirement(),
+            CloseCause::FirstFpdu(error) => Some(error.requirement()),
+            CloseCause::FirstFpduTimeout => Some(requirement!("MPA-7.1.2-29")),
+            CloseCause::NoRequest => Some(requirement!("MPA-7.1.2-23")),
+            CloseCause::PeerIrd => Some(requirement!("P2P-9.1-21")),
+            CloseCause::Reset => Some(requirement!("MPA-8-1")),
+            CloseCause::Startup(error) => Some(error.requirement()),
+            CloseCause::StartupTimeout => Some(requirement!("MPA-7.1.2-28")),
         }
     }
 }
@@ -147,9 +147,9 @@ impl Why {
 impl std::fmt::Display for Closed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let by = match self.by {
-            By::Peer => "peer",
-            By::Library => "endpoint",
-            By::User => "user",
+            ClosedBy::Peer => "peer",
+            ClosedBy::Library => "endpoint",
+            ClosedBy::User => "user",
         };
         let why = self.why.to_string();
         write!(f, "closed by the {by}: {why}")?;

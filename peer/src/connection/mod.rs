@@ -15,7 +15,7 @@
 //! return `None`, the driver waits for input or until [`poll_timeout`](Connection::poll_timeout).
 //! The time passed to the calls must never decrease. The driver does not have to poll transmits
 //! while TCP accepts no more bytes. The settings and the posts of the user limit the memory of the
-//! connection. The peer cannot increase it.
+//! connection. The peer cannot increase this memory.
 //!
 //! ```
 //! use weft_peer::{Connection, Event, Instant, Settings, Transmit};
@@ -35,7 +35,7 @@ pub(crate) mod settings;
 mod startup;
 mod stream;
 
-pub use event::{By, Closed, Event, Transmit, Why};
+pub use event::{CloseCause, Closed, ClosedBy, Event, Transmit};
 pub use settings::Settings;
 
 use std::collections::VecDeque;
@@ -72,11 +72,11 @@ pub struct Connection {
 enum State {
     /// Before MPA starts: bytes pass through unchanged.
     Streaming,
-    /// Responder, waits for a complete Request.
+    /// The Responder waits for a complete Request.
     WaitRequest(WaitRequest),
-    /// Responder, waits for the user to accept or reject.
+    /// The Responder waits for the user to accept or reject.
     WaitDecision(WaitDecision),
-    /// Initiator, waits for a complete Reply.
+    /// The Initiator waits for a complete Reply.
     WaitReply(WaitReply),
     /// After start-up: FPDUs are received and sent. A Responder may still wait for the first FPDU.
     Operating(Box<Stream>),
@@ -87,7 +87,7 @@ enum State {
     /// dropped.
     Silent,
     /// The connection is closed. Nothing more is sent or received.
-    Over,
+    Closed,
 }
 
 /// State of this endpoint's direction of the TCP connection.
@@ -101,7 +101,7 @@ enum Fin {
 
 /// Reason why a command is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum CommandError {
     /// No Request waits for the user's answer.
     #[error("no Request waits for an answer")]
     NoRequest,
@@ -115,7 +115,7 @@ pub enum Refused {
     #[error("the connection is not in Full Operation")]
     NotOperating,
     /// The number of posted Sends or receives has reached the limit of the settings.
-    #[error("{0} are already posted")]
+    #[error("the queue is full: {0} items are already posted")]
     QueueFull(usize),
     /// The message is longer than 2^32 - 1 bytes (DDP-5.2-2).
     #[error("a message of {0} bytes is too long")]
@@ -146,7 +146,7 @@ impl Connection {
     /// Returns whether the connection is closed and the driver has polled everything.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over) && self.outgoing.is_empty() && self.events.is_empty()
+        matches!(self.state, State::Closed) && self.outgoing.is_empty() && self.events.is_empty()
     }
 
     /// Returns whether the next transmit is a reset. The driver can drop bytes that TCP has not
@@ -162,9 +162,9 @@ impl Connection {
         matches!(self.state, State::Operating(_)) && self.fin == Fin::Open
     }
 
-    /// Returns whether the peer closed or reset the connection in answer to an enhanced Request.
-    /// The user may then open a new connection with [`Settings::unenhanced`], if it can work
-    /// without the enhanced set-up (P2P-10-5).
+    /// Returns whether the peer closed or reset the connection in answer to an enhanced Request. If
+    /// the user can work without the enhanced set-up, the user may then open a new connection with
+    /// [`Settings::unenhanced`] (P2P-10-5).
     #[must_use]
     pub fn may_fall_back(&self) -> bool {
         self.refused_enhanced
@@ -214,7 +214,7 @@ impl Connection {
             // An Initiator may not send before it has the Reply.
             State::WaitDecision(_) if !octets.is_empty() => {
                 let error = StartupError::Surplus { octets: octets.len() };
-                self.end(now, By::Library, Why::Startup(error));
+                self.end(now, ClosedBy::Library, CloseCause::Startup(error));
             }
             State::Operating(stream) => self.handle_fpdus(now, stream, &mut octets),
             state => self.state = state,
@@ -228,33 +228,34 @@ impl Connection {
         match &self.state {
             State::WaitRequest(_) | State::WaitReply(_) => {
                 let why = match self.startup_octets() {
-                    0 => Why::Fin,
+                    0 => CloseCause::Fin,
                     received => {
                         self.answer_malformed();
-                        Why::Startup(StartupError::CutShort { received })
+                        CloseCause::Startup(StartupError::CutShort { received })
                     }
                 };
-                self.end(now, By::Peer, why);
+                self.end(now, ClosedBy::Peer, why);
             }
-            State::WaitDecision(_) => self.end(now, By::Peer, Why::Fin),
+            State::WaitDecision(_) => self.end(now, ClosedBy::Peer, CloseCause::Fin),
             State::Operating(stream) => {
                 let (at_boundary, may_send) = (stream.is_at_boundary(), stream.may_send);
                 if !at_boundary {
-                    self.end(now, By::Peer, Why::CutShort);
+                    self.end(now, ClosedBy::Peer, CloseCause::CutShort);
                 } else if may_send && !self.conduct.stops_at_fin {
-                    self.ending.get_or_insert(Closed { by: By::Peer, why: Why::Fin });
+                    self.ending.get_or_insert(Closed { by: ClosedBy::Peer, why: CloseCause::Fin });
                     self.events.push_back(Event::HalfClosed);
                 } else {
-                    // A Responder may send only after a valid FPDU, and none can arrive any more.
+                    // A Responder may send only after a valid FPDU, and no FPDU can arrive any
+                    // more.
                     self.events.push_back(Event::HalfClosed);
-                    self.end(now, By::Peer, Why::Fin);
+                    self.end(now, ClosedBy::Peer, CloseCause::Fin);
                 }
             }
             State::Streaming | State::Silent if self.fin == Fin::Open => {
-                self.ending.get_or_insert(Closed { by: By::Peer, why: Why::Fin });
+                self.ending.get_or_insert(Closed { by: ClosedBy::Peer, why: CloseCause::Fin });
                 self.events.push_back(Event::HalfClosed);
             }
-            State::Streaming | State::Draining(_) | State::Silent | State::Over => {}
+            State::Streaming | State::Draining(_) | State::Silent | State::Closed => {}
         }
         self.finish_when_closed();
     }
@@ -262,7 +263,7 @@ impl Connection {
     /// Processes a reset of the connection.
     pub fn handle_reset(&mut self, _now: Instant) {
         self.note_refusal();
-        self.ending.get_or_insert(Closed { by: By::Peer, why: Why::Reset });
+        self.ending.get_or_insert(Closed { by: ClosedBy::Peer, why: CloseCause::Reset });
         self.outgoing.clear();
         self.finish();
     }
@@ -279,11 +280,13 @@ impl Connection {
             return;
         }
         match &self.state {
-            State::WaitRequest(state) if state.received() == 0 => self.end(now, By::Library, Why::NoRequest),
-            State::WaitRequest(_) | State::WaitReply(_) => self.end(now, By::Library, Why::StartupTimeout),
-            State::Operating(_) => self.end(now, By::Library, Why::FirstFpduTimeout),
-            State::Silent if self.conduct.closes_late => self.end(now, By::Library, Why::StartupTimeout),
-            State::Streaming | State::WaitDecision(_) | State::Draining(_) | State::Silent | State::Over => {}
+            State::WaitRequest(state) if state.received() == 0 => {
+                self.end(now, ClosedBy::Library, CloseCause::NoRequest);
+            }
+            State::WaitRequest(_) | State::WaitReply(_) => self.end(now, ClosedBy::Library, CloseCause::StartupTimeout),
+            State::Operating(_) => self.end(now, ClosedBy::Library, CloseCause::FirstFpduTimeout),
+            State::Silent if self.conduct.closes_late => self.end(now, ClosedBy::Library, CloseCause::StartupTimeout),
+            State::Streaming | State::WaitDecision(_) | State::Draining(_) | State::Silent | State::Closed => {}
         }
     }
 }
@@ -295,17 +298,17 @@ impl Connection {
     /// # Errors
     /// Start-up is not complete or the connection is closing. Too many Sends are outstanding. The
     /// message is too long.
-    pub fn post_send(&mut self, payload: impl Into<Bytes>) -> Result<SendId, Refused> {
+    pub fn post_send(&mut self, payload: impl Into<Bytes>) -> Result<SendId, CommandError> {
         let payload = payload.into();
         let max = self.settings.max_sends;
         let (State::Operating(stream), Fin::Open) = (&mut self.state, self.fin) else {
-            return Err(Refused::NotOperating);
+            return Err(CommandError::NotOperating);
         };
         if stream.outbound.outstanding() >= max {
-            return Err(Refused::QueueFull(max));
+            return Err(CommandError::QueueFull(max));
         }
         if u32::try_from(payload.len()).is_err() {
-            return Err(Refused::TooLong(payload.len()));
+            return Err(CommandError::TooLong(payload.len()));
         }
         Ok(stream.outbound.post_send(payload))
     }
@@ -314,11 +317,11 @@ impl Connection {
     ///
     /// # Errors
     /// Start-up is not complete or the connection has an error. Too many receives are posted.
-    pub fn post_receive(&mut self, length: u32) -> Result<(), Refused> {
+    pub fn post_receive(&mut self, length: u32) -> Result<(), CommandError> {
         let max = self.settings.max_receives;
-        let State::Operating(stream) = &mut self.state else { return Err(Refused::NotOperating) };
+        let State::Operating(stream) = &mut self.state else { return Err(CommandError::NotOperating) };
         if stream.inbound.posted_receives() >= max {
-            return Err(Refused::QueueFull(max));
+            return Err(CommandError::QueueFull(max));
         }
         stream.inbound.post_receive(length);
         Ok(())
@@ -328,7 +331,7 @@ impl Connection {
     /// arrives before the peer's FIN is still delivered. Before start-up is complete, only FIN is
     /// sent. Does nothing if the connection is already closing.
     pub fn close(&mut self, now: Instant) {
-        if self.fin != Fin::Open || matches!(self.state, State::Over) {
+        if self.fin != Fin::Open || matches!(self.state, State::Closed) {
             return;
         }
         if let State::Operating(stream) = &mut self.state {
@@ -338,17 +341,17 @@ impl Connection {
             if self.conduct.drops_posted {
                 stream.outbound.drop_begun();
             }
-            self.ending.get_or_insert(Closed { by: By::User, why: Why::Requested });
+            self.ending.get_or_insert(Closed { by: ClosedBy::User, why: CloseCause::Requested });
             self.want_fin(now);
         } else {
-            self.end(now, By::User, Why::Requested);
+            self.end(now, ClosedBy::User, CloseCause::Requested);
         }
     }
 
     /// Resets the connection.
     pub fn abort(&mut self) {
-        if !matches!(self.state, State::Over) {
-            self.ending.get_or_insert(Closed { by: By::User, why: Why::Requested });
+        if !matches!(self.state, State::Closed) {
+            self.ending.get_or_insert(Closed { by: ClosedBy::User, why: CloseCause::Requested });
             self.abort_now();
         }
     }
@@ -357,7 +360,7 @@ impl Connection {
 /// What to do next.
 impl Connection {
     /// Returns the next item for the driver to send. The driver calls this function when TCP can
-    /// accept more bytes. [`Event::SendCompleted`] means that the driver has received the last
+    /// accept more bytes. [`Event::SendCompleted`] means that this function has returned the last
     /// bytes of the Send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if !self.conduct.splits_fpdus
@@ -376,7 +379,7 @@ impl Connection {
                 self.events.extend(fpdu.completes.map(Event::SendCompleted));
                 return self.poll_transmit(now);
             }
-            self.misdeliver(&mut fpdu.octets);
+            self.split_or_cut_fpdu(&mut fpdu.octets);
             self.events.extend(fpdu.completes.map(Event::SendCompleted));
             if self.fin == Fin::Wanted {
                 self.deadline = Some(now + self.settings.close_timeout);
@@ -426,10 +429,14 @@ impl Connection {
                 }
                 Some(Ok(Delivery::Terminate(terminate))) => {
                     self.events.push_back(Event::TerminateReceived(terminate.error));
-                    return self.end(now, By::Peer, Why::TerminateReceived(terminate.error));
+                    return self.end(now, ClosedBy::Peer, CloseCause::TerminateReceived(terminate.error));
                 }
-                Some(Err(StreamEnd::FirstFpdu(error))) => return self.end(now, By::Library, Why::FirstFpdu(error)),
-                Some(Err(StreamEnd::Fault(error))) => return self.terminate(now, By::Library, stream.outbound, error),
+                Some(Err(StreamEnd::FirstFpdu(error))) => {
+                    return self.end(now, ClosedBy::Library, CloseCause::FirstFpdu(error));
+                }
+                Some(Err(StreamEnd::Fault(error))) => {
+                    return self.terminate(now, ClosedBy::Library, stream.outbound, error);
+                }
             }
         }
         if waited && !stream.awaits_first && self.fin == Fin::Open {
@@ -438,8 +445,8 @@ impl Connection {
         self.state = State::Operating(stream);
     }
 
-    /// Sends a Terminate as the last message, if no FIN was sent, and closes this direction.
-    fn terminate(&mut self, now: Instant, by: By, mut outbound: Outbound, error: StreamError) {
+    /// Unless FIN was sent, sends a Terminate as the last message. Then closes this direction.
+    fn terminate(&mut self, now: Instant, by: ClosedBy, mut outbound: Outbound, error: StreamError) {
         if self.fin != Fin::Sent && !self.conduct.skips_terminate {
             let mut message = error.terminate();
             hostile::hook::terminate(&self.settings.deviations, &mut message);
@@ -447,15 +454,15 @@ impl Connection {
             self.events.push_back(Event::TerminateSent(error));
         }
         if self.conduct.keeps_open {
-            self.ending.get_or_insert(Closed { by, why: Why::Fault(error) });
+            self.ending.get_or_insert(Closed { by, why: CloseCause::Fault(error) });
         } else {
-            self.end(now, by, Why::Fault(error));
+            self.end(now, by, CloseCause::Fault(error));
         }
         self.state = State::Draining(Box::new(outbound));
     }
 
     /// Splits or shortens an FPDU, if a deviation requires this.
-    fn misdeliver(&mut self, fpdu: &mut Vec<u8>) {
+    fn split_or_cut_fpdu(&mut self, fpdu: &mut Vec<u8>) {
         if self.conduct.splits_fpdus {
             let rest = fpdu.split_off(fpdu.len() / 2);
             if let Some(Transmit::Octets(before)) = self.outgoing.pop_front() {
@@ -470,7 +477,7 @@ impl Connection {
 
     /// Ignores further input and closes this direction. `by` and `why` become the cause of the end
     /// unless there is an earlier cause.
-    fn end(&mut self, now: Instant, by: By, why: Why) {
+    fn end(&mut self, now: Instant, by: ClosedBy, why: CloseCause) {
         self.ending.get_or_insert(Closed { by, why });
         self.state = State::Silent;
         self.want_fin(now);
@@ -496,10 +503,10 @@ impl Connection {
     }
 
     fn finish(&mut self) {
-        if !matches!(self.state, State::Over) {
-            self.state = State::Over;
+        if !matches!(self.state, State::Closed) {
+            self.state = State::Closed;
             self.deadline = None;
-            let closed = self.ending.unwrap_or(Closed { by: By::Peer, why: Why::Fin });
+            let closed = self.ending.unwrap_or(Closed { by: ClosedBy::Peer, why: CloseCause::Fin });
             self.events.push_back(Event::Closed(closed));
         }
     }

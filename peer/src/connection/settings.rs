@@ -5,11 +5,11 @@ use core::time::Duration;
 use crate::hostile::Deviations;
 use crate::mpa::{EnhancedUse, MpaSettings, PrivateData};
 
-/// Settings of one connection. The defaults are for a correct endpoint. As Initiator, it sends a
-/// Request of revision 1. As Responder, it accepts revisions 1 and 2.
+/// Settings of one connection. The defaults are for a correct endpoint. With the defaults, an
+/// Initiator sends a Request of revision 1, and a Responder accepts revisions 1 and 2.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Responder: accept each valid Request automatically if the Reply can carry `private_data`.
+    /// A Responder accepts each valid Request automatically if the Reply can carry `private_data`.
     /// Otherwise [`Event::Request`](super::Event::Request) lets the user decide. Default true.
     pub accept: bool,
     /// Time-out while this endpoint is closing. When the time-out expires, the endpoint resets the
@@ -21,7 +21,7 @@ pub struct Settings {
     /// Effective maximum segment size of the TCP connection in bytes. Messages are cut so that
     /// their FPDUs fit. Default 1460.
     pub emss: u32,
-    /// Responder: close if no FPDU arrives within this time after the accepting Reply
+    /// A Responder closes if no FPDU arrives within this time after the accepting Reply
     /// (MPA-7.1.2-29). Default 60 s.
     pub first_fpdu_timeout: Duration,
     /// Greatest number of posted receives. Default 4096.
@@ -32,8 +32,8 @@ pub struct Settings {
     pub mpa: MpaSettings,
     /// Private data of the Request, or of an automatic Reply.
     pub private_data: PrivateData,
-    /// Close if the peer's start-up frame is not complete within this time (MPA-7.1.2-28). Default
-    /// 10 s.
+    /// The endpoint closes if the peer's start-up frame is not complete within this time
+    /// (MPA-7.1.2-28). Default 10 s.
     pub startup_timeout: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Default for Settings {
 
 impl Settings {
     /// The same settings, but with a Request of revision 1. Use these settings for a new connection
-    /// after the peer closed on an enhanced Request
+    /// after the peer closed the connection in answer to an enhanced Request
     /// ([`Connection::may_fall_back`](super::Connection::may_fall_back), P2P-10-5). The ULPs must
     /// then agree on IRD, ORD and the side that sends first.
     #[must_use]

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use weft_core::wire::mpa::{Framing, mulpdu};
 
-use super::{By, Closed, Connection, Event, Fin, Refused, Settings, State, Transmit, Why, mem};
+use super::{CloseCause, Closed, ClosedBy, CommandError, Connection, Event, Fin, Settings, State, Transmit, mem};
 use crate::connection::stream::Stream;
 use crate::hostile::{self, Deviations};
 use crate::mpa::{
@@ -76,10 +76,10 @@ impl Connection {
     /// # Errors
     /// The connection is not in streaming mode, or is closing. Too many transmits wait for the
     /// driver.
-    pub fn post_streaming(&mut self, octets: impl Into<Bytes>) -> Result<(), Refused> {
+    pub fn post_streaming(&mut self, octets: impl Into<Bytes>) -> Result<(), CommandError> {
         self.check_streaming()?;
         if self.outgoing.len() >= self.settings.max_sends {
-            return Err(Refused::QueueFull(self.settings.max_sends));
+            return Err(CommandError::QueueFull(self.settings.max_sends));
         }
         self.outgoing.push_back(Transmit::Octets(octets.into()));
         Ok(())
@@ -93,24 +93,24 @@ impl Connection {
     /// # Errors
     /// The connection is not in streaming mode, or is closing. The private data is too long for an
     /// enhanced Request.
-    pub fn start_initiator(&mut self, now: Instant, unread: &[u8]) -> Result<(), Refused> {
+    pub fn start_initiator(&mut self, now: Instant, unread: &[u8]) -> Result<(), CommandError> {
         self.check_streaming()?;
-        self.begin(now, Role::Initiator).map_err(Refused::PrivateData)?;
+        self.begin(now, Role::Initiator).map_err(CommandError::PrivateData)?;
         if !unread.is_empty() {
             let error = StartupError::Surplus { octets: unread.len() };
-            self.end(now, By::Library, Why::Startup(error));
+            self.end(now, ClosedBy::Library, CloseCause::Startup(error));
         }
         Ok(())
     }
 
     /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message.
-    /// MPA must be active before this, because the Request may arrive right after the message
-    /// (MPA-7.1.5-2). `unread` has the received bytes that the user's streaming protocol has not
-    /// used.
+    /// MPA starts before the message is sent, because the Request may arrive right after the
+    /// message (MPA-7.1.5-2). `unread` has the received bytes that the user's streaming protocol
+    /// has not used.
     ///
     /// # Errors
     /// The connection is not in streaming mode, or is closing.
-    pub fn start_responder(&mut self, now: Instant, last: impl Into<Bytes>, unread: &[u8]) -> Result<(), Refused> {
+    pub fn start_responder(&mut self, now: Instant, last: impl Into<Bytes>, unread: &[u8]) -> Result<(), CommandError> {
         self.check_streaming()?;
         // `begin` can fail only for an Initiator's private data.
         let _ = self.begin(now, Role::Responder);
@@ -126,7 +126,7 @@ impl Connection {
     ///
     /// # Errors
     /// No Request waits. The private data is too long for an enhanced Reply.
-    pub fn accept(&mut self, now: Instant, private_data: &PrivateData) -> Result<(), Refused> {
+    pub fn accept(&mut self, now: Instant, private_data: &PrivateData) -> Result<(), CommandError> {
         let decision = self.take_decision(private_data)?;
         let peer = decision.request().clone();
         let mut reply = Vec::new();
@@ -143,7 +143,7 @@ impl Connection {
     ///
     /// # Errors
     /// No Request waits. The private data is too long for an enhanced Reply.
-    pub fn reject(&mut self, private_data: &PrivateData) -> Result<(), Refused> {
+    pub fn reject(&mut self, private_data: &PrivateData) -> Result<(), CommandError> {
         let decision = self.take_decision(private_data)?;
         self.send_rejection(decision, private_data);
         self.leave_mpa(None);
@@ -151,36 +151,36 @@ impl Connection {
     }
 
     /// Closes the connection because of a local error that has no code of its own (P2P-9.3-4). If
-    /// this endpoint may send FPDUs, it first sends a Terminate with 20 05. Otherwise it only sends
-    /// FIN. Does nothing if the connection is already closing.
+    /// this endpoint may send FPDUs, it first sends a Terminate with the code 20 05. Otherwise it
+    /// only sends FIN. Does nothing if the connection is already closing.
     pub fn fail(&mut self, now: Instant) {
-        if self.fin != Fin::Open || matches!(self.state, State::Over) {
+        if self.fin != Fin::Open || matches!(self.state, State::Closed) {
             return;
         }
         let error = StreamError::Setup(SetupError::LocalCatastrophic);
         match mem::replace(&mut self.state, State::Silent) {
-            State::Operating(stream) if stream.may_send => self.terminate(now, By::User, stream.outbound, error),
-            _ => self.end(now, By::User, Why::Fault(error)),
+            State::Operating(stream) if stream.may_send => self.terminate(now, ClosedBy::User, stream.outbound, error),
+            _ => self.end(now, ClosedBy::User, CloseCause::Fault(error)),
         }
     }
 
-    fn check_streaming(&self) -> Result<(), Refused> {
+    fn check_streaming(&self) -> Result<(), CommandError> {
         let open = matches!(self.state, State::Streaming) && self.fin == Fin::Open && !self.peer_fin;
-        if open { Ok(()) } else { Err(Refused::NotStreaming) }
+        if open { Ok(()) } else { Err(CommandError::NotStreaming) }
     }
 
-    fn take_decision(&mut self, private_data: &PrivateData) -> Result<WaitDecision, Refused> {
+    fn take_decision(&mut self, private_data: &PrivateData) -> Result<WaitDecision, CommandError> {
         match mem::replace(&mut self.state, State::Silent) {
             State::WaitDecision(decision) => {
                 if let Err(error) = decision.check(private_data) {
                     self.state = State::WaitDecision(decision);
-                    return Err(Refused::PrivateData(error));
+                    return Err(CommandError::PrivateData(error));
                 }
                 Ok(decision)
             }
             state => {
                 self.state = state;
-                Err(Refused::NoRequest)
+                Err(CommandError::NoRequest)
             }
         }
     }
@@ -218,9 +218,9 @@ impl Connection {
     /// Closes at once after a malformed start-up frame (MPA-8-9).
     fn refuse(&mut self, now: Instant, error: StartupError) {
         if self.conduct.closes_late {
-            self.ending.get_or_insert(Closed { by: By::Library, why: Why::Startup(error) });
+            self.ending.get_or_insert(Closed { by: ClosedBy::Library, why: CloseCause::Startup(error) });
         } else {
-            self.end(now, By::Library, Why::Startup(error));
+            self.end(now, ClosedBy::Library, CloseCause::Startup(error));
         }
     }
 
@@ -228,10 +228,10 @@ impl Connection {
         match state.handle_octets(octets) {
             Ok(AfterReply::Waiting(state)) => self.state = State::WaitReply(state),
             Ok(AfterReply::Accepted(negotiated, peer)) => self.establish(negotiated, peer),
-            Ok(AfterReply::Impossible(negotiated, peer, error)) => {
+            Ok(AfterReply::Unacceptable(negotiated, peer, error)) => {
                 self.events.push_back(Event::Unusable(peer));
                 let outbound = self.outbound(&negotiated);
-                self.terminate(now, By::Library, outbound, StreamError::Setup(error));
+                self.terminate(now, ClosedBy::Library, outbound, StreamError::Setup(error));
             }
             Ok(AfterReply::Rejected(reply)) => self.leave_mpa(Some(Event::Rejected(reply))),
             Err(error) => self.refuse(now, error),
@@ -244,7 +244,7 @@ impl Connection {
         let automatic = self.settings.accept && decision.check(&private_data).is_ok();
         if automatic && decision.is_insufficient() {
             self.send_rejection(decision, &private_data);
-            return self.end(now, By::Library, Why::PeerIrd);
+            return self.end(now, ClosedBy::Library, CloseCause::PeerIrd);
         }
         let request = decision.request().clone();
         self.state = State::WaitDecision(decision);
@@ -311,7 +311,7 @@ impl Connection {
     /// Records whether the peer's close or reset is an answer to an enhanced Request.
     pub(super) fn note_refusal(&mut self) {
         let waits = matches!(&self.state, State::WaitReply(_)) && self.startup_octets() == 0;
-        self.refused_enhanced |= waits && self.settings.mpa.asks_enhanced();
+        self.refused_enhanced |= waits && self.settings.mpa.requests_enhanced();
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Stream {
     deframer: Deframer,
     pub(super) inbound: Inbound,
     pub(super) outbound: Outbound,
-    /// FPDUs may be sent: this endpoint is the Initiator, or a valid FPDU has arrived
+    /// This endpoint may send FPDUs, because it is the Initiator or a valid FPDU has arrived
     /// (MPA-7.1.2-17).
     pub(super) may_send: bool,
     /// Responder: no valid FPDU has arrived yet.
@@ -20,7 +20,7 @@ pub(super) struct Stream {
     version: u8,
     /// Responder: kinds of ready-to-receive message that the Initiator may send first.
     rtr: RtrKinds,
-    /// Initiator: it sent a ready-to-receive message of kind Read, and the Read Response has not
+    /// The Initiator sent a ready-to-receive message of kind Read, and the Read Response has not
     /// arrived yet.
     awaits_read_response: bool,
     conduct: Conduct,
@@ -35,7 +35,7 @@ pub(super) enum StreamEnd {
 }
 
 impl Stream {
-    /// `received` is the format of the peer's FPDUs.
+    /// Creates a stream. `received` is the format of the peer's FPDUs.
     pub(super) fn new(
         negotiated: &Negotiated,
         mut outbound: Outbound,
@@ -73,8 +73,8 @@ impl Stream {
         }
     }
 
-    /// Reads FPDUs until one delivers a message or causes an error. Returns `None` if all `octets`
-    /// are used.
+    /// Reads FPDUs until an FPDU delivers a message or causes an error. Returns `None` if all
+    /// `octets` are used.
     pub(super) fn read(&mut self, octets: &mut &[u8]) -> Option<Result<Delivery, StreamEnd>> {
         while let Some(ulpdu) = self.deframer.next(octets) {
             let first = self.awaits_first;
@@ -129,7 +129,7 @@ impl Stream {
         None
     }
 
-    /// Returns whether no received FPDU or message is incomplete.
+    /// Returns whether all received FPDUs and messages are complete.
     pub(super) fn is_at_boundary(&self) -> bool {
         self.deframer.is_at_boundary() && !self.inbound.is_mid_message()
     }

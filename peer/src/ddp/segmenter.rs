@@ -59,8 +59,8 @@ impl Segmenter {
     }
 
     /// Returns the next segment, or `None` after the last segment. Header and payload together have
-    /// at most `mulpdu` bytes. A segment has at least one byte of payload, even if `mulpdu` is too
-    /// small for this, unless the message is empty.
+    /// at most `mulpdu` bytes. If the message is not empty, each segment has at least one byte of
+    /// payload, even if `mulpdu` is too small for it.
     pub fn next_segment(&mut self, mulpdu: u16) -> Option<OutSegment> {
         if self.finished {
             return None;
@@ -105,7 +105,7 @@ impl Segmenter {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
     use weft_core::wire::rdmap::{Control, Opcode};
 
@@ -118,23 +118,23 @@ mod tests {
     /// and TO + 1486.
     #[test]
     fn the_examples_of_the_rfc() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let untagged = Destination::Untagged { qn: 0, msn: 7, word: 0 };
         let segments = cut(untagged, Opcode::SEND, 2048, 1500);
         let offsets: Vec<u32> = segments
             .iter()
             .map(|segment| if let RawHeader::Untagged(header) = segment.header { header.mo.get() } else { u32::MAX })
             .collect();
-        proof.shows(requirement!("DDP-5.2-5"), || assert_eq!(offsets, [0, 1482]));
+        proof.verify(requirement!("DDP-5.2-5"), || assert_eq!(offsets, [0, 1482]));
         let tagged = Destination::Tagged { stag: 5, tagged_offset: 1000 };
         let segments = cut(tagged, Opcode::WRITE, 2048, 1500);
         let offsets: Vec<u64> = segments
             .iter()
             .map(|segment| if let RawHeader::Tagged(header) = segment.header { header.tagged_offset.get() } else { 0 })
             .collect();
-        proof.shows(requirement!("DDP-5.2-6"), || assert_eq!(offsets, [1000, 2486]));
+        proof.verify(requirement!("DDP-5.2-6"), || assert_eq!(offsets, [1000, 2486]));
         let empty = cut(untagged, Opcode::SEND, 0, 128);
-        proof.shows(requirement!("DDP-5.2-8"), || {
+        proof.verify(requirement!("DDP-5.2-8"), || {
             assert_eq!(empty.len(), 1);
             assert!(empty[0].payload.is_empty() && empty[0].header.control().last());
         });

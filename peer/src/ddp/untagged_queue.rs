@@ -2,9 +2,10 @@
 //! Checks message sequence number (MSN) and message offset (MO) of each segment.
 //!
 //! MPA delivers the segments in the order in which the Data Source sent them. A segment that does
-//! not continue its message is rejected, and not placed. Over one TCP stream, such a segment
-//! arrives only if the Data Source violates DDP-5.3-1 or uses the freedom that DDP-5.3-2 leaves.
-//! This module does not hold buffers and needs only their lengths.
+//! not continue its message is rejected, and not placed. Over one TCP stream, such a segment has
+//! one of two causes. Either the Data Source violates DDP-5.3-1 (messages in the order of
+//! submission), or it does not follow DDP-5.3-2 (segments in the order of their offsets), which is
+//! only a SHOULD. This module does not hold buffers and needs only their lengths.
 
 use weft_core::wire::ddp::RawUntagged;
 
@@ -16,7 +17,7 @@ pub struct UntaggedQueue {
     open: bool,
 }
 
-/// Reason why a segment may not come next.
+/// Reason why a segment is not valid as the next segment of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum QueueError {
     /// The segment begins the next message, but the last segment of the current message has not
@@ -51,7 +52,7 @@ impl UntaggedQueue {
         self.open
     }
 
-    /// MSN of the current message, or of the next message if none is in progress.
+    /// MSN of the current message, or of the next message if no message is in progress.
     #[must_use]
     pub const fn msn(&self) -> u32 {
         self.msn
@@ -69,7 +70,7 @@ impl UntaggedQueue {
     }
 
     /// Continues after a segment whose fault a deviation ignores.
-    pub(crate) const fn pass_by(&mut self, header: &RawUntagged) {
+    pub(crate) const fn skip_to(&mut self, header: &RawUntagged) {
         let next = if header.control.last() { 1 } else { 0 };
         *self = UntaggedQueue { msn: header.msn.get().wrapping_add(next), mo: 0, open: false };
     }
@@ -118,7 +119,7 @@ impl UntaggedQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
     use weft_core::wire::{ddp, rdmap};
 
@@ -129,32 +130,32 @@ mod tests {
 
     #[test]
     fn a_message_of_two_segments_and_then_the_next() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut queue = UntaggedQueue::default();
-        proof.shows(requirement!("DDP-4.3-7"), || assert_eq!(queue.check_msn(&header(true, 1, 0)), Ok(())));
+        proof.verify(requirement!("DDP-4.3-7"), || assert_eq!(queue.check_msn(&header(true, 1, 0)), Ok(())));
         assert_eq!(queue.advance(&header(false, 1, 0), 3), None);
         assert!(queue.is_open());
         assert_eq!(queue.check_offset(&header(true, 1, 3), 2, 5), Ok(()));
-        proof.shows(requirement!("DDP-5.4-6"), || assert_eq!(queue.advance(&header(true, 1, 3), 2), Some(5)));
+        proof.verify(requirement!("DDP-5.4-6"), || assert_eq!(queue.advance(&header(true, 1, 3), 2), Some(5)));
         assert_eq!((queue.is_open(), queue.msn(), queue.placed()), (false, 2, 0));
-        proof.shows(requirement!("DDP-5.3-5"), || {
+        proof.verify(requirement!("DDP-5.3-5"), || {
             assert_eq!(queue.check_msn(&header(true, 1, 0)), Err(QueueError::MsnRange));
         });
     }
 
     #[test]
     fn each_fault_is_distinguished() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut queue = UntaggedQueue::default();
-        proof.shows(requirement!("DDP-7.1-9"), || {
+        proof.verify(requirement!("DDP-7.1-9"), || {
             assert_eq!(queue.check_msn(&header(true, 2, 0)), Err(QueueError::MsnGap));
             assert_eq!(queue.check_msn(&header(true, 0, 0)), Err(QueueError::MsnRange));
         });
-        proof.shows(requirement!("DDP-7.1-7"), || {
+        proof.verify(requirement!("DDP-7.1-7"), || {
             assert_eq!(queue.check_offset(&header(true, 1, 1), 1, 4), Err(QueueError::MessageOffset));
             assert_eq!(queue.check_offset(&header(true, 1, u32::MAX), 1, 4), Err(QueueError::MessageOffset));
         });
-        proof.shows(requirement!("DDP-7.1-8"), || {
+        proof.verify(requirement!("DDP-7.1-8"), || {
             assert_eq!(queue.check_offset(&header(true, 1, 0), 5, 4), Err(QueueError::TooLong));
             assert_eq!(queue.check_offset(&header(true, 1, 0), 4, 4), Ok(()));
         });
@@ -164,9 +165,9 @@ mod tests {
 
     #[test]
     fn msn_wraps() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut queue = UntaggedQueue { msn: u32::MAX, ..UntaggedQueue::default() };
         queue.advance(&header(true, u32::MAX, 0), 0);
-        proof.shows(requirement!("DDP-4.3-8"), || assert_eq!(queue.check_msn(&header(true, 0, 0)), Ok(())));
+        proof.verify(requirement!("DDP-4.3-8"), || assert_eq!(queue.check_msn(&header(true, 0, 0)), Ok(())));
     }
 }

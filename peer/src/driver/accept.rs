@@ -7,11 +7,11 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::{sleep_until, timeout_at};
 
-use super::accept_error::is_of_one_connection;
+use super::accept_error::is_connection_error;
 use super::clock::Clock;
 use super::link_error::LinkError;
-use super::tape::Tape;
 use super::tcp::{SEND_TIMEOUT, TcpTester, reset};
+use super::traffic_log::TrafficLog;
 use crate::time::Instant;
 
 /// Listens for the connections of targets. Clones listen on the same address.
@@ -21,7 +21,7 @@ pub struct LinkListener {
     address: SocketAddr,
 }
 
-/// Connections that TCP queues until the tester accepts them.
+/// Maximum number of connections that TCP queues until the tester accepts them.
 const BACKLOG: u32 = 16;
 
 impl LinkListener {
@@ -44,14 +44,14 @@ impl LinkListener {
         self.address
     }
 
-    /// A new link on this listener. Its clock starts now, and its tape is empty.
+    /// A new link on this listener. Its clock starts now, and its traffic log is empty.
     #[must_use]
     pub fn link(&self) -> AcceptLink {
-        AcceptLink { listener: self.clone(), clock: Clock::start(), tape: Tape::default(), connections: 0 }
+        AcceptLink { listener: self.clone(), clock: Clock::start(), traffic: TrafficLog::default(), connections: 0 }
     }
 
     /// Resets the connections that arrived while no link was accepting.
-    pub async fn turn_away(&self) {
+    pub async fn reset_pending(&self) {
         // With a deadline that has passed, `timeout_at` still returns a connection that is queued.
         while let Ok(Ok((stream, _))) = timeout_at(tokio::time::Instant::now(), self.listener.accept()).await {
             // The connection is closed even if no RST could be sent.
@@ -60,12 +60,12 @@ impl LinkListener {
     }
 }
 
-/// A target that connects to the tester.
+/// The link to a target that connects to the tester.
 #[derive(Debug)]
 pub struct AcceptLink {
     listener: LinkListener,
     clock: Clock,
-    tape: Tape,
+    traffic: TrafficLog,
     connections: u32,
 }
 
@@ -83,12 +83,12 @@ impl AcceptLink {
             let (stream, target) = match accepted {
                 Err(_) => return Ok(None),
                 Ok(Ok(accepted)) => accepted,
-                Ok(Err(error)) if is_of_one_connection(&error) => continue,
+                Ok(Err(error)) if is_connection_error(&error) => continue,
                 Ok(Err(error)) => return Err(failed(error)),
             };
             let number = self.connections;
             self.connections += 1;
-            return TcpTester::new(stream, target, number, &self.tape, self.clock, SEND_TIMEOUT)
+            return TcpTester::new(stream, target, number, &self.traffic, self.clock, SEND_TIMEOUT)
                 .map(Some)
                 .map_err(failed);
         }
@@ -102,7 +102,7 @@ impl AcceptLink {
         sleep_until(self.clock.to_tokio(until)).await;
     }
 
-    pub(super) fn tape(&self) -> &Tape {
-        &self.tape
+    pub(super) fn traffic(&self) -> &TrafficLog {
+        &self.traffic
     }
 }

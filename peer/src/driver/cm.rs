@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::accept_error::{ACCEPT_PAUSE, is_of_one_connection};
+use super::accept_error::{ACCEPT_PAUSE, is_connection_error};
 use super::device::Device;
 use super::stream::{Opener, Stream};
 use crate::mpa::{
@@ -29,15 +29,16 @@ use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
 pub struct CmSettings {
     /// Settings of MPA.
     pub mpa: MpaSettings,
-    /// Time limit for the TCP connection, and then again for the peer's complete start-up frame.
-    /// Default 10 s.
+    /// Time limit for opening the TCP connection. After the TCP connection is open, the same limit
+    /// applies again to the peer's complete start-up frame. Default 10 s.
     pub startup_timeout: Duration,
-    /// For the connecting side: if the peer closes, resets or does not answer after an enhanced
-    /// Request, connect again and send a Request of revision 1 (P2P-10-5). This is not done if the
-    /// peer-to-peer model is required, unless [`agreed_rtr`](MpaSettings::agreed_rtr) replaces its
-    /// negotiation. The two sides then do not negotiate IRD and ORD: each uses the values of its
-    /// Queue Pair. Default false: RFC 6581 section 10 permits this only if the application can work
-    /// without the negotiation.
+    /// Only the connecting side uses this setting. If the peer closes, resets or does not answer
+    /// after an enhanced Request, this side connects again and sends a Request of revision 1
+    /// (P2P-10-5). It does not connect again if the peer-to-peer model is required, unless
+    /// [`agreed_rtr`](MpaSettings::agreed_rtr) replaces the negotiation of that model. With
+    /// revision 1, the two sides do not negotiate IRD and ORD, and each side uses the values of its
+    /// Queue Pair. Default false, because RFC 6581 section 10 permits the second Request only if
+    /// the application can work without the negotiation.
     pub fall_back: bool,
 }
 
@@ -50,10 +51,14 @@ impl Default for CmSettings {
 impl CmSettings {
     /// Settings for the second Request to a peer that did not answer. `None` if there is no second
     /// Request.
-    fn again(self) -> Option<Self> {
+    fn fall_back_settings(self) -> Option<Self> {
         let mpa = MpaSettings { enhanced: EnhancedUse::Answer, ..self.mpa };
         let suits = mpa.enhanced_settings.model == Model::ClientServer || mpa.agreed_rtr.is_some();
-        (self.fall_back && self.mpa.asks_enhanced() && suits).then_some(CmSettings { mpa, fall_back: false, ..self })
+        (self.fall_back && self.mpa.requests_enhanced() && suits).then_some(CmSettings {
+            mpa,
+            fall_back: false,
+            ..self
+        })
     }
 }
 
@@ -61,7 +66,7 @@ impl CmSettings {
 #[derive(Debug, thiserror::Error)]
 pub enum CmError {
     /// The peer closed before its start-up frame was complete.
-    #[error("closed by the peer during start-up")]
+    #[error("the peer closed the connection during start-up")]
     Closed,
     /// An error of TCP.
     #[error(transparent)]
@@ -78,9 +83,9 @@ pub enum CmError {
     #[error(transparent)]
     Qp(#[from] QpError),
     /// The peer rejected the Request, perhaps with private data.
-    #[error("rejected by the peer")]
+    #[error("the peer rejected the connection")]
     Rejected(PeerFrame),
-    /// The peer's Reply accepted with values that this side cannot use.
+    /// The peer accepted the Request, but its Reply contains values that this side cannot use.
     #[error(transparent)]
     Setup(SetupError),
     /// The peer's start-up frame is invalid.
@@ -92,9 +97,9 @@ pub enum CmError {
 }
 
 impl CmError {
-    /// Returns whether a Responder may react like this because it does not support enhanced
-    /// Requests, or because it is faulty.
-    fn is_no_answer(&self) -> bool {
+    /// Returns whether this error can be the reaction of a Responder that does not support enhanced
+    /// Requests, or that is faulty.
+    fn may_fall_back(&self) -> bool {
         match self {
             CmError::Closed | CmError::TimedOut => true,
             CmError::Io(error) => matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe),
@@ -130,8 +135,8 @@ impl Device {
         private_data: &PrivateData,
     ) -> Result<Connected, CmError> {
         let stream = self.open_stream(address, settings).await?;
-        match (self.start_up(stream, qp, settings, private_data).await, settings.again()) {
-            (Err(error), Some(settings)) if error.is_no_answer() => {
+        match (self.start_up(stream, qp, settings, private_data).await, settings.fall_back_settings()) {
+            (Err(error), Some(settings)) if error.may_fall_back() => {
                 let stream = self.open_stream(address, settings).await?;
                 self.start_up(stream, qp, settings, private_data).await
             }
@@ -163,9 +168,9 @@ impl Device {
                 match waiting.handle_octets(&read_some(&stream).await?)? {
                     AfterReply::Waiting(more) => waiting = more,
                     AfterReply::Accepted(negotiated, peer) => return Ok(Connected { negotiated, peer }),
-                    AfterReply::Impossible(negotiated, _, error) => {
+                    AfterReply::Unacceptable(negotiated, _, error) => {
                         // The Terminate reports the reason to the peer (RFC 6581 section 9).
-                        stream.write_all(&Outbound::last_words(&negotiated, error, deviations)).await?;
+                        stream.write_all(&Outbound::setup_terminate(&negotiated, error, deviations)).await?;
                         stream.finish()?;
                         stream.flushed().await?;
                         return Err(CmError::Setup(error));
@@ -196,7 +201,7 @@ impl Device {
     }
 }
 
-/// Accepts connections. Start-ups run concurrently, so a slow peer does not delay others.
+/// Accepts connections. Start-ups run concurrently, so a slow peer does not delay other peers.
 #[derive(Debug)]
 pub struct Listener {
     address: SocketAddr,
@@ -204,11 +209,11 @@ pub struct Listener {
     accepting: AbortHandle,
 }
 
-/// Connections that TCP queues while the listener is busy.
+/// Maximum number of connections that TCP queues while the listener is busy.
 const BACKLOG: u32 = 1024;
 /// Maximum number of start-ups that are in progress, or complete and not yet fetched with `next`.
 /// Further connections wait in TCP's queue.
-const STARTUPS: usize = 256;
+const MAX_STARTUPS: usize = 256;
 impl Listener {
     /// Listens on `address`. Port 0 picks a free port.
     ///
@@ -220,7 +225,7 @@ impl Listener {
         socket.bind(address)?;
         let listener = socket.listen(BACKLOG)?;
         let address = listener.local_addr()?;
-        let (sender, arrived) = mpsc::channel(STARTUPS);
+        let (sender, arrived) = mpsc::channel(MAX_STARTUPS);
         let listener = Arc::new(listener);
         let accept = move || {
             let listener = Arc::clone(&listener);
@@ -263,16 +268,16 @@ async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
     accept: impl Fn() -> A,
     pause: impl Fn() -> P,
 ) {
-    let places = Arc::new(Semaphore::new(STARTUPS));
+    let permits = Arc::new(Semaphore::new(MAX_STARTUPS));
     let mut startups = JoinSet::new();
     loop {
         // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = accept() => accepted,
             Some(_) = startups.join_next() => continue,
         };
-        let is_stuck = accepted.as_ref().is_err_and(|error| !is_of_one_connection(error));
+        let is_stuck = accepted.as_ref().is_err_and(|error| !is_connection_error(error));
         let stream = accepted.and_then(|tcp| device.stream_of(tcp, Opener::Peer));
         let (device, sender) = (device.clone(), sender.clone());
         startups.spawn(async move {
@@ -284,7 +289,7 @@ async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
             let _ = sender.send(request).await;
             // The permit is released only now, so that a listener stops accepting if its user
             // fetches no requests.
-            drop(place);
+            drop(permit);
         });
         if is_stuck {
             pause().await;
@@ -368,7 +373,8 @@ impl ConnectRequest {
     }
 }
 
-/// A change to RTS. It sets the IRD and ORD that were negotiated as in RFC 6581, if they were.
+/// Returns the change of a Queue Pair to RTS. If IRD and ORD were negotiated (RFC 6581), the change
+/// sets the negotiated values.
 fn agreed_depths(negotiated: &Negotiated) -> QpModify {
     let agreed = negotiated.enhanced;
     QpModify {
@@ -396,12 +402,12 @@ mod tests {
     use super::*;
     use crate::verbs::{Node, RnicSettings};
 
-    /// Connections that the user does not fetch must not fill memory without limit. Those that wait
-    /// fill the channel first. Then no permit of the semaphore is left.
+    /// Connections that the user does not fetch must not fill memory without limit. The waiting
+    /// connections first fill the channel. Then they hold all permits of the semaphore.
     #[tokio::test]
     async fn a_listener_whose_user_takes_nobody_stops_accepting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
-        let (sender, mut arrived) = mpsc::channel(STARTUPS);
+        let (sender, mut arrived) = mpsc::channel(MAX_STARTUPS);
         let tries = Cell::new(0);
         let accept = || async {
             tries.set(tries.get() + 1);
@@ -410,14 +416,14 @@ mod tests {
         let accepting = accept_all(device, CmSettings::default(), sender, accept, || async {});
         let watching = async {
             let turns = || async {
-                for _ in 0..20 * STARTUPS {
+                for _ in 0..20 * MAX_STARTUPS {
                     tokio::task::yield_now().await;
                 }
                 tries.get()
             };
-            assert_eq!(turns().await, 2 * STARTUPS);
+            assert_eq!(turns().await, 2 * MAX_STARTUPS);
             assert!(matches!(arrived.recv().await, Some(Err(CmError::Io(_)))));
-            assert_eq!(turns().await, 2 * STARTUPS + 1);
+            assert_eq!(turns().await, 2 * MAX_STARTUPS + 1);
         };
         tokio::select! {
             () = accepting => unreachable!("somebody listens"),
@@ -425,12 +431,12 @@ mod tests {
         }
     }
 
-    /// EMFILE, with no descriptor that ever becomes free. An error that concerns one peer is no
-    /// reason to pause.
+    /// The first `accept` fails with an error that concerns one peer, and the listener does not
+    /// pause. Every later `accept` fails with EMFILE, and the listener pauses each time.
     #[tokio::test]
     async fn a_listener_that_can_accept_nobody_pauses() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
-        let (sender, mut arrived) = mpsc::channel(STARTUPS);
+        let (sender, mut arrived) = mpsc::channel(MAX_STARTUPS);
         let (tries, pauses) = (Cell::new(0), Semaphore::new(0));
         let accept = || async {
             tries.set(tries.get() + 1);

@@ -24,8 +24,9 @@ impl DatagramSocket {
         DatagramSocket { tester, target, udp: Some(udp) }
     }
 
-    /// Returns `address` as the tape shows it. The target's port mapper gets the port number of the
-    /// specification, whatever its real port, because readers recognise it by that number.
+    /// Returns `address` as the traffic log shows it. The traffic log shows the target's port
+    /// mapper with the port number of the specification, whatever its real port is, because readers
+    /// of the log recognise a port mapper by that number.
     pub(super) fn named(&self, address: SocketAddr) -> SocketAddr {
         let port = if address == self.target { UDP_PORT } else { address.port() };
         SocketAddr::new(address.ip(), port)

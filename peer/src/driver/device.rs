@@ -1,5 +1,5 @@
-//! An RNIC in real time. Its streams are TCP connections, each driven by a task, and waiting for
-//! the RNIC is async.
+//! An RNIC in real time. Its streams are TCP connections, each driven by a task. Functions that
+//! wait for the RNIC are async.
 //!
 //! Clones of a [`Device`] share one RNIC. Verbs are called through [`verbs`](Device::verbs). Verbs
 //! that make a stream send have their own methods. Such a method writes to TCP at once, straight
@@ -23,12 +23,12 @@ use std::task::Poll;
 use tokio::net::TcpStream;
 
 pub use self::polling::BusyPoll;
-use self::polling::Places;
-use self::state::{After, Driven, On, State};
+use self::polling::PollPermits;
+use self::state::{Driven, SendResult, State, WaitEvent};
 use self::waiters::{Ticket, Waiters};
 use super::clock::Clock;
 use super::stream::{Opener, Stream};
-use super::tape::Tape;
+use super::traffic_log::TrafficLog;
 use crate::hostile::mangle::Mangling;
 use crate::verbs::{
     CompletionHandlerId, CqError, CqHandle, HandlerAddress, HandlerOperation, LlpHandle, LlpSettings, NotifyKind,
@@ -47,11 +47,11 @@ pub struct Device(Arc<Inner>);
 pub struct DeviceSettings {
     /// Records all connections, including start-up. Recording copies every byte. Default: no
     /// record.
-    pub tape: Option<Tape>,
+    pub traffic: Option<TrafficLog>,
     /// How a connection's task waits while it has nothing to do. Default adaptive.
     pub busy_poll: BusyPoll,
-    /// Mangles the bytes that all connections send, including start-up. The first connection has
-    /// number 0. Default: no mangling.
+    /// Mangles the bytes that all connections send, including start-up. The mangler numbers the
+    /// connections from 0. Default: no mangling.
     pub mangling: Option<Mangling>,
 }
 
@@ -62,7 +62,7 @@ struct Inner {
     clock: Clock,
     settings: DeviceSettings,
     connections: AtomicU32,
-    places: Places,
+    permits: PollPermits,
 }
 
 impl Device {
@@ -80,7 +80,7 @@ impl Device {
             state: Mutex::new(State::new(rnic)),
             handler,
             clock: Clock::start(),
-            places: Places::new(settings.busy_poll),
+            permits: PollPermits::new(settings.busy_poll),
             settings,
             connections: AtomicU32::new(0),
         }))
@@ -124,7 +124,7 @@ impl Device {
         let mut state = self.lock();
         let posted = state.rnic.post_send(qp, list);
         if let Some(llp) = state.rnic.stream_of(qp)
-            && (state.transmit(now, llp) != After::Idle || state.is_late(llp))
+            && (state.transmit(now, llp) != SendResult::Idle || state.has_delayed_output(llp))
         {
             // The stream's task has to wait for TCP, or to end the connection.
             state.wake(qp);
@@ -188,7 +188,7 @@ impl Device {
     /// # Errors
     /// As [`Rnic::poll_cq`], except `Empty`.
     pub async fn completion(&self, cq: CqHandle) -> Result<WorkCompletion, CqError> {
-        self.until(On::Cq(cq), |rnic| match rnic.poll_cq(cq) {
+        self.until(WaitEvent::Cq(cq), |rnic| match rnic.poll_cq(cq) {
             Err(CqError::Empty) => {
                 // The CQ exists: it was polled just now.
                 let _ = rnic.request_completion_notification(cq, NotifyKind::NextCompletion);
@@ -205,7 +205,7 @@ impl Device {
     /// # Errors
     /// As [`Rnic::query_qp`].
     pub async fn ended(&self, qp: QpHandle) -> Result<QpState, QpError> {
-        self.until(On::Qp(qp), |rnic| match rnic.query_qp(qp).map(|attributes| attributes.state) {
+        self.until(WaitEvent::Qp(qp), |rnic| match rnic.query_qp(qp).map(|attributes| attributes.state) {
             Ok(QpState::Rts | QpState::Closing | QpState::Terminate) => None,
             result => Some(result),
         })
@@ -217,26 +217,26 @@ impl Device {
     /// # Errors
     /// As [`Rnic::query_qp`].
     pub async fn state_is(&self, qp: QpHandle, state: QpState) -> Result<(), QpError> {
-        self.until(On::Qp(qp), |rnic| match rnic.query_qp(qp) {
+        self.until(WaitEvent::Qp(qp), |rnic| match rnic.query_qp(qp) {
             Ok(attributes) if attributes.state != state => None,
             result => Some(result.map(|_| ())),
         })
         .await
     }
 
-    /// Calls `ready` now and after each event that may concern `on`, until `ready` returns a
+    /// Calls `ready` now and after each event that may concern `event`, until `ready` returns a
     /// result.
-    async fn until<R>(&self, on: On, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
-        let mut waiting = Waiting { device: self, on, ticket: None };
+    async fn until<R>(&self, event: WaitEvent, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
+        let mut waiting = Waiting { device: self, event, ticket: None };
         poll_fn(|cx| {
             let mut state = self.lock();
             if let Some(ticket) = waiting.ticket.take() {
-                state.leave(on, ticket);
+                state.leave(event, ticket);
             }
             match ready(&mut state.rnic) {
                 Some(result) => Poll::Ready(result),
                 None => {
-                    waiting.ticket = Some(state.join(on, cx.waker()));
+                    waiting.ticket = Some(state.join(event, cx.waker()));
                     Poll::Pending
                 }
             }
@@ -259,7 +259,7 @@ impl Device {
         let number = self.0.connections.fetch_add(1, Ordering::Relaxed);
         let settings = &self.0.settings;
         let mangler = settings.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
-        Stream::new(tcp, settings.tape.as_ref(), mangler, self.0.clock, by)
+        Stream::new(tcp, settings.traffic.as_ref(), mangler, self.0.clock, by)
     }
 
     /// Connects a stream, after MPA start-up, to a Queue Pair, and starts the task that drives the
@@ -304,17 +304,17 @@ impl Device {
     }
 }
 
-/// A task's registration as a waiter. It ends when this is dropped.
+/// A task's registration as a waiter. Dropping this value ends the registration.
 struct Waiting<'a> {
     device: &'a Device,
-    on: On,
+    event: WaitEvent,
     ticket: Option<Ticket>,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            self.device.lock().leave(self.on, ticket);
+            self.device.lock().leave(self.event, ticket);
         }
     }
 }

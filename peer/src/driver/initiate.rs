@@ -16,8 +16,8 @@ use crate::connection::{Connection, Settings};
 use crate::mpa::PrivateDataTooLong;
 use crate::service::{EchoClient, Exchange, Outcome, Service};
 
-/// Why the exchange could not take place. The [`Outcome`] has the responder's actions on a
-/// connection.
+/// Why the exchange could not take place. Actions of the responder on a connection are not errors:
+/// the [`Outcome`] contains them.
 #[derive(Debug, thiserror::Error)]
 pub enum InitiateError {
     /// The TCP connection could not be opened.
@@ -55,7 +55,7 @@ pub async fn initiate(
     limit: Duration,
 ) -> Result<Outcome, InitiateError> {
     let message = message.into();
-    let exchange = to_its_end(address, settings, || Exchange::new(message.clone()));
+    let exchange = run_to_completion(address, settings, || Exchange::new(message.clone()));
     match timeout(limit, exchange).await {
         Ok(done) => done.map(Exchange::into_outcome),
         Err(_) => Err(InitiateError::TimedOut { address, after: limit }),
@@ -63,17 +63,17 @@ pub async fn initiate(
 }
 
 /// Connects to `address`, sends one message, and then sends back each Send that it receives, until
-/// the responder closes. Otherwise as [`initiate`].
+/// the responder closes. In all other respects this function acts like [`initiate`].
 ///
 /// # Errors
 /// TCP did not connect, or the private data is too long.
 pub async fn echo_client(address: SocketAddr, settings: Settings) -> Result<(), InitiateError> {
-    to_its_end(address, settings, EchoClient::default).await.map(|_| ())
+    run_to_completion(address, settings, EchoClient::default).await.map(|_| ())
 }
 
 /// Runs a connection and its service until the connection is over. If the connection may fall back
 /// to an unenhanced Request, runs a second connection. Returns the service of the last connection.
-async fn to_its_end<S: Service>(
+async fn run_to_completion<S: Service>(
     address: SocketAddr,
     mut settings: Settings,
     serve: impl Fn() -> S,
@@ -85,7 +85,7 @@ async fn to_its_end<S: Service>(
         prepare(&stream, &mut settings).map_err(failed)?;
         let clock = Clock::start();
         let mut connection = Connection::initiate(clock.now(), settings.clone()).map_err(InitiateError::PrivateData)?;
-        // Nothing stops the connection but the caller, by dropping this future.
+        // Only the caller can stop the connection, by dropping this future.
         let (_sender, stop) = watch::channel(false);
         drive(stream, &mut connection, &mut service, clock, stop, None, None).await;
         if !connection.may_fall_back() {

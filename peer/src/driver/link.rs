@@ -1,8 +1,9 @@
 //! The tester's access to a target: it connects, sends any bytes, and receives the answers.
 //!
-//! A [`Link`] reaches one target, over real TCP, or in process over the virtual link. Callers need
-//! not know which. This module knows no protocol: a suite builds its bytes with `weft_core::wire`,
-//! and parses the answers with it. The link's [`Tape`] records all traffic.
+//! A [`Link`] reaches one target, over real TCP, or in process over the virtual link. Both kinds of
+//! link have the same functions. This module knows no protocol: a suite builds its bytes with
+//! `weft_core::wire`, and parses the answers with it. The link's [`TrafficLog`] records all
+//! traffic.
 //!
 //! ```
 //! use std::time::Duration;
@@ -23,7 +24,7 @@
 //! connection.finish().await?; // our FIN; reset() aborts instead
 //! let deadline = connection.now() + Duration::from_secs(5);
 //! assert_eq!(connection.receive(deadline).await?, Received::Fin);
-//! assert_eq!(link.tape().events().len(), 5); // connected, Request, Reply, two FINs
+//! assert_eq!(link.traffic().events().len(), 5); // connected, Request, Reply, two FINs
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(case()).unwrap();
@@ -45,9 +46,9 @@ use super::accept::AcceptLink;
 use super::datagram_socket::DatagramSocket;
 use super::link_error::LinkError;
 use super::mapper_link::{MapperCall, MapperLink};
-use super::tape::{Direction, Tape, What};
 use super::tcp::TcpLink;
 use super::tester::TesterConnection;
+use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::{VirtualCall, VirtualLink};
 use crate::time::Instant;
 
@@ -79,7 +80,7 @@ pub enum Call {
     },
     /// A TCP connection.
     Connection {
-        /// The tester's address that the target connected to; see [`Link::place`].
+        /// The tester's address that the target connected to; see [`Link::reserve_address`].
         to: SocketAddr,
         /// The tester's side of the connection.
         connection: Box<TesterConnection>,
@@ -123,9 +124,9 @@ impl Link {
 
     fn record(&self, connection: &TesterConnection) {
         let (tester, target) = connection.addresses();
-        let what = What::Connected { tester, target };
+        let content = EventContent::Connected { tester, target };
         let target_opens = matches!(self, Link::Virtual(link) if link.target_opens);
-        connection.record(if target_opens { Direction::FromTarget } else { Direction::ToTarget }, what);
+        connection.record(if target_opens { Direction::FromTarget } else { Direction::ToTarget }, content);
     }
 
     /// Opens a UDP socket to the target's port mapper, for IPv6 if `v6` is set, otherwise for IPv4.
@@ -149,8 +150,9 @@ impl Link {
     /// The operating system reported an error.
     pub async fn send_datagram(&mut self, socket: &DatagramSocket, octets: &[u8]) -> Result<(), LinkError> {
         let sent = Bytes::copy_from_slice(octets);
-        let what = What::Datagram { tester: socket.tester, target: socket.named(socket.target), octets: sent };
-        self.tape().record(self.now(), 0, Direction::ToTarget, what);
+        let content =
+            EventContent::Datagram { tester: socket.tester, target: socket.named(socket.target), octets: sent };
+        self.traffic().record(self.now(), 0, Direction::ToTarget, content);
         match (&mut *self, &socket.udp) {
             (Link::Virtual(link), _) => link.send_datagram(socket.tester, octets),
             (Link::Tcp(_), Some(udp)) => {
@@ -178,14 +180,15 @@ impl Link {
             (Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_), _) => None,
         };
         if let Some((from, octets)) = &received {
-            let what = What::Datagram { tester: socket.tester, target: socket.named(*from), octets: octets.clone() };
-            self.tape().record(self.now(), 0, Direction::FromTarget, what);
+            let content =
+                EventContent::Datagram { tester: socket.tester, target: socket.named(*from), octets: octets.clone() };
+            self.traffic().record(self.now(), 0, Direction::FromTarget, content);
         }
         Ok(received)
     }
 
     /// The address that the tester's next connection will come from. `None` if the operating system
-    /// picks it later.
+    /// picks the address later.
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
         match self {
@@ -195,8 +198,8 @@ impl Link {
     }
 
     /// Waits for the next TCP connection of a target that connects itself. No MPA frame was
-    /// received yet. Returns `None` if no connection arrived before `deadline`. On the virtual link
-    /// this call makes the target connect.
+    /// received on this connection yet. Returns `None` if no connection arrived before `deadline`.
+    /// On the virtual link this call makes the target connect.
     ///
     /// # Errors
     /// The operating system reported an error, or the target is a responder.
@@ -205,8 +208,8 @@ impl Link {
             Link::Tcp(link) => return Err(LinkError::Responder { address: link.target() }),
             Link::Virtual(link) => link.accept().await.map(TesterConnection::from_virtual).map(Some)?,
             Link::Accept(link) => link.accept(deadline).await?.map(TesterConnection::from_tcp),
-            // This target connects to the address that the port mapper announced:
-            // [`Link::next_call`].
+            // This target connects to the address that the port mapper announced.
+            // [`Link::next_call`] returns such a connection.
             Link::Mapper(link) => {
                 link.pause(deadline).await;
                 None
@@ -214,8 +217,8 @@ impl Link {
         };
         if let Some(connection) = &connection {
             let (tester, target) = connection.addresses();
-            let what = What::Connected { tester, target };
-            connection.record(Direction::FromTarget, what);
+            let content = EventContent::Connected { tester, target };
+            connection.record(Direction::FromTarget, content);
         }
         Ok(connection)
     }
@@ -232,17 +235,17 @@ impl Link {
 
     /// Reserves a new TCP address of the tester, to announce in an answer to a target that queries
     /// a port mapper. If `listens` is set, connections to the address arrive as
-    /// [calls](Self::next_call). Otherwise they are refused. On the virtual link, `v6` selects IPv6
-    /// and `other` selects another host.
+    /// [calls](Self::next_call). Otherwise such connections are refused. On the virtual link, `v6`
+    /// selects IPv6 and `other` selects another host.
     ///
     /// # Errors
     /// No port is free, or the target does not query a port mapper.
-    pub fn place(&mut self, v6: bool, other: bool, listens: bool) -> Result<SocketAddr, LinkError> {
+    pub fn reserve_address(&mut self, v6: bool, other: bool, listens: bool) -> Result<SocketAddr, LinkError> {
         match self {
-            Link::Mapper(link) => link.place(listens),
+            Link::Mapper(link) => link.reserve_address(listens),
             Link::Virtual(link) => {
                 let address = VirtualLink::TARGET;
-                link.place(v6, other, listens).ok_or(LinkError::Responder { address })
+                link.reserve_address(v6, other, listens).ok_or(LinkError::Responder { address })
             }
             Link::Tcp(_) | Link::Accept(_) => Err(LinkError::Responder { address: self.target() }),
         }
@@ -254,11 +257,11 @@ impl Link {
     ///
     /// # Errors
     /// The virtual target's port mapper client rejects the query.
-    pub fn ask(&mut self, service: SocketAddr) -> Result<(), LinkError> {
+    pub fn query(&mut self, service: SocketAddr) -> Result<(), LinkError> {
         match self {
             Link::Virtual(link) => {
                 let failed = |error| LinkError::Io { doing: "asking", source: io::Error::other(error) };
-                link.ask(service).map_err(failed)
+                link.query(service).map_err(failed)
             }
             Link::Mapper(link) => {
                 link.forget();
@@ -269,22 +272,23 @@ impl Link {
     }
 
     /// Sends a datagram from the tester's port mapper, or from another port of the same host if
-    /// `aside` is set.
+    /// `other_port` is set.
     ///
     /// # Errors
     /// The operating system reported an error, or the target does not query a port mapper.
-    pub async fn answer(&mut self, aside: bool, to: SocketAddr, octets: &[u8]) -> Result<(), LinkError> {
+    pub async fn answer(&mut self, other_port: bool, to: SocketAddr, octets: &[u8]) -> Result<(), LinkError> {
         let from = match self {
             Link::Virtual(link) => {
-                let from = VirtualLink::tester_mapper(to.is_ipv6(), aside);
+                let from = VirtualLink::tester_mapper(to.is_ipv6(), other_port);
                 link.answer(from, to, octets);
                 from
             }
-            Link::Mapper(link) => link.answer(aside, to, octets).await?,
+            Link::Mapper(link) => link.answer(other_port, to, octets).await?,
             Link::Tcp(_) | Link::Accept(_) => return Err(LinkError::Responder { address: self.target() }),
         };
-        let what = What::Datagram { tester: self.named(from), target: to, octets: Bytes::copy_from_slice(octets) };
-        self.tape().record(self.now(), 0, Direction::ToTarget, what);
+        let content =
+            EventContent::Datagram { tester: self.named(from), target: to, octets: Bytes::copy_from_slice(octets) };
+        self.traffic().record(self.now(), 0, Direction::ToTarget, content);
         Ok(())
     }
 
@@ -298,7 +302,7 @@ impl Link {
             Link::Virtual(link) => match link.next_call(deadline).await {
                 Some(VirtualCall::Datagram { to, from, octets }) => Call::Datagram { to, from, octets },
                 Some(VirtualCall::Connection { number, from, to }) => {
-                    let connection = TesterConnection::from_virtual(link.taken(number, from, to));
+                    let connection = TesterConnection::from_virtual(link.tester_side(number, from, to));
                     Call::Connection { to, connection: Box::new(connection) }
                 }
                 None => return Ok(None),
@@ -314,28 +318,29 @@ impl Link {
         };
         match &call {
             Call::Datagram { to, from, octets } => {
-                let what = What::Datagram { tester: self.named(*to), target: *from, octets: octets.clone() };
-                self.tape().record(self.now(), 0, Direction::FromTarget, what);
+                let content = EventContent::Datagram { tester: self.named(*to), target: *from, octets: octets.clone() };
+                self.traffic().record(self.now(), 0, Direction::FromTarget, content);
             }
             Call::Connection { connection, .. } => {
                 let (tester, target) = connection.addresses();
-                let what = What::Connected { tester, target };
-                connection.record(Direction::FromTarget, what);
+                let content = EventContent::Connected { tester, target };
+                connection.record(Direction::FromTarget, content);
             }
         }
         Ok(Some(call))
     }
 
-    /// Returns `address` as the tape shows it. The tester's port mapper gets the port number of the
-    /// specification, whatever its real port, because readers recognise it by that number.
+    /// Returns `address` as the traffic log shows it. The traffic log shows the tester's port
+    /// mapper with the port number of the specification, whatever its real port is, because readers
+    /// of the log recognise a port mapper by that number.
     fn named(&self, address: SocketAddr) -> SocketAddr {
         let is_mapper = address == self.mapper_address(address.is_ipv6());
         SocketAddr::new(address.ip(), if is_mapper { UDP_PORT } else { address.port() })
     }
 
-    /// Waits for the TCP connection to `port` of the tester with which the target resumes a
-    /// suspended SDP connection. Returns `None` if no connection arrived before `deadline`. Only
-    /// the virtual link supports this.
+    /// Waits until the target connects to `port` of the tester, to resume a suspended SDP
+    /// connection. Returns `None` if no connection arrived before `deadline`. Only the virtual link
+    /// supports this.
     ///
     /// # Errors
     /// The link is not a virtual link.
@@ -352,8 +357,8 @@ impl Link {
         };
         if let Some(connection) = &connection {
             let (tester, target) = connection.addresses();
-            let what = What::Connected { tester, target };
-            connection.record(Direction::FromTarget, what);
+            let content = EventContent::Connected { tester, target };
+            connection.record(Direction::FromTarget, content);
         }
         Ok(connection)
     }
@@ -379,8 +384,9 @@ impl Link {
         }
     }
 
-    /// The address that the connecting side connects to. This is the target's address, or the
-    /// tester's if the target connects, or the tester's port mapper. On the virtual link it is a
+    /// The address that the connecting side connects to. This is the target's address if the tester
+    /// connects, and the tester's address if the target connects. If the target queries a port
+    /// mapper, this is the address of the tester's port mapper. On the virtual link this is a
     /// synthetic address.
     #[must_use]
     pub fn target(&self) -> SocketAddr {
@@ -394,12 +400,12 @@ impl Link {
 
     /// The record of all traffic on this link.
     #[must_use]
-    pub fn tape(&self) -> &Tape {
+    pub fn traffic(&self) -> &TrafficLog {
         match self {
-            Link::Tcp(link) => link.tape(),
-            Link::Accept(link) => link.tape(),
-            Link::Mapper(link) => link.tape(),
-            Link::Virtual(link) => link.tape(),
+            Link::Tcp(link) => link.traffic(),
+            Link::Accept(link) => link.traffic(),
+            Link::Mapper(link) => link.traffic(),
+            Link::Virtual(link) => link.traffic(),
         }
     }
 

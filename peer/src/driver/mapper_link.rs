@@ -13,17 +13,17 @@ use tokio::io::ReadBuf;
 use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio::time::{sleep_until, timeout_at};
 
-use super::accept_error::is_of_one_connection;
+use super::accept_error::is_connection_error;
 use super::clock::Clock;
 use super::link_error::LinkError;
-use super::tape::Tape;
 use super::tcp::{SEND_TIMEOUT, TcpTester};
+use super::traffic_log::TrafficLog;
 use crate::time::Instant;
 
-/// Connections that TCP queues on each announced address.
+/// Maximum number of connections that TCP queues on each announced address.
 const BACKLOG: u32 = 16;
-/// A buffer size in bytes, longer than any message.
-const LONGEST: usize = 2048;
+/// Size of a receive buffer in bytes. It is larger than any message.
+const MAX_DATAGRAM_LEN: usize = 2048;
 
 /// The UDP socket of the tester's port mapper. Clones are the same socket.
 #[derive(Debug, Clone)]
@@ -49,23 +49,23 @@ impl MapperSocket {
         self.address
     }
 
-    /// A new link on this socket. Its clock starts now, and its tape is empty.
+    /// A new link on this socket. Its clock starts now, and its traffic log is empty.
     #[must_use]
     pub fn link(&self) -> MapperLink {
         MapperLink {
             mapper: self.clone(),
-            aside: None,
+            other_port: None,
             listening: Vec::new(),
             closed: Vec::new(),
             clock: Clock::start(),
-            tape: Tape::default(),
+            traffic: TrafficLog::default(),
             connections: 0,
         }
     }
 
     /// Discards the datagrams that have arrived and were not read.
     pub fn forget(&self) {
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; MAX_DATAGRAM_LEN];
         while self.udp.try_recv_from(&mut buffer).is_ok() {}
     }
 }
@@ -75,12 +75,12 @@ impl MapperSocket {
 pub struct MapperLink {
     mapper: MapperSocket,
     /// A UDP socket on another port of the tester.
-    aside: Option<UdpSocket>,
+    other_port: Option<UdpSocket>,
     listening: Vec<(TcpListener, SocketAddr)>,
     /// Ports that are reserved and refuse connections.
     closed: Vec<TcpSocket>,
     clock: Clock,
-    tape: Tape,
+    traffic: TrafficLog,
     connections: u32,
 }
 
@@ -102,33 +102,38 @@ impl MapperLink {
         self.mapper.forget();
     }
 
-    /// Reserves a new TCP address of the tester, on the host of its port mapper. Connections to it
-    /// are accepted if `listens` is set, and refused otherwise.
-    pub(super) fn place(&mut self, listens: bool) -> Result<SocketAddr, LinkError> {
-        let failed = |source| LinkError::Io { doing: "taking a port", source };
+    /// Reserves a new TCP address of the tester, on the host of its port mapper. Connections to
+    /// this address are accepted if `listens` is set, and refused otherwise.
+    pub(super) fn reserve_address(&mut self, listens: bool) -> Result<SocketAddr, LinkError> {
+        let failed = |source| LinkError::Io { doing: "reserving a port", source };
         let at = SocketAddr::new(self.mapper.address.ip(), 0);
         let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(failed)?;
         socket.bind(at).map_err(failed)?;
-        let place = socket.local_addr().map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
         if listens {
-            self.listening.push((socket.listen(BACKLOG).map_err(failed)?, place));
+            self.listening.push((socket.listen(BACKLOG).map_err(failed)?, address));
         } else {
             self.closed.push(socket);
         }
-        Ok(place)
+        Ok(address)
     }
 
-    /// Sends a datagram, from another port of the same host if `aside` is set. Returns the source
-    /// address.
-    pub(super) async fn answer(&mut self, aside: bool, to: SocketAddr, octets: &[u8]) -> Result<SocketAddr, LinkError> {
+    /// Sends a datagram, from another port of the same host if `other_port` is set. Returns the
+    /// source address.
+    pub(super) async fn answer(
+        &mut self,
+        other_port: bool,
+        to: SocketAddr,
+        octets: &[u8],
+    ) -> Result<SocketAddr, LinkError> {
         let failed = |source| LinkError::Io { doing: "sending a datagram", source };
-        if aside && self.aside.is_none() {
-            self.aside = Some(udp_at(SocketAddr::new(self.mapper.address.ip(), 0)).map_err(failed)?);
+        if other_port && self.other_port.is_none() {
+            self.other_port = Some(udp_at(SocketAddr::new(self.mapper.address.ip(), 0)).map_err(failed)?);
         }
-        let udp = self.aside.as_ref().filter(|_| aside).unwrap_or(&self.mapper.udp);
+        let udp = self.other_port.as_ref().filter(|_| other_port).unwrap_or(&self.mapper.udp);
         match udp.send_to(octets, to).await {
-            // An earlier datagram caused an ICMP "port unreachable" message. This one may still
-            // arrive.
+            // An earlier datagram caused an ICMP "port unreachable" message. The new datagram may
+            // still arrive.
             Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(failed(error)),
             _ => udp.local_addr().map_err(failed),
         }
@@ -136,22 +141,24 @@ impl MapperLink {
 
     pub(super) async fn next_call(&mut self, deadline: Instant) -> Result<Option<MapperCall>, LinkError> {
         loop {
-            let mut buffer = [0; LONGEST];
-            let (mapper, aside, listening) = (&self.mapper, self.aside.as_ref(), &self.listening);
+            let mut buffer = [0; MAX_DATAGRAM_LEN];
+            let (mapper, other_port, listening) = (&self.mapper, self.other_port.as_ref(), &self.listening);
             let next = poll_fn(|cx| {
-                let sockets =
-                    [Some((&*mapper.udp, mapper.address)), aside.and_then(|udp| Some((udp, udp.local_addr().ok()?)))];
+                let sockets = [
+                    Some((&*mapper.udp, mapper.address)),
+                    other_port.and_then(|udp| Some((udp, udp.local_addr().ok()?))),
+                ];
                 for (udp, to) in sockets.into_iter().flatten() {
                     let mut read = ReadBuf::new(&mut buffer);
                     match udp.poll_recv_from(cx, &mut read) {
                         Poll::Ready(Ok(from)) => {
                             let octets = Bytes::copy_from_slice(read.filled());
-                            return Poll::Ready(Ok(Came::Datagram { to, from, octets }));
+                            return Poll::Ready(Ok(Arrival::Datagram { to, from, octets }));
                         }
                         // The error reports an ICMP message about an earlier datagram. It does not
-                        // affect the next one.
+                        // affect the next datagram.
                         Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                            return Poll::Ready(Ok(Came::Nothing));
+                            return Poll::Ready(Ok(Arrival::Nothing));
                         }
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                         Poll::Pending => {}
@@ -160,10 +167,10 @@ impl MapperLink {
                 for (listener, to) in listening {
                     match listener.poll_accept(cx) {
                         Poll::Ready(Ok((stream, from))) => {
-                            return Poll::Ready(Ok(Came::Connection { to: *to, stream, from }));
+                            return Poll::Ready(Ok(Arrival::Connection { to: *to, stream, from }));
                         }
-                        Poll::Ready(Err(error)) if is_of_one_connection(&error) => {
-                            return Poll::Ready(Ok(Came::Nothing));
+                        Poll::Ready(Err(error)) if is_connection_error(&error) => {
+                            return Poll::Ready(Ok(Arrival::Nothing));
                         }
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                         Poll::Pending => {}
@@ -172,17 +179,17 @@ impl MapperLink {
                 Poll::Pending
             });
             let failed = |source| LinkError::Io { doing: "waiting for the target", source };
-            let came = match timeout_at(self.clock.to_tokio(deadline), next).await {
+            let arrival = match timeout_at(self.clock.to_tokio(deadline), next).await {
                 Err(_) => return Ok(None),
-                Ok(came) => came.map_err(failed)?,
+                Ok(arrival) => arrival.map_err(failed)?,
             };
-            match came {
-                Came::Nothing => {}
-                Came::Datagram { to, from, octets } => return Ok(Some(MapperCall::Datagram { to, from, octets })),
-                Came::Connection { to, stream, from } => {
+            match arrival {
+                Arrival::Nothing => {}
+                Arrival::Datagram { to, from, octets } => return Ok(Some(MapperCall::Datagram { to, from, octets })),
+                Arrival::Connection { to, stream, from } => {
                     let number = self.connections;
                     self.connections += 1;
-                    let end = TcpTester::new(stream, from, number, &self.tape, self.clock, SEND_TIMEOUT);
+                    let end = TcpTester::new(stream, from, number, &self.traffic, self.clock, SEND_TIMEOUT);
                     return Ok(Some(MapperCall::Connection { to, end: end.map_err(failed)? }));
                 }
             }
@@ -197,12 +204,12 @@ impl MapperLink {
         sleep_until(self.clock.to_tokio(until)).await;
     }
 
-    pub(super) fn tape(&self) -> &Tape {
-        &self.tape
+    pub(super) fn traffic(&self) -> &TrafficLog {
+        &self.traffic
     }
 }
 
-enum Came {
+enum Arrival {
     Nothing,
     Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
     Connection { to: SocketAddr, stream: tokio::net::TcpStream, from: SocketAddr },

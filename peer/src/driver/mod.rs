@@ -4,13 +4,13 @@
 //! - [`Link`]: the tester's access to a target. Suites use it to send raw bytes and to receive the
 //!   answers. It works over [TCP](TcpLink), over the [virtual link](VirtualLink), and with a target
 //!   that [connects](AcceptLink) itself or first [queries](MapperLink) a port mapper;
-//! - [`Tape`]: the record of all traffic on a link, for the monitor and for saved evidence;
+//! - [`TrafficLog`]: the record of all traffic on a link, for the monitor and for saved evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
 //! - [`sdp`]: SDP sockets on such an RNIC;
 //! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin
 //!   initiator;
-//! - [`soak`]: mangled connections between two RNICs, one after the other.
+//! - [`soak`]: mangled connections between two RNICs, one connection after another.
 
 mod accept;
 mod accept_error;
@@ -29,9 +29,9 @@ pub mod sdp;
 pub mod serve;
 pub mod soak;
 mod stream;
-mod tape;
 mod tcp;
 mod tester;
+mod traffic_log;
 mod virtual_link;
 
 pub use accept::{AcceptLink, LinkListener};
@@ -42,7 +42,7 @@ pub use link::{Call, Link};
 pub use link_error::LinkError;
 pub use mapper_link::{MapperLink, MapperSocket};
 pub use received::Received;
-pub use tape::{Direction, Tape, TapeEvent, What};
 pub use tcp::TcpLink;
 pub use tester::TesterConnection;
+pub use traffic_log::{Direction, EventContent, TrafficEvent, TrafficLog};
 pub use virtual_link::VirtualLink;

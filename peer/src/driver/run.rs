@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use super::clock::Clock;
-use super::tape::{Direction, Track, What};
 use super::tcp::{self, is_reset};
+use super::traffic_log::{Direction, EventContent, Track};
 use crate::connection::{Connection, Settings, Transmit};
 use crate::hostile::mangle::{Mangler, next_transmit};
 use crate::service::{Service, deliver_events};
@@ -56,7 +56,7 @@ pub(super) async fn drive(
                 Some(Transmit::Octets(octets)) => unsent = octets,
                 Some(Transmit::Fin) => {
                     match stream.shutdown().await {
-                        Ok(()) => record.end(What::Fin),
+                        Ok(()) => record.end(EventContent::Fin),
                         Err(_) => connection.handle_reset(clock.now()),
                     }
                     continue;
@@ -70,7 +70,7 @@ pub(super) async fn drive(
                     deliver_events(clock.now(), connection, service);
                     // The connection is closed even if no RST could be sent.
                     let _ = tcp::reset(stream);
-                    record.end(What::Reset);
+                    record.end(EventContent::Reset);
                     return;
                 }
                 None if connection.is_over() && mangler.as_ref().is_none_or(Mangler::is_idle) => return,
@@ -84,7 +84,7 @@ pub(super) async fn drive(
         tokio::select! {
             written = writer.write(&unsent), if !unsent.is_empty() => match written {
                 Ok(octets) => {
-                    record.add(Direction::ToTarget, || What::Octets(unsent.slice(..octets)));
+                    record.add(Direction::ToTarget, || EventContent::Octets(unsent.slice(..octets)));
                     unsent.advance(octets);
                 }
                 Err(_) => {
@@ -96,17 +96,18 @@ pub(super) async fn drive(
             read = reader.read(&mut buffer), if readable && ready => match read {
                 Ok(0) => {
                     readable = false;
-                    record.add(Direction::FromTarget, || What::Fin);
+                    record.add(Direction::FromTarget, || EventContent::Fin);
                     connection.handle_fin(clock.now());
                 }
                 Ok(octets) => {
-                    record.add(Direction::FromTarget, || What::Octets(Bytes::copy_from_slice(&buffer[..octets])));
+                    record.add(Direction::FromTarget,
+                        || EventContent::Octets(Bytes::copy_from_slice(&buffer[..octets])));
                     connection.handle_octets(clock.now(), &buffer[..octets]);
                 }
                 Err(error) => {
                     readable = false;
                     match is_reset(&error) {
-                        true => record.add(Direction::FromTarget, || What::Reset),
+                        true => record.add(Direction::FromTarget, || EventContent::Reset),
                         false => tracing::debug!(%error, "reading failed"),
                     }
                     mangler.iter_mut().for_each(Mangler::discard);
@@ -128,7 +129,7 @@ pub(super) async fn drive(
     }
 }
 
-/// Records the stream's events on a tape, if there is one.
+/// Records the stream's events in a traffic log, if there is one.
 struct Record {
     track: Option<Track>,
     clock: Clock,
@@ -136,16 +137,16 @@ struct Record {
 }
 
 impl Record {
-    fn add(&self, direction: Direction, what: impl FnOnce() -> What) {
+    fn add(&self, direction: Direction, content: impl FnOnce() -> EventContent) {
         if let Some(track) = &self.track {
-            track.record(self.clock.now(), direction, what());
+            track.record(self.clock.now(), direction, content());
         }
     }
 
     /// Records how this side ended the connection.
-    fn end(&mut self, what: What) {
+    fn end(&mut self, content: EventContent) {
         self.ended = true;
-        self.add(Direction::ToTarget, || what);
+        self.add(Direction::ToTarget, || content);
     }
 }
 
@@ -153,7 +154,7 @@ impl Drop for Record {
     fn drop(&mut self) {
         if !self.ended {
             // Closing the socket closes this side's half.
-            self.end(What::Fin);
+            self.end(EventContent::Fin);
         }
     }
 }

@@ -22,10 +22,10 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::accept_error::{ACCEPT_PAUSE, is_of_one_connection};
+use super::accept_error::{ACCEPT_PAUSE, is_connection_error};
 use super::clock::Clock;
 use super::run::{drive, prepare};
-use super::tape::{Direction, Tape, What};
+use super::traffic_log::{Direction, EventContent, TrafficLog};
 use crate::connection::{Closed, Connection, Event, Settings};
 use crate::hostile::mangle::Mangling;
 use crate::mpa::Negotiated;
@@ -37,12 +37,12 @@ use crate::time::Instant;
 pub struct ServerSettings {
     /// Settings of each connection, including its deviations. The EMSS is replaced by TCP's value.
     pub connection: Settings,
-    /// Mangles the bytes that the server sends. The first accepted connection has number 0.
-    /// Default: no mangling.
+    /// Mangles the bytes that the server sends. The mangler numbers the accepted connections from
+    /// 0. Default: no mangling.
     pub mangling: Option<Mangling>,
     /// Records the bytes of all connections, numbered in the order of acceptance. Default: no
     /// record.
-    pub tape: Option<Tape>,
+    pub traffic: Option<TrafficLog>,
     /// Maximum number of connections that are served at the same time. Further connections wait in
     /// TCP's queue. Default 1024.
     pub max_connections: usize,
@@ -50,7 +50,7 @@ pub struct ServerSettings {
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        ServerSettings { connection: Settings::default(), mangling: None, tape: None, max_connections: 1024 }
+        ServerSettings { connection: Settings::default(), mangling: None, traffic: None, max_connections: 1024 }
     }
 }
 
@@ -62,13 +62,13 @@ pub struct ConnectionReport {
     /// Address of the peer.
     pub peer: SocketAddr,
     /// The event.
-    pub what: Happened,
+    pub event: ConnectionEvent,
 }
 
-/// What happened on a connection. [`Closed`](Happened::Closed) is the last event of each connection
-/// that was [`Accepted`](Happened::Accepted), and happens once.
+/// What happened on a connection. [`Closed`](ConnectionEvent::Closed) is the last event of each
+/// connection that was [`Accepted`](ConnectionEvent::Accepted), and happens once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happened {
+pub enum ConnectionEvent {
     /// The TCP connection was accepted.
     Accepted,
     /// MPA start-up succeeded with these results.
@@ -83,16 +83,16 @@ pub enum Happened {
 }
 
 /// The echo service, which also reports its events.
-struct Watched<'a> {
-    report: &'a (dyn Fn(Happened) + Send + Sync),
+struct ReportingEcho<'a> {
+    report: &'a (dyn Fn(ConnectionEvent) + Send + Sync),
     sends: u64,
     closed: Option<Closed>,
 }
 
-impl Service for Watched<'_> {
+impl Service for ReportingEcho<'_> {
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
         match &event {
-            Event::Established { negotiated, .. } => (self.report)(Happened::Established(*negotiated)),
+            Event::Established { negotiated, .. } => (self.report)(ConnectionEvent::Established(*negotiated)),
             Event::Received { .. } => self.sends += 1,
             Event::Closed(closed) => self.closed = Some(*closed),
             _ => {}
@@ -119,15 +119,15 @@ pub struct Server {
 pub struct StopHandle(Arc<watch::Sender<bool>>);
 
 impl StopHandle {
-    /// Makes the server accept no more connections, and close the open ones gracefully.
-    /// [`Server::run`] returns when they are closed, at the latest after the connections' close
+    /// Makes the server accept no more connections, and close the open connections gracefully.
+    /// [`Server::run`] returns when all connections are closed, at the latest after their close
     /// time-out.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
 }
 
-/// Connections that TCP queues while the server is busy.
+/// Maximum number of connections that TCP queues while the server is busy.
 const BACKLOG: u32 = 1024;
 
 impl Server {
@@ -157,34 +157,34 @@ impl Server {
     }
 
     /// Serves until the server is stopped and its connections are closed. If descriptors or memory
-    /// run out, the server accepts no connection until some become free.
+    /// run out, the server accepts no connection until descriptors or memory become free.
     pub async fn run(self) {
         self.run_reporting(|_| {}).await;
     }
 
-    /// As [`run`](Self::run), and calls `report` with each event. `report` runs on the runtime's
-    /// threads, so a `report` that blocks also blocks connections.
+    /// Acts like [`run`](Self::run), and also calls `report` with each event. `report` runs on the
+    /// runtime's threads, so a `report` that blocks also blocks connections.
     pub async fn run_reporting(self, report: impl Fn(ConnectionReport) + Send + Sync + 'static) {
         let report = Arc::new(report);
         let mut number = 0;
         let clock = Clock::start();
-        let places = Arc::new(Semaphore::new(self.settings.max_connections));
+        let permits = Arc::new(Semaphore::new(self.settings.max_connections));
         let mut stop = self.stop.0.subscribe();
         let mut tasks = JoinSet::new();
         loop {
             let accepted = async {
                 // The semaphore is never closed.
-                let place = Arc::clone(&places).acquire_owned().await.ok();
-                (place, self.listener.accept().await)
+                let permit = Arc::clone(&permits).acquire_owned().await.ok();
+                (permit, self.listener.accept().await)
             };
-            let (place, accepted) = tokio::select! {
+            let (permit, accepted) = tokio::select! {
                 accepted = accepted => accepted,
                 Some(_) = tasks.join_next() => continue,
                 _ = stop.wait_for(|stop| *stop) => break,
             };
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
-                Err(error) if is_of_one_connection(&error) => continue,
+                Err(error) if is_connection_error(&error) => continue,
                 // Descriptors or memory have run out. Other code of this process may be using them.
                 Err(error) => {
                     tracing::warn!(%error, "no connection is accepted for now");
@@ -198,26 +198,26 @@ impl Server {
             let mut settings = self.settings.connection.clone();
             let stop = self.stop.0.subscribe();
             let mangler = self.settings.mangling.as_ref().map(|mangling| mangling.mangler(number));
-            let tape = self.settings.tape.clone();
+            let traffic = self.settings.traffic.clone();
             number += 1;
             let report = Arc::clone(&report);
             tasks.spawn(async move {
-                let _place = place;
-                let report = move |what| report(ConnectionReport { number, peer, what });
-                report(Happened::Accepted);
-                let mut service = Watched { report: &report, sends: 0, closed: None };
+                let _permit = permit;
+                let report = move |event| report(ConnectionReport { number, peer, event });
+                report(ConnectionEvent::Accepted);
+                let mut service = ReportingEcho { report: &report, sends: 0, closed: None };
                 if let Err(error) = prepare(&stream, &mut settings) {
                     tracing::debug!(%error, "a connection ended before it was served");
                 } else {
                     let mut connection = Connection::respond(clock.now(), settings);
-                    let track = tape.as_ref().map(Tape::track);
+                    let track = traffic.as_ref().map(TrafficLog::track);
                     if let (Some(track), Ok(tester)) = (&track, stream.local_addr()) {
-                        let connected = What::Connected { tester, target: peer };
+                        let connected = EventContent::Connected { tester, target: peer };
                         track.record(clock.now(), Direction::FromTarget, connected);
                     }
                     drive(stream, &mut connection, &mut service, clock, stop, mangler, track).await;
                 }
-                report(Happened::Closed { closed: service.closed, sends: service.sends });
+                report(ConnectionEvent::Closed { closed: service.closed, sends: service.sends });
             });
         }
         drop(self.listener);

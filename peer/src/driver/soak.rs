@@ -2,8 +2,8 @@
 //! directions, connection after connection.
 //!
 //! The checks are those of [`soak`](crate::soak). Each connection has a time limit, because real
-//! time cannot be skipped. Both RNICs live as long as the [`Lane`], so that leaked resources add
-//! up.
+//! time cannot be skipped. Both RNICs live as long as the [`SoakPair`], so that leaked resources
+//! add up.
 
 use core::time::Duration;
 use std::io;
@@ -18,7 +18,7 @@ use super::device::DeviceSettings;
 use crate::hostile::mangle::{Mangling, Plan};
 use crate::memory::{MemorySettings, PdId};
 use crate::mpa::PrivateData;
-use crate::soak::{Doing, Failed, Ground, Remote, drawn_mpa};
+use crate::soak::{GuardedMemory, RandomWork, Remote, SoakError, draw_mpa};
 use crate::verbs::{CqHandle, Node, QpHandle, QpInit, Rnic, RnicSettings};
 
 /// A connection that takes longer than this counts as a hang. In a connection, the start-up of each
@@ -31,15 +31,15 @@ const LONGEST_DELAY: Duration = Duration::from_millis(50);
 
 /// A listener and a connector on the loopback interface. Use it in a tokio runtime.
 #[derive(Debug)]
-pub struct Lane {
+pub struct SoakPair {
     listener: Listener,
     /// The device that listens and the device that connects.
     devices: [Device; 2],
     seed: u64,
 }
 
-impl Lane {
-    /// A lane whose first connection has this seed. Each further connection increments the seed.
+impl SoakPair {
+    /// A pair whose first connection has this seed. Each further connection increments the seed.
     ///
     /// # Errors
     /// No port can be bound.
@@ -55,7 +55,7 @@ impl Lane {
         let devices = [device(0)?, device(1)?];
         let settings = CmSettings { startup_timeout: STARTUP, ..CmSettings::default() };
         let listener = Listener::bind(&devices[0], SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), settings)?;
-        Ok(Lane { listener, devices, seed })
+        Ok(SoakPair { listener, devices, seed })
     }
 
     /// The seed of the next connection.
@@ -67,15 +67,15 @@ impl Lane {
     /// Runs one connection until it ends.
     ///
     /// # Errors
-    /// A violation of what the soak checks.
-    pub async fn play(&mut self) -> Result<(), Failed> {
+    /// A check of the soak failed.
+    pub async fn play(&mut self) -> Result<(), SoakError> {
         let mut rng = Rng::with_seed(self.seed);
         self.seed = self.seed.wrapping_add(1);
         let [listens, connects] = &self.devices;
-        let listens = End::new(listens, &mut rng).map_err(Failed::NoEnd)?;
-        let connects = End::new(connects, &mut rng).map_err(Failed::NoEnd)?;
-        let remotes = [listens.ground.remote(), connects.ground.remote()];
-        let settings = CmSettings { mpa: drawn_mpa(&mut rng), startup_timeout: STARTUP, ..CmSettings::default() };
+        let listens = Endpoint::new(listens, &mut rng).map_err(SoakError::NoEndpoint)?;
+        let connects = Endpoint::new(connects, &mut rng).map_err(SoakError::NoEndpoint)?;
+        let remotes = [listens.guarded.remote(), connects.guarded.remote()];
+        let settings = CmSettings { mpa: draw_mpa(&mut rng), startup_timeout: STARTUP, ..CmSettings::default() };
         let data = PrivateData::new(vec![0x5a; rng.usize(0..20)]).unwrap_or_default();
         let (mut other, none) = (rng.fork(), PrivateData::default());
         let both = async {
@@ -85,23 +85,25 @@ impl Lane {
                     // it.
                     let accepted = self.listener.next().await;
                     if accepted.is_ok_and(|request| request.accept(listens.qp, &none).is_ok()) {
-                        listens.use_up(&mut other, &remotes[1]).await;
+                        listens.post_and_close(&mut other, &remotes[1]).await;
                     }
                 },
                 async {
                     let address = self.listener.local_addr();
                     if connects.device.connect(connects.qp, address, settings, &data).await.is_ok() {
-                        connects.use_up(&mut rng, &remotes[0]).await;
+                        connects.post_and_close(&mut rng, &remotes[0]).await;
                     }
                 }
             )
         };
         if timeout(LIMIT, both).await.is_err() {
-            return Err(Failed::Hang { after: LIMIT, description: "over TCP".to_owned() });
+            return Err(SoakError::Hang { after: LIMIT, description: "over TCP".to_owned() });
         }
         for (end, one) in [connects, listens].into_iter().enumerate() {
-            one.device.verbs(|rnic| one.ground.check(rnic)).map_err(|spoilt| Failed::Memory { end, spoilt })?;
-            one.give_back().map_err(|left| Failed::Left { end, left })?;
+            one.device
+                .verbs(|rnic| one.guarded.check(rnic))
+                .map_err(|violation| SoakError::Memory { end, violation })?;
+            one.release().map_err(|error| SoakError::Leak { end, error })?;
         }
         Ok(())
     }
@@ -109,33 +111,33 @@ impl Lane {
 
 /// One side of a connection, with the resources that it uses.
 #[derive(Debug)]
-struct End {
+struct Endpoint {
     device: Device,
     pd: PdId,
     cq: CqHandle,
     qp: QpHandle,
-    ground: Ground,
+    guarded: GuardedMemory,
 }
 
-impl End {
+impl Endpoint {
     fn new(device: &Device, rng: &mut Rng) -> Result<Self, String> {
         let pd = device.verbs(Rnic::allocate_pd).map_err(|error| error.to_string())?;
         let cq = device.create_cq(1 << 12).map_err(|error| error.to_string())?;
         let init = QpInit { max_sq_wrs: 256, max_rq_wrs: 256, ord: 8, ird: 8, ..QpInit::new(pd, cq, cq) };
         let (qp, _, _) = device.verbs(|rnic| rnic.create_qp(init, None)).map_err(|error| error.to_string())?;
-        let ground = device.verbs(|rnic| Ground::new(rnic, pd, rng)).map_err(|error| error.to_string())?;
-        let end = End { device: device.clone(), pd, cq, qp, ground };
-        // A queue without entries accepts all receives.
-        let _ = device.post_receive(qp, Doing::receives(rng, &end.ground));
+        let guarded = device.verbs(|rnic| GuardedMemory::new(rnic, pd, rng)).map_err(|error| error.to_string())?;
+        let end = Endpoint { device: device.clone(), pd, cq, qp, guarded };
+        // The queue is empty, so it accepts all receives.
+        let _ = device.post_receive(qp, RandomWork::receives(rng, &end.guarded));
         Ok(end)
     }
 
     /// Posts random work, then closes the connection.
-    async fn use_up(&self, rng: &mut Rng, peer: &Remote) {
+    async fn post_and_close(&self, rng: &mut Rng, peer: &Remote) {
         for _ in 0..rng.u32(1..=6) {
             // A queue that is full or in the Error state rejects the receives.
-            let _ = self.device.post_receive(self.qp, Doing::receives(rng, &self.ground));
-            let _ = self.device.post_send(self.qp, Doing::operations(rng, &self.ground, peer));
+            let _ = self.device.post_receive(self.qp, RandomWork::receives(rng, &self.guarded));
+            let _ = self.device.post_send(self.qp, RandomWork::operations(rng, &self.guarded, peer));
             sleep(Duration::from_millis(rng.u64(0..20))).await;
             self.device.verbs(|rnic| while rnic.poll_cq(self.cq).is_ok() {});
         }
@@ -144,9 +146,9 @@ impl End {
         let _ = self.device.ended(self.qp).await;
     }
 
-    fn give_back(self) -> Result<(), String> {
+    fn release(self) -> Result<(), String> {
         self.device.destroy_qp(self.qp).map_err(|error| format!("QP: {error}"))?;
-        self.device.verbs(|rnic| self.ground.give_back(rnic))?;
+        self.device.verbs(|rnic| self.guarded.release(rnic))?;
         self.device.destroy_cq(self.cq).map_err(|error| format!("CQ: {error}"))?;
         self.device.verbs(|rnic| rnic.deallocate_pd(self.pd)).map_err(|error| format!("PD: {error}"))
     }
@@ -158,10 +160,10 @@ mod tests {
 
     #[tokio::test]
     async fn some_connections_are_played_and_nothing_breaks() {
-        let mut lane = Lane::new(&Plan::all(), 1).unwrap();
+        let mut pair = SoakPair::new(&Plan::all(), 1).unwrap();
         for _ in 0..8 {
-            let seed = lane.seed();
-            if let Err(error) = lane.play().await {
+            let seed = pair.seed();
+            if let Err(error) = pair.play().await {
                 panic!("seed {seed}: {error}");
             }
         }

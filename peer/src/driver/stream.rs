@@ -1,5 +1,5 @@
 //! A TCP connection of a [`Device`](super::Device): non-blocking reads and writes, which are
-//! recorded on a tape.
+//! recorded in a traffic log.
 
 use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::sleep_until;
 
 use super::clock::Clock;
-use super::tape::{Direction, Tape, Track, What};
+use super::traffic_log::{Direction, EventContent, Track, TrafficLog};
 use crate::connection::Transmit;
 use crate::hostile::mangle::Mangler;
 use crate::time::Instant;
@@ -29,14 +29,14 @@ pub(super) struct Stream {
     log: Option<Log>,
 }
 
-/// Records a connection on a tape.
+/// Records a connection in a traffic log.
 #[derive(Debug)]
 struct Log {
     track: Track,
-    /// The tape already shows how this side ended the connection.
+    /// The traffic log already shows how this side ended the connection.
     ended: AtomicBool,
     /// Locked from each write until it is recorded, and while a read is recorded. Otherwise one
-    /// thread could record an answer before another thread records the message it answers.
+    /// thread could record an answer before another thread records the answered message.
     order: Mutex<()>,
 }
 
@@ -72,19 +72,20 @@ impl Stream {
     /// Takes over a connection, and turns off TCP's delay of small segments.
     pub(super) fn new(
         tcp: TcpStream,
-        tape: Option<&Tape>,
+        traffic: Option<&TrafficLog>,
         mangler: Option<Mangler>,
         clock: Clock,
         by: Opener,
     ) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
-        let log = tape.map(|tape| Log { track: tape.track(), ended: AtomicBool::new(false), order: Mutex::new(()) });
+        let log =
+            traffic.map(|traffic| Log { track: traffic.track(), ended: AtomicBool::new(false), order: Mutex::new(()) });
         let mangled = mangler.map(|mangler| Mutex::new(Mangled { mangler, unsent: Bytes::new(), reset: false }));
         let stream = Stream { tcp, clock, mangled, log };
         if stream.log.is_some() {
             let (tester, target) = (stream.tcp.local_addr()?, stream.tcp.peer_addr()?);
             let direction = if by == Opener::Here { Direction::ToTarget } else { Direction::FromTarget };
-            stream.record(direction, || What::Connected { tester, target });
+            stream.record(direction, || EventContent::Connected { tester, target });
         }
         Ok(stream)
     }
@@ -137,12 +138,12 @@ impl Stream {
         let read = if short > 0 { Ok(short) } else { read };
         let _order = self.in_order();
         match &read {
-            Ok(0) => self.record(Direction::FromTarget, || What::Fin),
+            Ok(0) => self.record(Direction::FromTarget, || EventContent::Fin),
             Ok(octets) => {
-                self.record(Direction::FromTarget, || What::Octets(Bytes::copy_from_slice(&buffer[..*octets])));
+                self.record(Direction::FromTarget, || EventContent::Octets(Bytes::copy_from_slice(&buffer[..*octets])));
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => self.record(Direction::FromTarget, || What::Reset),
+            Err(_) => self.record(Direction::FromTarget, || EventContent::Reset),
         }
         read
     }
@@ -173,7 +174,7 @@ impl Stream {
             for slice in slices {
                 octets.extend_from_slice(&slice[..slice.len().min(written - octets.len())]);
             }
-            What::Octets(octets.into())
+            EventContent::Octets(octets.into())
         });
         Ok(written)
     }
@@ -234,7 +235,7 @@ impl Stream {
         self.mangled.as_ref().map(|mangled| mangled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Writes all bytes. Waits while TCP accepts none.
+    /// Writes all bytes. Waits while TCP accepts no bytes.
     pub(super) async fn write_all(&self, mut octets: &[u8]) -> io::Result<()> {
         while !octets.is_empty() {
             self.ready(Interest::WRITABLE).await?;
@@ -258,7 +259,8 @@ impl Stream {
         }
     }
 
-    /// Closes this side's half, after all bytes that a mangler still holds.
+    /// Closes this side's half of the connection. The bytes that a mangler still holds are sent
+    /// before.
     pub(super) fn finish(&self) -> io::Result<()> {
         let Some(mut mangled) = self.mangled() else { return self.finish_tcp() };
         mangled.mangler.push(self.clock.now(), Transmit::Fin);
@@ -268,7 +270,7 @@ impl Stream {
     fn finish_tcp(&self) -> io::Result<()> {
         let _order = self.in_order();
         SockRef::from(&self.tcp).shutdown(Shutdown::Write)?;
-        self.record_end(What::Fin);
+        self.record_end(EventContent::Fin);
         Ok(())
     }
 
@@ -285,23 +287,23 @@ impl Stream {
     fn reset_tcp(&self) {
         // The connection is closed even if no RST could be sent.
         let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
-        self.record_end(What::Reset);
+        self.record_end(EventContent::Reset);
     }
 
     fn in_order(&self) -> Option<MutexGuard<'_, ()>> {
         self.log.as_ref().map(|log| log.order.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn record_end(&self, what: What) {
+    fn record_end(&self, content: EventContent) {
         if let Some(log) = &self.log {
             log.ended.store(true, Ordering::Relaxed);
         }
-        self.record(Direction::ToTarget, || what);
+        self.record(Direction::ToTarget, || content);
     }
 
-    fn record(&self, direction: Direction, what: impl FnOnce() -> What) {
+    fn record(&self, direction: Direction, content: impl FnOnce() -> EventContent) {
         if let Some(log) = &self.log {
-            log.track.record(self.clock.now(), direction, what());
+            log.track.record(self.clock.now(), direction, content());
         }
     }
 }
@@ -310,7 +312,7 @@ impl Drop for Stream {
     fn drop(&mut self) {
         if self.log.as_ref().is_some_and(|log| !log.ended.load(Ordering::Relaxed)) {
             // Closing the socket closes this side's half.
-            self.record_end(What::Fin);
+            self.record_end(EventContent::Fin);
         }
     }
 }

@@ -13,10 +13,10 @@ use super::clock::Clock;
 use super::datagram_socket::DatagramSocket;
 use super::link_error::LinkError;
 use super::received::Received;
-use super::tape::Tape;
+use super::traffic_log::TrafficLog;
 use crate::time::Instant;
 
-/// Default time for which a target may accept no bytes before a send fails.
+/// A send fails if the target accepts no bytes for this time. This is the default.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A target at a TCP address.
@@ -26,7 +26,7 @@ pub struct TcpLink {
     connect_timeout: Duration,
     send_timeout: Duration,
     clock: Clock,
-    tape: Tape,
+    traffic: TrafficLog,
     connections: u32,
     /// Addresses of the target's port mapper.
     mappers: Vec<SocketAddr>,
@@ -42,7 +42,7 @@ impl TcpLink {
             connect_timeout: Duration::from_secs(5),
             send_timeout: SEND_TIMEOUT,
             clock: Clock::start(),
-            tape: Tape::default(),
+            traffic: TrafficLog::default(),
             connections: 0,
             mappers: Vec::new(),
         }
@@ -55,7 +55,7 @@ impl TcpLink {
         self
     }
 
-    /// Sets how long the target may accept no bytes before a send fails.
+    /// Sets the time after which a send fails if the target accepts no bytes.
     #[must_use]
     pub fn with_send_timeout(mut self, timeout: Duration) -> Self {
         self.send_timeout = timeout;
@@ -72,7 +72,8 @@ impl TcpLink {
     pub(super) async fn datagrams(&self, v6: bool) -> Result<DatagramSocket, LinkError> {
         let failed = |source| LinkError::Io { doing: "opening a socket for datagrams", source };
         let found = self.mappers.iter().find(|mapper| mapper.is_ipv6() == v6);
-        let target = *found.ok_or_else(|| failed(io::Error::other("the target has no port mapper of that family")))?;
+        let target =
+            *found.ok_or_else(|| failed(io::Error::other("the target has no port mapper of this IP family")))?;
         let any: IpAddr = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         // The operating system picks the source address by the route to the target.
         let way = UdpSocket::bind((any, 0)).await.map_err(failed)?;
@@ -125,7 +126,7 @@ impl TcpLink {
             .map_err(failed)?;
         let number = self.connections;
         self.connections += 1;
-        TcpTester::new(stream, address, number, &self.tape, self.clock, self.send_timeout).map_err(failed)
+        TcpTester::new(stream, address, number, &self.traffic, self.clock, self.send_timeout).map_err(failed)
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -140,8 +141,8 @@ impl TcpLink {
         self.target
     }
 
-    pub(super) fn tape(&self) -> &Tape {
-        &self.tape
+    pub(super) fn traffic(&self) -> &TrafficLog {
+        &self.traffic
     }
 }
 
@@ -149,7 +150,7 @@ impl TcpLink {
 #[derive(Debug)]
 pub(super) struct TcpTester {
     pub(super) number: u32,
-    pub(super) tape: Tape,
+    pub(super) traffic: TrafficLog,
     pub(super) tester: SocketAddr,
     pub(super) target: SocketAddr,
     /// `None` once the tester has reset the connection.
@@ -167,7 +168,7 @@ impl TcpTester {
         stream: TcpStream,
         target: SocketAddr,
         number: u32,
-        tape: &Tape,
+        traffic: &TrafficLog,
         clock: Clock,
         send_timeout: Duration,
     ) -> io::Result<Self> {
@@ -176,7 +177,7 @@ impl TcpTester {
             tester: stream.local_addr()?,
             target,
             number,
-            tape: tape.clone(),
+            traffic: traffic.clone(),
             stream: Some(stream),
             clock,
             send_timeout,

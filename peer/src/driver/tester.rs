@@ -1,5 +1,6 @@
 //! The tester's side of one TCP connection to a target, over any kind of [`Link`](super::Link). It
-//! sends and receives bytes, closes or resets the connection, and records all of this on the tape.
+//! sends and receives bytes, closes or resets the connection, and records all of this in the
+//! traffic log.
 
 use std::net::SocketAddr;
 
@@ -7,17 +8,17 @@ use bytes::Bytes;
 
 use super::link_error::LinkError;
 use super::received::Received;
-use super::tape::{Direction, Tape, What};
 use super::tcp::TcpTester;
+use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::VirtualTester;
 use crate::time::Instant;
 
 /// The tester's side of one TCP connection to the target.
 #[derive(Debug)]
 pub struct TesterConnection {
-    end: End,
+    side: Side,
     number: u32,
-    tape: Tape,
+    traffic: TrafficLog,
     tester: SocketAddr,
     target: SocketAddr,
     finished: bool,
@@ -27,26 +28,27 @@ pub struct TesterConnection {
 }
 
 #[derive(Debug)]
-enum End {
+enum Side {
     Tcp(TcpTester),
     Virtual(VirtualTester),
 }
 
 impl TesterConnection {
-    pub(super) fn from_tcp(end: TcpTester) -> Self {
-        let (number, tape, tester, target) = (end.number, end.tape.clone(), end.tester, end.target);
-        TesterConnection { end: End::Tcp(end), number, tape, tester, target, finished: false, over: None }
+    pub(super) fn from_tcp(side: TcpTester) -> Self {
+        let (number, traffic, tester, target) = (side.number, side.traffic.clone(), side.tester, side.target);
+        TesterConnection { side: Side::Tcp(side), number, traffic, tester, target, finished: false, over: None }
     }
 
-    pub(super) fn from_virtual(end: VirtualTester) -> Self {
-        let (number, tape, (tester, target)) = (end.number, end.tape.clone(), end.addresses());
-        TesterConnection { end: End::Virtual(end), number, tape, tester, target, finished: false, over: None }
+    pub(super) fn from_virtual(side: VirtualTester) -> Self {
+        let (number, traffic, (tester, target)) = (side.number, side.traffic.clone(), side.addresses());
+        TesterConnection { side: Side::Virtual(side), number, traffic, tester, target, finished: false, over: None }
     }
 
-    /// Sends bytes unchanged. They go in one write, and therefore in one TCP segment if they fit.
+    /// Sends bytes unchanged. All bytes are passed to TCP in one write, and therefore leave in one
+    /// TCP segment if they fit in a segment.
     ///
     /// # Errors
-    /// The tester has closed or reset the connection. The connection was reset. Or the target
+    /// The tester has already closed or reset the connection, the target reset it, or the target
     /// accepted no bytes for the link's send time-out.
     pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         if self.finished {
@@ -57,13 +59,13 @@ impl TesterConnection {
         }
         let at = self.now();
         let mut sent = 0;
-        let result = match &mut self.end {
-            End::Tcp(end) => end.send(octets, &mut sent).await,
-            End::Virtual(end) => end.send(octets).inspect(|()| sent = octets.len()),
+        let result = match &mut self.side {
+            Side::Tcp(side) => side.send(octets, &mut sent).await,
+            Side::Virtual(side) => side.send(octets).inspect(|()| sent = octets.len()),
         };
         if sent > 0 {
-            let what = What::Octets(Bytes::copy_from_slice(&octets[..sent]));
-            self.tape.record(at, self.number, Direction::ToTarget, what);
+            let content = EventContent::Octets(Bytes::copy_from_slice(&octets[..sent]));
+            self.traffic.record(at, self.number, Direction::ToTarget, content);
         }
         if let Err(LinkError::Reset) = result {
             self.saw_reset();
@@ -80,14 +82,14 @@ impl TesterConnection {
         if let Some(over) = &self.over {
             return Ok(over.clone());
         }
-        let received = match &mut self.end {
-            End::Tcp(end) => end.receive(deadline).await?,
-            End::Virtual(end) => end.receive(deadline).await,
+        let received = match &mut self.side {
+            Side::Tcp(side) => side.receive(deadline).await?,
+            Side::Virtual(side) => side.receive(deadline).await,
         };
         match &received {
-            Received::Octets(octets) => self.record(Direction::FromTarget, What::Octets(octets.clone())),
+            Received::Octets(octets) => self.record(Direction::FromTarget, EventContent::Octets(octets.clone())),
             Received::Fin => {
-                self.record(Direction::FromTarget, What::Fin);
+                self.record(Direction::FromTarget, EventContent::Fin);
                 self.over = Some(Received::Fin);
             }
             Received::Reset => self.saw_reset(),
@@ -105,12 +107,12 @@ impl TesterConnection {
             return Err(LinkError::Finished);
         }
         self.finished = true;
-        let result = match &mut self.end {
-            End::Tcp(end) => end.finish().await,
-            End::Virtual(end) => end.finish(),
+        let result = match &mut self.side {
+            Side::Tcp(side) => side.finish().await,
+            Side::Virtual(side) => side.finish(),
         };
         match &result {
-            Ok(()) => self.record(Direction::ToTarget, What::Fin),
+            Ok(()) => self.record(Direction::ToTarget, EventContent::Fin),
             Err(LinkError::Reset) => self.saw_reset(),
             Err(_) => {}
         }
@@ -127,23 +129,23 @@ impl TesterConnection {
         }
         self.finished = true;
         self.over = Some(Received::Reset);
-        self.record(Direction::ToTarget, What::Reset);
-        match &mut self.end {
-            End::Tcp(end) => end.reset(),
-            End::Virtual(end) => end.reset(),
+        self.record(Direction::ToTarget, EventContent::Reset);
+        match &mut self.side {
+            Side::Tcp(side) => side.reset(),
+            Side::Virtual(side) => side.reset(),
         }
     }
 
     /// The current time on the link's clock.
     #[must_use]
     pub fn now(&self) -> Instant {
-        match &self.end {
-            End::Tcp(end) => end.now(),
-            End::Virtual(end) => end.now(),
+        match &self.side {
+            Side::Tcp(side) => side.now(),
+            Side::Virtual(side) => side.now(),
         }
     }
 
-    /// The number of this connection on its link and its tape, from 0.
+    /// The number of this connection on its link and in its traffic log, from 0.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
@@ -158,11 +160,11 @@ impl TesterConnection {
     fn saw_reset(&mut self) {
         if self.over != Some(Received::Reset) {
             self.over = Some(Received::Reset);
-            self.record(Direction::FromTarget, What::Reset);
+            self.record(Direction::FromTarget, EventContent::Reset);
         }
     }
 
-    pub(super) fn record(&self, direction: Direction, what: What) {
-        self.tape.record(self.now(), self.number, direction, what);
+    pub(super) fn record(&self, direction: Direction, content: EventContent) {
+        self.traffic.record(self.now(), self.number, direction, content);
     }
 }

@@ -6,11 +6,11 @@
 //! at the tester's deadline. A minute of time-outs therefore costs microseconds, and all runs are
 //! equal. The latency of each direction is [`VirtualLink::LATENCY`].
 
-mod end;
 mod network;
 mod pm_client;
 mod pm_server;
-mod world;
+mod simulation;
+mod tester;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -21,30 +21,31 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-pub(super) use self::end::VirtualTester;
 use self::pm_client::PmClient;
 pub(super) use self::pm_client::VirtualCall;
 use self::pm_server::PmServer;
-use self::world::{Machine, World, lock};
+use self::simulation::{Machine, Simulation, lock};
+pub(super) use self::tester::VirtualTester;
 use super::link_error::LinkError;
-use super::tape::Tape;
+use super::traffic_log::TrafficLog;
 use crate::connection::{Connection, Settings};
 use crate::hostile::Deviations;
 use crate::hostile::mangle::Mangling;
 use crate::mpa::PrivateDataTooLong;
-use crate::portmap::{AskError, Server, ServerSettings, Table};
-use crate::service::{Echo, EchoClient, RpingClient, RpingServer, SdpServer, Served, Service, WithService};
+use crate::portmap::{QueryError, Server, ServerSettings, Table};
+use crate::service::{DrivenConnection, Echo, EchoClient, RpingClient, RpingServer, SdpServer, Service, WithService};
 use crate::time::Instant;
 use crate::verbs::RnicError;
 use crate::workload::WorkloadError;
 
-/// Makes the target's side of a new connection. `None` if it cannot.
-type Factory = Box<dyn FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync>;
+/// Creates the target's side of a new connection. Returns `None` if the target has no memory for
+/// the connection.
+type Factory = Box<dyn FnMut(Instant) -> Option<Box<dyn DrivenConnection>> + Send + Sync>;
 
 /// A link to a target that runs in this process.
 pub struct VirtualLink {
-    world: Arc<Mutex<World>>,
-    tape: Tape,
+    simulation: Arc<Mutex<Simulation>>,
+    traffic: TrafficLog,
     factory: Factory,
     mangling: Option<Mangling>,
     connections: u32,
@@ -61,19 +62,19 @@ impl VirtualLink {
     pub const TARGET: SocketAddr = network::TARGET;
     /// Maximum number of connections that are open at the same time.
     pub const MAX_CONNECTIONS: usize = 1024;
-    /// Bytes in flight in one direction to a side that does not read. At this number the sender has
-    /// to wait, as it would with a full TCP window.
+    /// Limit of the bytes in flight in one direction to a side that does not read. At this limit
+    /// the sender has to wait, as it would with a full TCP window.
     pub const WINDOW: usize = network::WINDOW;
 
-    /// Address of the target's port mapper, or another port of the same host if `aside` is set.
+    /// Address of the target's port mapper. If `other_port` is set, the address has another port.
     #[must_use]
-    pub fn mapper(v6: bool, aside: bool) -> SocketAddr {
-        network::mapper(v6, aside)
+    pub fn mapper(v6: bool, other_port: bool) -> SocketAddr {
+        network::mapper(v6, other_port)
     }
 
-    /// Address of the tester's port mapper, or another port of the same host if `aside` is set.
-    pub(super) fn tester_mapper(v6: bool, aside: bool) -> SocketAddr {
-        network::tester_mapper(v6, aside)
+    /// Address of the tester's port mapper. If `other_port` is set, the address has another port.
+    pub(super) fn tester_mapper(v6: bool, other_port: bool) -> SocketAddr {
+        network::tester_mapper(v6, other_port)
     }
 
     /// A target that calls `factory` for the state machine and the service of each new connection.
@@ -85,17 +86,17 @@ impl VirtualLink {
     }
 
     /// A target that calls `factory` for its side of each new connection. `None` means that the
-    /// target has no memory for one.
-    pub fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn Served>> + Send + Sync + 'static) -> Self {
-        let world = Arc::new(Mutex::new(World {
+    /// target has no memory for another connection.
+    pub fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn DrivenConnection>> + Send + Sync + 'static) -> Self {
+        let simulation = Arc::new(Mutex::new(Simulation {
             now: Instant::ORIGIN,
             machines: BTreeMap::new(),
             pm_server: None,
             pm_client: None,
         }));
         VirtualLink {
-            world,
-            tape: Tape::default(),
+            simulation,
+            traffic: TrafficLog::default(),
             factory: Box::new(factory),
             mangling: None,
             connections: 0,
@@ -145,36 +146,36 @@ impl VirtualLink {
     /// Adds a PM Server (port mapper) at the target's addresses, UDP port 3935.
     #[must_use]
     pub fn with_mapper(self, settings: ServerSettings, table: Table) -> Self {
-        lock(&self.world).pm_server = Some(PmServer::new(Server::new(settings, table)));
+        lock(&self.simulation).pm_server = Some(PmServer::new(Server::new(settings, table)));
         self
     }
 
-    /// A target with a PM Client. On [`Link::ask`](super::Link::ask) the client queries the
+    /// A target with a PM Client. On [`Link::query`](super::Link::query) the client queries the
     /// tester's port mapper. Then the target connects to the address in the answer, with SDP or by
     /// plain TCP.
     ///
     /// # Errors
     /// An SDP socket for the target cannot be created.
-    pub fn asking(deviations: Deviations) -> Result<Self, WorkloadError> {
+    pub fn with_port_mapper_client(deviations: Deviations) -> Result<Self, WorkloadError> {
         let link = Self::serving(|_| None);
-        lock(&link.world).pm_client = Some(PmClient::new(deviations)?);
+        lock(&link.simulation).pm_client = Some(PmClient::new(deviations)?);
         Ok(VirtualLink { target_opens: true, ..link })
     }
 
     fn with_pm_client<R>(&self, look: impl FnOnce(Instant, &mut PmClient) -> R) -> Option<R> {
-        let mut world = lock(&self.world);
-        let now = world.now;
-        world.pm_client.as_mut().map(|client| look(now, client))
+        let mut simulation = lock(&self.simulation);
+        let now = simulation.now;
+        simulation.pm_client.as_mut().map(|client| look(now, client))
     }
 
-    /// See [`PmClient::place`]. `None` if the target has no PM Client.
-    pub(super) fn place(&self, v6: bool, other: bool, listens: bool) -> Option<SocketAddr> {
-        self.with_pm_client(|_, client| client.place(v6, other, listens))
+    /// See [`PmClient::reserve_address`]. `None` if the target has no PM Client.
+    pub(super) fn reserve_address(&self, v6: bool, other: bool, listens: bool) -> Option<SocketAddr> {
+        self.with_pm_client(|_, client| client.reserve_address(v6, other, listens))
     }
 
     /// Makes the target's PM Client query the port mapper for `service`.
-    pub(super) fn ask(&self, service: SocketAddr) -> Result<(), AskError> {
-        self.with_pm_client(|now, client| client.ask(now, service)).unwrap_or(Ok(()))
+    pub(super) fn query(&self, service: SocketAddr) -> Result<(), QueryError> {
+        self.with_pm_client(|now, client| client.query(now, service)).unwrap_or(Ok(()))
     }
 
     /// Sends a datagram of the tester's port mapper to the target.
@@ -186,20 +187,20 @@ impl VirtualLink {
     /// before `deadline`.
     pub(super) async fn next_call(&self, deadline: Instant) -> Option<VirtualCall> {
         tokio::task::yield_now().await;
-        let mut world = lock(&self.world);
+        let mut simulation = lock(&self.simulation);
         loop {
-            let due = world.pm_client.as_ref().and_then(PmClient::due);
-            match (due, world.next()) {
-                (Some(at), next) if at <= deadline.max(world.now) && next.is_none_or(|next| at < next) => {
-                    world.now = world.now.max(at);
-                    return world.pm_client.as_mut().and_then(PmClient::take);
+            let due = simulation.pm_client.as_ref().and_then(PmClient::due);
+            match (due, simulation.next()) {
+                (Some(at), next) if at <= deadline.max(simulation.now) && next.is_none_or(|next| at < next) => {
+                    simulation.now = simulation.now.max(at);
+                    return simulation.pm_client.as_mut().and_then(PmClient::take);
                 }
                 (_, Some(next)) if next <= deadline => {
-                    world.now = world.now.max(next);
-                    world.happen();
+                    simulation.now = simulation.now.max(next);
+                    simulation.run_due_events();
                 }
                 _ => {
-                    world.now = world.now.max(deadline);
+                    simulation.now = simulation.now.max(deadline);
                     return None;
                 }
             }
@@ -207,19 +208,24 @@ impl VirtualLink {
     }
 
     /// The tester's side of a connection that the PM Client opened.
-    pub(super) fn taken(&self, number: u32, from: SocketAddr, to: SocketAddr) -> VirtualTester {
-        VirtualTester { number, ends: (to, from), tape: self.tape.clone(), world: Arc::clone(&self.world) }
+    pub(super) fn tester_side(&self, number: u32, from: SocketAddr, to: SocketAddr) -> VirtualTester {
+        VirtualTester {
+            number,
+            addresses: (to, from),
+            traffic: self.traffic.clone(),
+            simulation: Arc::clone(&self.simulation),
+        }
     }
 
     /// Connects to another address of the target, which its port mapper returned.
     pub(super) async fn connect_to(&mut self, address: SocketAddr) -> Result<VirtualTester, LinkError> {
         let from = tester_address(self.connections);
-        let given = {
-            let mut world = lock(&self.world);
-            let now = world.now;
-            world.pm_server.as_mut().and_then(|server| server.connected(now, from, address))
+        let assignment = {
+            let mut simulation = lock(&self.simulation);
+            let now = simulation.now;
+            simulation.pm_server.as_mut().and_then(|server| server.connected(now, from, address))
         };
-        if address != Self::TARGET && given.is_none() {
+        if address != Self::TARGET && assignment.is_none() {
             return Err(LinkError::Connect { address, source: io::ErrorKind::ConnectionRefused.into() });
         }
         self.connect().await
@@ -236,12 +242,12 @@ impl VirtualLink {
         SocketAddr::new(network::tester_ip(v6), FIRST_SOCKET.saturating_add(self.sockets))
     }
 
-    /// Sends a datagram of the tester to the target's port mapper. Without a port mapper it is
-    /// lost.
+    /// Sends a datagram of the tester to the target's port mapper. Without a port mapper the
+    /// datagram is lost.
     pub(super) fn send_datagram(&mut self, from: SocketAddr, octets: &[u8]) {
-        let mut world = lock(&self.world);
-        let arrival = world.now + Self::LATENCY;
-        if let Some(server) = &mut world.pm_server {
+        let mut simulation = lock(&self.simulation);
+        let arrival = simulation.now + Self::LATENCY;
+        if let Some(server) = &mut simulation.pm_server {
             server.to_target.push_back((arrival, from, octets.to_vec()));
         }
     }
@@ -250,20 +256,20 @@ impl VirtualLink {
     /// datagram arrives before `deadline`.
     pub(super) async fn receive_datagram(&self, to: SocketAddr, deadline: Instant) -> Option<(SocketAddr, Bytes)> {
         tokio::task::yield_now().await;
-        let mut world = lock(&self.world);
+        let mut simulation = lock(&self.simulation);
         loop {
-            let due = world.pm_server.as_ref().and_then(|server| server.due(to));
-            match (due, world.next()) {
+            let due = simulation.pm_server.as_ref().and_then(|server| server.due(to));
+            match (due, simulation.next()) {
                 (Some(at), next) if at <= deadline && next.is_none_or(|next| at < next) => {
-                    world.now = world.now.max(at);
-                    return world.pm_server.as_mut().and_then(|server| server.take(to));
+                    simulation.now = simulation.now.max(at);
+                    return simulation.pm_server.as_mut().and_then(|server| server.take(to));
                 }
                 (_, Some(next)) if next <= deadline => {
-                    world.now = world.now.max(next);
-                    world.happen();
+                    simulation.now = simulation.now.max(next);
+                    simulation.run_due_events();
                 }
                 _ => {
-                    world.now = world.now.max(deadline);
+                    simulation.now = simulation.now.max(deadline);
                     return None;
                 }
             }
@@ -285,7 +291,8 @@ impl VirtualLink {
         }))
     }
 
-    /// The builtin initiator with `rping -c`. The tester accepts its connection too.
+    /// The builtin initiator with `rping -c`. The tester [accepts](super::Link::accept) its
+    /// connection.
     ///
     /// # Errors
     /// The software RNIC cannot be opened.
@@ -306,60 +313,60 @@ impl VirtualLink {
         // Every wait yields to the runtime once. Otherwise a caller could not be cancelled, because
         // virtual time never blocks.
         tokio::task::yield_now().await;
-        let mut world = lock(&self.world);
-        if world.machines.len() >= Self::MAX_CONNECTIONS {
+        let mut simulation = lock(&self.simulation);
+        if simulation.machines.len() >= Self::MAX_CONNECTIONS {
             let source = io::Error::new(io::ErrorKind::ConnectionRefused, "too many connections are open");
             return Err(LinkError::Connect { address: Self::TARGET, source });
         }
-        let arrival = world.now + Self::LATENCY;
-        world.run_until(arrival, None);
-        let Some(served) = (self.factory)(arrival) else {
+        let arrival = simulation.now + Self::LATENCY;
+        simulation.run_until(arrival, None);
+        let Some(connection) = (self.factory)(arrival) else {
             let source = io::Error::other("the target has no memory for a connection");
             return Err(LinkError::Connect { address: Self::TARGET, source });
         };
-        drop(world);
+        drop(simulation);
         let port = accepted.then(|| Self::TARGET.port());
-        Ok(self.begin(served, port))
+        Ok(self.begin(connection, port))
     }
 
     /// Waits until the target opens a new TCP connection to `port` of the tester, to resume a
-    /// suspended SDP connection. `None` if it does not before `deadline`.
+    /// suspended SDP connection. `None` if the target does not do so before `deadline`.
     pub(super) async fn await_reconnection(&mut self, port: u16, deadline: Instant) -> Option<VirtualTester> {
         tokio::task::yield_now().await;
-        let mut world = lock(&self.world);
-        let mut served = world.reconnecting(port, deadline)?;
-        let now = world.now;
-        served.handle_reconnected(now);
-        drop(world);
-        Some(self.begin(served, Some(port)))
+        let mut simulation = lock(&self.simulation);
+        let mut connection = simulation.reconnecting(port, deadline)?;
+        let now = simulation.now;
+        connection.handle_reconnected(now);
+        drop(simulation);
+        Some(self.begin(connection, Some(port)))
     }
 
     /// Begins a connection. If the target opens it, `port` is the tester's port.
-    fn begin(&mut self, served: Box<dyn Served>, port: Option<u16>) -> VirtualTester {
+    fn begin(&mut self, connection: Box<dyn DrivenConnection>, port: Option<u16>) -> VirtualTester {
         let number = self.connections;
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
-        let mut world = lock(&self.world);
-        world.machines.insert(number, Machine::new(served, mangler));
-        world.serve(number);
-        let back = world.now + Self::LATENCY;
-        world.run_until(back, None);
-        drop(world);
+        let mut simulation = lock(&self.simulation);
+        simulation.machines.insert(number, Machine::new(connection, mangler));
+        simulation.serve(number);
+        let back = simulation.now + Self::LATENCY;
+        simulation.run_until(back, None);
+        drop(simulation);
         self.connections += 1;
         let (from, at) = (tester_address(number), Self::TARGET);
-        let ends = match port {
+        let addresses = match port {
             None => (from, at),
             Some(port) => (SocketAddr::new(from.ip(), port), SocketAddr::new(at.ip(), from.port())),
         };
-        VirtualTester { number, ends, tape: self.tape.clone(), world: Arc::clone(&self.world) }
+        VirtualTester { number, addresses, traffic: self.traffic.clone(), simulation: Arc::clone(&self.simulation) }
     }
 
     pub(super) fn now(&self) -> Instant {
-        lock(&self.world).now
+        lock(&self.simulation).now
     }
 
     pub(super) async fn pause(&self, until: Instant) {
         tokio::task::yield_now().await;
-        lock(&self.world).run_until(until, None);
+        lock(&self.simulation).run_until(until, None);
     }
 
     /// Lets time pass until `ready` returns true, at most until `deadline`. Returns the last result
@@ -370,22 +377,22 @@ impl VirtualLink {
             if ready() {
                 return true;
             }
-            let mut world = lock(&self.world);
-            match world.next().filter(|at| *at <= deadline.max(world.now)) {
+            let mut simulation = lock(&self.simulation);
+            match simulation.next().filter(|at| *at <= deadline.max(simulation.now)) {
                 Some(at) => {
-                    world.now = world.now.max(at);
-                    world.happen();
+                    simulation.now = simulation.now.max(at);
+                    simulation.run_due_events();
                 }
                 None => {
-                    world.now = world.now.max(deadline);
+                    simulation.now = simulation.now.max(deadline);
                     return false;
                 }
             }
         }
     }
 
-    pub(super) fn tape(&self) -> &Tape {
-        &self.tape
+    pub(super) fn traffic(&self) -> &TrafficLog {
+        &self.traffic
     }
 }
 
@@ -395,7 +402,7 @@ impl fmt::Debug for VirtualLink {
     }
 }
 
-/// The tester's UDP sockets get the ports after this one.
+/// The tester's UDP sockets get the ports after this port.
 const FIRST_SOCKET: u16 = 33_332;
 
 fn tester_address(number: u32) -> SocketAddr {

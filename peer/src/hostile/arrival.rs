@@ -27,7 +27,7 @@ const SRC_TO: usize = PAYLOAD + 20;
 deviations! {
     "ddp.acts-after-error" [Conduct(|conduct| conduct.acts_after_error = true)]
         ["DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-5.4-12", "DDP-7.1-19", "RDMAP-7-4"]
-        "keeps the connection open after a Terminate: acts on later segments and reports further errors";
+        "keeps the connection open after a Terminate, acts on later segments and reports further errors";
     "ddp.checks-empty-write" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::WRITE && is_tagged(octets) && !has_payload(octets) && word(octets, 2) != 0)
             .then_some(Fault::Tagged(AccessError::InvalidStag))
@@ -41,10 +41,10 @@ deviations! {
     "ddp.forgets-untagged-ulp-octets" [SegmentArrived(|octets| if opcode(octets).invalidates() {
         octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });
     })] ["DDP-4.3-4", "DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2", "RDMAP-3.1-10"] "invalidates no STag on a Send with Invalidate";
-    "ddp.needs-a-receive" [RefusesSegment(|octets, kept| match opcode(octets) {
-        Opcode::READ_REQUEST if kept.count == 0 => Some(Fault::NoBuffer),
+    "ddp.needs-a-receive" [RefusesSegment(|octets, state| match opcode(octets) {
+        Opcode::READ_REQUEST if state.count == 0 => Some(Fault::NoBuffer),
         opcode => {
-            kept.count |= u32::from(SENDS.contains(&opcode));
+            state.count |= u32::from(SENDS.contains(&opcode));
             None
         }
     })] ["DDP-5.1.2-5"] "rejects a Read Request that arrives before the first Send, as if no buffer were posted";
@@ -88,18 +88,19 @@ deviations! {
     "ddp.refuses-reserved-bits" [RefusesSegment(|octets, _| {
         octets.first().is_some_and(|octet| octet & 0x3c != 0).then_some(Fault::DdpVersion { tagged: is_tagged(octets) })
     })] ["DDP-4.1-11"] "rejects a segment with reserved bits set in its first byte";
-    "ddp.refuses-second-write" [RefusesSegment(|octets, kept| {
+    "ddp.refuses-second-write" [RefusesSegment(|octets, state| {
         let to = word(octets, TO + 4).wrapping_add(1);
-        let again = opcode(octets) == Opcode::WRITE && has_payload(octets) && std::mem::replace(&mut kept.count, to) == to;
+        let again = opcode(octets) == Opcode::WRITE && has_payload(octets)
+            && std::mem::replace(&mut state.count, to) == to;
         again.then_some(Fault::Tagged(AccessError::Rights))
     })] ["DDP-5.1.1-4"] "rejects a Write to the same address as the previous Write";
     "ddp.stops-at-empty-segment" [
-        RefusesSegment(|octets, kept| {
-            kept.count |= u32::from(is_tagged(octets) && !has_payload(octets) && !is_last(octets));
-            (kept.count != 0).then_some(Fault::Tagged(AccessError::InvalidStag))
+        RefusesSegment(|octets, state| {
+            state.count |= u32::from(is_tagged(octets) && !has_payload(octets) && !is_last(octets));
+            (state.count != 0).then_some(Fault::Tagged(AccessError::InvalidStag))
         }),
-        Overlooks(|_, kept| kept.count != 0),
-    ] ["RDMAP-5.2.1-18"] "ignores everything after a tagged segment that is empty and not the last of its message";
+        Overlooks(|_, state| state.count != 0),
+    ] ["RDMAP-5.2.1-18"] "ignores everything after a tagged segment that has no payload and is not the last segment of its message";
     "ddp.takes-mo-of-16-bits" [SegmentArrived(|octets| if !is_tagged(octets) { change_word(octets, MO, |mo| mo & 0xffff) })]
         ["DDP-7.1-7", "DDP-7.2-11"] "checks only the lower half of MO";
     "rdmap.answers-with-nothing" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST { set_word(octets, RDMARDSZ, 0) })]
@@ -107,11 +108,11 @@ deviations! {
     "rdmap.aligns-atomics" [SegmentArrived(|octets| if opcode(octets) == Opcode::ATOMIC_REQUEST {
         octet(octets, ATOMIC_TO_END, |octet| *octet &= !7);
     })] ["RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.1-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.2-6",
-        "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8"] "executes a misaligned Atomic Request at the aligned address before it";
+        "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8"] "executes a misaligned Atomic Request at the next lower aligned address";
     "rdmap.checks-empty-read" [RefusesSegment(|octets, _| {
         let empty = opcode(octets) == Opcode::READ_REQUEST && word(octets, RDMARDSZ) == 0;
         (empty && word(octets, SRC_STAG) == 0).then_some(Fault::Source(AccessError::InvalidStag))
-    })] ["RDMAP-5.2.1-7"] "rejects a Read Request for no bytes from STag 0";
+    })] ["RDMAP-5.2.1-7"] "rejects a Read Request for zero bytes from STag 0";
     "rdmap.delays-terminate" [Conduct(|conduct| conduct.delays_terminate = true)]
         ["RDMAP-5.3-10", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-7.1-2", "RDMAP-7-2", "DDP-7.1-18"]
         "sends the Terminate for a bad segment only when the peer closes";
@@ -121,13 +122,13 @@ deviations! {
         }
     })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "invalidates no STag on a Send with Invalidate of several segments";
     "rdmap.holds-one-read-less" [Depths(|_, ird| *ird = ird.saturating_sub(1))]
-        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts one outstanding Read Request less than its IRD";
+        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts one outstanding Read Request fewer than its IRD";
     "rdmap.keeps-open" [Conduct(|conduct| conduct.keeps_open = true)] ["RDMAP-7-3", "DDP-3-11"]
         "leaves TCP open after a Terminate";
     "rdmap.reads-with-ord-0" [Depths(|ord, _| *ord = (*ord).max(1))] ["P2P-9.1-18", "RDMAP-6.1-7"]
         "sends a Read Request although the Reply has ORD 0";
     "rdmap.resets" [Conduct(|conduct| conduct.resets = true)] ["RDMAP-6.2.1-8", "DDP-6.2.1-8"]
-        "resets TCP instead of closing it, also after a Terminate";
+        "resets TCP instead of closing it, even after a Terminate";
     "rdmap.serves-version-0" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST {
         octet(octets, 1, |octet| *octet = *octet & 0x3f | 0x40);
     })] ["RDMAP-7.2-17", "RDMAP-4.8-25"] "does not check the RDMAP version of Read Requests";
@@ -152,13 +153,14 @@ deviations! {
     "rdmap.overlooks-invalidate" [Overlooks(|fault, _| matches!(fault, Fault::Invalidate(_)))]
         ["RDMAP-5.3-10", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-5.3-20", "RDMAP-4.8-23", "RDMAP-4.8-29", "RDMAP-8.1.1-7"]
         "ignores a Send with Invalidate whose STag cannot be invalidated, without an error";
-    "rdmap.overlooks-opcode" [Overlooks(|fault, _| matches!(fault, Fault::Opcode | Fault::Unasked))]
+    "rdmap.overlooks-opcode" [Overlooks(|fault, _| matches!(fault, Fault::Opcode | Fault::UnexpectedReadResponse))]
         ["RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-4.8-26", "RDMAP-7306.8.2-5", "RDMAP-7306.1.1-1", "RDMAP-5.1-3"]
         "ignores a segment with a reserved or misplaced opcode, without an error";
     "rdmap.overlooks-read-bounds" [Overlooks(|fault, _| fault == Fault::Source(AccessError::BaseAndBounds))]
         ["RDMAP-7.2-18", "RDMAP-7.2-7", "RDMAP-4.8-19", "RDMAP-8.1.1-3", "RDMAP-3.2-8", "RDMAP-7306.9-1"]
         "ignores a Read beyond the end of its source, without an error";
-    "rdmap.overlooks-read-response" [Overlooks(|fault, _| matches!(fault, Fault::Tagged(_) | Fault::Unasked))]
+    "rdmap.overlooks-read-response" [Overlooks(|fault, _| matches!(fault,
+        Fault::Tagged(_) | Fault::UnexpectedReadResponse))]
         ["RDMAP-5.2.2-6"] "ignores a Read Response that is unsolicited or has the wrong sink, without an error";
     "rdmap.overlooks-read-rights" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Rights))]
         ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "ignores a Read from an STag without the access right, without an error";
@@ -216,7 +218,7 @@ deviations! {
         let ignored = !is_tagged(octets) && !opcode.invalidates() && opcode <= Opcode::TERMINATE;
         (ignored && word(octets, WORD) != 0).then_some(Fault::Opcode)
     })] ["RDMAP-4.1-17"] "rejects a message without Invalidate whose Invalidate STag is not zero";
-    "rdmap.reports-second-error" [Overlooks(|_, kept| std::mem::replace(&mut kept.count, 1) == 0)]
+    "rdmap.reports-second-error" [Overlooks(|_, state| std::mem::replace(&mut state.count, 1) == 0)]
         ["RDMAP-7.1-6"] "ignores the first bad segment and reports the second";
     "rdmap.takes-more-reads" [Depths(|_, ird| *ird = 1000)]
         ["RDMAP-6.1-8"] "serves more Read Requests at a time than its IRD";

@@ -57,7 +57,7 @@ impl fmt::Display for UnknownDeviation {
             layers.dedup();
             return write!(f, "names begin with {}.", layers.join("., "));
         }
-        write!(f, "there is {}", same_layer.join(", "))
+        write!(f, "the names of this layer are {}", same_layer.join(", "))
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
         let error = Deviations::from_names(["mpa.accepts-wrong-key", "mpa.nonsense"]).unwrap_err();
         let text = error.to_string();
         assert!(
-            text.starts_with("no deviation is called \"mpa.nonsense\"; there is mpa.accepts-any-revision, "),
+            text.starts_with("no deviation is called \"mpa.nonsense\"; the names of this layer are mpa.accepts-any-"),
             "{text}"
         );
         assert!(text.contains(", mpa.accepts-wrong-key, ") && !text.contains("p2p."), "{text}");

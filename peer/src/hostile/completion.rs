@@ -32,11 +32,11 @@ deviations! {
     "rdmap.overlooks-read-fence" [Conduct(|conduct: &mut Conduct| conduct.overlooks_fence = true)]
         ["VERBS-8.2.2.2-2"] "sends work with a Read Fence while earlier Reads are outstanding";
     "rdmap.completes-startup" [Conduct(|conduct: &mut Conduct| conduct.completes_startup = true)] ["P2P-5-7"]
-        "reports the end of start-up to the user by completing its first receive";
+        "reports the end of start-up as a completion of the user's first receive";
     "rdmap.conceals-completed-reads" [Completion(|completed| completed.out.retain(|completion| !is_read(completion)))]
         ["RDMAP-5.2.2-9", "RDMAP-5.5-23"] "does not report a completed Read to the user";
     "rdmap.conceals-empty-sends" [Completion(|completed| completed.out.retain(|completion| !is_receive(completion) || completion.octets > 0))]
-        ["RDMAP-5.3-17", "RDMAP-5.3-2", "DDP-1.2-1"] "does not report Sends of no bytes to the user";
+        ["RDMAP-5.3-17", "RDMAP-5.3-2", "DDP-1.2-1"] "does not report Sends of zero bytes to the user";
     "rdmap.conceals-end" [Conduct(|conduct: &mut Conduct| conduct.conceals_end = true)] ["DDP-3-10", "DDP-3-14", "DDP-6.2.1-3"]
         "does not report the end of a connection to the user";
     "rdmap.conceals-errors" [Conceals(is_error), Conduct(|conduct: &mut Conduct| conduct.conceals_end = true), Completion(|completed| {
@@ -44,7 +44,7 @@ deviations! {
     })] [
         "RDMAP-7.1-1", "DDP-7.1-20", "DDP-8.3-4", "DDP-6.2.2-1", "DDP-6.2.2-5", "DDP-6.2.2-6", "DDP-3-3", "RDMAP-6.2-3",
         "RDMAP-7306.5.1.1-6", "RDMAP-7306.5.1.2-7",
-    ] "reports no error to the user: no event, no failed completion, no end of the connection";
+    ] "hides errors from the user: reports no error event, no failed completion and no end of the connection";
     "rdmap.conceals-flushed" [Completion(|completed| completed.out.retain(|completion| completion.status != CompletionStatus::Flushed))]
         ["RDMAP-6.2.1-5", "RDMAP-5.4-11", "DDP-6.2.2-7"] "never completes the work that is outstanding when a stream ends";
     "rdmap.conceals-immediate-octets" [Completion(|completed| completed.received(|completion| {
@@ -66,15 +66,15 @@ deviations! {
     "rdmap.delivers-writes" [Conduct(|conduct: &mut Conduct| conduct.delivers_writes = true)]
         ["RDMAP-5.1-2", "RDMAP-3.2-5"] "completes a receive on the peer's Write";
     "rdmap.immediate-takes-two" [Conduct(|conduct: &mut Conduct| conduct.immediate_takes_two = true)] ["RDMAP-7306.6.3-2"]
-        "uses two receives for Immediate Data and reports one of them to the user";
+        "uses two receives for Immediate Data and reports only one receive to the user";
     "rdmap.notifies-unsolicited" [Conduct(|conduct: &mut Conduct| conduct.notifies_unsolicited = true)] ["RDMAP-2.4-1"]
         "notifies the user of every completion although the user requested only solicited completions";
     "rdmap.swallows-late-posts" [Conduct(|conduct: &mut Conduct| conduct.swallows_late_posts = true)] ["DDP-6.2.1-4"]
         "accepts work posted after the end of a stream and never completes it";
     "rdmap.swaps-received" [Completion(|completed| completed.swap(|completion| is_receive(completion) && completion.octets < SHORT))]
-        ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2", "MPA-2-4", "MPA-B.1-2"] "reports the second of two Sends of less than eight bytes before the first";
+        ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2", "MPA-2-4", "MPA-B.1-2"] "reports two Sends of fewer than eight bytes in reverse order";
     "rdmap.swaps-reads" [Completion(|completed| completed.swap(is_read))]
-        ["RDMAP-5.5-12", "RDMAP-5.5-19"] "reports the second of two completed Reads before the first";
+        ["RDMAP-5.5-12", "RDMAP-5.5-19"] "reports two completed Reads in reverse order";
     "rdmap.swaps-original-values" [Completion(|completed| {
         completed.swap(is_atomic);
         if let [first, second] = completed.out.as_mut_slice() {
@@ -85,7 +85,7 @@ deviations! {
         ["RDMAP-7306.6.3-7", "RDMAP-7306.7-1"] "reports Immediate Data to the user after the Send that follows it";
     "rdmap.reports-one-byte-more" [Completion(|completed| completed.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]
         ["RDMAP-5.3-13", "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-3", "DDP-5.4-6", "DDP-3-4", "DDP-3-8", "DDP-1.2-3"]
-        "reports one byte more to the user than a Send had";
+        "reports a Send to the user as one byte longer than it was";
     "rdmap.reports-received-twice" [Completion(|completed| {
         let again: Vec<WorkCompletion> = completed.out.iter().copied().filter(is_receive).collect();
         completed.out.extend(again);

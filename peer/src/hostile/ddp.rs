@@ -3,8 +3,8 @@
 use weft_core::wire::rdmap::Opcode;
 
 use super::context::segment::{
-    Kept, MO, MSN, QN, SENDS, STAG, TO, WORD, change_word, has_payload, header_len, is_last, is_tagged, make_tagged,
-    make_untagged, octet, opcode, set_word, word,
+    DeviationState, MO, MSN, QN, SENDS, STAG, TO, WORD, change_word, has_payload, header_len, is_last, is_tagged,
+    make_tagged, make_untagged, octet, opcode, set_word, word,
 };
 
 /// Length in bytes of the longest segments on Ethernet: MULPDU for an EMSS of 1460 bytes, without
@@ -25,26 +25,26 @@ deviations! {
     }))] ["DDP-4.3-10", "DDP-1.2-5"] "sends MO 4 in the first segment of an untagged message";
     "ddp.begins-with-mo-65536" [Segment(|sent| sent.of(SENDS, |octets| change_word(octets, MO, |word| word | 0x1_0000)))]
         ["DDP-1.2-5", "DDP-4.3-10"] "sets a bit in the upper half of the MO of Sends";
-    "ddp.changes-msn" [Segment(|sent| if sent.goes_on() {
+    "ddp.changes-msn" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| if !is_tagged(octets) { change_word(octets, MSN, |word| word.wrapping_add(1)) });
     })] ["DDP-4.3-9", "DDP-4.3-16"] "changes MSN after the first segment of an untagged message";
-    "ddp.changes-qn" [Segment(|sent| if sent.goes_on() {
+    "ddp.changes-qn" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| if !is_tagged(octets) { set_word(octets, QN, 5) });
     })] ["DDP-4.3-5", "DDP-4.3-15", "RDMAP-4.1-10", "RDMAP-4.1-9"] "changes QN after the first segment of an untagged message";
-    "ddp.changes-stag" [Segment(|sent| if sent.goes_on() {
+    "ddp.changes-stag" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| if is_tagged(octets) { change_word(octets, STAG, |word| word ^ 0x100) });
     })] ["DDP-4.2-6", "DDP-4.2-13", "DDP-4.2-12"] "changes the STag after the first segment of a tagged message";
-    "ddp.changes-tagged-ulp-octet" [Segment(|sent| if sent.goes_on() {
+    "ddp.changes-tagged-ulp-octet" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| if is_tagged(octets) { octet(octets, 1, |octet| *octet ^= 2) });
     })] ["DDP-4.2-4", "DDP-4.2-10", "RDMAP-3.1-3", "RDMAP-3.1-9"] "changes the opcode after the first segment of a tagged message";
-    "ddp.changes-untagged-ulp-octets" [Segment(|sent| if sent.goes_on() {
+    "ddp.changes-untagged-ulp-octets" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| if !is_tagged(octets) { change_word(octets, WORD, |word| word ^ 0x100) });
     })] ["DDP-4.3-3", "RDMAP-3.1-9", "RDMAP-5.3-19"] "changes the bytes before QN after the first segment of an untagged message";
     "ddp.cuts-header" [Segment(|sent| sent.each(|octets| if !has_payload(octets) { octets.truncate(12) }))]
         ["DDP-4.4-1", "RDMAP-3.1-1", "RDMAP-3.1-5"] "sends segments without payload with a header of 12 bytes";
     "ddp.drops-a-segment" [Segment(|sent| {
-        let later = sent.goes_on();
-        sent.lose(|octets| later && !is_last(octets));
+        let later = sent.continues_message();
+        sent.suppress(|octets| later && !is_last(octets));
     })] ["DDP-5.2-3"] "sends only the first and the last segment of a message";
     "ddp.empty-message-in-two" [Segment(|sent| sent.precede(|octets| {
         (!has_payload(octets) && is_last(octets)).then(|| {
@@ -58,32 +58,32 @@ deviations! {
     }))] ["DDP-5.2-9", "DDP-4.2-2"] "sets reserved bits in the second byte of a tagged message without payload";
     "ddp.exceeds-mulpdu" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(200))]
         ["DDP-5.2-12"] "sends segments 200 bytes longer than MULPDU";
-    "ddp.forgets-last" [Segment(|sent| if sent.goes_on() {
+    "ddp.forgets-last" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| octet(octets, 0, |octet| *octet &= !0x40));
     })] ["DDP-4.1-4"] "never sets L in a message of several segments";
     "ddp.forgets-last-when-full" [Segment(|sent| sent.each(|octets| if octets.len() >= FULL {
         octet(octets, 0, |octet| *octet &= !0x40);
     }))] ["DDP-4.1-4", "DDP-4.1-5"] "does not set L in the last segment if the segment has the maximum length";
-    "ddp.forgets-version" [Segment(|sent| if sent.goes_on() {
+    "ddp.forgets-version" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| if !is_tagged(octets) { octet(octets, 0, |octet| *octet &= !3) });
     })] ["DDP-4.1-12", "DDP-4.1-1", "DDP-4.1-13"] "sends DV 0 after the first segment of an untagged message";
-    "ddp.header-only-once" [Segment(|sent| if sent.goes_on() {
+    "ddp.header-only-once" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| drop(octets.drain(..header_len(octets))));
     })] ["DDP-5.2-1", "RDMAP-4.1-1", "RDMAP-4.1-2", "RDMAP-A-1"] "sends a DDP header only in the first segment of a message";
     "ddp.last-everywhere" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x40)))]
         ["DDP-4.1-5", "DDP-5.2-7"] "sets L in every segment";
     "ddp.last-before-others" [Segment(|sent| {
-        let later = sent.goes_on();
+        let later = sent.continues_message();
         sent.swap(|octets| later && !is_tagged(octets));
     })] ["DDP-4.1-6", "DDP-4.1-7", "DDP-5.3-2"] "exchanges the last two of three segments of a message";
     "ddp.mo-counts-headers" [Segment(|sent| {
-        sent.kept.numbers[0] = if sent.goes_on() { sent.kept.numbers[0] + 1 } else { 0 };
-        let more = sent.kept.numbers[0] * 18;
+        sent.state.numbers[0] = if sent.continues_message() { sent.state.numbers[0] + 1 } else { 0 };
+        let more = sent.state.numbers[0] * 18;
         sent.each(|octets| if !is_tagged(octets) { change_word(octets, MO, |word| word.wrapping_add(more)) });
     })] ["DDP-5.2-5", "DDP-4.3-11"] "counts the headers of earlier segments in MO";
     "ddp.mo-goes-on" [Segment(|sent| {
-        let later = sent.goes_on();
-        let Kept { numbers: [begins, length, ..], .. } = &mut *sent.kept;
+        let later = sent.continues_message();
+        let DeviationState { numbers: [begins, length, ..], .. } = &mut *sent.state;
         for octets in sent.out.iter_mut().filter(|octets| !is_tagged(octets)) {
             if !later {
                 *begins = std::mem::take(length);
@@ -97,14 +97,14 @@ deviations! {
     "ddp.mo-constant" [Segment(|sent| sent.each(|octets| if !is_tagged(octets) { set_word(octets, MO, 0) }))]
         ["DDP-4.3-11", "DDP-5.2-5"] "sends MO 0 in every segment";
     "ddp.msn-of-all-queues" [Segment(|sent| {
-        let later = sent.goes_on();
+        let later = sent.continues_message();
         for octets in sent.out.iter_mut().filter(|octets| !is_tagged(octets) && word(octets, QN) < 2) {
-            sent.kept.numbers[0] += u32::from(!later);
-            set_word(octets, MSN, sent.kept.numbers[0]);
+            sent.state.numbers[0] += u32::from(!later);
+            set_word(octets, MSN, sent.state.numbers[0]);
         }
     })] ["DDP-4.3-6", "DDP-4.3-7"] "counts MSN for queue 0 and queue 1 together";
     "ddp.msn-of-segments" [Segment(|sent| for octets in sent.out.iter_mut().filter(|octets| !is_tagged(octets) && word(octets, QN) < 3) {
-        let number = &mut sent.kept.numbers[word(octets, QN) as usize % 3];
+        let number = &mut sent.state.numbers[word(octets, QN) as usize % 3];
         *number += 1;
         set_word(octets, MSN, *number);
     })] ["DDP-4.3-16", "DDP-4.3-9", "DDP-4.3-6"] "counts segments in MSN, not messages";
@@ -122,7 +122,7 @@ deviations! {
         change_word(octets, STAG, |word| word ^ 0x00ff_ff00);
     }))] ["DDP-4.2-5", "DDP-4.2-11"] "writes to an STag that the peer never advertised";
     "ddp.swaps-segments" [Segment(|sent| {
-        sent.goes_on();
+        sent.continues_message();
         sent.swap(|octets| is_tagged(octets) && !is_last(octets));
     })] ["DDP-5.3-2"] "sends each pair of segments of a tagged message in reverse order, except the last segment";
     "ddp.tagged-little-endian" [Segment(|sent| sent.each(|octets| if is_tagged(octets) && octets.len() >= 14 {
@@ -130,13 +130,13 @@ deviations! {
         octets[TO..14].reverse();
     }))] ["DDP-4.2-1", "DDP-4.2-5"] "sends STag and TO in little-endian byte order";
     "ddp.to-constant" [Segment(|sent| {
-        let later = sent.goes_on();
+        let later = sent.continues_message();
         if let Some(right) = sent.out.first().filter(|octets| is_tagged(octets)) {
             let to = [word(right, TO), word(right, TO + 4)];
             if !later {
-                sent.kept.held = vec![[to[0].to_be_bytes(), to[1].to_be_bytes()].concat()];
+                sent.state.held = vec![[to[0].to_be_bytes(), to[1].to_be_bytes()].concat()];
             }
-            let first = sent.kept.held.first().cloned().unwrap_or_default();
+            let first = sent.state.held.first().cloned().unwrap_or_default();
             sent.each(|octets| {
                 set_word(octets, TO, word(&first, 0));
                 set_word(octets, TO + 4, word(&first, 4));
@@ -148,7 +148,7 @@ deviations! {
         set_word(octets, QN, msn);
         set_word(octets, MSN, qn);
     }))] ["DDP-4.3-1", "RDMAP-5.4-8", "RDMAP-3.1-2", "RDMAP-4.1-13"] "exchanges QN and MSN of the Terminate";
-    "ddp.to-overlaps" [Segment(|sent| if sent.goes_on() {
+    "ddp.to-overlaps" [Segment(|sent| if sent.continues_message() {
         sent.each(|octets| if is_tagged(octets) { move_to(octets, 8_u32.wrapping_neg()) });
     })] ["DDP-4.2-9", "DDP-5.2-6"] "sends a TO eight bytes too low after the first segment of a tagged message";
     "ddp.to-words-exchanged" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| if octets.len() >= 14 {
@@ -169,10 +169,10 @@ deviations! {
     "ddp.write-as-untagged" [Segment(|sent| sent.of(&[Opcode::WRITE], make_untagged))]
         ["DDP-4.1-2"] "sends Writes with an untagged header";
     "ddp.writes-to-invalidated-stag" [Segment(|sent| for octets in &mut sent.out {
-        if opcode(octets).invalidates() && sent.kept.count == 0 {
-            sent.kept.count = word(octets, WORD);
-        } else if opcode(octets) == Opcode::WRITE && has_payload(octets) && sent.kept.count != 0 {
-            set_word(octets, STAG, sent.kept.count);
+        if opcode(octets).invalidates() && sent.state.count == 0 {
+            sent.state.count = word(octets, WORD);
+        } else if opcode(octets) == Opcode::WRITE && has_payload(octets) && sent.state.count != 0 {
+            set_word(octets, STAG, sent.state.count);
         }
     })] ["DDP-4.2-5", "DDP-4.2-11"] "writes to the first STag that it has invalidated";
 }

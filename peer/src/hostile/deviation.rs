@@ -11,12 +11,12 @@ use weft_core::wire::rdmap::{AtomicOperation, Terminate};
 
 use super::context::completion::Completed;
 use super::context::conduct::Conduct;
-use super::context::fate::Fate;
+use super::context::connection_outcome::ConnectionOutcome;
 use super::context::fpdu::SentFpdu;
 use super::context::port_mapper::{PmConduct, PmSent, PmSide};
 use super::context::sdp::{SdpArrived, SdpOut};
 use super::context::sdp_conduct::SdpConduct;
-use super::context::segment::{Kept, SentSegment};
+use super::context::segment::{DeviationState, SentSegment};
 use crate::mpa::{MpaSettings, Negotiated, PeerFrame, Role};
 use crate::rdmap::Fault;
 use crate::sdp::Violation;
@@ -33,7 +33,7 @@ pub struct Deviation {
     pub breaks: &'static [RequirementId],
     /// The misbehaviour, as a phrase that begins with a verb: `sends ...`, `ignores ...`.
     pub description: &'static str,
-    /// The hooks of the deviation, with its effect at each.
+    /// The hooks of the deviation, with its effect at each hook.
     pub(crate) hooks: &'static [Hook],
 }
 
@@ -91,7 +91,7 @@ impl PartialEq for Deviation {
 
 impl Eq for Deviation {}
 
-/// A hook, with the function that is the deviation's effect there.
+/// A hook, with the function that is the deviation's effect at this hook.
 #[derive(Debug)]
 pub(crate) enum Hook {
     /// Changes the received bytes of the peer's start-up frame before they are checked. The role is
@@ -104,7 +104,7 @@ pub(crate) enum Hook {
     /// Returns whether to hide this asynchronous event from the user.
     Conceals(fn(EventId) -> bool),
     /// Returns whether to hide this outcome of a connection from the user.
-    ConcealsFate(fn(Fate) -> bool),
+    ConcealsOutcome(fn(ConnectionOutcome) -> bool),
     /// Sets flags for actions of the connection.
     Conduct(fn(&mut Conduct)),
     /// Changes ORD (first) and IRD (second) of a Queue Pair.
@@ -124,7 +124,7 @@ pub(crate) enum Hook {
     /// Changes the ULPDUs that an Initiator of the peer-to-peer model sends first.
     Opening(fn(&mut Vec<Vec<u8>>)),
     /// Returns whether to ignore this fault. The segment then has no effect.
-    Overlooks(fn(Fault, &mut Kept) -> bool),
+    Overlooks(fn(Fault, &mut DeviationState) -> bool),
     /// Changes a received datagram of a port mapper before it is checked. An empty result drops the
     /// datagram.
     PmArrived(fn(PmSide, &mut Vec<u8>)),
@@ -135,11 +135,11 @@ pub(crate) enum Hook {
     /// Changes a datagram of a port mapper before it is sent.
     PmSent(fn(&mut PmSent<'_>)),
     /// Changes IRD, ORD and flags of an accepting Reply before the Initiator uses them.
-    Reckons(fn(&mut Enhanced)),
+    ReplyParameters(fn(&mut Enhanced)),
     /// Returns whether to reject this valid FPDU.
     Refuses(fn(&Fpdu<'_>) -> bool),
     /// Returns the fault for which to reject this received DDP segment, or `None`.
-    RefusesSegment(fn(&[u8], &mut Kept) -> Option<Fault>),
+    RefusesSegment(fn(&[u8], &mut DeviationState) -> Option<Fault>),
     /// Changes the fields of the Reply to this Request.
     Reply(fn(&PeerFrame, &mut Startup<'_>)),
     /// Changes the fields of the Request.

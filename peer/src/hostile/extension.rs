@@ -31,7 +31,7 @@ deviations! {
     })] ["RDMAP-7306.5.1.1-8"] "reads Add Data of a FetchAdd in little-endian byte order";
     "rdmap.atomic-forgets-mask" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_mask, .. } = operation {
         *add_mask = 0;
-    })] ["RDMAP-7306.5.1.1-2"] "carries over the boundaries that Add Mask sets on a FetchAdd";
+    })] ["RDMAP-7306.5.1.1-2"] "lets the carry of a FetchAdd cross the boundaries that Add Mask sets";
     "rdmap.atomic-misaligned" [Segment(|sent| sent.of(REQUEST, |octets| {
         octet(octets, REMOTE_TO + 7, |octet| *octet |= 4);
     }))] ["RDMAP-7306.5.1.1-3", "RDMAP-7306.5.1.2-4", "RDMAP-7306.5.2.1-13"]
@@ -49,7 +49,7 @@ deviations! {
     }))] ["RDMAP-7306.5.2.1-23"] "sends a Compare Mask that is not all ones in a FetchAdd";
     "rdmap.atomic-request-cut" [Segment(|sent| sent.of(REQUEST, |octets| octets.truncate(PAYLOAD + 32)))]
         ["RDMAP-7306.5.2.1-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3", "RDMAP-7306.A-1"]
-        "sends Atomic Requests with a header of 32 bytes, as RFC 7306 section 4 prints";
+        "sends Atomic Requests with a header of 32 bytes, as printed in RFC 7306 section 4";
     "rdmap.atomic-request-on-queue-0" [Segment(|sent| sent.of(REQUEST, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-7306.5.2-1", "RDMAP-7306.5.2.1-17", "RDMAP-7306.5.2.1-18", "RDMAP-7306.4.1-3"] "sends Atomic Requests with QN 0";
     "rdmap.atomic-request-opcode-1" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
@@ -68,15 +68,15 @@ deviations! {
     "rdmap.atomic-response-as-tagged" [Segment(|sent| sent.of(RESPONSE, make_tagged))]
         ["RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5-5", "RDMAP-7306.4.1-4", "DDP-4.2-2"] "sends Atomic Responses with a tagged header";
     "rdmap.atomic-response-before-read" [Segment(|sent| for octets in std::mem::take(&mut sent.out) {
-        match (opcode(&octets), sent.kept.count) {
+        match (opcode(&octets), sent.state.count) {
             (Opcode::READ_RESPONSE, 1) if is_last(&octets) => {
-                sent.kept.count = 2;
-                sent.kept.held.push(octets);
+                sent.state.count = 2;
+                sent.state.held.push(octets);
             }
             (Opcode::ATOMIC_RESPONSE, count) => {
-                sent.kept.count = count.max(1);
+                sent.state.count = count.max(1);
                 sent.out.push(octets);
-                sent.out.append(&mut sent.kept.held);
+                sent.out.append(&mut sent.state.held);
             }
             _ => sent.out.push(octets),
         }
@@ -84,16 +84,16 @@ deviations! {
     "rdmap.atomic-response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| octets.truncate(PAYLOAD + 8)))]
         ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1"] "omits the last four bytes of Atomic Responses";
     "rdmap.atomic-response-of-32" [Segment(|sent| sent.of(RESPONSE, |octets| octets.extend([0; 20])))]
-        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3"] "sends Atomic Responses with a header of 32 bytes, as RFC 7306 section 4 prints";
+        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3"] "sends Atomic Responses with a header of 32 bytes, as printed in RFC 7306 section 4";
     "rdmap.atomic-response-identifier" [Segment(|sent| sent.of(RESPONSE, |octets| {
         change_word(octets, PAYLOAD, |word| word ^ 0x8000_0000);
     }))] ["RDMAP-7306.5.2.2-3"] "sends Atomic Responses whose identifier differs from that of the request";
-    "rdmap.atomic-response-left-out" [Segment(|sent| sent.lose(|octets| opcode(octets) == Opcode::ATOMIC_RESPONSE))]
+    "rdmap.atomic-response-left-out" [Segment(|sent| sent.suppress(|octets| opcode(octets) == Opcode::ATOMIC_RESPONSE))]
         ["RDMAP-7306.5.2.1-21", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5-3", "RDMAP-7306.5.2.1-11", "RDMAP-7306.1.1-3"]
         "does not answer Atomic Requests";
     "rdmap.atomic-response-new-value" [Segment(|sent| sent.of(RESPONSE, |octets| {
         octet(octets, PAYLOAD + 11, |octet| *octet ^= 0xff);
-    }))] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.2.2-12"] "sends a value in an Atomic Response that is not the original value";
+    }))] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.2.2-12"] "sends an Atomic Response with a value that is not the original value";
     "rdmap.atomic-response-on-queue-0" [Segment(|sent| sent.of(RESPONSE, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-7306.5.2-2", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-10", "RDMAP-7306.5-5"]
         "sends Atomic Responses with QN 0";

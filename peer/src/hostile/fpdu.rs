@@ -18,8 +18,8 @@ deviations! {
         ["MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11"]
         "checks the CRCs of received FPDUs although both sides have C=0";
     "mpa.coalesces-sends" [Segment(|sent| if let Some(octets) = sent.out.first().cloned() && is_short_send(&octets) {
-        match sent.kept.held.pop() {
-            None => sent.kept.held.append(&mut sent.out),
+        match sent.state.held.pop() {
+            None => sent.state.held.append(&mut sent.out),
             Some(first) => sent.out = vec![[first, octets].concat()],
         }
     })] ["MPA-3-7", "MPA-B.1-1", "DDP-4.3-6"] "sends two short Sends in one FPDU";
@@ -41,7 +41,7 @@ deviations! {
     "mpa.crc-of-payload" [Fpdu(|fpdu| {
         let from = fpdu.header() + 2;
         let covered = fpdu.octets[from..fpdu.octets.len() - 4].to_vec();
-        fpdu.seal(&covered);
+        fpdu.set_crc(&covered);
     })] ["MPA-4.4-15", "MPA-4.1-6"] "computes the CRC without ULPDU_Length";
     "mpa.crc-of-terminate-byte-order" [Fpdu(|fpdu| if fpdu.ulpdu.get(1).is_some_and(|octet| octet & 0xf == 7) {
         let at = fpdu.octets.len() - 4;
@@ -51,15 +51,15 @@ deviations! {
         ["MPA-4.1-9", "MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13"] "does not send the CRC field if both sides have C=0";
     "mpa.crc-without-leading-marker" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|layout, position| position < layout.header);
-        fpdu.seal(&covered);
+        fpdu.set_crc(&covered);
     })] ["MPA-4.4-17", "MPA-4.3-8", "MPA-4.4-21"] "computes the CRC without the marker before ULPDU_Length";
     "mpa.crc-without-markers" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|_, _| true);
-        fpdu.seal(&covered);
+        fpdu.set_crc(&covered);
     })] ["MPA-4.3-1", "MPA-4.4-15", "MPA-4.4-22"] "computes the CRC without the markers";
     "mpa.crc-without-trailing-marker" [Fpdu(|fpdu| {
         let covered = fpdu.without_markers(|layout, position| position + 4 == layout.crc);
-        fpdu.seal(&covered);
+        fpdu.set_crc(&covered);
     })] ["MPA-4.4-16"] "computes the CRC without a marker between PAD and the CRC field";
     "mpa.crc-zero" [Framing(|sent, _| sent.crc = false)]
         ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "DDP-3-7"]
@@ -86,7 +86,7 @@ deviations! {
         ["MPA-4.2-5"] "sets the two low bits of FPDUPTR";
     "mpa.marker-modulo" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| if u16::from_be_bytes(pointer) > 512 { [0, 0, 2, 0] } else { right_marker(pointer) });
-    })] ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "points a second marker of an FPDU to the previous marker instead of the FPDU";
+    })] ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "points a second marker of an FPDU to the previous marker instead of to the FPDU";
     "mpa.marker-off-by-four" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
             0 => [0; 4],
@@ -132,7 +132,7 @@ deviations! {
             octets.truncate(octets.len() - pad);
             octets.resize(octets.len() + (pad + 2) % 4, 0);
         });
-    })] ["MPA-4.1-5", "MPA-4.1-6"] "pads the ULPDU to a multiple of four bytes, not the FPDU";
+    })] ["MPA-4.1-5", "MPA-4.1-6"] "pads the ULPDU instead of the FPDU to a multiple of four bytes";
     "mpa.refuses-marker-bits" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.fpduptr & 3 != 0))]
         ["MPA-4.2-6", "MPA-4.3-9"] "rejects a marker with low bits of FPDUPTR set";
     "mpa.refuses-marker-reserved" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.reserved != 0))]

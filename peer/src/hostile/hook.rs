@@ -1,5 +1,5 @@
-//! Hooks: the points at which a deviation can change the correct endpoint, with one function for
-//! each.
+//! Hooks are the points at which a deviation can change the correct endpoint. This module has one
+//! function for each hook.
 //!
 //! At each hook the correct code calls one function of this module. The function runs the effects
 //! that the deviations of the set have at this hook. For the correct endpoint it does nothing. The
@@ -15,13 +15,13 @@ use weft_core::wire::sdp::FieldOrder;
 
 use super::context::completion::Completed;
 use super::context::conduct::Conduct;
-use super::context::fate::Fate;
+use super::context::connection_outcome::ConnectionOutcome;
 use super::context::fpdu::SentFpdu;
 use super::context::port_mapper::{PmConduct, PmSent, PmSide};
 use super::context::sdp::{SdpArrived, SdpOut, is_counted};
 use super::context::sdp_conduct::SdpConduct;
-use super::context::sdp_twin::SdpTwin;
-use super::context::segment::{Kept, SentSegment};
+use super::context::sdp_hostile::SdpHostile;
+use super::context::segment::{DeviationState, SentSegment};
 use super::deviation::{Deviations, Hook};
 use crate::connection::settings::Settings;
 use crate::mpa::{Negotiated, PeerFrame, Role};
@@ -34,7 +34,7 @@ fn each(deviations: &Deviations) -> impl Iterator<Item = &'static Hook> + use<'_
     deviations.iter().flat_map(|deviation| deviation.hooks)
 }
 
-macro_rules! places {
+macro_rules! hooks {
     ($($(#[$doc:meta])* $name:ident: $hook:ident($($argument:ident: $kind:ty),*);)+) => {$(
         $(#[$doc])*
         pub(crate) fn $name(deviations: &Deviations, $($argument: $kind),*) {
@@ -47,7 +47,7 @@ macro_rules! places {
     )+};
 }
 
-places! {
+hooks! {
     /// Before the bytes of a received start-up frame are checked.
     arrived: Arrived(receiver: Role, octets: &mut [u8]);
     /// After a start-up frame is composed.
@@ -67,7 +67,7 @@ places! {
     /// Before a client sends a new PMReq.
     pm_request: PmRequest(message: &mut PmMessage);
     /// Before the Initiator uses IRD, ORD and flags of an accepting Reply.
-    reckons: Reckons(words: &mut Enhanced);
+    reply_parameters: ReplyParameters(enhanced: &mut Enhanced);
     /// Before the Reply is composed.
     reply: Reply(request: &PeerFrame, frame: &mut Startup<'_>);
     /// Before the Request is composed.
@@ -103,8 +103,8 @@ pub(crate) fn conceals(deviations: &Deviations, event: EventId) -> bool {
 /// For each connection that has ended or failed: returns whether to hide the outcome from the user.
 /// Public for other crates that report connections to users.
 #[must_use]
-pub fn conceals_fate(deviations: &Deviations, fate: Fate) -> bool {
-    each(deviations).any(|hook| matches!(hook, Hook::ConcealsFate(conceals) if conceals(fate)))
+pub fn conceals_outcome(deviations: &Deviations, outcome: ConnectionOutcome) -> bool {
+    each(deviations).any(|hook| matches!(hook, Hook::ConcealsOutcome(conceals) if conceals(outcome)))
 }
 
 /// When a connection is created: changes its settings.
@@ -155,13 +155,13 @@ pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
 /// For each received SDP message: returns the message to process in its place, and the STag that it
 /// invalidates.
 pub(crate) fn sdp_arrived(
-    twin: &mut SdpTwin,
+    hostile: &mut SdpHostile,
     order: FieldOrder,
     octets: &[u8],
     invalidated: Option<u32>,
 ) -> (Vec<u8>, Option<u32>) {
-    let mut arrived = SdpArrived { order, octets: octets.to_vec(), invalidated, kept: &mut twin.kept };
-    for hook in each(&twin.deviations) {
+    let mut arrived = SdpArrived { order, octets: octets.to_vec(), invalidated, state: &mut hostile.state };
+    for hook in each(&hostile.deviations) {
         if let Hook::SdpArrived(change) = hook {
             change(&mut arrived);
         }
@@ -171,16 +171,16 @@ pub(crate) fn sdp_arrived(
 
 /// For each output of an SDP machine: queues the outputs that replace it. `sent` is MSeq of the
 /// last message, including this output if it is a message.
-pub(crate) fn sdp_out(twin: &mut SdpTwin, order: FieldOrder, output: Output, sent: &mut u32) {
+pub(crate) fn sdp_out(hostile: &mut SdpHostile, order: FieldOrder, output: Output, sent: &mut u32) {
     let right = is_counted(&output, order);
-    let mut out = SdpOut::right(order, output, &mut twin.kept);
-    for hook in each(&twin.deviations) {
+    let mut out = SdpOut::right(order, output, &mut hostile.state);
+    for hook in each(&hostile.deviations) {
         if let Hook::SdpOut(change) = hook {
             change(&mut out);
         }
     }
     *sent = sent.wrapping_sub(u32::from(right));
-    twin.out.extend(out.numbered(right, sent));
+    hostile.out.extend(out.numbered(right, sent));
 }
 
 /// For each violation by the peer: returns whether to ignore it.
@@ -214,14 +214,14 @@ pub(crate) fn pm_sent(
 ) {
     let mut octets = Vec::new();
     message.emit(&mut octets);
-    let mut sent = PmSent { message, answers, repeat, octets, to, aside: false, copies: 1 };
+    let mut sent = PmSent { message, answers, repeat, octets, to, from_other_port: false, copies: 1 };
     for hook in each(deviations) {
         if let Hook::PmSent(change) = hook {
             change(&mut sent);
         }
     }
     for _ in 0..sent.copies {
-        put(Datagram { to: sent.to, octets: sent.octets.clone(), aside: sent.aside });
+        put(Datagram { to: sent.to, octets: sent.octets.clone(), from_other_port: sent.from_other_port });
     }
 }
 
@@ -247,10 +247,10 @@ pub(crate) fn refuses(deviations: &Deviations, fpdu: &Fpdu<'_>) -> bool {
 
 /// For each DDP segment that is sent: returns the segments to send in its place. `None` if no
 /// deviation changes segments.
-pub(crate) fn segments(deviations: &Deviations, kept: &mut Kept, octets: &[&[u8]]) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn segments(deviations: &Deviations, state: &mut DeviationState, octets: &[&[u8]]) -> Option<Vec<Vec<u8>>> {
     let mut hooks = each(deviations).filter(|hook| matches!(hook, Hook::Segment(_))).peekable();
     hooks.peek()?;
-    let mut sent = SentSegment::right(octets.concat(), kept);
+    let mut sent = SentSegment::right(octets.concat(), state);
     for hook in hooks {
         if let Hook::Segment(change) = hook {
             change(&mut sent);
@@ -266,13 +266,13 @@ pub(crate) fn segments(deviations: &Deviations, kept: &mut Kept, octets: &[&[u8]
 /// A deviation rejects the segment. The error is the fault to report.
 pub(crate) fn segment_arrived(
     deviations: &Deviations,
-    kept: &mut Kept,
+    state: &mut DeviationState,
     octets: &[u8],
 ) -> Result<Option<Vec<u8>>, Fault> {
     let mut arrived = None;
     for hook in each(deviations) {
         match hook {
-            Hook::RefusesSegment(fault) => fault(octets, kept).map_or(Ok(()), Err)?,
+            Hook::RefusesSegment(fault) => fault(octets, state).map_or(Ok(()), Err)?,
             Hook::SegmentArrived(change) => change(arrived.get_or_insert_with(|| octets.to_vec())),
             _ => {}
         }
@@ -281,6 +281,6 @@ pub(crate) fn segment_arrived(
 }
 
 /// For each DDP segment with a fault: returns whether to ignore the fault.
-pub(crate) fn overlooks(deviations: &Deviations, kept: &mut Kept, fault: Fault) -> bool {
-    each(deviations).any(|hook| matches!(hook, Hook::Overlooks(overlooks) if overlooks(fault, kept)))
+pub(crate) fn overlooks(deviations: &Deviations, state: &mut DeviationState, fault: Fault) -> bool {
+    each(deviations).any(|hook| matches!(hook, Hook::Overlooks(overlooks) if overlooks(fault, state)))
 }

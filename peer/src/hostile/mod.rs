@@ -5,14 +5,15 @@
 //! deviations ([`Deviations`]), which is empty by default.
 //!
 //! A *hook* is a point in the correct code that a deviation can change. At each hook the correct
-//! code calls one function of `hook`. Where the correct code does or omits an action, it reads a
-//! flag of `Conduct` instead. The correct code does not know the effects of deviations.
+//! code calls one function of `hook`. If a deviation adds or omits an action, the correct code
+//! reads a flag of `Conduct` instead. The correct code does not know the effects of deviations.
 //!
-//! [`mangle`] makes random changes from a seed, which belong to no requirement.
+//! [`mangle`] makes random changes, which a seed determines. These changes belong to no
+//! requirement.
 //!
 //! The correct code uses only `hook`, [`Deviations`] and `context`. The tables of deviations use
-//! the types of the state machines. So imports run in one direction: state machines, `hook`,
-//! `deviation`, `context`, plain data.
+//! the types of the state machines. Therefore imports run in one direction: from the state machines
+//! to `hook`, then to `deviation`, to `context`, and to plain data.
 //!
 //! To add a deviation, add:
 //! - an entry in the table of its subject, with its hooks and their effects. The subjects are:
@@ -63,10 +64,10 @@ mod user;
 
 pub use catalogue::{UnknownDeviation, all, by_name};
 pub(crate) use context::conduct::Conduct;
-pub use context::fate::Fate;
+pub use context::connection_outcome::ConnectionOutcome;
 pub(crate) use context::port_mapper::{PmConduct, PmSide};
 pub(crate) use context::sdp_conduct::SdpConduct;
-pub(crate) use context::sdp_twin::SdpTwin;
-pub(crate) use context::segment::Kept;
+pub(crate) use context::sdp_hostile::SdpHostile;
+pub(crate) use context::segment::DeviationState;
 pub use deviation::{Deviation, Deviations};
-pub use hook::conceals_fate;
+pub use hook::conceals_outcome;

@@ -10,14 +10,14 @@ use super::context::segment::{MSN, SENDS, change_word, has_payload, opcode, word
 use crate::mpa::{EnhancedUse, Role, Rtr};
 
 /// Changes IRD, ORD and flags of a start-up frame, if it is an enhanced frame.
-fn words(frame: &mut weft_core::wire::mpa::Startup<'_>, change: impl FnOnce(&mut Enhanced)) {
-    if let Some(words) = &mut frame.enhanced {
-        change(words);
+fn change_enhanced(frame: &mut weft_core::wire::mpa::Startup<'_>, change: impl FnOnce(&mut Enhanced)) {
+    if let Some(enhanced) = &mut frame.enhanced {
+        change(enhanced);
     }
 }
 
-fn set_kinds(words: &mut Enhanced, on: bool) {
-    (words.rtr_send, words.rtr_write, words.rtr_read) = (on, on, on);
+fn set_kinds(enhanced: &mut Enhanced, on: bool) {
+    (enhanced.rtr_send, enhanced.rtr_write, enhanced.rtr_read) = (on, on, on);
 }
 
 deviations! {
@@ -39,16 +39,16 @@ deviations! {
     })] ["P2P-6-10", "P2P-6-2"] "does not count the four bytes of IRD and ORD in PD_Length of an enhanced frame";
     "p2p.enhanced-without-need" [Mpa(|mpa| {
         if mpa.enhanced == EnhancedUse::Answer {
-            mpa.enhanced = EnhancedUse::Ask;
+            mpa.enhanced = EnhancedUse::Request;
         }
     })] ["P2P-10-1"] "sends an enhanced Request although nothing requires it";
     "p2p.forgets-opening-send" [Segment(|sent| {
-        // The ready-to-receive message is an empty Send, and the first Send of the stream.
+        // If the first Send of the stream is empty, it is the ready-to-receive message.
         for octets in sent.out.iter_mut().filter(|octets| SENDS.contains(&opcode(octets))) {
             if word(octets, MSN) == 1 {
-                sent.kept.count = u32::from(!has_payload(octets));
+                sent.state.count = u32::from(!has_payload(octets));
             } else {
-                let by = sent.kept.count;
+                let by = sent.state.count;
                 change_word(octets, MSN, |msn| msn.wrapping_sub(by));
             }
         }
@@ -58,8 +58,9 @@ deviations! {
     })] ["P2P-8-2", "P2P-9.1-24", "RDMAP-4.8-36"] "reports code 7 if IRD cannot be raised";
     "p2p.looks-at-kinds-of-client-server" [Reply(|request, reply| {
         if let Some(requested) = request.enhanced {
-            words(reply, |words| {
-                (words.rtr_send, words.rtr_write, words.rtr_read) = (requested.rtr_send, requested.rtr_write, requested.rtr_read);
+            change_enhanced(reply, |enhanced| {
+                (enhanced.rtr_send, enhanced.rtr_write, enhanced.rtr_read) =
+                    (requested.rtr_send, requested.rtr_write, requested.rtr_read);
             });
         }
     })] ["P2P-9.2-25", "P2P-9.2-3"] "copies B, C and D of a Request with A=0 as Responder";
@@ -73,7 +74,7 @@ deviations! {
         let write = Rtr::Write.ulpdu(1);
         *ulpdu = if *ulpdu == write { Rtr::Read.ulpdu(1) } else { write };
     })] ["P2P-9.2-9", "P2P-9-4", "P2P-9-5", "P2P-9-6", "P2P-mail.4-1"]
-        "sends a ready-to-receive message of another kind than the negotiated one";
+        "sends a ready-to-receive message of another kind than the negotiated kind";
     "p2p.opens-with-data" [Opening(|ulpdus| for ulpdu in ulpdus {
         if *ulpdu == Rtr::Read.ulpdu(1) {
             ulpdu[33] = 1;
@@ -90,45 +91,48 @@ deviations! {
         octets[19] = octets[19].wrapping_sub(4);
         octets.drain(HEADER_LEN..HEADER_LEN + 4);
     })] ["P2P-10-2"] "rejects an enhanced Request with a Reply that is not enhanced";
-    "p2p.reply-adds-ord" [Reply(|_, reply| words(reply, |words| words.ord = 0x3ffe.min(words.ord + 1)))]
-        ["P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-5"] "sends an ORD in the Reply that is one more than allowed";
-    "p2p.reply-claims-peer-to-peer" [Reply(|_, reply| words(reply, |words| words.peer_to_peer = true))]
+    "p2p.reply-adds-ord" [Reply(|_, reply| change_enhanced(reply, |enhanced| enhanced.ord =
+        0x3ffe.min(enhanced.ord + 1)))]
+        ["P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-5"] "sends a Reply whose ORD is one more than allowed";
+    "p2p.reply-claims-peer-to-peer" [Reply(|_, reply| change_enhanced(reply, |enhanced| enhanced.peer_to_peer = true))]
         ["P2P-9.2-7"] "sends A=1 in the Reply to a Request with A=0";
     "p2p.reply-copies-depths" [Reply(|request, reply| if let Some(requested) = request.enhanced {
-        words(reply, |words| (words.ird, words.ord) = (requested.ird, requested.ord));
+        change_enhanced(reply, |enhanced| (enhanced.ird, enhanced.ord) = (requested.ird, requested.ord));
     })] ["P2P-9.1-5", "P2P-9.1-20", "P2P-9.1-6", "P2P-9.1-7", "P2P-9.1-19"] "copies IRD and ORD of the Request into the Reply";
-    "p2p.reply-denies-peer-to-peer" [Reply(|_, reply| words(reply, |words| {
-        words.peer_to_peer = false;
-        set_kinds(words, false);
+    "p2p.reply-denies-peer-to-peer" [Reply(|_, reply| change_enhanced(reply, |enhanced| {
+        enhanced.peer_to_peer = false;
+        set_kinds(enhanced, false);
     }))] ["P2P-9.2-4", "P2P-9-3"] "sends A=0 in the Reply to a Request with A=1";
     "p2p.reply-ignores-open-ird" [Reply(|request, reply| {
         if request.enhanced.is_some_and(|requested| requested.ird == NOT_NEGOTIATED) {
-            words(reply, |words| words.ord = 32);
+            change_enhanced(reply, |enhanced| enhanced.ord = 32);
         }
     })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "answers IRD 0x3FFF of a Request with an ORD other than 0x3FFF";
     "p2p.reply-ignores-open-ord" [Reply(|request, reply| {
         if request.enhanced.is_some_and(|requested| requested.ord == NOT_NEGOTIATED) {
-            words(reply, |words| words.ird = 32);
+            change_enhanced(reply, |enhanced| enhanced.ird = 32);
         }
     })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "answers ORD 0x3FFF of a Request with an IRD other than 0x3FFF";
     "p2p.reply-little-endian" [Frame(|octets| if octets[16] & FLAG_S != 0 && octets.len() >= HEADER_LEN + 4 {
         octets[20..22].reverse();
         octets[22..24].reverse();
     })] ["P2P-9-7", "P2P-9-1", "P2P-9-2"] "sends IRD and ORD of enhanced frames in little-endian byte order";
-    "p2p.reply-lowers-ird" [Reply(|_, reply| words(reply, |words| words.ird = words.ird.saturating_sub(33)))]
-        ["P2P-9.1-7", "P2P-9.1-19"] "sends an IRD in the Reply that is 33 less than it should be";
-    "p2p.reply-names-no-kind" [Reply(|_, reply| words(reply, |words| set_kinds(words, false)))]
+    "p2p.reply-lowers-ird" [Reply(|_, reply| change_enhanced(reply, |enhanced| enhanced.ird =
+        enhanced.ird.saturating_sub(33)))]
+        ["P2P-9.1-7", "P2P-9.1-19"] "sends a Reply whose IRD is 33 less than it should be";
+    "p2p.reply-names-no-kind" [Reply(|_, reply| change_enhanced(reply, |enhanced| set_kinds(enhanced, false)))]
         ["P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-9.2-5", "P2P-mail.2-1"] "sends B=0, C=0 and D=0 in a Reply with A=1";
     "p2p.reply-unenhanced" [Reply(|_, reply| reply.enhanced = None)]
-        ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "answers an enhanced Request with S=0 and without IRD and ORD";
-    "p2p.request-claims-peer-to-peer" [Request(|request| words(request, |words| words.peer_to_peer = true))]
+        ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "answers an enhanced Request with a Reply that has S=0 and no IRD and ORD";
+    "p2p.request-claims-peer-to-peer" [Request(|request| change_enhanced(request, |enhanced| enhanced.peer_to_peer =
+        true))]
         ["P2P-9.2-24", "P2P-9-3"]
         "sends A=1 in the Request, but uses the client-server model and sends no ready-to-receive message";
-    "p2p.request-kinds-of-client-server" [Request(|request| words(request, |words| {
-        words.peer_to_peer = false;
-        set_kinds(words, true);
+    "p2p.request-kinds-of-client-server" [Request(|request| change_enhanced(request, |enhanced| {
+        enhanced.peer_to_peer = false;
+        set_kinds(enhanced, true);
     }))] ["P2P-9.2-3", "P2P-9.2-1"] "sends B=1, C=1 and D=1 in a Request with A=0";
-    "p2p.request-without-kinds" [Request(|request| words(request, |words| set_kinds(words, false)))]
+    "p2p.request-without-kinds" [Request(|request| change_enhanced(request, |enhanced| set_kinds(enhanced, false)))]
         ["P2P-9.2-2"] "sends B=0, C=0 and D=0 in a Request with A=1";
     "p2p.revision-1-with-words" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[17] = 1; })]
         ["P2P-6-6", "P2P-6-2"] "sends an enhanced frame with revision 1";
@@ -141,12 +145,12 @@ deviations! {
         Arrived(|receiver, octets| if receiver == Role::Responder && octets.len() >= HEADER_LEN && octets[17] == 2 {
             octets[16] &= !FLAG_S;
         })
-    ] ["P2P-10-4", "P2P-10-2"] "treats an enhanced Request as unenhanced: IRD and ORD become private data";
-    "p2p.takes-open-ird-for-none" [Reckons(|words| if words.ird == NOT_NEGOTIATED {
-        words.ird = 0;
+    ] ["P2P-10-4", "P2P-10-2"] "treats an enhanced Request as unenhanced, with IRD and ORD as private data";
+    "p2p.takes-open-ird-for-none" [ReplyParameters(|enhanced| if enhanced.ird == NOT_NEGOTIATED {
+        enhanced.ird = 0;
     })] ["P2P-9.1-15"] "treats IRD 0x3FFF of the Reply as 0 and sends no Read Request, as Initiator";
-    "p2p.takes-open-ord-for-a-number" [Reckons(|words| if words.ord == NOT_NEGOTIATED {
-        words.ord = NOT_NEGOTIATED - 1;
+    "p2p.takes-open-ord-for-a-number" [ReplyParameters(|enhanced| if enhanced.ord == NOT_NEGOTIATED {
+        enhanced.ord = NOT_NEGOTIATED - 1;
     })] ["P2P-9.1-16"] "treats ORD 0x3FFF of the Reply as a number of Reads that exceeds its own IRD, as Initiator";
     "p2p.terminate-code" [Terminate(|terminate| {
         if matches!(terminate.error, TerminateError::MPA_INSUFFICIENT_IRD | TerminateError::MPA_NO_MATCHING_RTR) {
@@ -155,7 +159,7 @@ deviations! {
             terminate.error = TerminateError::MPA_NO_MATCHING_RTR;
         }
     })] ["P2P-9.1-24", "P2P-9.2-23", "P2P-9.3-4", "P2P-8-1", "P2P-8-2", "P2P-8-3", "RDMAP-4.8-36"]
-        "sends the wrong one of the codes 5, 6 and 7 in a Terminate";
+        "uses the codes 5, 6 and 7 in Terminates for the wrong errors";
     "p2p.terminate-with-header" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::LLP {
         terminate.segment_length = Some(14);
         terminate.ddp_header = RawHeader::from_prefix(&[0x80; 14]).map(|(header, _)| header);

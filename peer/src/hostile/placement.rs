@@ -15,7 +15,7 @@ deviations! {
     })] ["DDP-5.1.1-1"] "places the data of a Write one byte after its TO";
     "ddp.places-refused" [Conduct(|conduct: &mut Conduct| conduct.places_refused = true)]
         ["DDP-7.1-16", "DDP-7.1-11", "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1"]
-        "places a rejected Write as far as its region extends before it reports the error";
+        "places the part of a rejected Write that fits in its region before it reports the error";
     "ddp.places-sends-late" [Conduct(|conduct: &mut Conduct| conduct.places_sends_late = true)] [
         "RDMAP-3.2-2", "DDP-1.2-3", "RDMAP-B-3", "RDMAP-7306.7-12",
     ] "places the data of a Send only when the next Send arrives";

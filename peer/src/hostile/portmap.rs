@@ -28,13 +28,13 @@ fn plus_one(port: &mut U16) {
     port.set(port.get() ^ 1);
 }
 
-/// Changes the last byte of an IPv4 address. In an IPv6 address the same byte is the fourth one.
-fn readdress(field: &mut [u8; 16]) {
+/// Changes the last byte of an IPv4 address. In an IPv6 address this byte is the fourth byte.
+fn change_address(field: &mut [u8; 16]) {
     field[3] ^= 1;
 }
 
 /// Drops a received datagram of this type if `heeds` returns true for its fields.
-fn lose(octets: &mut Vec<u8>, message_type: MessageType, heeds: impl FnOnce(&RawMessage) -> bool) {
+fn discard_if(octets: &mut Vec<u8>, message_type: MessageType, heeds: impl FnOnce(&RawMessage) -> bool) {
     let heeded = RawMessage::ref_from_prefix(octets).is_ok_and(|(raw, _)| raw.mt() == message_type && heeds(raw));
     if heeded {
         octets.clear();
@@ -56,14 +56,14 @@ fn has_padding(raw: &RawMessage) -> bool {
 }
 
 deviations! {
-    "pm.accept-cp-address" [PmSent(|sent| sent.change(ACCEPT, |raw| readdress(&mut raw.cp_ip_addr)))]
+    "pm.accept-cp-address" [PmSent(|sent| sent.change(ACCEPT, |raw| change_address(&mut raw.cp_ip_addr)))]
         ["PM-7.4-26", "PM-7.3.1.9-2", "PM-7.4-18"] "sends a PMAccept with another CpIPAddr than its PMReq";
     "pm.accept-cp-port" [PmSent(|sent| sent.change(ACCEPT, |raw| plus_one(&mut raw.cp_port)))]
         ["PM-7.4-24", "PM-7.3.1.7-2", "PM-7.4-18"] "sends a PMAccept with another CpPort than its PMReq";
-    "pm.accept-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(ACCEPT))]
-        ["PM-16-1", "PM-7.4-17"] "sends a PMAccept from another UDP port than the one its PMReq went to";
-    "pm.accept-goes-elsewhere" [PmSent(|sent| sent.mislead(ACCEPT))]
-        ["PM-7.4-29", "PM-7.4-17"] "sends a PMAccept to another UDP port than the one its PMReq came from";
+    "pm.accept-from-elsewhere" [PmSent(|sent| sent.from_other_port |= sent.is(ACCEPT))]
+        ["PM-16-1", "PM-7.4-17"] "sends a PMAccept from a UDP port that its PMReq was not sent to";
+    "pm.accept-goes-elsewhere" [PmSent(|sent| sent.change_port(ACCEPT))]
+        ["PM-7.4-29", "PM-7.4-17"] "sends a PMAccept to a UDP port that its PMReq did not come from";
     "pm.accept-handle" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
         ["PM-7.4-25", "PM-7.3.1.8-2", "PM-7.4-18"] "sends a PMAccept with another AssocHandle than its PMReq";
     "pm.accept-ipv" [PmSent(|sent| sent.change(ACCEPT, other_ipv))]
@@ -82,18 +82,18 @@ deviations! {
         ["PM-7.4-21", "PM-7.3.1.2-3", "PM-7.3.1.2-1", "PM-7.4-18", "PM-7.4-46"] "sends a PMAccept with the MT of a PMReq";
     "pm.accept-version" [PmSent(|sent| sent.change(ACCEPT, version))]
         ["PM-7.4-19", "PM-7.3.1.1-1", "PM-7.4-18"] "sends a PMAccept with Ver 1";
-    "pm.ack-ap-address" [PmSent(|sent| sent.change(ACK, |raw| readdress(&mut raw.ap_ip_addr)))]
+    "pm.ack-ap-address" [PmSent(|sent| sent.change(ACK, |raw| change_address(&mut raw.ap_ip_addr)))]
         ["PM-7.4-43", "PM-7.3.1.10-3", "PM-7.4-32"] "sends a PMAck with another ApIPAddr than its PMAccept";
     "pm.ack-ap-port" [PmSent(|sent| sent.change(ACK, |raw| plus_one(&mut raw.ap_port)))]
         ["PM-7.4-38", "PM-7.3.1.6-3", "PM-7.4-32"] "sends a PMAck with another ApPort than its PMAccept";
-    "pm.ack-cp-address" [PmSent(|sent| sent.change(ACK, |raw| readdress(&mut raw.cp_ip_addr)))]
+    "pm.ack-cp-address" [PmSent(|sent| sent.change(ACK, |raw| change_address(&mut raw.cp_ip_addr)))]
         ["PM-7.4-41", "PM-7.3.1.9-2", "PM-7.4-32"] "sends a PMAck with another CpIPAddr than its PMAccept";
     "pm.ack-cp-port" [PmSent(|sent| sent.change(ACK, |raw| plus_one(&mut raw.cp_port)))]
         ["PM-7.4-39", "PM-7.3.1.7-3", "PM-7.4-32"] "sends a PMAck with another CpPort than its PMAccept";
-    "pm.ack-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(ACK))]
+    "pm.ack-from-elsewhere" [PmSent(|sent| sent.from_other_port |= sent.is(ACK))]
         ["PM-7.4-45", "PM-7.4-31"] "sends a PMAck from another UDP port than its PMReq";
-    "pm.ack-goes-elsewhere" [PmSent(|sent| sent.mislead(ACK))]
-        ["PM-7.4-44", "PM-7.4-31"] "sends a PMAck to another UDP port than the one its PMAccept came from";
+    "pm.ack-goes-elsewhere" [PmSent(|sent| sent.change_port(ACK))]
+        ["PM-7.4-44", "PM-7.4-31"] "sends a PMAck to a UDP port that its PMAccept did not come from";
     "pm.ack-handle" [PmSent(|sent| sent.change(ACK, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
         ["PM-7.4-40", "PM-7.3.1.8-2", "PM-7.4-32"] "sends a PMAck with another AssocHandle than its PMAccept";
     "pm.ack-ipv" [PmSent(|sent| sent.change(ACK, other_ipv))]
@@ -116,31 +116,31 @@ deviations! {
         ["PM-7.5.2-10"] "ignores a repeated PMReq whose state has expired";
     "pm.answers-unknown-ack" [PmConduct(|conduct| conduct.answers_unknown_ack = true)]
         ["PM-7.5.2-6"] "answers a PMAck that belongs to no exchange";
-    "pm.checks-ack-time" [PmArrived(|side, octets| if side == PmSide::Server { lose(octets, ACK, |raw| raw.pm_time != 0); })]
+    "pm.checks-ack-time" [PmArrived(|side, octets| if side == PmSide::Server { discard_if(octets, ACK, |raw| raw.pm_time != 0); })]
         ["PM-7.4-37"] "discards a PMAck whose PmTime is not zero";
-    "pm.checks-padding" [PmArrived(|_, octets| for message_type in [REQ, ACCEPT, ACK, DENY] { lose(octets, message_type, has_padding); })]
+    "pm.checks-padding" [PmArrived(|_, octets| for message_type in [REQ, ACCEPT, ACK, DENY] { discard_if(octets, message_type, has_padding); })]
         ["PM-7.3.1.3-3"] "discards a message with bytes other than zero after its IPv4 addresses";
-    "pm.checks-request-time" [PmArrived(|_, octets| lose(octets, REQ, |raw| raw.pm_time != 0))]
+    "pm.checks-request-time" [PmArrived(|_, octets| discard_if(octets, REQ, |raw| raw.pm_time != 0))]
         ["PM-7.4-9"] "discards a PMReq whose PmTime is not zero";
     "pm.checks-reserved" [PmArrived(|_, octets| for message_type in [REQ, ACCEPT, ACK, DENY] {
-        lose(octets, message_type, |raw| raw.reserved.get() != 0);
+        discard_if(octets, message_type, |raw| raw.reserved.get() != 0);
     })] ["PM-7.3.1.5-2"] "discards a message whose Reserved is not zero";
     "pm.connects-after-deny" [PmConduct(|conduct| conduct.connects_after_deny = true)]
         ["PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1"] "uses SDP at the Conventional Address after a PMDeny";
-    "pm.deny-ap-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.ap_ip_addr)))]
+    "pm.deny-ap-address" [PmSent(|sent| sent.change(DENY, |raw| change_address(&mut raw.ap_ip_addr)))]
         ["PM-7.4-61", "PM-7.3.1.10-4", "PM-7.4-51"] "sends a PMDeny with another ApIPAddr than its PMReq";
     "pm.deny-ap-port" [PmSent(|sent| {
         let requested = sent.answers.map_or(0, |request| request.ap_port);
         sent.change(DENY, |raw| raw.ap_port.set(requested ^ 1));
     })] ["PM-7.4-57", "PM-7.3.1.6-4", "PM-7.4-51"] "sends a PMDeny whose ApPort is neither zero nor that of its PMReq";
-    "pm.deny-cp-address" [PmSent(|sent| sent.change(DENY, |raw| readdress(&mut raw.cp_ip_addr)))]
+    "pm.deny-cp-address" [PmSent(|sent| sent.change(DENY, |raw| change_address(&mut raw.cp_ip_addr)))]
         ["PM-7.4-60", "PM-7.3.1.9-2", "PM-7.4-51"] "sends a PMDeny with another CpIPAddr than its PMReq";
     "pm.deny-cp-port" [PmSent(|sent| sent.change(DENY, |raw| plus_one(&mut raw.cp_port)))]
         ["PM-7.4-58", "PM-7.3.1.7-4", "PM-7.4-51"] "sends a PMDeny with another CpPort than its PMReq";
-    "pm.deny-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(DENY))]
-        ["PM-16-1", "PM-7.4-50"] "sends a PMDeny from another UDP port than the one its PMReq went to";
-    "pm.deny-goes-elsewhere" [PmSent(|sent| sent.mislead(DENY))]
-        ["PM-7.4-62", "PM-7.4-50"] "sends a PMDeny to another UDP port than the one its PMReq came from";
+    "pm.deny-from-elsewhere" [PmSent(|sent| sent.from_other_port |= sent.is(DENY))]
+        ["PM-16-1", "PM-7.4-50"] "sends a PMDeny from a UDP port that its PMReq was not sent to";
+    "pm.deny-goes-elsewhere" [PmSent(|sent| sent.change_port(DENY))]
+        ["PM-7.4-62", "PM-7.4-50"] "sends a PMDeny to a UDP port that its PMReq did not come from";
     "pm.deny-handle" [PmSent(|sent| sent.change(DENY, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
         ["PM-7.4-59", "PM-7.3.1.8-2", "PM-7.4-51"] "sends a PMDeny with another AssocHandle than its PMReq";
     "pm.deny-ipv" [PmSent(|sent| sent.change(DENY, other_ipv))]
@@ -173,12 +173,12 @@ deviations! {
         ["PM-7.3.1.4-2", "PM-7.3.1.4-1", "PM-7.3.1.4-3", "PM-7.3.1.4-7", "PM-7.3.1.4-8"]
         "uses an answer after its PmTime has expired";
     "pm.keeps-old-handle" [PmConduct(|conduct| conduct.keeps_old_handle = true)]
-        ["PM-7.5.2-8", "PM-7.5.2-9", "PM-7.2-7"] "answers a PMReq with a known four-tuple and a new AssocHandle with the old handle";
+        ["PM-7.5.2-8", "PM-7.5.2-9", "PM-7.2-7"] "sends the old AssocHandle in the answer to a PMReq with a known four-tuple and a new AssocHandle";
     "pm.keeps-once" [PmConduct(|conduct| conduct.keeps_once = true)]
         ["PM-7.3.1.4-4"] "keeps an answer whose PmTime is 0";
     "pm.keeps-time" [PmConduct(|conduct| conduct.keeps_time = true)]
         ["PM-7.5.2-5"] "does not restart the timer of a mapping on a duplicate PMReq";
-    "pm.loses-ipv6" [PmArrived(|_, octets| lose(octets, REQ, |raw| raw.ipv() == 6))]
+    "pm.loses-ipv6" [PmArrived(|_, octets| discard_if(octets, REQ, |raw| raw.ipv() == 6))]
         ["PM-7.2-6"] "ignores a PMReq for IPv6";
     "pm.never-expires" [PmConduct(|conduct| conduct.never_expires = true)]
         ["PM-7.5.2-2", "PM-7.5-2", "PM-15.2.1-1", "PM-15.2.2.1-1"] "never releases a port that it offered and the client did not use";
@@ -194,10 +194,10 @@ deviations! {
         let repeat = u16::try_from(sent.repeat).unwrap_or(u16::MAX);
         sent.change(REQ, |raw| raw.ap_port.set(raw.ap_port.get().wrapping_add(repeat)));
     })] ["PM-7.5.1-5"] "requests another port in a repeated PMReq";
-    "pm.request-from-elsewhere" [PmSent(|sent| sent.aside |= sent.is(REQ) && sent.repeat > 0)]
+    "pm.request-from-elsewhere" [PmSent(|sent| sent.from_other_port |= sent.is(REQ) && sent.repeat > 0)]
         ["PM-7.5.1-7"] "repeats a PMReq from another UDP port";
-    "pm.request-goes-elsewhere" [PmSent(|sent| sent.mislead(REQ))]
-        ["PM-7.4-15", "PM-7.4-1"] "sends a PMReq to another UDP port than that of port mappers";
+    "pm.request-goes-elsewhere" [PmSent(|sent| sent.change_port(REQ))]
+        ["PM-7.4-15", "PM-7.4-1"] "sends a PMReq to another UDP port than the port of port mappers";
     "pm.request-handle-again" [PmRequest(|message| message.assoc_handle = 0x5eed)]
         ["PM-7.4-12", "PM-7.3.1.8-1", "PM-7.5.1-1"] "sends the same AssocHandle in every PMReq";
     "pm.request-ipv" [PmSent(|sent| sent.change(REQ, |raw| raw.ver_mt_ipv |= 1))]

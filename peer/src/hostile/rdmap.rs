@@ -23,7 +23,7 @@ fn is_request(octets: &[u8]) -> bool {
 
 deviations! {
     "rdmap.atomic-response-unasked" [Segment(|sent| sent.precede(|octets| {
-        // Queue 3, MSN 1, identifier 99, a value of zero.
+        // An Atomic Response in queue 3 with MSN 1, identifier 99 and the value 0.
         let header = [0x41, 0x4b, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0];
         (SENDS.contains(&opcode(octets)) && word(octets, MSN) == 1).then(|| header.to_vec())
     }))] ["RDMAP-7306.5.2.2-3", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5.2.2-8"] "sends an unsolicited Atomic Response";
@@ -98,7 +98,7 @@ deviations! {
         ["RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4"] "sends Read Responses with an untagged header";
     "rdmap.response-as-write" [Segment(|sent| sent.of(RESPONSE, |octets| octet(octets, 1, |octet| *octet ^= 2)))]
         ["RDMAP-5.2.1-18", "RDMAP-1.2-1", "RDMAP-5.2-1"] "answers a Read Request with a Write";
-    "rdmap.response-changes-stag" [Segment(|sent| if sent.goes_on() {
+    "rdmap.response-changes-stag" [Segment(|sent| if sent.continues_message() {
         sent.of(RESPONSE, |octets| change_word(octets, STAG, |word| word ^ 0x100));
     })] ["RDMAP-5.2.2-14", "DDP-4.2-12"] "sends one Read Response to two STags";
     "rdmap.response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| if is_last(octets) && has_payload(octets) {
@@ -107,25 +107,25 @@ deviations! {
     "rdmap.response-elsewhere" [Segment(|sent| sent.of(RESPONSE, |octets| {
         change_word(octets, TO + 4, |word| word.wrapping_add(4));
     }))] ["RDMAP-4.4-8"] "sends a Read Response whose TO is SinkTO plus four";
-    "rdmap.response-left-out" [Segment(|sent| sent.lose(is_response))]
+    "rdmap.response-left-out" [Segment(|sent| sent.suppress(is_response))]
         ["RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-5.2.1-3"] "does not answer Read Requests";
     "rdmap.response-of-nothing-with-data" [Segment(|sent| sent.of(RESPONSE, |octets| if !has_payload(octets) {
         octets.extend([0; 4]);
-    }))] ["RDMAP-5.2.1-21"] "answers a Read Request for no bytes with four bytes";
+    }))] ["RDMAP-5.2.1-21"] "answers a Read Request for zero bytes with four bytes";
     "rdmap.response-stag" [Segment(|sent| sent.of(RESPONSE, |octets| change_word(octets, STAG, |word| word ^ 1)))]
         ["RDMAP-4.4-5", "RDMAP-3.1-4"] "sends a Read Response whose STag is not SinkSTag";
     "rdmap.response-twice" [Segment(|sent| sent.follow(|octets| {
         (is_response(octets) && is_last(octets)).then(|| octets.to_vec())
     }))] ["RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-4.4-8"] "sends the last segment of each Read Response twice";
     "rdmap.response-with-header" [Segment(|sent| {
-        let later = sent.goes_on();
+        let later = sent.continues_message();
         sent.of(RESPONSE, |octets| if !later { octets.splice(14..14, [0x5a; 4]); });
     })] ["RDMAP-4.5-1"] "sends four bytes before the data of a Read Response";
     "rdmap.responses-swapped" [Segment(|sent| sent.swap(|octets| is_response(octets) && is_last(octets) && octets.len() < 100))]
         ["RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-5.2.1-14", "RDMAP-B-9"] "sends each pair of short Read Responses in reverse order";
     "rdmap.response-wrong-data" [Segment(|sent| sent.of(RESPONSE, |octets| octets.iter_mut().skip(14).for_each(|octet| *octet ^= 0xff)))]
         ["RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.5-16", "RDMAP-B-6", "RDMAP-4.4-7", "RDMAP-7306.5-7"]
-        "sends data in a Read Response that differs from the source";
+        "sends a Read Response whose data differs from the source";
     "rdmap.second-start-up" [Fpdu(|fpdu| if fpdu.begins_stream() {
         fpdu.octets.extend_from_slice(&REQUEST_KEY);
         fpdu.octets.extend([0x40, 1, 0, 0]);
@@ -150,7 +150,7 @@ deviations! {
     }))] ["RDMAP-4.1-16", "DDP-4.3-2"] "sends an Invalidate STag that is not zero in messages that do not invalidate";
     "rdmap.write-as-response" [Segment(|sent| sent.of(WRITE, |octets| octet(octets, 1, |octet| *octet |= 2)))]
         ["RDMAP-5.2.2-15"] "sends Writes with the opcode of Read Responses";
-    "rdmap.write-changes-stag" [Segment(|sent| if sent.goes_on() {
+    "rdmap.write-changes-stag" [Segment(|sent| if sent.continues_message() {
         sent.of(WRITE, |octets| change_word(octets, STAG, |word| word ^ 0x100));
     })] ["RDMAP-5.1-11", "DDP-4.2-6"] "sends one Write to two STags";
     "rdmap.write-as-untagged" [Segment(|sent| sent.of(WRITE, |octets| {

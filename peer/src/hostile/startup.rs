@@ -11,7 +11,7 @@ use crate::mpa::{Rnic, Role};
 const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Makes a received frame invalid, so that the endpoint rejects it at once.
-fn spoil(octets: &mut [u8]) {
+fn invalidate(octets: &mut [u8]) {
     if let Some(octet) = octets.first_mut() {
         *octet ^= 0x80;
     }
@@ -90,36 +90,36 @@ deviations! {
         Mpa(|mpa| mpa.rnic = Rnic::PermissiveIetf),
         Framing(|sent, _| sent.crc = false)
     ] ["MPA-C.1-8", "MPA-C.2.5-2"] "sends no CRCs, even to a peer of revision 0, as a permissive endpoint";
-    "mpa.refuses-good-reply" [Arrived(|receiver, octets| if receiver == Role::Initiator { spoil(octets) })]
+    "mpa.refuses-good-reply" [Arrived(|receiver, octets| if receiver == Role::Initiator { invalidate(octets) })]
         ["MPA-7.1.2-16"] "closes on a good Reply as Initiator";
     "mpa.refuses-long-private-data" [Arrived(|_, octets| {
         if header(octets).is_some_and(|header| u16::from_be_bytes([header[18], header[19]]) > 256) {
-            spoil(octets);
+            invalidate(octets);
         }
     })] ["MPA-7.1.2-25", "P2P-6-10"] "rejects a start-up frame with more than 256 bytes of private data";
     "mpa.refuses-reserved-bits" [Arrived(|_, octets| {
         if header(octets).is_some_and(|header| header[16] & 0x0f != 0) {
-            spoil(octets);
+            invalidate(octets);
         }
     })] ["MPA-7.1.1-19", "P2P-6-5"] "rejects a start-up frame with a reserved bit set";
     "mpa.refuses-revision-1" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && header(octets).is_some_and(|header| header[17] == 1) {
-            spoil(octets);
+            invalidate(octets);
         }
     })] ["P2P-6-8", "P2P-10-10", "P2P-1.1-1"] "rejects a Request of revision 1";
     "mpa.refuses-markers" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_M != 0) {
-            spoil(octets);
+            invalidate(octets);
         }
     })] ["MPA-4.3-3", "MPA-7.1.1-6"] "rejects a Request with M=1";
     "mpa.refuses-pieces" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && octets.len() < HEADER_LEN {
-            spoil(octets);
+            invalidate(octets);
         }
     })] ["MPA-7.1.2-8"] "rejects a Request if TCP does not deliver its header at once";
     "mpa.refuses-request-r" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_R != 0) {
-            spoil(octets);
+            invalidate(octets);
         }
     })] ["MPA-7.1.1-16"] "rejects a Request with R=1";
     "mpa.rejects-silently" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
@@ -133,11 +133,11 @@ deviations! {
     })] ["MPA-7.1.1-3"] "sends the Reply with the key of a Request";
     "mpa.reply-markers-not-requested" [Mpa(|mpa| mpa.markers = false), Negotiated(|settled| {
         settled.markers_received = true;
-    })] ["MPA-7.1.1-5", "MPA-4.3-2"] "sends M=0, but expects markers in what it receives";
+    })] ["MPA-7.1.1-5", "MPA-4.3-2"] "sends M=0, but expects markers in the received stream";
     "mpa.reply-rejects" [Reply(|_, reply| reply.reject = true)] ["MPA-7.1.2-8", "MPA-7.1.1-17"]
         "sends R=1 in the Reply to a Request that it accepts, and enters Full Operation";
     "mpa.reply-ends-with-nul" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets.len() > HEADER_LEN { octets.push(0) })]
-        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.2-26"] "sends a zero byte after the private data of the Reply that PD_Length does not count";
+        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.2-26"] "sends a zero byte after the private data of the Reply, but does not count it in PD_Length";
     "mpa.reply-revision" [Reply(|_, reply| reply.revision = 3)] ["MPA-7.1.1-20", "P2P-10-3"]
         "sends a Reply with revision 3";
     "mpa.reply-to-rdmac-without-markers" [

@@ -70,7 +70,7 @@ deviations! {
         if word(octets, PAYLOAD) & 0x4000 != 0 {
             change_word(octets, PARTS + 4, |word| word ^ 0xffff);
         }
-    }))] ["RDMAP-4.8-10"] "sends a header in the Terminate that it did not receive";
+    }))] ["RDMAP-4.8-10"] "sends a Terminate with a header that it did not receive";
     "rdmap.terminate-layer" [Terminate(|terminate| terminate.error.layer = ErrorLayer(3))]
         ["RDMAP-4.8-2", "RDMAP-4.8-38"] "sends a Terminate with layer 3";
     "rdmap.terminate-length" [Terminate(|terminate| {
@@ -90,7 +90,7 @@ deviations! {
             octet(octets, CONTROL, |octet| *octet &= !0x80);
             octets.drain(PARTS..PARTS + 2);
         }
-    }))] ["RDMAP-4.8-9", "RDMAP-4.8-39"] "sends a DDP header in the Terminate without DDP Segment Length and with M=0";
+    }))] ["RDMAP-4.8-9", "RDMAP-4.8-39"] "sends a Terminate with a DDP header, but with M=0 and without DDP Segment Length";
     "rdmap.terminate-on-queue-0" [Segment(|sent| sent.of(TERMINATE, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-5.4-8", "RDMAP-3.1-2", "RDMAP-4.1-13"] "sends the Terminate with QN 0";
     "rdmap.terminate-msn-2" [Segment(|sent| sent.of(TERMINATE, |octets| set_word(octets, MSN, 2)))]

@@ -3,11 +3,11 @@
 //!
 //! Deviations in completions and asynchronous events are in `completion`.
 
-use super::Fate;
+use super::ConnectionOutcome;
 use crate::mpa::{PeerFrame, PrivateData};
 
 /// Number of bytes of a Reply's private data that the connection manager of InfiniBand always
-/// reports, even if the peer sent fewer.
+/// reports, even if the peer sent fewer bytes.
 const PADDED: usize = 196;
 
 fn report(frame: &mut PeerFrame, private_data: Vec<u8>) {
@@ -17,9 +17,10 @@ fn report(frame: &mut PeerFrame, private_data: Vec<u8>) {
 }
 
 deviations! {
-    "mpa.conceals-end" [ConcealsFate(|fate| fate == Fate::Disconnected)] ["MPA-8-1", "MPA-7.2-2", "MPA-3-13"]
+    "mpa.conceals-end" [ConcealsOutcome(|outcome| outcome == ConnectionOutcome::Disconnected)] ["MPA-8-1", "MPA-7.2-2",
+        "MPA-3-13"]
         "does not report the end of a connection to the user";
-    "mpa.conceals-failure" [ConcealsFate(|fate| fate != Fate::Disconnected)]
+    "mpa.conceals-failure" [ConcealsOutcome(|outcome| outcome != ConnectionOutcome::Disconnected)]
         ["MPA-7.1.2-18", "MPA-7.1.1-4", "MPA-7.1.1-22", "MPA-7.1.1-26", "MPA-8-4", "MPA-7.1.4.2-2", "P2P-10-12"]
         "does not report to the user that a requested connection was rejected or failed";
     "mpa.conceals-private-data" [ReportedFrame(|frame| report(frame, Vec::new()))] ["MPA-7.1.1-27", "MPA-7.1.4.2-2"]
@@ -31,7 +32,7 @@ deviations! {
     })] ["MPA-7.1.1-27", "MPA-7.1.4.2-2"] "reports at least 196 bytes of private data to the user, with zeros after the peer's data";
     "p2p.swaps-reported-depths" [ReportedFrame(|frame| if let Some(words) = &mut frame.enhanced {
         (words.ird, words.ord) = (words.ord, words.ird);
-    })] ["P2P-9.1-8", "P2P-9.1-25"] "reports the peer's ORD to the user as its IRD, and its IRD as its ORD";
+    })] ["P2P-9.1-8", "P2P-9.1-25"] "exchanges IRD and ORD of the peer in the report to the user";
     "p2p.reports-words" [ReportedFrame(|frame| if let Some(words) = frame.enhanced {
         let with_words = [&words.ird.to_be_bytes()[..], &words.ord.to_be_bytes(), frame.private_data.as_octets()].concat();
         report(frame, with_words);

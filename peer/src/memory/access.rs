@@ -18,22 +18,22 @@ pub struct Accessor {
 }
 
 /// A checked range of bytes. It is valid until the next verb or Work Request changes the memory.
-/// Later it can refer to other bytes of the same RNIC's buffers, or to none.
+/// After such a change the range may refer to other bytes of the RNIC's buffers, or to no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    of: Of,
+pub struct MemoryRange {
+    source: RangeSource,
     offset: u64,
     len: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum RangeSource {
     Nothing,
     Region(StagIndex),
     Physical(Extent),
 }
 
-impl Place {
+impl MemoryRange {
     /// Length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -63,13 +63,15 @@ impl Memory {
         to: u64,
         len: usize,
         right: Right,
-    ) -> Result<Place, AccessError> {
+    ) -> Result<MemoryRange, AccessError> {
         if len == 0 {
-            return Ok(Place { of: Of::Nothing, offset: 0, len });
+            return Ok(MemoryRange { source: RangeSource::Nothing, offset: 0, len });
         }
         if stag == STAG_ZERO && !right.is_remote() && accessor.physical {
             let found = self.arena.find(PhysicalAddress(to), len as u64);
-            return found.map(|at| Place { of: Of::Physical(at), offset: 0, len }).ok_or(AccessError::BaseAndBounds);
+            return found
+                .map(|at| MemoryRange { source: RangeSource::Physical(at), offset: 0, len })
+                .ok_or(AccessError::BaseAndBounds);
         }
         let stag = Stag::from_bits(stag).ok_or(AccessError::InvalidStag)?;
         match self.entry(stag.index).ok_or(AccessError::InvalidStag)? {
@@ -83,7 +85,7 @@ impl Memory {
                     return Err(AccessError::Rights);
                 }
                 let offset = within(region.base.first(), mapping.length, to, len as u64)?;
-                Ok(Place { of: Of::Region(stag.index), offset, len })
+                Ok(MemoryRange { source: RangeSource::Region(stag.index), offset, len })
             }
             Entry::Window(window) => {
                 let valid = window.binding.filter(|binding| binding.key == stag.key && right.is_remote());
@@ -95,35 +97,35 @@ impl Memory {
                     return Err(AccessError::Rights);
                 }
                 let offset = within(binding.base.first(), binding.length, to, len as u64)?;
-                Ok(Place { of: Of::Region(binding.region), offset: binding.offset + offset, len })
+                Ok(MemoryRange { source: RangeSource::Region(binding.region), offset: binding.offset + offset, len })
             }
         }
     }
 
-    /// The bytes of a place: one slice for each contiguous part.
+    /// Returns the bytes of a range: one slice for each contiguous part.
     #[must_use]
-    pub fn slices(&self, place: Place) -> Slices<'_> {
-        let mapping = self.mapping_of(place);
-        Slices { arena: &self.arena, mapping, place }
+    pub fn slices(&self, range: MemoryRange) -> Slices<'_> {
+        let mapping = self.mapping_of(range);
+        Slices { arena: &self.arena, mapping, range }
     }
 
-    /// Writes `octets` to a place. Ignores bytes that exceed the length of the place.
-    pub fn put(&mut self, place: Place, octets: &[u8]) {
-        let (mut place, mut rest) = (place, octets);
+    /// Writes `octets` to a range. Ignores bytes that exceed the length of the range.
+    pub fn put(&mut self, range: MemoryRange, octets: &[u8]) {
+        let (mut range, mut rest) = (range, octets);
         while !rest.is_empty()
-            && let Some(extent) = next_extent(self.mapping_of(place), place)
+            && let Some(extent) = next_extent(self.mapping_of(range), range)
         {
             let (now, later) = rest.split_at(extent.len.min(rest.len()));
             self.arena.slice_mut(Extent { len: now.len(), ..extent }).copy_from_slice(now);
-            place.offset += now.len() as u64;
-            place.len -= now.len();
+            range.offset += now.len() as u64;
+            range.len -= now.len();
             rest = later;
         }
     }
 
     /// Writes `octets` to an STag and TO without a check of key, stream, rights and bounds (a
     /// deviation). Stops at the end of the region.
-    pub(crate) fn put_regardless(&mut self, stag: u32, to: u64, octets: &[u8]) {
+    pub(crate) fn write_unchecked(&mut self, stag: u32, to: u64, octets: &[u8]) {
         let Some(stag) = Stag::from_bits(stag) else { return };
         let (index, offset) = match self.entry(stag.index) {
             Some(Entry::Region(region)) => (stag.index, to.wrapping_sub(region.base.first())),
@@ -137,30 +139,30 @@ impl Memory {
             self.region(index).ok().and_then(|region| region.mapping.as_ref()).map_or(0, |mapping| mapping.length);
         let room = usize::try_from(length.saturating_sub(offset)).unwrap_or(0);
         let octets = octets.get(..room.min(octets.len())).unwrap_or_default();
-        self.put(Place { of: Of::Region(index), offset, len: octets.len() }, octets);
+        self.put(MemoryRange { source: RangeSource::Region(index), offset, len: octets.len() }, octets);
     }
 
-    /// Appends the bytes of a place to `out`.
-    pub fn copy_to(&self, place: Place, out: &mut Vec<u8>) {
-        self.slices(place).for_each(|slice| out.extend_from_slice(slice));
+    /// Appends the bytes of a range to `out`.
+    pub fn copy_to(&self, range: MemoryRange, out: &mut Vec<u8>) {
+        self.slices(range).for_each(|slice| out.extend_from_slice(slice));
     }
 
-    /// The extent of a place of eight bytes. `None` if they are not contiguous or not 64-bit
-    /// aligned.
-    pub(super) fn aligned_word(&self, place: Place) -> Option<Extent> {
-        next_extent(self.mapping_of(place), place).filter(|extent| extent.len == 8 && extent.offset.is_multiple_of(8))
+    /// Returns the extent of a range of eight bytes. `None` if the bytes are not contiguous or not
+    /// 64-bit aligned.
+    pub(super) fn aligned_word(&self, range: MemoryRange) -> Option<Extent> {
+        next_extent(self.mapping_of(range), range).filter(|extent| extent.len == 8 && extent.offset.is_multiple_of(8))
     }
 
-    /// Returns whether the place has eight bytes that are contiguous and 64-bit aligned.
+    /// Returns whether the range has eight bytes that are contiguous and 64-bit aligned.
     #[must_use]
-    pub fn is_aligned_word(&self, place: Place) -> bool {
-        place.len == 8 && self.aligned_word(place).is_some()
+    pub fn is_aligned_word(&self, range: MemoryRange) -> bool {
+        range.len == 8 && self.aligned_word(range).is_some()
     }
 
-    fn mapping_of(&self, place: Place) -> Option<&Mapping> {
-        match place.of {
-            Of::Region(index) => self.region(index).ok()?.mapping.as_deref(),
-            Of::Nothing | Of::Physical(_) => None,
+    fn mapping_of(&self, range: MemoryRange) -> Option<&Mapping> {
+        match range.source {
+            RangeSource::Region(index) => self.region(index).ok()?.mapping.as_deref(),
+            RangeSource::Nothing | RangeSource::Physical(_) => None,
         }
     }
 }
@@ -175,35 +177,35 @@ fn within(first: u64, length: u64, to: u64, len: u64) -> Result<u64, AccessError
     if fits { Ok(offset) } else { Err(AccessError::BaseAndBounds) }
 }
 
-fn next_extent(mapping: Option<&Mapping>, place: Place) -> Option<Extent> {
-    if place.len == 0 {
+fn next_extent(mapping: Option<&Mapping>, range: MemoryRange) -> Option<Extent> {
+    if range.len == 0 {
         return None;
     }
-    match place.of {
-        Of::Nothing => None,
-        Of::Region(_) => mapping?.first_extent(place.offset, place.len),
-        Of::Physical(extent) => {
-            let passed = usize::try_from(place.offset).ok()?;
-            Some(Extent { offset: extent.offset + passed, len: place.len, ..extent })
+    match range.source {
+        RangeSource::Nothing => None,
+        RangeSource::Region(_) => mapping?.first_extent(range.offset, range.len),
+        RangeSource::Physical(extent) => {
+            let passed = usize::try_from(range.offset).ok()?;
+            Some(Extent { offset: extent.offset + passed, len: range.len, ..extent })
         }
     }
 }
 
-/// Iterator over the contiguous parts of a [`Place`].
+/// Iterator over the contiguous parts of a [`MemoryRange`].
 #[derive(Debug)]
 pub struct Slices<'a> {
     arena: &'a Arena,
     mapping: Option<&'a Mapping>,
-    place: Place,
+    range: MemoryRange,
 }
 
 impl<'a> Iterator for Slices<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        let extent = next_extent(self.mapping, self.place)?;
-        self.place.offset += extent.len as u64;
-        self.place.len -= extent.len;
+        let extent = next_extent(self.mapping, self.range)?;
+        self.range.offset += extent.len as u64;
+        self.range.len -= extent.len;
         Some(self.arena.slice(extent))
     }
 }

@@ -167,10 +167,10 @@ impl Arena {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BufferError {
     /// The buffer was freed, or belongs to another RNIC.
-    #[error("no such buffer")]
+    #[error("the buffer was freed, or belongs to another RNIC")]
     Unknown,
     /// Valid regions use the buffer. The number counts the extents of these regions in the buffer.
-    #[error("{0} memory regions use the buffer")]
+    #[error("memory regions still use the buffer (ranges in use: {0})")]
     Pinned(usize),
 }
 

@@ -1,24 +1,24 @@
 //! Atomic operations on 64 bits of registered memory (RFC 7306 sections 5.1.1 and 5.1.2).
 //!
-//! The operations are atomic because one [`Memory`] executes one call after another. Numbers in
+//! The operations are atomic because a [`Memory`] executes only one call at a time. Numbers in
 //! memory have the byte order of this machine. Conversion from the wire is done elsewhere.
 
 use weft_core::wire::rdmap::AtomicOperation;
 
-use super::{Memory, Place};
+use super::{Memory, MemoryRange};
 
-/// The address is not aligned to 64 bits (RDMAP-7306.8.2-8).
+/// Error: the address is not aligned to 64 bits (RDMAP-7306.8.2-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the address of an atomic operation is not a multiple of 8 bytes")]
 pub struct Misaligned;
 
 impl Memory {
-    /// Applies `operation` to the eight bytes of `place`. Returns the previous value.
+    /// Applies `operation` to the eight bytes of `range`. Returns the previous value.
     ///
     /// # Errors
     /// The bytes are not 64-bit aligned. They are unchanged then.
-    pub fn atomic(&mut self, place: Place, operation: AtomicOperation) -> Result<u64, Misaligned> {
-        let extent = self.aligned_word(place).ok_or(Misaligned)?;
+    pub fn atomic(&mut self, range: MemoryRange, operation: AtomicOperation) -> Result<u64, Misaligned> {
+        let extent = self.aligned_word(range).ok_or(Misaligned)?;
         let word: &mut [u8; 8] = self.arena.slice_mut(extent).try_into().map_err(|_| Misaligned)?;
         let before = u64::from_ne_bytes(*word);
         *word = apply(before, operation).to_ne_bytes();

@@ -1,10 +1,11 @@
 //! Errors of verbs, of Work Requests and of memory accesses.
 //!
 //! An error of a verb is an Immediate Error (draft Figure 33). An error of a Work Request is a
-//! completion status (Figure 36). An error of an access is a protection error. For a rejected
-//! inbound message, [`AccessError`] and [`InvalidateError`] provide the code of the Terminate. The
-//! code of an access depends on the message: RFC 5041 section 7.2 for tagged segments, RFC 5040
-//! Figure 9 for Read Requests.
+//! completion status (Figure 36). An error of an access is a protection error.
+//!
+//! If an inbound message is rejected, [`AccessError`] and [`InvalidateError`] provide the code of
+//! the Terminate. For a rejected access, this code depends on the message. Tagged segments use the
+//! codes of RFC 5041 section 7.2. Read Requests use the codes of RFC 5040 Figure 9.
 
 use weft_core::wire::rdmap::TerminateError;
 
@@ -98,7 +99,7 @@ pub enum FastRegisterError {
     /// The STag does not belong to a Non-Shared region.
     #[error("invalid STag")]
     InvalidStag,
-    /// The STag's PD is not the Queue Pair's.
+    /// The STag and the Queue Pair belong to different PDs.
     #[error("invalid PD ID")]
     InvalidPdId,
     /// The STag is Valid.
@@ -138,7 +139,7 @@ pub enum BindError {
 /// Reason why an STag cannot be invalidated (draft Figures 23 and 36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum InvalidateError {
-    /// The STag is unknown, is STag 0, has another Key, or belongs to a Shared region.
+    /// The STag is unknown, is STag 0, has a wrong Key, or belongs to a Shared region.
     #[error("invalid STag")]
     InvalidStag,
     /// A peer requested the invalidation, but the STag or the Queue Pair has no remote right.

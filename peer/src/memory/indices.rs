@@ -40,15 +40,15 @@ impl Indices {
 
     /// The permutation that leaves all numbers unchanged, for a deviation. Consecutive Indices are
     /// easy to guess.
-    pub(super) fn in_a_row() -> Self {
+    pub(super) fn consecutive() -> Self {
         Indices { keys: [0; ROUNDS], rounds: 0 }
     }
 
-    /// Converts a position into its Index. `None` if `place` exceeds 2^24 - 1, and for the one
+    /// Converts a position into its Index. `None` if `position` exceeds 2^24 - 1, and for the one
     /// position whose Index would be 0.
-    pub(super) fn index(self, place: usize) -> Option<StagIndex> {
-        let place = u32::try_from(place).ok().filter(|place| *place <= StagIndex::MAX)?;
-        let (mut left, mut right) = (place >> HALF, place & MASK);
+    pub(super) fn index(self, position: usize) -> Option<StagIndex> {
+        let position = u32::try_from(position).ok().filter(|position| *position <= StagIndex::MAX)?;
+        let (mut left, mut right) = (position >> HALF, position & MASK);
         for key in self.keys.into_iter().take(self.rounds) {
             (left, right) = (right, left ^ mix(right, key));
         }
@@ -56,7 +56,7 @@ impl Indices {
     }
 
     /// Converts an Index into its position.
-    pub(super) fn place(self, index: StagIndex) -> usize {
+    pub(super) fn position(self, index: StagIndex) -> usize {
         self.place_of(index.get())
     }
 
@@ -81,8 +81,8 @@ mod tests {
     fn each_place_has_an_index_of_its_own_and_one_has_none() {
         for seed in [0, 1, 0xdead_beef] {
             let indices = Indices::new(seed);
-            for place in (0..1 << 24).step_by(997) {
-                assert_eq!(indices.index(place).map(|index| indices.place(index)), Some(place));
+            for position in (0..1 << 24).step_by(997) {
+                assert_eq!(indices.index(position).map(|index| indices.position(index)), Some(position));
             }
             assert_eq!(indices.index(indices.place_of(0)), None);
         }
@@ -92,10 +92,10 @@ mod tests {
     #[test]
     fn neighbours_are_far_apart_and_seeds_differ() {
         let first = |seed: u64| -> Vec<u32> {
-            (0..64).map(|place| Indices::new(seed).index(place).map_or(0, StagIndex::get)).collect()
+            (0..64).map(|position| Indices::new(seed).index(position).map_or(0, StagIndex::get)).collect()
         };
         assert_ne!(first(1), first(2));
         let near = first(1).windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 256).count();
-        assert!(near < 4, "{near} of 63 follow each other");
+        assert!(near < 4, "{near} of 63 Indices are close to the previous Index");
     }
 }

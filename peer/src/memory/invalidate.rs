@@ -7,7 +7,7 @@ use super::{Entry, InvalidateError, Memory, RegionKind, Stag};
 /// The source of an invalidation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InvalidateBy {
-    /// The local Work Request Invalidate Local STag, or Read with Invalidate Local STag.
+    /// A local Work Request: either "Invalidate Local STag" or "Read with Invalidate Local STag".
     Local,
     /// An inbound Send with Invalidate from the peer.
     Peer {
@@ -17,7 +17,7 @@ pub enum InvalidateBy {
 }
 
 impl Memory {
-    /// Changes the STag with these 32 bits to Invalid state, on behalf of the Queue Pair
+    /// Changes `stag` (the 32 bits of an STag) to Invalid state, on behalf of the Queue Pair
     /// `accessor`. If the STag is already Invalid, this function changes nothing and ignores the
     /// Key.
     ///

@@ -7,7 +7,8 @@ use super::{Buffer, MappingError, PhysicalAddress};
 /// Kind of buffer list that an RNIC accepts while it is open (draft section 5.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListMode {
-    /// Pages: all entries have one of [`PAGE_SIZES`], and each address is a multiple of that size.
+    /// Pages: all entries have the same size, one of [`PAGE_SIZES`]. Each address is a multiple of
+    /// that size.
     Page,
     /// Blocks: all entries have the same size, one of [`BLOCK_SIZES`]. Addresses may have any
     /// alignment.

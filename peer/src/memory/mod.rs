@@ -4,17 +4,18 @@
 //! [`Memory`] holds the Protection Domains (PDs), [buffers](Buffer), Memory Regions and Memory
 //! Windows of one RNIC (draft-hilland-rddp-verbs chapter 7). Peers' segments and the RNIC's own
 //! Work Requests specify memory by STag and tagged offset (TO). [`Memory::locate`] checks each such
-//! access and returns a [`Place`], which is valid until the memory changes. This module has no
-//! `unsafe` code. An access through a region or window cannot read or write other memory, because
-//! it uses bounds-checked slices.
+//! access and returns a [`MemoryRange`], which is valid until the memory changes. This module has
+//! no `unsafe` code. An access through a region or window cannot read or write other memory,
+//! because it uses bounds-checked slices.
 //!
 //! - Each topic has its own file: [`PhysicalBufferList`] and its checks, regions, windows,
 //!   invalidation, access, atomic operations.
-//! - Errors describe the fault ([`MemoryError`], [`AccessError`], ...). The layers above decide
-//!   which completion or Terminate reports it, with the codes that the errors provide.
+//! - Errors describe the fault ([`MemoryError`], [`AccessError`], ...). The errors also provide the
+//!   codes for completions and Terminates. The layers above decide which completion or Terminate
+//!   reports the fault.
 //!
-//! Not in this module: Queue Pairs (an [`Accessor`] represents one), Work Requests, memory shared
-//! between processes.
+//! This module contains no Queue Pairs (an [`Accessor`] represents a Queue Pair), no Work Requests,
+//! and no memory that processes share.
 
 mod access;
 mod arena;
@@ -31,7 +32,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use access::{Accessor, Place, Slices};
+pub use access::{Accessor, MemoryRange, Slices};
 pub use arena::{ALIGNMENT, Buffer, BufferError, PhysicalAddress};
 pub use atomic::Misaligned;
 pub use error::{AccessError, BindError, FastRegisterError, InvalidateError, MappingError, MemoryError};
@@ -76,7 +77,8 @@ pub struct MemorySettings {
     /// Greatest number of Memory Windows. Default 65,536.
     pub max_windows: usize,
     /// Seed for the order of STag Indices. A driver should use a random number, because peers must
-    /// not be able to guess STags (RFC 5042 section 6.2). Default 0: the same order each time.
+    /// not be able to guess STags (RFC 5042 section 6.2). The default 0 gives the same order in
+    /// each run.
     pub stag_seed: u64,
 }
 
@@ -112,8 +114,8 @@ pub struct Memory {
     windows: usize,
     /// Number of Valid windows for each Queue Pair. Queue Pairs without windows have no entry.
     bound: HashMap<QpId, usize>,
-    /// True with a deviation: STags that are locally invalidated or deallocated stay valid, and
-    /// freed buffers remain.
+    /// True if a deviation (a deliberate protocol violation) is active: STags that are locally
+    /// invalidated or deallocated stay valid, and freed buffers remain.
     keeps_revoked: bool,
 }
 
@@ -124,7 +126,7 @@ enum Entry {
 }
 
 impl Memory {
-    /// Creates memory without PDs, buffers, regions and windows.
+    /// Creates memory without PDs, buffers, regions or windows.
     #[must_use]
     pub fn new(settings: MemorySettings) -> Self {
         Memory {
@@ -151,7 +153,7 @@ impl Memory {
 
 /// Protection Domains (draft section 5.2).
 impl Memory {
-    /// Allocate PD. This RNIC never uses the same ID twice.
+    /// Allocate PD: creates a Protection Domain. This RNIC never uses the same ID twice.
     ///
     /// # Errors
     /// `InsufficientResources`.
@@ -165,7 +167,7 @@ impl Memory {
         Ok(id)
     }
 
-    /// Deallocate PD.
+    /// Deallocate PD: removes a Protection Domain.
     ///
     /// # Errors
     /// `InvalidPdId`. `PdInUse` if a Queue Pair, Shared Receive Queue, region or window belongs to
@@ -185,13 +187,13 @@ impl Memory {
     ///
     /// # Errors
     /// `InvalidPdId`.
-    pub fn join_pd(&mut self, pd: PdId) -> Result<(), MemoryError> {
+    pub fn add_pd_member(&mut self, pd: PdId) -> Result<(), MemoryError> {
         *self.pds.get_mut(&pd).ok_or(MemoryError::InvalidPdId)? += 1;
         Ok(())
     }
 
     /// Counts one Queue Pair, Shared Receive Queue, region or window less in `pd`.
-    pub fn leave_pd(&mut self, pd: PdId) {
+    pub fn remove_pd_member(&mut self, pd: PdId) {
         if let Some(members) = self.pds.get_mut(&pd) {
             *members = members.saturating_sub(1);
         }
@@ -260,20 +262,20 @@ impl Memory {
 
     /// Uses consecutive STag Indices from now on (a deviation). Has no effect if the table already
     /// has entries.
-    pub(crate) fn number_in_a_row(&mut self) {
+    pub(crate) fn use_consecutive_indices(&mut self) {
         if self.entries.is_empty() {
-            self.indices = Indices::in_a_row();
+            self.indices = Indices::consecutive();
         }
     }
 }
 
 impl Memory {
     fn entry(&self, index: StagIndex) -> Option<&Entry> {
-        self.entries.get(self.indices.place(index))?.as_ref()
+        self.entries.get(self.indices.position(index))?.as_ref()
     }
 
     fn entry_mut(&mut self, index: StagIndex) -> Option<&mut Entry> {
-        self.entries.get_mut(self.indices.place(index))?.as_mut()
+        self.entries.get_mut(self.indices.position(index))?.as_mut()
     }
 
     fn region(&self, index: StagIndex) -> Result<&Region, MemoryError> {
@@ -296,18 +298,19 @@ impl Memory {
             Some(index) => index,
             None => self.fresh_index()?,
         };
-        let place = self.indices.place(index);
+        let position = self.indices.position(index);
         match entry {
             Entry::Region(_) => self.regions += 1,
             Entry::Window(_) => self.windows += 1,
         }
-        self.entries[place] = Some(entry);
+        self.entries[position] = Some(entry);
         Ok(index)
     }
 
     /// Extends the table and returns the Index of the new position.
     fn fresh_index(&mut self) -> Result<StagIndex, MemoryError> {
-        // One position has no Index, so a second attempt always succeeds below the limit.
+        // Only one position has no Index. If the first attempt gets this position, the second
+        // attempt succeeds, unless the table is full.
         for _ in 0..2 {
             let index = self.indices.index(self.entries.len());
             if self.entries.len() > StagIndex::MAX as usize {
@@ -322,7 +325,7 @@ impl Memory {
     }
 
     fn remove(&mut self, index: StagIndex) -> Option<Entry> {
-        let entry = self.entries.get_mut(self.indices.place(index))?.take()?;
+        let entry = self.entries.get_mut(self.indices.position(index))?.take()?;
         match entry {
             Entry::Region(_) => self.regions -= 1,
             Entry::Window(_) => self.windows -= 1,
@@ -350,11 +353,11 @@ impl Memory {
         }
         match self.remove(index) {
             Some(Entry::Region(region)) => {
-                self.leave_pd(region.pd);
+                self.remove_pd_member(region.pd);
                 self.release(region.mapping);
             }
             Some(Entry::Window(window)) => {
-                self.leave_pd(window.pd);
+                self.remove_pd_member(window.pd);
                 self.unbind(&window);
             }
             None => {}

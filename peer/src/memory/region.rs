@@ -20,10 +20,10 @@ pub enum StagState {
 /// Whether a region may share its memory with other regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RegionKind {
-    /// Initial kind. The region can be invalidated and registered again.
+    /// The kind of a new region. The region can be invalidated and registered again.
     NonShared,
-    /// Register Shared MR has created the region, or another region with the same memory. The
-    /// region stays Valid until it is deallocated.
+    /// The verb Register Shared MR has created this region, or another region with the same memory.
+    /// The region stays Valid until it is deallocated.
     Shared,
 }
 
@@ -193,7 +193,7 @@ impl Memory {
         let pbl_entries = region.capacity;
         self.adopt(&region);
         let old = std::mem::replace(self.region_mut(index)?, region);
-        self.leave_pd(old.pd);
+        self.remove_pd_member(old.pd);
         self.release(old.mapping);
         Ok(Registered { stag: Stag { index, key: registration.key }, pbl_entries })
     }
@@ -233,7 +233,7 @@ impl Memory {
     /// which must be allowed to use Fast-Register.
     ///
     /// # Errors
-    /// The completion status. The STag is unchanged then.
+    /// The status for the completion of the Work Request. The STag is unchanged then.
     pub fn fast_register(&mut self, pd: PdId, new: &FastRegistration) -> Result<(), FastRegisterError> {
         let old = self.region(new.stag.index).map_err(|_| FastRegisterError::InvalidStag)?;
         if old.kind == RegionKind::Shared {
@@ -259,7 +259,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Query MR.
+    /// Query MR: returns the attributes of a region.
     ///
     /// # Errors
     /// `InvalidStagIndex`, also for the Index of a window.
@@ -277,7 +277,8 @@ impl Memory {
         })
     }
 
-    /// Creates a Valid region for `registration`. The caller has to count it in its PD and buffers.
+    /// Creates a Valid region for `registration`. The caller then counts the region in its PD and
+    /// pins its buffers ([`adopt`](Self::adopt)).
     fn new_region(&self, registration: &Registration) -> Result<Region, MemoryError> {
         let Registration { pd, key, list, base, remote, access } = registration;
         if !self.pds.contains_key(pd) {
@@ -313,7 +314,7 @@ impl Memory {
     /// Counts the region in its PD, and pins the buffers of its mapping.
     fn adopt(&mut self, region: &Region) {
         // The callers have checked that the PD exists.
-        let _ = self.join_pd(region.pd);
+        let _ = self.add_pd_member(region.pd);
         // STags that share a list pin its buffers once, at the first registration.
         if let Some(mapping) = &region.mapping
             && region.kind == RegionKind::NonShared

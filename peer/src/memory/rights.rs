@@ -9,7 +9,8 @@ pub struct Access {
     pub local_write: bool,
     /// Peers may read the region.
     pub remote_read: bool,
-    /// Peers may write to the region. Also required for the responses to this RNIC's own Reads.
+    /// Peers may write to the region. The responses to this RNIC's own Reads also require this
+    /// right.
     pub remote_write: bool,
     /// Windows may be bound to the region.
     pub bind: bool,
@@ -81,13 +82,13 @@ impl RemoteAccess {
 /// The right that an access needs (the rows of draft Figure 21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// Read payload for a Send or Write.
+    /// The right to read the payload of a Send or Write.
     LocalRead,
-    /// Write the payload of a receive.
+    /// The right to write the payload of a receive.
     LocalWrite,
-    /// Read data for a peer's Read.
+    /// The right to read the data that a peer's Read requests.
     RemoteRead,
-    /// Write the payload of a peer's Write, or of the response to an own Read.
+    /// The right to write the payload of a peer's Write, or of the response to an own Read.
     RemoteWrite,
 }
 
@@ -102,7 +103,7 @@ impl Right {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
 
     fn access(local: &str, remote: &str) -> Access {
@@ -117,9 +118,9 @@ mod tests {
 
     #[test]
     fn figure_18_without_or_with_local_read() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut cell = |id, local, remote, valid: bool| {
-            proof.shows(id, || assert_eq!(access(local, remote).is_valid(), valid, "{local}/{remote}"));
+            proof.verify(id, || assert_eq!(access(local, remote).is_valid(), valid, "{local}/{remote}"));
         };
         cell(requirement!("VERBS-7.4.2-10"), "", "", false);
         cell(requirement!("VERBS-7.4.2-11"), "", "R", false);
@@ -133,9 +134,9 @@ mod tests {
 
     #[test]
     fn figure_18_with_local_write() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut cell = |id, local, remote, valid: bool| {
-            proof.shows(id, || assert_eq!(access(local, remote).is_valid(), valid, "{local}/{remote}"));
+            proof.verify(id, || assert_eq!(access(local, remote).is_valid(), valid, "{local}/{remote}"));
         };
         cell(requirement!("VERBS-7.4.2-18"), "W", "", true);
         cell(requirement!("VERBS-7.4.2-19"), "W", "R", false);
@@ -149,10 +150,10 @@ mod tests {
 
     #[test]
     fn figure_20_by_one_local_right() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut cell = |id, local, remote: &str, granted: bool| {
             let window = RemoteAccess { read: remote.contains('R'), write: remote.contains('W') };
-            proof.shows(id, || assert_eq!(window.may_be_bound_to(access(local, "")), granted, "{local}/{remote}"));
+            proof.verify(id, || assert_eq!(window.may_be_bound_to(access(local, "")), granted, "{local}/{remote}"));
         };
         cell(requirement!("VERBS-7.10.2-43"), "R", "W", false);
         cell(requirement!("VERBS-7.10.2-44"), "R", "R", true);
@@ -164,16 +165,16 @@ mod tests {
 
     #[test]
     fn figure_20_by_both_or_no_local_rights() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let window = |remote: &str| RemoteAccess { read: remote.contains('R'), write: remote.contains('W') };
         let all = ["", "R", "W", "RW"];
-        proof.shows(requirement!("VERBS-7.10.2-49"), || assert!(window("W").may_be_bound_to(access("RW", ""))));
-        proof.shows(requirement!("VERBS-7.10.2-50"), || assert!(window("R").may_be_bound_to(access("RW", ""))));
-        proof.shows(requirement!("VERBS-7.10.2-51"), || assert!(window("RW").may_be_bound_to(access("RW", ""))));
-        proof.shows(requirement!("VERBS-7.10.2-52"), || {
+        proof.verify(requirement!("VERBS-7.10.2-49"), || assert!(window("W").may_be_bound_to(access("RW", ""))));
+        proof.verify(requirement!("VERBS-7.10.2-50"), || assert!(window("R").may_be_bound_to(access("RW", ""))));
+        proof.verify(requirement!("VERBS-7.10.2-51"), || assert!(window("RW").may_be_bound_to(access("RW", ""))));
+        proof.verify(requirement!("VERBS-7.10.2-52"), || {
             assert!(all.iter().all(|remote| !window(remote).may_be_bound_to(access("", "RW"))));
         });
-        proof.shows(requirement!("VERBS-7.10.2-53"), || {
+        proof.verify(requirement!("VERBS-7.10.2-53"), || {
             assert!(all.iter().all(|local| !window("").may_be_bound_to(access(local, "RW"))));
         });
     }

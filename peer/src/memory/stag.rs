@@ -11,7 +11,8 @@ impl StagIndex {
     /// Greatest Index.
     pub const MAX: u32 = 0x00ff_ffff;
 
-    /// Creates an Index from a number of 1 to [`MAX`](Self::MAX). `None` for other numbers.
+    /// Creates an Index from a number between 1 and [`MAX`](Self::MAX). `None` for any other
+    /// number.
     #[must_use]
     pub const fn new(value: u32) -> Option<Self> {
         if value == 0 || value > Self::MAX { None } else { Some(StagIndex(value)) }
@@ -68,19 +69,19 @@ pub const STAG_ZERO: u32 = 0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
 
     #[test]
     fn index_above_key() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let stag = Stag { index: StagIndex::new(0x00ab_cdef).unwrap(), key: StagKey(0x5a) };
-        proof.shows(requirement!("VERBS-4-1"), || assert_eq!(stag.to_bits(), 0xabcd_ef5a));
-        proof.shows(requirement!("VERBS-7.2-4"), || {
+        proof.verify(requirement!("VERBS-4-1"), || assert_eq!(stag.to_bits(), 0xabcd_ef5a));
+        proof.verify(requirement!("VERBS-7.2-4"), || {
             assert_eq!(Stag::from_bits(0xabcd_ef5a), Some(stag));
             assert_eq!(StagIndex::new(0x0100_0000), None);
         });
-        proof.shows(requirement!("VERBS-7.2.1-2"), || assert_eq!(StagIndex::new(0), None));
-        proof.shows(requirement!("VERBS-7.2.1-3"), || assert_eq!(Stag::from_bits(0x5a), None));
+        proof.verify(requirement!("VERBS-7.2.1-2"), || assert_eq!(StagIndex::new(0), None));
+        proof.verify(requirement!("VERBS-7.2.1-3"), || assert_eq!(Stag::from_bits(0x5a), None));
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of registered memory. A `World` has one memory with two PDs, and helper functions.
+//! Tests of registered memory. [`Setup`] has one memory with two PDs, and helper functions.
 
 mod domains;
 mod fast_register;
@@ -10,33 +10,35 @@ mod windows;
 
 use super::*;
 
-/// Checks each expression and marks its requirement as shown by `proof`.
+/// Checks each expression. Records in `proof` that a test has shown the requirement of the
+/// expression.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
-        $($proof.shows(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
+        $($proof.verify(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
     };
 }
 use shows;
 
 /// A memory with two PDs, a buffer of eight pages, and a Queue Pair in each PD.
-struct World {
+struct Setup {
     memory: Memory,
     pd: PdId,
     other_pd: PdId,
     buffer: Buffer,
     qp: Accessor,
     /// Another Queue Pair in the same PD as `qp`.
-    sibling: Accessor,
-    stranger: Accessor,
+    same_pd_qp: Accessor,
+    /// A Queue Pair in `other_pd`.
+    other_pd_qp: Accessor,
 }
 
 const PAGE: u64 = 4096;
 /// A virtual address with First Byte Offset 0.
 const VA: u64 = 0x7000_0000_0000;
 
-impl World {
+impl Setup {
     fn new() -> Self {
-        World::with(MemorySettings::default())
+        Setup::with(MemorySettings::default())
     }
 
     fn with(settings: MemorySettings) -> Self {
@@ -45,9 +47,9 @@ impl World {
         let other_pd = memory.allocate_pd().unwrap();
         let buffer = memory.allocate_buffer(8 * PAGE as usize).unwrap();
         let qp = Accessor { pd, qp: QpId(1), physical: false };
-        let sibling = Accessor { qp: QpId(2), ..qp };
-        let stranger = Accessor { pd: other_pd, qp: QpId(3), physical: false };
-        World { memory, pd, other_pd, buffer, qp, sibling, stranger }
+        let same_pd_qp = Accessor { qp: QpId(2), ..qp };
+        let other_pd_qp = Accessor { pd: other_pd, qp: QpId(3), physical: false };
+        Setup { memory, pd, other_pd, buffer, qp, same_pd_qp, other_pd_qp }
     }
 
     /// A registration of `length` bytes of the buffer from `offset` on.
@@ -63,7 +65,7 @@ impl World {
         }
     }
 
-    /// Registers a region of `length` bytes, VA based, with all rights.
+    /// Registers a VA based region of `length` bytes with all rights.
     fn region(&mut self, length: u64) -> Stag {
         let registration = Registration { base: ToBase::VaBased(VA), ..self.registration(0, length) };
         self.memory.register(&registration).unwrap().stag
@@ -81,7 +83,7 @@ impl World {
         }
     }
 
-    fn locate(&self, stag: Stag, to: u64, len: usize, right: Right) -> Result<Place, AccessError> {
+    fn locate(&self, stag: Stag, to: u64, len: usize, right: Right) -> Result<MemoryRange, AccessError> {
         self.memory.locate(self.qp, stag.to_bits(), to, len, right)
     }
 

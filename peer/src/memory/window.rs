@@ -7,7 +7,8 @@ use super::{BindError, Entry, Memory, MemoryError, PdId, QpId, RemoteAccess, Sta
 
 #[derive(Debug)]
 pub(super) struct Window {
-    /// The PD that counts the window. Work Requests check this PD only in Invalid state.
+    /// The PD that counts the window. Work Requests check this PD only while the window is in
+    /// Invalid state.
     pub(super) pd: PdId,
     /// The bound range. `None` in Invalid state.
     pub(super) binding: Option<Binding>,
@@ -36,7 +37,7 @@ pub struct Bind {
     pub address: u64,
     /// Length of the window in bytes.
     pub length: u64,
-    /// True: the first byte of the window has the TO `address`. False: it has TO 0.
+    /// True: the first byte of the window has the TO `address`. False: the first byte has TO 0.
     pub va_based: bool,
     /// Access rights of the peer.
     pub access: RemoteAccess,
@@ -64,11 +65,11 @@ impl Memory {
         if self.windows >= self.settings.max_windows {
             return Err(MemoryError::InsufficientResources);
         }
-        self.join_pd(pd)?;
+        self.add_pd_member(pd)?;
         self.insert(Entry::Window(Window { pd, binding: None }))
     }
 
-    /// Query MW.
+    /// Query MW: returns the attributes of a window.
     ///
     /// # Errors
     /// `InvalidStagIndex`, also for the Index of a region.
@@ -86,7 +87,7 @@ impl Memory {
     /// enabled for Bind.
     ///
     /// # Errors
-    /// The completion status. The window is unchanged then.
+    /// The status for the completion of the Work Request. The window is unchanged then.
     pub fn bind(&mut self, by: Accessor, bind: &Bind) -> Result<(), BindError> {
         let Some(Entry::Window(window)) = self.entry(bind.window.index) else { return Err(BindError::InvalidWindow) };
         if window.binding.is_some() {

@@ -24,17 +24,17 @@ const KEPT: usize = 2048;
 #[derive(Debug)]
 pub struct Deframer {
     framing: Framing,
-    /// The bytes of an incomplete FPDU that have arrived. While `given_out` is true, the split FPDU
-    /// that [`next`](Self::next) returned last.
+    /// The bytes of an incomplete FPDU that have arrived. While `returned` is true, this buffer has
+    /// the split FPDU that [`next`](Self::next) returned last.
     partial: Vec<u8>,
-    given_out: bool,
+    returned: bool,
     /// Position of the next FPDU: number of stream bytes before it.
     position: u64,
     /// The last returned ULPDU, if markers were removed from it.
     ulpdu: Vec<u8>,
     deviations: Deviations,
     /// Number of missing bytes of the FPDU that was returned last. Always 0 without deviations.
-    owed: usize,
+    skip: usize,
 }
 
 impl Deframer {
@@ -47,7 +47,7 @@ impl Deframer {
     /// Creates a deframer with deliberate protocol violations (`deviations`).
     #[must_use]
     pub fn deviating(framing: Framing, deviations: Deviations) -> Self {
-        Deframer { framing, partial: Vec::new(), given_out: false, position: 0, ulpdu: Vec::new(), deviations, owed: 0 }
+        Deframer { framing, partial: Vec::new(), returned: false, position: 0, ulpdu: Vec::new(), deviations, skip: 0 }
     }
 
     /// Returns the next ULPDU and removes its FPDU from the front of `input`. Returns `None` if
@@ -57,13 +57,13 @@ impl Deframer {
     /// The FPDU has a wrong CRC or a wrong marker. The caller must not call `next` again, because
     /// all later bytes of the stream are unreliable (MPA-8-13).
     pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Result<&'a [u8], FpduError>> {
-        if self.given_out {
+        if self.returned {
             self.partial.clear();
-            self.given_out = false;
+            self.returned = false;
         }
-        if self.owed > 0 {
-            let (late, rest) = input.split_at(self.owed.min(input.len()));
-            self.owed -= late.len();
+        if self.skip > 0 {
+            let (late, rest) = input.split_at(self.skip.min(input.len()));
+            self.skip -= late.len();
             *input = rest;
         }
         let header = fpdu::header_position(self.position, self.framing.phase()) - self.position;
@@ -74,10 +74,10 @@ impl Deframer {
         {
             *input = rest;
             self.position = layout.end;
-            return Some(open(fpdu, layout, self.framing, &self.deviations, &mut self.ulpdu));
+            return Some(check_fpdu(fpdu, layout, self.framing, &self.deviations, &mut self.ulpdu));
         }
         if input.is_empty() && self.partial.is_empty() {
-            self.rest();
+            self.release_buffers();
             return None;
         }
         self.take(input, head_len);
@@ -88,12 +88,12 @@ impl Deframer {
             if !self.acts_before_crc(&layout) {
                 return None;
             }
-            self.owed = len(&layout) - self.partial.len();
+            self.skip = len(&layout) - self.partial.len();
             framing.crc = false;
         }
-        self.given_out = true;
+        self.returned = true;
         self.position = layout.end;
-        Some(open(&self.partial, layout, framing, &self.deviations, &mut self.ulpdu))
+        Some(check_fpdu(&self.partial, layout, framing, &self.deviations, &mut self.ulpdu))
     }
 
     /// Returns whether a deviation allows the use of the FPDU although bytes of its CRC field are
@@ -105,7 +105,7 @@ impl Deframer {
     /// Returns whether the buffer contains no bytes of an incomplete FPDU.
     #[must_use]
     pub fn is_at_boundary(&self) -> bool {
-        self.given_out || self.partial.is_empty()
+        self.returned || self.partial.is_empty()
     }
 
     /// Positions of the fields of the FPDU that begins with `octets`. `None` until its
@@ -117,7 +117,7 @@ impl Deframer {
     }
 
     /// Releases large buffers between FPDUs, because a connection can be idle for days.
-    fn rest(&mut self) {
+    fn release_buffers(&mut self) {
         for buffer in [&mut self.partial, &mut self.ulpdu] {
             if buffer.capacity() > KEPT {
                 *buffer = Vec::new();
@@ -139,7 +139,7 @@ fn len(layout: &Layout) -> usize {
 
 /// Checks a complete FPDU and returns its ULPDU. If the FPDU has markers, the ULPDU is copied into
 /// `joined` without the markers.
-fn open<'a>(
+fn check_fpdu<'a>(
     octets: &'a [u8],
     layout: Layout,
     framing: Framing,
@@ -296,8 +296,8 @@ mod tests {
         assert!(matches!(deframer.next(&mut &octets[66_063..]), Some(Err(FpduError::Marker { position: 512, .. }))));
     }
 
-    /// An idle connection that has received long split FPDUs keeps no more memory than one that has
-    /// not.
+    /// An idle connection that has received long split FPDUs keeps no more memory than a connection
+    /// without such FPDUs.
     #[test]
     fn between_fpdus_no_room_for_a_long_one_is_kept() {
         for markers in [false, true] {
@@ -308,7 +308,7 @@ mod tests {
             assert!(deframer.next(&mut first).is_none());
             assert_eq!(deframer.next(&mut rest).unwrap().unwrap(), [7; 60_000]);
             let kept = |deframer: &Deframer| deframer.partial.capacity() + deframer.ulpdu.capacity();
-            assert!(kept(&deframer) >= 60_000, "it is still the reader's");
+            assert!(kept(&deframer) >= 60_000, "the returned ULPDU is still in the buffer");
             assert!(deframer.next(&mut rest).is_none());
             assert_eq!((kept(&deframer), deframer.is_at_boundary()), (0, true), "markers: {markers}");
         }

@@ -24,7 +24,7 @@ pub struct Agreed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SetupError {
     /// MPA error 6: the ORD of the Reply is above the greatest IRD of this endpoint.
-    #[error("the Responder's ORD of {wanted} is above the {most} that this endpoint can raise its IRD to")]
+    #[error("the Responder's ORD of {wanted} is above {most}, the greatest IRD of this endpoint")]
     InsufficientIrd {
         /// ORD of the Reply.
         wanted: u16,
@@ -34,8 +34,7 @@ pub enum SetupError {
     /// MPA error 5: a local error that has no code of its own.
     #[error("local catastrophic error")]
     LocalCatastrophic,
-    /// MPA error 7: this endpoint can send none of the ready-to-receive messages that the Reply
-    /// allows.
+    /// MPA error 7: the Reply allows only ready-to-receive messages that this endpoint cannot send.
     #[error("the Reply offers no ready-to-receive message that this endpoint can send")]
     NoMatchingRtr,
 }
@@ -44,7 +43,7 @@ pub enum SetupError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer {
     /// Enhanced data of the Reply.
-    pub words: Enhanced,
+    pub enhanced: Enhanced,
     pub agreed: Agreed,
     /// The IRD of the Request is lower than this endpoint's `min_ord`.
     pub insufficient: bool,
@@ -55,8 +54,8 @@ pub(super) fn request(own: &EnhancedSettings) -> Enhanced {
     let offered = |depth: super::Depth| if depth.negotiated { depth.value() } else { NOT_NEGOTIATED };
     let (ird, ord) = (offered(own.ird), offered(own.ord));
     match own.model {
-        Model::ClientServer => words(false, RtrKinds::NONE, ird, ord),
-        Model::PeerToPeer => words(true, own.rtr, ird, ord),
+        Model::ClientServer => enhanced_data(false, RtrKinds::NONE, ird, ord),
+        Model::PeerToPeer => enhanced_data(true, own.rtr, ird, ord),
     }
 }
 
@@ -86,7 +85,7 @@ pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
         }
     };
     Answer {
-        words: words(request.peer_to_peer, rtr, sent_ird, sent_ord),
+        enhanced: enhanced_data(request.peer_to_peer, rtr, sent_ird, sent_ord),
         agreed: Agreed { ird, ord, peer_to_peer: request.peer_to_peer },
         insufficient: request.ird != NOT_NEGOTIATED && request.ird < own.min_ord,
     }
@@ -95,8 +94,8 @@ pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
 /// Enhanced data of a rejecting Reply. If the IRD of the Request is too low, the ORD is the one
 /// that the ULP needs (P2P-9.1-21).
 pub(super) fn rejection(answer: &Answer, own: &EnhancedSettings) -> Enhanced {
-    let ord = if answer.insufficient { own.min_ord.min(super::Depth::MAX) } else { answer.words.ord };
-    Enhanced { ord, ..answer.words }
+    let ord = if answer.insufficient { own.min_ord.min(super::Depth::MAX) } else { answer.enhanced.ord };
+    Enhanced { ord, ..answer.enhanced }
 }
 
 /// Computes an Initiator's result after an accepting Reply: the negotiated values and the kind of
@@ -125,6 +124,6 @@ fn choose(reply: &Enhanced, own: &EnhancedSettings) -> Option<Rtr> {
     preferred.or_else(|| [Rtr::Write, Rtr::Read, Rtr::Send].into_iter().find(|kind| usable.contains(*kind)))
 }
 
-fn words(peer_to_peer: bool, rtr: RtrKinds, ird: u16, ord: u16) -> Enhanced {
+fn enhanced_data(peer_to_peer: bool, rtr: RtrKinds, ird: u16, ord: u16) -> Enhanced {
     Enhanced { peer_to_peer, rtr_send: rtr.send, ird, rtr_write: rtr.write, rtr_read: rtr.read, ord }
 }

@@ -10,7 +10,7 @@ use super::Role;
 pub enum StartupError {
     /// This endpoint sent a Request, and the peer's frame also has the key of a Request. Both
     /// endpoints are Initiators ("active/active").
-    #[error("the peer sends a Request, too: both sides are Initiators")]
+    #[error("the peer also sent a Request, so both endpoints are Initiators")]
     BothInitiators,
     /// The peer closed its direction of the connection before the frame was complete.
     #[error("the start-up frame ends after {received} bytes")]
@@ -21,17 +21,17 @@ pub enum StartupError {
     /// The bytes are not a valid frame of the expected kind.
     #[error("malformed start-up frame: {0}")]
     Malformed(WireError),
-    /// Bytes arrived after the start-up frame, when the peer may not send any.
-    #[error("{octets} bytes after the start-up frame, before any may be sent")]
+    /// Bytes arrived after the start-up frame, at a time when the peer may not send any bytes.
+    #[error("{octets} bytes follow the start-up frame, but the peer may not send yet")]
     Surplus {
         /// Number of bytes after the frame.
         octets: usize,
     },
     /// The Request requests the enhanced set-up of RFC 6581, and this endpoint does not support it.
-    #[error("the Request asks for the enhanced connection set-up (Rev 2, S=1)")]
+    #[error("this endpoint does not support the enhanced connection set-up that the Request requests (Rev 2, S=1)")]
     UnsupportedEnhanced,
     /// This endpoint does not support the revision of the peer's frame.
-    #[error("MPA revision {revision} in the peer's {} frame", .receiver.peer_frame())]
+    #[error("this endpoint does not support MPA revision {revision} of the peer's {} frame", .receiver.peer_frame())]
     UnsupportedRevision {
         /// Revision in the peer's frame.
         revision: u8,
@@ -41,7 +41,8 @@ pub enum StartupError {
 }
 
 impl StartupError {
-    /// The requirement that the peer violated, or the requirement to close the connection.
+    /// The requirement that the peer violated. If the peer violated no other requirement, the
+    /// requirement to close the connection.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {
@@ -58,7 +59,7 @@ impl StartupError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FpduError {
     /// MPA error 2: the CRC of the FPDU is wrong.
-    #[error("CRC of the FPDU at stream byte {position}: computed {computed:#010x}, found {found:#010x}")]
+    #[error("wrong CRC in the FPDU at stream byte {position}: computed {computed:#010x}, found {found:#010x}")]
     Crc {
         /// Position of the FPDU: number of bytes after the peer's start-up frame.
         position: u64,
@@ -70,7 +71,7 @@ pub enum FpduError {
     /// MPA error 3: a marker does not point to the `ULPDU_Length` of its FPDU. If CRCs are in use,
     /// the CRC of the FPDU is right.
     #[error(
-        "marker at stream byte {position}: FPDUPTR {found:#06x}: expected {expected:#06x}, which points to ULPDU_Length"
+        "wrong marker at stream byte {position}: FPDUPTR is {found:#06x}, but {expected:#06x} points to ULPDU_Length"
     )]
     Marker {
         /// Position of the marker: number of bytes after the peer's start-up frame.
@@ -83,7 +84,7 @@ pub enum FpduError {
 }
 
 impl FpduError {
-    /// The requirement to detect this fault.
+    /// The requirement by which a receiver has to detect this fault.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

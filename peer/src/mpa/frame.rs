@@ -102,10 +102,11 @@ impl FrameReader {
         }))
     }
 
-    /// Checks the revision of the frame. A Responder accepts revisions 1 and 2, an RDMAC Responder
-    /// 0 and 1. An Initiator accepts a Reply whose revision is at most that of its Request. An IETF
-    /// endpoint accepts revision 0 only if it is permissive. The S flag has a meaning only in
-    /// revision 2. A frame of revision 2 without S has the format of revision 1 (P2P-10-10).
+    /// Checks the revision of the frame. A Responder accepts revisions 1 and 2. An RDMAC Responder
+    /// accepts revisions 0 and 1. An Initiator accepts a Reply whose revision is at most the
+    /// revision of its Request. An IETF endpoint accepts revision 0 only if it is permissive. The S
+    /// flag has a meaning only in revision 2. A frame of revision 2 without S has the format of
+    /// revision 1 (P2P-10-10).
     fn check_revision(&self, header: &RawStartup) -> Result<(), StartupError> {
         let settings = &self.settings;
         let enhanced = header.revision == 2 && header.flags & FLAG_S != 0;
@@ -117,7 +118,7 @@ impl FrameReader {
             | (_, Rnic::Ietf | Rnic::PermissiveIetf, 1)
             | (Role::Responder, Rnic::Rdmac, 1)
             | (Role::Responder, Rnic::Ietf | Rnic::PermissiveIetf, 2) => true,
-            (Role::Initiator, Rnic::Ietf | Rnic::PermissiveIetf, 2) => settings.asks_enhanced(),
+            (Role::Initiator, Rnic::Ietf | Rnic::PermissiveIetf, 2) => settings.requests_enhanced(),
             _ => false,
         };
         if known {
@@ -163,9 +164,9 @@ mod tests {
     }
 
     proptest! {
-        /// One octet of the frame may be wrong, and fewer or more octets than announced may follow.
-        /// A split at any position changes nothing in the result. The reader never holds more than
-        /// one frame.
+        /// A split of the frame at any position does not change the result. This is also true if
+        /// one octet of the frame is wrong, or if fewer or more octets follow than announced. The
+        /// reader never holds more than one frame.
         #[test]
         fn a_split_changes_nothing(
             at in 0usize..24, change: u8, pd_length in 0u16..600, rest in prop::collection::vec(any::<u8>(), 0..600),

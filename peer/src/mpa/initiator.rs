@@ -25,7 +25,7 @@ pub enum AfterReply {
     Accepted(Negotiated, PeerFrame),
     /// The Reply accepts (R=0), but this endpoint cannot continue. The endpoint has to send a
     /// Terminate with the reason, and nothing else.
-    Impossible(Negotiated, PeerFrame, SetupError),
+    Unacceptable(Negotiated, PeerFrame, SetupError),
     /// The Reply rejects (R=1). From now on, the ULP uses TCP without MPA.
     Rejected(PeerFrame),
     /// The Reply is still incomplete.
@@ -44,7 +44,7 @@ impl WaitReply {
         deviations: Deviations,
         out: &mut Vec<u8>,
     ) -> Result<Self, PrivateDataTooLong> {
-        let asks = settings.asks_enhanced();
+        let asks = settings.requests_enhanced();
         let private_data = private_data.clone().fits(asks)?;
         let mut frame = Startup {
             kind: StartupKind::Request,
@@ -83,8 +83,8 @@ impl WaitReply {
     }
 
     /// Computes the result of an accepting Reply. A Reply to an enhanced Request can have a lower
-    /// revision or S=0. This is a fault of the Responder for which no rule defines the Initiator's
-    /// reaction. This Initiator continues without the enhanced set-up.
+    /// revision or S=0. Such a Reply is a fault of the Responder. No rule defines how the Initiator
+    /// reacts to it. This Initiator continues without the enhanced set-up.
     fn accepted(self, mut frame: PeerFrame) -> AfterReply {
         let rdmac = frame.revision == 0;
         let mut negotiated = Negotiated {
@@ -97,18 +97,18 @@ impl WaitReply {
             enhanced: None,
             rtr: self.settings.agreed_rtr.map_or(RtrKinds::NONE, RtrKinds::only),
         };
-        let words = frame.enhanced;
+        let enhanced = frame.enhanced;
         hostile::hook::reported_frame(&self.deviations, &mut frame);
-        let Some(mut words) = words else { return AfterReply::Accepted(negotiated, frame) };
-        hostile::hook::reckons(&self.deviations, &mut words);
+        let Some(mut enhanced) = enhanced else { return AfterReply::Accepted(negotiated, frame) };
+        hostile::hook::reply_parameters(&self.deviations, &mut enhanced);
         negotiated.rtr = RtrKinds::NONE;
-        match enhanced::conclude(&words, &self.settings.enhanced_settings) {
+        match enhanced::conclude(&enhanced, &self.settings.enhanced_settings) {
             Ok((agreed, rtr)) => {
                 negotiated.enhanced = Some(agreed);
                 negotiated.rtr = rtr.map_or(RtrKinds::NONE, RtrKinds::only);
                 AfterReply::Accepted(negotiated, frame)
             }
-            Err(error) => AfterReply::Impossible(negotiated, frame, error),
+            Err(error) => AfterReply::Unacceptable(negotiated, frame, error),
         }
     }
 }

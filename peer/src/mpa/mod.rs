@@ -20,8 +20,8 @@
 //! arrive, and an [`FpduSender`] builds the FPDUs to send. If the Responder's ULP may send first,
 //! the Initiator sends an [`Rtr`] (ready-to-receive message) as its first FPDU.
 //!
-//! Not in this module, but in [`crate::connection`]: time-outs, FIN and RST, streaming mode before
-//! start-up, and the rule that the Responder sends nothing before the first FPDU.
+//! This module does not handle time-outs, FIN and RST, or streaming mode before start-up, and does
+//! not make the Responder wait for the first FPDU. The module [`crate::connection`] does this.
 
 mod deframer;
 mod enhanced;

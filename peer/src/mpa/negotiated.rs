@@ -8,9 +8,9 @@ use super::{Agreed, RtrKinds};
 /// (MPA-7.1-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Sends the Request.
+    /// The endpoint that sends the Request.
     Initiator,
-    /// Sends the Reply.
+    /// The endpoint that sends the Reply.
     Responder,
 }
 
@@ -41,9 +41,9 @@ pub struct Negotiated {
     pub markers_received: bool,
     /// Result of the enhanced set-up of RFC 6581. `None` if start-up was not enhanced.
     pub enhanced: Option<Agreed>,
-    /// Kinds of ready-to-receive message. Initiator: the kind that this endpoint sends as its first
-    /// message. Responder: the kinds that the first message of the peer may have. Empty if no
-    /// ready-to-receive message was agreed.
+    /// Kinds of ready-to-receive message. For an Initiator, the kind that this endpoint sends as
+    /// its first message. For a Responder, the kinds that the first message of the peer may have.
+    /// Empty if no ready-to-receive message was agreed.
     pub rtr: RtrKinds,
 }
 

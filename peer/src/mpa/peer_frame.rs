@@ -11,13 +11,13 @@ pub struct PrivateData(pub(super) Bytes);
 
 /// The private data is too long for the start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("private data of {octets} bytes; {}start-up frame carries at most {most}",
-    if *.most == usize::from(MAX_PD_LENGTH) { "a " } else { "an enhanced " })]
+#[error("{octets} bytes of private data are too long: {}start-up frame carries at most {max} bytes",
+    if *.max == usize::from(MAX_PD_LENGTH) { "a " } else { "an enhanced " })]
 pub struct PrivateDataTooLong {
     /// Length of the private data in bytes.
     pub octets: usize,
     /// Greatest length in bytes: 512, or 508 in an enhanced frame.
-    pub most: usize,
+    pub max: usize,
 }
 
 impl PrivateData {
@@ -32,9 +32,9 @@ impl PrivateData {
 
     /// Returns the private data unchanged if a frame can carry it.
     pub(super) fn fits(self, enhanced: bool) -> Result<Self, PrivateDataTooLong> {
-        let most = usize::from(MAX_PD_LENGTH) - if enhanced { ENHANCED_LEN } else { 0 };
-        if self.0.len() > most {
-            return Err(PrivateDataTooLong { octets: self.0.len(), most });
+        let max = usize::from(MAX_PD_LENGTH) - if enhanced { ENHANCED_LEN } else { 0 };
+        if self.0.len() > max {
+            return Err(PrivateDataTooLong { octets: self.0.len(), max });
         }
         Ok(self)
     }
@@ -53,7 +53,7 @@ pub struct PeerFrame {
     pub markers: bool,
     /// Flag C: the peer wants CRCs.
     pub crc: bool,
-    /// Flag R: the Responder rejects. A Responder ignores it in a Request (MPA-7.1.1-16).
+    /// Flag R: the Responder rejects. A Responder ignores this flag in a Request (MPA-7.1.1-16).
     pub reject: bool,
     /// MPA revision of the frame.
     pub revision: u8,

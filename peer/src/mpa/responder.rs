@@ -19,7 +19,7 @@ pub struct WaitRequest {
 /// Result of [`WaitRequest::handle_octets`].
 #[derive(Debug)]
 pub enum AfterRequest {
-    /// A valid Request arrived. The ULP has to accept or reject.
+    /// A valid Request arrived. The ULP has to accept it or reject it.
     Arrived(WaitDecision),
     /// The Request is still incomplete.
     Waiting(WaitRequest),
@@ -53,7 +53,7 @@ impl WaitRequest {
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterRequest, StartupError> {
         let Some(request) = self.reader.read(&mut input)? else { return Ok(AfterRequest::Waiting(self)) };
         self.reader.check_end(input)?;
-        let answer = request.enhanced.map(|words| enhanced::answer(&words, &self.settings.enhanced_settings));
+        let answer = request.enhanced.map(|enhanced| enhanced::answer(&enhanced, &self.settings.enhanced_settings));
         let (settings, deviations) = (self.settings, self.deviations);
         let mut reported = request.clone();
         hostile::hook::reported_frame(&deviations, &mut reported);
@@ -112,8 +112,8 @@ impl WaitDecision {
     /// [`check`](Self::check), the Reply has only the part that fits.
     #[must_use]
     pub fn accept(self, private_data: &PrivateData, out: &mut Vec<u8>) -> Negotiated {
-        let words = self.answer.map(|answer| answer.words);
-        self.reply(false, words, private_data, out);
+        let enhanced = self.answer.map(|answer| answer.enhanced);
+        self.reply(false, enhanced, private_data, out);
         let agreed_rtr = self.settings.agreed_rtr.map_or(RtrKinds::NONE, RtrKinds::only);
         Negotiated {
             role: Role::Responder,
@@ -123,15 +123,15 @@ impl WaitDecision {
             markers_sent: self.is_rdmac() || self.frame.markers,
             markers_received: self.markers(),
             enhanced: self.answer.map(|answer| answer.agreed),
-            rtr: words.map_or(agreed_rtr, |words| RtrKinds::of(&words)),
+            rtr: enhanced.map_or(agreed_rtr, |enhanced| RtrKinds::of(&enhanced)),
         }
     }
 
     /// Appends a rejecting Reply to `out`. After it, the connection does not use MPA (MPA-7.1.2-5,
     /// MPA-7.1.2-7).
     pub fn reject(self, private_data: &PrivateData, out: &mut Vec<u8>) {
-        let words = self.answer.map(|answer| enhanced::rejection(&answer, &self.settings.enhanced_settings));
-        self.reply(true, words, private_data, out);
+        let enhanced = self.answer.map(|answer| enhanced::rejection(&answer, &self.settings.enhanced_settings));
+        self.reply(true, enhanced, private_data, out);
     }
 
     /// Returns whether the connection will use the RDMA Consortium's protocols.
@@ -139,12 +139,12 @@ impl WaitDecision {
         self.frame.revision == 0 || self.settings.rnic == Rnic::Rdmac
     }
 
-    /// Flag M of the Reply. Always 1 to an RDMAC Initiator (MPA-C.2.3-2).
+    /// Flag M of the Reply. Always 1 if one side is RDMAC (MPA-C.2.3-2).
     fn markers(&self) -> bool {
         self.is_rdmac() || self.settings.m()
     }
 
-    /// Flag C of the Reply. The flag is 1 whenever the connection will use CRCs, also if only the
+    /// Flag C of the Reply. The flag is 1 whenever the connection will use CRCs, even if only the
     /// Initiator wants CRCs (MPA-4.4-9).
     fn crc(&self) -> bool {
         self.is_rdmac() || self.settings.c() || self.frame.crc
@@ -152,14 +152,14 @@ impl WaitDecision {
 
     /// Appends a Reply to `out`. The Reply has the revision of the Request, because an Initiator
     /// expects that revision. If one side is RDMAC, the Reply has revision 0.
-    fn reply(&self, reject: bool, words: Option<Enhanced>, private_data: &PrivateData, out: &mut Vec<u8>) {
+    fn reply(&self, reject: bool, enhanced: Option<Enhanced>, private_data: &PrivateData, out: &mut Vec<u8>) {
         let mut frame = Startup {
             kind: StartupKind::Reply,
             markers: self.markers(),
             crc: self.crc(),
             reject,
             revision: if self.is_rdmac() { 0 } else { self.frame.revision },
-            enhanced: words,
+            enhanced,
             private_data: private_data.as_octets(),
         };
         hostile::hook::reply(&self.deviations, &self.frame, &mut frame);

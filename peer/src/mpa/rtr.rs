@@ -2,8 +2,8 @@
 //! send (RFC 6581 sections 4, 9.2).
 //!
 //! Ready-to-receive messages are part of start-up, so this module builds and recognises complete
-//! ULPDUs. These messages access no memory, and their STags have no meaning (P2P-9.2-14). They use
-//! message sequence numbers, which [`crate::connection`] counts.
+//! ULPDUs. Ready-to-receive messages access no memory, and their STags have no meaning
+//! (P2P-9.2-14). Each message uses a message sequence number, which [`crate::connection`] counts.
 
 use weft_core::wire::ddp::{self, queue};
 use weft_core::wire::mpa::Enhanced;
@@ -12,11 +12,12 @@ use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
 /// A kind of ready-to-receive message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rtr {
-    /// A Read Request of 0 bytes. The Responder answers it with a Read Response of 0 bytes. Flag D.
+    /// A Read Request of 0 bytes (flag D). The Responder answers it with a Read Response of 0
+    /// bytes.
     Read,
-    /// A Send without payload. Flag B.
+    /// A Send without payload (flag B).
     Send,
-    /// An RDMA Write without payload. Flag C.
+    /// An RDMA Write without payload (flag C).
     Write,
 }
 
@@ -66,8 +67,8 @@ pub enum ArrivedRtr {
 }
 
 impl ArrivedRtr {
-    /// Recognises a ready-to-receive message in `ulpdu`, which must be the first ULPDU of its
-    /// direction. Returns `None` if it is another message.
+    /// Recognises a ready-to-receive message in `ulpdu`, the first ULPDU of its direction. Returns
+    /// `None` if `ulpdu` is another message.
     #[must_use]
     pub fn of(ulpdu: &[u8], version: u8) -> Option<Self> {
         if let Ok((header, control, payload)) = ddp::Tagged::parse(ulpdu, version) {
@@ -131,8 +132,8 @@ impl RtrKinds {
 
     /// The set that flags B, C and D of the enhanced data show.
     #[must_use]
-    pub const fn of(words: &Enhanced) -> Self {
-        RtrKinds { send: words.rtr_send, write: words.rtr_write, read: words.rtr_read }
+    pub const fn of(enhanced: &Enhanced) -> Self {
+        RtrKinds { send: enhanced.rtr_send, write: enhanced.rtr_write, read: enhanced.rtr_read }
     }
 
     /// Returns whether the set contains `kind`.

@@ -1,9 +1,9 @@
-//! Frames ULPDUs as FPDUs, in one direction of a connection after start-up.
+//! Packs ULPDUs into FPDUs, in one direction of a connection, after start-up.
 
 use weft_core::WireError;
 use weft_core::wire::mpa::{Framing, fpdu};
 
-use crate::hostile::{self, Deviations, Kept};
+use crate::hostile::{self, DeviationState, Deviations};
 
 /// Sender of the FPDUs of one direction. It counts the bytes of the stream, because the positions
 /// of markers depend on them.
@@ -12,7 +12,7 @@ pub struct FpduSender {
     framing: Framing,
     position: u64,
     deviations: Deviations,
-    kept: Kept,
+    deviation_state: DeviationState,
 }
 
 impl FpduSender {
@@ -26,7 +26,7 @@ impl FpduSender {
     /// Creates a sender with deliberate protocol violations (`deviations`).
     #[must_use]
     pub fn deviating(framing: Framing, deviations: Deviations) -> Self {
-        FpduSender { framing, position: 0, deviations, kept: Kept::default() }
+        FpduSender { framing, position: 0, deviations, deviation_state: DeviationState::default() }
     }
 
     /// Returns the next FPDU. Its ULPDU is the concatenation of the slices in `ulpdu`.
@@ -35,7 +35,7 @@ impl FpduSender {
     /// The ULPDU is longer than 64,768 bytes (MPA-3-4). The position in the stream is unchanged
     /// then.
     pub fn fpdu(&mut self, ulpdu: &[&[u8]]) -> Result<Vec<u8>, WireError> {
-        if let Some(ulpdus) = hostile::hook::segments(&self.deviations, &mut self.kept, ulpdu) {
+        if let Some(ulpdus) = hostile::hook::segments(&self.deviations, &mut self.deviation_state, ulpdu) {
             let fpdus: Result<Vec<Vec<u8>>, WireError> = ulpdus.iter().map(|ulpdu| self.framed(&[ulpdu])).collect();
             return fpdus.map(|fpdus| fpdus.concat());
         }

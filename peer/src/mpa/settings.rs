@@ -5,15 +5,16 @@ use super::{Rtr, RtrKinds};
 /// The specifications that an endpoint implements (RFC 5044 Appendix C, Figure 14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rnic {
-    /// Only the RFCs. The endpoint rejects frames of revision 0. RFC 5044: "Non-permissive IETF
-    /// RNIC".
+    /// Only the RFCs. The endpoint rejects frames of revision 0. RFC 5044 calls such an endpoint a
+    /// "Non-permissive IETF RNIC".
     #[default]
     Ietf,
-    /// The RFCs, and the RDMA Consortium's protocols if the peer's frame has revision 0. Then both
-    /// directions have markers and CRCs, and DDP and RDMAP have version 0.
+    /// The RFCs. If the peer's frame has revision 0, the endpoint uses the RDMA Consortium's
+    /// protocols instead. Both directions then have markers and CRCs, and DDP and RDMAP have
+    /// version 0.
     PermissiveIetf,
     /// The RDMA Consortium's specifications. The endpoint's frames have revision 0, M=1 and C=1.
-    /// DDP and RDMAP have version 0. RFC 5044: "Upgraded RDMAC RNIC".
+    /// DDP and RDMAP have version 0. RFC 5044 calls such an endpoint an "Upgraded RDMAC RNIC".
     Rdmac,
 }
 
@@ -29,17 +30,17 @@ pub enum EnhancedUse {
     Answer,
     /// An Initiator sends an enhanced Request: revision 2, S=1. A Responder answers an enhanced
     /// Request with an enhanced Reply.
-    Ask,
+    Request,
 }
 
 /// Which side of a connection may send first (RFC 6581 section 9.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Model {
-    /// The Initiator's ULP sends first. Flag A=0.
+    /// The Initiator's ULP sends first (flag A=0).
     #[default]
     ClientServer,
-    /// Either ULP may send first. For this, the Initiator first sends a ready-to-receive message.
-    /// Flag A=1.
+    /// Either ULP may send first (flag A=1). For this, the Initiator first sends a ready-to-receive
+    /// message.
     PeerToPeer,
 }
 
@@ -120,15 +121,15 @@ impl Default for EnhancedSettings {
 /// Settings of the MPA layer of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MpaSettings {
-    /// Kind of ready-to-receive message for start-up frames of revision 1, agreed out of band. This
-    /// is option A of the e-mail proposal of 2007, which recommends a Read. The Initiator sends the
-    /// message first, and the Responder accepts it before the messages of the ULP. Options B and C
-    /// of the proposal never got bit positions in the frames, and RFC 6581 replaced them. Default
+    /// Kind of ready-to-receive message for start-up frames of revision 1, agreed out of band. The
+    /// Initiator sends the message first, and the Responder accepts it before the messages of the
+    /// ULP. This is option A of an e-mail proposal of 2007. The proposal recommends a Read. Its
+    /// options B and C never got bit positions in the frames, and RFC 6581 replaced them. Default
     /// none.
     pub agreed_rtr: Option<Rtr>,
-    /// For a Responder of kind [`Rnic::Ietf`]: answer a Request of revision 0 with a Reply of
-    /// revision 1 before the close, as RFC 5044 C.2.1 describes (MPA-C.2.1-1). Default false: close
-    /// at once, as RFC 5044 section 7.1.1 requires.
+    /// For a Responder of kind [`Rnic::Ietf`]: the Responder answers a Request of revision 0 with a
+    /// Reply of revision 1 before it closes, as RFC 5044 C.2.1 describes (MPA-C.2.1-1). Default
+    /// false: the Responder closes at once, as RFC 5044 section 7.1.1 requires.
     pub answer_revision_0: bool,
     /// Flag C of this endpoint's frame: the endpoint wants CRCs. Default and recommended: true
     /// (MPA-4.4-5). False has an effect only if the peer's frame also has C=0. Use false only for
@@ -172,14 +173,14 @@ impl MpaSettings {
 
     /// Returns whether an Initiator sends an enhanced Request.
     #[must_use]
-    pub fn asks_enhanced(&self) -> bool {
-        self.enhanced == EnhancedUse::Ask && self.rnic != Rnic::Rdmac
+    pub fn requests_enhanced(&self) -> bool {
+        self.enhanced == EnhancedUse::Request && self.rnic != Rnic::Rdmac
     }
 
     /// Revision of an Initiator's Request. An Initiator that does not request the enhanced set-up
     /// does not use revision 2 (P2P-10-1).
     pub(super) fn request_revision(&self) -> u8 {
-        match (self.rnic, self.asks_enhanced()) {
+        match (self.rnic, self.requests_enhanced()) {
             (Rnic::Rdmac, _) => 0,
             (_, true) => 2,
             (_, false) => 1,

@@ -7,8 +7,8 @@
 //! the Conventional Address.
 //!
 //! The first reply is the result. The client discards later replies, and datagrams that match no
-//! open PMReq. A reply may come from another address than the one to which the PMReq was sent. The
-//! PMAck is sent to the address from which the reply came.
+//! open PMReq. A reply may come from an address to which the PMReq was not sent. The PMAck is sent
+//! to the address from which the reply came.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -17,15 +17,15 @@ use std::collections::{HashMap, VecDeque};
 use weft_core::wire::portmap::{Mapped, Message, MessageType, PmTime};
 
 use super::Datagram;
-use super::ask::{Ask, AskError, Fallback, Resolution};
 use super::cache::Cache;
 use super::message::{self, Discarded};
+use super::query::{Fallback, Query, QueryError, Resolution};
 use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::time::Instant;
 
-/// Maximum number of finished transactions that are stored, if the settings require it. Also the
-/// maximum number of stored [`Discarded`] reports.
-const MOST_DONE: usize = 1024;
+/// Maximum number of finished transactions that the client stores. It stores them only if the
+/// settings require it. Also the maximum number of stored [`Discarded`] reports.
+const MAX_DONE: usize = 1024;
 
 /// Settings of a client.
 #[derive(Debug, Clone)]
@@ -37,16 +37,16 @@ pub struct ClientSettings {
     /// Maximum number of repetitions of a PMReq. Default 4.
     pub repeats: u32,
     /// Maximum number of open queries. Default 1024.
-    pub most_open: usize,
+    pub max_open: usize,
     /// Acknowledge a repeated PMAccept again, for a minute. The draft forbids this (section 7.5.1),
     /// but the Linux daemon repeats its PMAccept until a PMAck arrives, and a PMAck can be lost.
     /// Default false.
     pub acknowledges_repeats: bool,
     /// Send PMReqs in the format of the Linux daemon: 64 bytes, with a second copy of the
-    /// connecting port and address. The daemon passes the second copy to its kernel. From a PMReq
-    /// in the format of the draft it passes undefined bytes. This setting violates the format of
-    /// the draft (section 7.3). Default false.
-    pub in_linux_manner: bool,
+    /// connecting port and address. The daemon passes the second copy to its kernel. If the PMReq
+    /// has the format of the draft, the daemon passes undefined bytes. This setting violates the
+    /// format of the draft (section 7.3). Default false.
+    pub linux_format: bool,
     /// Deviations that the client commits.
     pub deviations: Deviations,
 }
@@ -57,15 +57,15 @@ impl Default for ClientSettings {
             wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(4),
             repeats: 4,
-            most_open: 1024,
+            max_open: 1024,
             acknowledges_repeats: false,
-            in_linux_manner: false,
+            linux_format: false,
             deviations: Deviations::NONE,
         }
     }
 }
 
-/// Number of a query.
+/// Identifies a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Transaction(u64);
 
@@ -75,20 +75,20 @@ pub struct Resolved {
     /// The query.
     pub transaction: Transaction,
     /// The parameters of the query.
-    pub ask: Ask,
+    pub query: Query,
     /// The result.
     pub resolution: Resolution,
     /// Number of PMReqs that were sent for the query.
     pub requests: u32,
 }
 
-/// AssocHandle, CpIPAddr and CpPort. They match a reply to its PMReq.
+/// AssocHandle, and CpIPAddr with CpPort. A reply has the same values as its PMReq.
 type ThreeTuple = (u64, SocketAddr);
 
 #[derive(Debug, Clone)]
 struct Open {
     transaction: Transaction,
-    ask: Ask,
+    query: Query,
     request: Message,
     /// Number of PMReqs that were sent.
     sent: u32,
@@ -136,9 +136,9 @@ impl Client {
     ///
     /// # Errors
     /// The query is invalid, or cannot be sent now.
-    pub fn ask(&mut self, now: Instant, ask: Ask) -> Result<Transaction, AskError> {
-        let mut request = ask.request(self.next_handle.max(1))?;
-        if self.settings.in_linux_manner {
+    pub fn query(&mut self, now: Instant, query: Query) -> Result<Transaction, QueryError> {
+        let mut request = query.request(self.next_handle.max(1))?;
+        if self.settings.linux_format {
             request.mapped = Some(Mapped { port: request.cp_port, ip_addr: request.to_raw().cp_ip_addr });
         }
         let transaction = Transaction(self.next_transaction);
@@ -146,25 +146,25 @@ impl Client {
             self.cache.flush(now);
         }
         let at = if self.conduct.keeps_for_ever { Instant::ORIGIN } else { now };
-        if let Some((address, pm_time)) = self.cache.answer(at, &ask) {
+        if let Some((address, pm_time)) = self.cache.answer(at, &query) {
             self.next_transaction += 1;
             let resolution = Resolution::Sdp { address, pm_time, cached: true };
-            self.events.push_back(Resolved { transaction, ask, resolution, requests: 0 });
+            self.events.push_back(Resolved { transaction, query, resolution, requests: 0 });
             return Ok(transaction);
         }
-        let same = |open: &Open| (open.ask.service, open.ask.connecting) == (ask.service, ask.connecting);
+        let same = |open: &Open| (open.query.service, open.query.connecting) == (query.service, query.connecting);
         if self.open.values().any(same) {
-            return Err(AskError::InFlight);
+            return Err(QueryError::InFlight);
         }
-        if self.open.len() >= self.settings.most_open {
-            return Err(AskError::Busy);
+        if self.open.len() >= self.settings.max_open {
+            return Err(QueryError::Busy);
         }
         hook::pm_request(&self.settings.deviations, &mut request);
         self.next_transaction += 1;
         self.next_handle = self.next_handle.max(1).wrapping_add(1);
         let wait = self.settings.wait;
-        let open = Open { transaction, ask, request, sent: 1, wait, due: now + wait };
-        self.send(&request, ask.mapper, 0, None);
+        let open = Open { transaction, query, request, sent: 1, wait, due: now + wait };
+        self.send(&request, query.mapper, 0, None);
         self.open.insert(three_tuple(&request), open);
         Ok(transaction)
     }
@@ -174,15 +174,15 @@ impl Client {
         self.open.retain(|_, open| open.transaction != transaction);
     }
 
-    /// Reports that the connection to `address`, a result for `ask`, was reset. The reset has the
-    /// same meaning as a PMDeny (section 7.5.1): the result is the Conventional Address, and the
-    /// cached answer is removed.
-    pub fn reset(&mut self, ask: &Ask, address: SocketAddr) -> Resolution {
+    /// Reports a reset of the connection to `address`, which was the result of `query`. The reset
+    /// has the same meaning as a PMDeny (section 7.5.1): the result is the Conventional Address,
+    /// and the cached answer is removed.
+    pub fn reset(&mut self, query: &Query, address: SocketAddr) -> Resolution {
         if self.conduct.ignores_reset {
             return Resolution::Sdp { address, pm_time: PmTime::ONCE, cached: false };
         }
-        self.cache.forget(ask);
-        Resolution::Conventional { address: ask.service, why: Fallback::Reset }
+        self.cache.forget(query);
+        Resolution::Conventional { address: query.service, why: Fallback::Reset }
     }
 
     /// Processes a received datagram.
@@ -194,15 +194,15 @@ impl Client {
             Some(Ok(reply)) => reply,
             Some(Err(why)) => return self.discard(from, why),
         };
-        // Such a PMAccept is ignored. The client repeats the PMReq, or uses the Conventional
-        // Address in the end.
+        // A PMAccept whose SDP Address is impossible is ignored. The client continues to repeat the
+        // PMReq, and finally uses the Conventional Address.
         if reply.message_type == MessageType::PM_ACCEPT
             && let Err(why) = message::sdp_address(&reply)
         {
             return self.discard(from, why);
         }
         let tuple = three_tuple(&reply);
-        let Some(open) = self.open.get(&tuple) else { return self.late(now, from, &reply) };
+        let Some(open) = self.open.get(&tuple) else { return self.handle_late_reply(now, from, &reply) };
         let denies = reply.message_type == MessageType::PM_DENY;
         if denies && (self.conduct.ignores_deny || self.conduct.heeds_deny_port && reply.ap_port != 0) {
             return;
@@ -214,34 +214,34 @@ impl Client {
 
     /// Processes the first reply to a query.
     fn answered(&mut self, now: Instant, from: SocketAddr, open: Open, reply: &Message) {
-        let ask = open.ask;
+        let query = open.query;
         let mut address = SocketAddr::new(reply.addresses.accepting(), reply.ap_port);
         let resolution = if reply.message_type == MessageType::PM_DENY {
             if self.conduct.acknowledges_deny {
                 self.acknowledge(reply, from);
             }
             if self.conduct.keeps_denials {
-                self.cache.keep(now, &ask, ask.service, reply.pm_time);
+                self.cache.keep(now, &query, query.service, reply.pm_time);
             }
             if self.conduct.connects_after_deny {
-                Resolution::Sdp { address: ask.service, pm_time: PmTime::ONCE, cached: false }
+                Resolution::Sdp { address: query.service, pm_time: PmTime::ONCE, cached: false }
             } else {
-                Resolution::Conventional { address: ask.service, why: Fallback::Denied }
+                Resolution::Conventional { address: query.service, why: Fallback::Denied }
             }
         } else {
             self.acknowledge(reply, from);
             if self.conduct.keeps_requested_address {
-                address = ask.service;
+                address = query.service;
             }
             let pm_time = if self.conduct.keeps_once { PmTime(u8::MAX) } else { reply.pm_time };
-            self.cache.keep(now, &ask, address, pm_time);
+            self.cache.keep(now, &query, address, pm_time);
             Resolution::Sdp { address, pm_time: reply.pm_time, cached: false }
         };
-        self.events.push_back(Resolved { transaction: open.transaction, ask, resolution, requests: open.sent });
+        self.events.push_back(Resolved { transaction: open.transaction, query, resolution, requests: open.sent });
         let remembers =
             self.settings.acknowledges_repeats || self.conduct.acknowledges_again || self.conduct.takes_later;
         if remembers {
-            if self.done.len() >= MOST_DONE {
+            if self.done.len() >= MAX_DONE {
                 self.done.pop_front();
             }
             self.done.push_back((three_tuple(reply), now, open));
@@ -249,10 +249,11 @@ impl Client {
     }
 
     /// Processes a reply that matches no open query.
-    fn late(&mut self, now: Instant, from: SocketAddr, reply: &Message) {
-        /// How long finished transactions are stored. The Linux daemon repeats for ten seconds.
-        const REMEMBERED: Duration = Duration::from_secs(60);
-        while self.done.front().is_some_and(|(_, at, _)| now.saturating_duration_since(*at) > REMEMBERED) {
+    fn handle_late_reply(&mut self, now: Instant, from: SocketAddr, reply: &Message) {
+        /// How long finished transactions are stored. The Linux daemon repeats its PMAccept for ten
+        /// seconds.
+        const STORED_FOR: Duration = Duration::from_secs(60);
+        while self.done.front().is_some_and(|(_, at, _)| now.saturating_duration_since(*at) > STORED_FOR) {
             self.done.pop_front();
         }
         let done = self.done.iter().position(|(tuple, ..)| *tuple == three_tuple(reply));
@@ -267,7 +268,7 @@ impl Client {
         self.discard(from, Discarded::Unknown(reply.message_type));
     }
 
-    /// Processes the time: repeats PMReqs and ends queries without answer.
+    /// Repeats PMReqs that are due, and ends queries that got no answer.
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.conduct.keeps_for_ever {
             self.cache.flush(now);
@@ -281,14 +282,14 @@ impl Client {
             if again {
                 open.wait = (open.wait * 2).min(self.settings.longest_wait);
                 open.due = now + open.wait;
-                let (request, mapper, sent) = (open.request, open.ask.mapper, open.sent);
+                let (request, mapper, sent) = (open.request, open.query.mapper, open.sent);
                 open.sent = open.sent.saturating_add(1);
                 self.send(&request, mapper, sent, None);
             } else if let Some(open) = self.open.remove(&tuple) {
-                let (transaction, ask, requests) = (open.transaction, open.ask, open.sent);
+                let (transaction, query, requests) = (open.transaction, open.query, open.sent);
                 if !self.conduct.never_falls_back {
-                    let resolution = Resolution::Conventional { address: ask.service, why: Fallback::Silent };
-                    self.events.push_back(Resolved { transaction, ask, resolution, requests });
+                    let resolution = Resolution::Conventional { address: query.service, why: Fallback::Silent };
+                    self.events.push_back(Resolved { transaction, query, resolution, requests });
                 }
             }
         }
@@ -301,25 +302,25 @@ impl Client {
         self.open.values().map(|open| open.due).chain(flush).min()
     }
 
-    /// Reports that the UDP port of the port mapper is closed. Queries to it get the Conventional
-    /// Address as result, as after the last repetition.
+    /// Reports that the UDP port of the port mapper is closed. Open queries to this port mapper end
+    /// with the Conventional Address, like queries after the last repetition.
     pub fn handle_absent(&mut self, mapper: SocketAddr) {
         if self.conduct.never_falls_back {
             return;
         }
         let mut gone: Vec<Open> =
-            self.open.extract_if(|_, open| open.ask.mapper == mapper).map(|(_, open)| open).collect();
+            self.open.extract_if(|_, open| open.query.mapper == mapper).map(|(_, open)| open).collect();
         gone.sort_unstable_by_key(|open| open.transaction);
-        for Open { transaction, ask, sent, .. } in gone {
-            let resolution = Resolution::Conventional { address: ask.service, why: Fallback::Absent };
-            self.events.push_back(Resolved { transaction, ask, resolution, requests: sent });
+        for Open { transaction, query, sent, .. } in gone {
+            let resolution = Resolution::Conventional { address: query.service, why: Fallback::Absent };
+            self.events.push_back(Resolved { transaction, query, resolution, requests: sent });
         }
     }
 
     /// Returns whether a query to this port mapper is open.
     #[must_use]
-    pub fn is_asking(&self, mapper: SocketAddr) -> bool {
-        self.open.values().any(|open| open.ask.mapper == mapper)
+    pub fn has_open_query(&self, mapper: SocketAddr) -> bool {
+        self.open.values().any(|open| open.query.mapper == mapper)
     }
 
     /// Returns the next datagram to send.
@@ -356,7 +357,7 @@ impl Client {
     }
 
     fn discard(&mut self, from: SocketAddr, why: Discarded) {
-        if self.discarded.len() < MOST_DONE {
+        if self.discarded.len() < MAX_DONE {
             self.discarded.push_back((from, why));
         }
     }

@@ -1,5 +1,4 @@
-//! Converts a datagram to a message. Datagrams that are not valid messages are discarded, with the
-//! reason.
+//! Converts a datagram to a message, or returns the reason why the datagram is discarded.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -16,8 +15,8 @@ pub enum Discarded {
     WrongRole(MessageType),
     /// The message belongs to no known Request (sections 7.5.1 and 7.5.2).
     Unknown(MessageType),
-    /// A PMAccept has an SDP Address to which no connection is possible: port 0, or an address that
-    /// is not that of one host.
+    /// A PMAccept has an SDP Address to which no connection is possible. Its port is 0, or its IP
+    /// address is not the address of a single host.
     Nowhere(SocketAddr),
 }
 
@@ -25,9 +24,11 @@ impl fmt::Display for Discarded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Discarded::Malformed(error) => error.fmt(f),
-            Discarded::WrongRole(what) => write!(f, "{what} goes the other way"),
-            Discarded::Unknown(what) => write!(f, "{what} that belongs to nothing known"),
-            Discarded::Nowhere(address) => write!(f, "PMAccept that names {address}, where nobody can listen"),
+            Discarded::WrongRole(what) => write!(f, "{what} is a message that this role never receives"),
+            Discarded::Unknown(what) => write!(f, "{what} matches no known Request"),
+            Discarded::Nowhere(address) => {
+                write!(f, "PMAccept has the SDP Address {address}, to which no connection is possible")
+            }
         }
     }
 }
@@ -39,7 +40,7 @@ pub(super) fn sdp_address(accept: &Message) -> Result<SocketAddr, Discarded> {
     if nowhere { Err(Discarded::Nowhere(address)) } else { Ok(address) }
 }
 
-/// Reads a datagram that must contain a message of one of these types.
+/// Parses a datagram. Discards a message whose type is not in `taken`.
 pub(super) fn read(octets: &[u8], taken: [MessageType; 2]) -> Result<Message, Discarded> {
     let message = Message::parse(octets).map_err(Discarded::Malformed)?;
     if taken.contains(&message.message_type) { Ok(message) } else { Err(Discarded::WrongRole(message.message_type)) }

@@ -9,7 +9,7 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `client` | the PM Client: sends and repeats Requests, acknowledges the first answer |
-//! | `ask` | a query to the client, and its result: the SDP Address, or the Conventional Address |
+//! | `query` | a query to the client, and its result: the SDP or the Conventional Address |
 //! | `cache` | answers that a client may keep for their PmTime |
 //! | `server` | the PM Server: answers Requests from its table |
 //! | `table` | mapping of services to fixed SDP Addresses, or to one port for each Request |
@@ -22,14 +22,14 @@
 //! until they return `None`. The datagrams of a server answer the datagram that was passed in last,
 //! so the caller sends them through the socket that received that datagram.
 //!
-//! Not included: connections. The caller of a client opens them, and reports a reset
+//! This module opens no connections. The caller of a client opens them, and reports a reset
 //! ([`Client::reset`]). A listener reports each new connection to the server
 //! ([`Server::handle_connection`]). Authentication (section 15.1) is a task of the host.
 
-mod ask;
 mod cache;
 mod client;
 mod message;
+mod query;
 mod rate;
 mod requests;
 mod server;
@@ -37,9 +37,9 @@ mod table;
 
 use core::net::SocketAddr;
 
-pub use ask::{Ask, AskError, Fallback, Resolution};
 pub use client::{Client, ClientSettings, Resolved, Transaction};
 pub use message::Discarded;
+pub use query::{Fallback, Query, QueryError, Resolution};
 pub use server::{Denial, Server, ServerEvent, ServerSettings};
 pub use table::{Mapping, Table, TableError, Target};
 
@@ -50,7 +50,7 @@ pub struct Datagram {
     pub to: SocketAddr,
     /// Content of the datagram.
     pub octets: Vec<u8>,
-    /// Send the datagram from another port than that of the client or server. Only a deviation sets
-    /// this.
-    pub aside: bool,
+    /// Send the datagram from a port that is not the port of the client or server. Only a deviation
+    /// sets this field.
+    pub from_other_port: bool,
 }

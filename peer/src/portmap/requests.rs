@@ -1,19 +1,20 @@
 //! The Requests that a PM Server has accepted (section 7.5.2): their senders, their SDP Addresses,
 //! and when they expire.
 //!
-//! **Limits.** The server stores at most `most` Requests, and at most `most_of_one` of one host. A
+//! **Limits.** The server stores at most `max` Requests, and at most `max_per_host` of one host. A
 //! Request counts for the connecting address that it contains, and also for the source address of
-//! its datagram, because either can be forged. If a limit is reached, an acknowledged Request that
-//! holds no port is removed. If there is none, the new Request is denied. A PMDeny leaves no state.
+//! its datagram, because a sender can forge either address. If a limit is reached, an acknowledged
+//! Request that holds no port is removed. If there is no such Request, the new Request is denied. A
+//! PMDeny leaves no state.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, HashMap};
 
-use super::table::Given;
+use super::table::Assignment;
 use crate::time::Instant;
 
-/// ApIPAddr with ApPort, and CpIPAddr with CpPort. Together with the AssocHandle they are the
-/// five-tuple of section 7.5.
+/// A Request's ApIPAddr with ApPort, and its CpIPAddr with CpPort. These four fields and the
+/// AssocHandle form the five-tuple of section 7.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct FourTuple {
     pub(super) accepting: SocketAddr,
@@ -26,16 +27,16 @@ pub(super) enum Phase {
     /// The server has sent a PMAccept.
     Offered,
     /// The PMAck, or the connection, has arrived.
-    Taken,
+    Confirmed,
 }
 
 /// A stored Request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
+pub(super) struct StoredRequest {
     pub(super) handle: u64,
     /// Source address of the datagram with the Request.
     pub(super) from: IpAddr,
-    pub(super) given: Given,
+    pub(super) assignment: Assignment,
     pub(super) phase: Phase,
     /// Time at which the Request expires.
     pub(super) until: Instant,
@@ -44,63 +45,67 @@ pub(super) struct Held {
 /// All stored Requests of a server.
 #[derive(Debug)]
 pub(super) struct Requests {
-    most: usize,
-    most_of_one: usize,
-    held: HashMap<FourTuple, Held>,
+    max: usize,
+    max_per_host: usize,
+    stored: HashMap<FourTuple, StoredRequest>,
     by_time: BTreeSet<(Instant, FourTuple)>,
-    /// Index by connecting address and port, and SDP Address.
-    by_ends: BTreeSet<(SocketAddr, SocketAddr, FourTuple)>,
+    /// Index by connecting address and port, then by SDP Address.
+    by_addresses: BTreeSet<(SocketAddr, SocketAddr, FourTuple)>,
     /// Requests that may be removed to make room, ordered by expiry.
     spare: BTreeSet<(Instant, FourTuple)>,
-    of_one: HashMap<IpAddr, usize>,
+    per_host: HashMap<IpAddr, usize>,
 }
 
 impl Requests {
-    pub(super) fn new(most: usize, most_of_one: usize) -> Self {
+    pub(super) fn new(max: usize, max_per_host: usize) -> Self {
         Requests {
-            most,
-            most_of_one,
-            held: HashMap::new(),
+            max,
+            max_per_host,
+            stored: HashMap::new(),
             by_time: BTreeSet::new(),
-            by_ends: BTreeSet::new(),
+            by_addresses: BTreeSet::new(),
             spare: BTreeSet::new(),
-            of_one: HashMap::new(),
+            per_host: HashMap::new(),
         }
     }
 
-    pub(super) fn get(&self, tuple: &FourTuple) -> Option<&Held> {
-        self.held.get(tuple)
+    pub(super) fn get(&self, tuple: &FourTuple) -> Option<&StoredRequest> {
+        self.stored.get(tuple)
     }
 
     /// Requests from this connecting address and port whose PMAccept named `address`. There is only
-    /// one, unless several services have the same SDP Address.
-    pub(super) fn by_ends(
+    /// one such Request, unless several services have the same SDP Address.
+    pub(super) fn by_addresses(
         &self,
         connecting: SocketAddr,
         address: SocketAddr,
-    ) -> impl Iterator<Item = (FourTuple, Held)> {
+    ) -> impl Iterator<Item = (FourTuple, StoredRequest)> {
         let first = FourTuple { accepting: SocketAddr::from(([0; 4], 0)), connecting: SocketAddr::from(([0; 4], 0)) };
-        let from = self.by_ends.range((connecting, address, first)..);
+        let from = self.by_addresses.range((connecting, address, first)..);
         let fits = from.take_while(move |(end, at, _)| (*end, *at) == (connecting, address));
-        fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.held.get(tuple)?)))
+        fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.stored.get(tuple)?)))
     }
 
     /// Requests from this host, with any port, whose PMAccept named `address`.
-    pub(super) fn by_host(&self, connecting: IpAddr, address: SocketAddr) -> impl Iterator<Item = (FourTuple, Held)> {
+    pub(super) fn by_host(
+        &self,
+        connecting: IpAddr,
+        address: SocketAddr,
+    ) -> impl Iterator<Item = (FourTuple, StoredRequest)> {
         let least = SocketAddr::from(([0; 4], 0));
         let first = FourTuple { accepting: least, connecting: least };
-        let from = self.by_ends.range((SocketAddr::new(connecting, 0), least, first)..);
+        let from = self.by_addresses.range((SocketAddr::new(connecting, 0), least, first)..);
         let fits = from.take_while(move |(end, ..)| end.ip() == connecting).filter(move |(_, at, _)| *at == address);
-        fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.held.get(tuple)?)))
+        fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.stored.get(tuple)?)))
     }
 
     /// Returns whether a Request with the connecting address `connecting`, in a datagram from
     /// `from`, can be stored. Removes other Requests if necessary.
     pub(super) fn make_room(&mut self, connecting: IpAddr, from: IpAddr) -> bool {
         for host in hosts(connecting, from) {
-            if self.of_one.get(&host).is_some_and(|count| *count >= self.most_of_one) {
+            if self.per_host.get(&host).is_some_and(|count| *count >= self.max_per_host) {
                 let is_of = |tuple: &FourTuple| {
-                    tuple.connecting.ip() == host || self.held.get(tuple).is_some_and(|held| held.from == host)
+                    tuple.connecting.ip() == host || self.stored.get(tuple).is_some_and(|stored| stored.from == host)
                 };
                 let own = self.spare.iter().map(|(_, tuple)| *tuple).find(is_of);
                 if own.and_then(|tuple| self.remove(&tuple)).is_none() {
@@ -108,46 +113,46 @@ impl Requests {
                 }
             }
         }
-        if self.held.len() < self.most {
+        if self.stored.len() < self.max {
             return true;
         }
         let first = self.spare.first().map(|(_, tuple)| *tuple);
         first.is_some_and(|tuple| self.remove(&tuple).is_some())
     }
 
-    /// Stores a Request, or replaces the stored one.
-    pub(super) fn put(&mut self, tuple: FourTuple, held: Held) {
+    /// Stores a Request. Replaces a stored Request that has the same `tuple`.
+    pub(super) fn put(&mut self, tuple: FourTuple, stored: StoredRequest) {
         self.remove(&tuple);
-        self.held.insert(tuple, held);
-        self.by_time.insert((held.until, tuple));
-        self.by_ends.insert((tuple.connecting, held.given.address, tuple));
-        if held.phase == Phase::Taken && !held.given.made {
-            self.spare.insert((held.until, tuple));
+        self.stored.insert(tuple, stored);
+        self.by_time.insert((stored.until, tuple));
+        self.by_addresses.insert((tuple.connecting, stored.assignment.address, tuple));
+        if stored.phase == Phase::Confirmed && !stored.assignment.from_range {
+            self.spare.insert((stored.until, tuple));
         }
-        for host in hosts(tuple.connecting.ip(), held.from) {
-            *self.of_one.entry(host).or_default() += 1;
+        for host in hosts(tuple.connecting.ip(), stored.from) {
+            *self.per_host.entry(host).or_default() += 1;
         }
     }
 
     /// Removes a Request.
-    pub(super) fn remove(&mut self, tuple: &FourTuple) -> Option<Held> {
-        let held = self.held.remove(tuple)?;
-        self.by_time.remove(&(held.until, *tuple));
-        self.by_ends.remove(&(tuple.connecting, held.given.address, *tuple));
-        self.spare.remove(&(held.until, *tuple));
-        for host in hosts(tuple.connecting.ip(), held.from) {
-            if let Some(count) = self.of_one.get_mut(&host) {
+    pub(super) fn remove(&mut self, tuple: &FourTuple) -> Option<StoredRequest> {
+        let stored = self.stored.remove(tuple)?;
+        self.by_time.remove(&(stored.until, *tuple));
+        self.by_addresses.remove(&(tuple.connecting, stored.assignment.address, *tuple));
+        self.spare.remove(&(stored.until, *tuple));
+        for host in hosts(tuple.connecting.ip(), stored.from) {
+            if let Some(count) = self.per_host.get_mut(&host) {
                 *count -= 1;
                 if *count == 0 {
-                    self.of_one.remove(&host);
+                    self.per_host.remove(&host);
                 }
             }
         }
-        Some(held)
+        Some(stored)
     }
 
     /// Removes and returns one Request that has expired.
-    pub(super) fn expired(&mut self, now: Instant) -> Option<(FourTuple, Held)> {
+    pub(super) fn expired(&mut self, now: Instant) -> Option<(FourTuple, StoredRequest)> {
         let (_, tuple) = *self.by_time.first().filter(|(until, _)| *until <= now)?;
         Some((tuple, self.remove(&tuple)?))
     }
@@ -157,11 +162,11 @@ impl Requests {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.held.len()
+        self.stored.len()
     }
 }
 
-/// Returns the hosts for which a Request counts.
+/// Returns the hosts whose limit applies to a Request.
 fn hosts(connecting: IpAddr, from: IpAddr) -> impl Iterator<Item = IpAddr> {
     [Some(connecting), Some(from).filter(|from| *from != connecting)].into_iter().flatten()
 }

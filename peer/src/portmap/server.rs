@@ -4,12 +4,12 @@
 //! [`ServerSettings::hold`] has passed. A duplicate restarts the timer and gets the same SDP
 //! Address if the table still allows that address.
 //!
-//! After the PMAck the server stores the Request for the same time, so that a late duplicate gets
-//! the same answer. If its PmTime is longer and not for ever, the server stores the Request for its
-//! PmTime. Connections may arrive during that time, and a port that was assigned for the Request
-//! stays in use.
+//! After the PMAck the server stores the Request for the same time again, so that a late duplicate
+//! gets the same answer. If the PmTime of the answer is longer, but not for ever, the server stores
+//! the Request for this PmTime instead. Connections may arrive during that time, and a port that
+//! was assigned for the Request stays in use.
 //!
-//! The draft does not specify an answer to a malformed datagram. This server does not answer it.
+//! The draft does not specify an answer to a malformed datagram. This server sends no answer.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -21,13 +21,13 @@ use weft_core::wire::portmap::{Cache, Message, MessageType, PmTime};
 use super::Datagram;
 use super::message::{self, Discarded};
 use super::rate::Rate;
-use super::requests::{FourTuple, Held, Phase, Requests};
-use super::table::{Given, Table};
+use super::requests::{FourTuple, Phase, Requests, StoredRequest};
+use super::table::{Assignment, Table};
 use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::time::Instant;
 
 /// Maximum number of events that wait to be polled. If there are more, the oldest are dropped.
-const MOST_EVENTS: usize = 4096;
+const MAX_EVENTS: usize = 4096;
 
 /// Settings of a server.
 #[derive(Debug, Clone)]
@@ -35,11 +35,11 @@ pub struct ServerSettings {
     /// How long the server waits for the PMAck or the connection after a PMAccept. Default 10 s.
     pub hold: Duration,
     /// Maximum number of stored Requests. Default 4096.
-    pub most_requests: usize,
+    pub max_requests: usize,
     /// Maximum number of stored Requests of one host. Default 256.
-    pub most_of_one: usize,
-    /// Number of Requests in a second above which the server raises [`ServerEvent::Alarm`]. Default
-    /// 1000.
+    pub max_per_host: usize,
+    /// The server raises [`ServerEvent::Alarm`] if more than this number of Requests arrive in one
+    /// second. Default 1000.
     pub alarm: u32,
     /// Send the requested ApPort in a PMDeny, as section 7.4 requires. Otherwise send ApPort 0, as
     /// section 7.3.1.6 requires. Default false.
@@ -52,8 +52,8 @@ impl Default for ServerSettings {
     fn default() -> Self {
         ServerSettings {
             hold: Duration::from_secs(10),
-            most_requests: 4096,
-            most_of_one: 256,
+            max_requests: 4096,
+            max_per_host: 256,
             alarm: 1000,
             denies_with_port: false,
             deviations: Deviations::NONE,
@@ -73,8 +73,8 @@ pub enum Denial {
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Denial::NoMapping => "no mapping",
-            Denial::Full => "too many requests",
+            Denial::NoMapping => "no SDP Address is available for this service",
+            Denial::Full => "too many requests are stored",
         })
     }
 }
@@ -154,7 +154,7 @@ impl Server {
     pub fn new(settings: ServerSettings, table: Table) -> Self {
         Server {
             conduct: hook::pm_conduct(&settings.deviations),
-            requests: Requests::new(settings.most_requests, settings.most_of_one),
+            requests: Requests::new(settings.max_requests, settings.max_per_host),
             settings,
             table,
             rate: Rate::default(),
@@ -181,33 +181,35 @@ impl Server {
         }
     }
 
-    /// Reports a connection to an SDP Address that is being set up or is established. The
-    /// connection has the same effect as a PMAck (section 7.5.2).
+    /// Reports a connection to an SDP Address. The connection is established or is being set up. It
+    /// has the same effect as a PMAck (section 7.5.2).
     ///
-    /// Returns the service that was requested for the connection. The Request must come from the
-    /// same connecting address and port. If the answer may be kept, it may also come from another
-    /// port of the same host (section 7.3.1.4). Returns `None` if no Request matches. A listener
-    /// may then reject the connection (section 7.4), but not if a PmTime is for ever, because the
-    /// server does not store Requests for ever.
+    /// Returns the service that was requested for the connection. A Request matches if it has the
+    /// same connecting address and port. If clients may keep the answer, a Request with another
+    /// port of the same host also matches (section 7.3.1.4).
+    ///
+    /// Returns `None` if no Request matches. Section 7.4 then permits a listener to reject the
+    /// connection. The listener should not reject it if a PmTime is for ever, because the server
+    /// does not store Requests for ever.
     pub fn handle_connection(
         &mut self,
         now: Instant,
         connecting: SocketAddr,
         address: SocketAddr,
     ) -> Option<SocketAddr> {
-        // A message contains neither a scope nor a flow label. A listener for both families gets
-        // IPv4 addresses as IPv4-mapped IPv6 addresses.
+        // A message contains neither a scope nor a flow label, so both are removed. A listener for
+        // both families gets IPv4 addresses as IPv4-mapped IPv6 addresses.
         let plain = |it: SocketAddr| SocketAddr::new(it.ip(), it.port());
         let unmapped = |it: SocketAddr| SocketAddr::new(it.ip().to_canonical(), it.port());
         let ends = [(plain(connecting), plain(address)), (unmapped(connecting), unmapped(address))];
-        let own = ends.iter().find_map(|(from, to)| self.requests.by_ends(*from, *to).next());
-        if let Some((tuple, held)) = own {
-            self.taken(now, tuple, held);
+        let own = ends.iter().find_map(|(from, to)| self.requests.by_addresses(*from, *to).next());
+        if let Some((tuple, stored)) = own {
+            self.confirm(now, tuple, stored);
             return Some(tuple.accepting);
         }
-        let kept = |held: &Held| held.given.pm_time.cache() != Cache::Once;
+        let kept = |stored: &StoredRequest| stored.assignment.pm_time.cache() != Cache::Once;
         let of_host = ends.iter().find_map(|(from, to)| {
-            self.requests.by_host(from.ip(), *to).find(|(_, held)| kept(held)).map(|(tuple, _)| tuple)
+            self.requests.by_host(from.ip(), *to).find(|(_, stored)| kept(stored)).map(|(tuple, _)| tuple)
         });
         of_host.map(|tuple| tuple.accepting)
     }
@@ -217,8 +219,8 @@ impl Server {
         if self.conduct.never_expires {
             return;
         }
-        while let Some((tuple, held)) = self.requests.expired(now) {
-            self.gone(tuple, &held);
+        while let Some((tuple, stored)) = self.requests.expired(now) {
+            self.report_removed(tuple, &stored);
         }
     }
 
@@ -240,7 +242,7 @@ impl Server {
 
     /// Number of stored Requests.
     #[must_use]
-    pub fn known(&self) -> usize {
+    pub fn stored_requests(&self) -> usize {
         self.requests.len()
     }
 
@@ -254,8 +256,8 @@ impl Server {
             connecting: SocketAddr::new(request.addresses.connecting(), request.cp_port),
         };
         let mut known = self.requests.get(&tuple).copied();
-        let same = known.is_some_and(|held| held.handle == request.assoc_handle);
-        if self.silent_about(tuple, known.is_some(), same) {
+        let same = known.is_some_and(|stored| stored.handle == request.assoc_handle);
+        if self.leaves_unanswered(tuple, known.is_some(), same) {
             return;
         }
         if self.conduct.gives_anew {
@@ -263,34 +265,36 @@ impl Server {
             known = None;
         } else if !same && !self.conduct.keeps_old_handle {
             // A newer Request with the same four-tuple replaces the older one.
-            if let Some(held) = known.take().and_then(|_| self.requests.remove(&tuple)) {
-                self.gone(tuple, &held);
+            if let Some(stored) = known.take().and_then(|_| self.requests.remove(&tuple)) {
+                self.report_removed(tuple, &stored);
             }
         }
-        let given = match known {
-            Some(held) if self.table.still_gives(&held.given) || self.conduct.answers_as_before => Ok(held.given),
+        let assignment = match known {
+            Some(stored) if self.table.is_still_valid(&stored.assignment) || self.conduct.answers_as_before => {
+                Ok(stored.assignment)
+            }
             _ => {
                 // The Request is new, or the table no longer allows the stored SDP Address. In both
                 // cases the Request is treated as new.
                 known = None;
-                if let Some(held) = self.requests.remove(&tuple) {
-                    self.gone(tuple, &held);
+                if let Some(stored) = self.requests.remove(&tuple) {
+                    self.report_removed(tuple, &stored);
                 }
                 if self.requests.make_room(tuple.connecting.ip(), from.ip()) {
-                    self.table.give(tuple.accepting).ok_or(Denial::NoMapping)
+                    self.table.assign(tuple.accepting).ok_or(Denial::NoMapping)
                 } else {
                     Err(Denial::Full)
                 }
             }
         };
-        match given {
-            Ok(given) => self.accept(now, from, request, tuple, known, given),
+        match assignment {
+            Ok(assignment) => self.accept(now, from, request, tuple, known, assignment),
             Err(why) => self.deny(from, request, tuple, why),
         }
     }
 
     /// Returns whether a deviation leaves this Request without answer.
-    fn silent_about(&mut self, tuple: FourTuple, known: bool, duplicate: bool) -> bool {
+    fn leaves_unanswered(&mut self, tuple: FourTuple, known: bool, duplicate: bool) -> bool {
         if self.conduct.answers_once && self.accepted_before.contains(&tuple) && !known {
             return true;
         }
@@ -303,31 +307,32 @@ impl Server {
         from: SocketAddr,
         request: &Message,
         tuple: FourTuple,
-        known: Option<Held>,
-        given: Given,
+        known: Option<StoredRequest>,
+        assignment: Assignment,
     ) {
-        let phase = known.map_or(Phase::Offered, |held| held.phase);
-        let until = known.filter(|_| self.conduct.keeps_time).map_or(now + self.settings.hold, |held| held.until);
+        let phase = known.map_or(Phase::Offered, |stored| stored.phase);
+        let until = known.filter(|_| self.conduct.keeps_time).map_or(now + self.settings.hold, |stored| stored.until);
         // A duplicate of an acknowledged Request never shortens the time for which it is stored.
-        let until = known.filter(|held| held.phase == Phase::Taken).map_or(until, |held| held.until.max(until));
-        let handle = known.map_or(request.assoc_handle, |held| held.handle);
-        self.requests.put(tuple, Held { handle, from: from.ip(), given, phase, until });
-        if self.conduct.answers_once && self.accepted_before.len() < MOST_EVENTS {
+        let until =
+            known.filter(|stored| stored.phase == Phase::Confirmed).map_or(until, |stored| stored.until.max(until));
+        let handle = known.map_or(request.assoc_handle, |stored| stored.handle);
+        self.requests.put(tuple, StoredRequest { handle, from: from.ip(), assignment, phase, until });
+        if self.conduct.answers_once && self.accepted_before.len() < MAX_EVENTS {
             self.accepted_before.push(tuple);
         }
         let answer = Message {
             message_type: MessageType::PM_ACCEPT,
-            pm_time: given.pm_time,
-            ap_port: given.address.port(),
+            pm_time: assignment.pm_time,
+            ap_port: assignment.address.port(),
             assoc_handle: handle,
-            addresses: request.addresses.with_accepting(given.address.ip()),
+            addresses: request.addresses.with_accepting(assignment.address.ip()),
             mapped: None,
             ..*request
         };
         self.send(&answer, from, request);
         let FourTuple { connecting, accepting: service } = tuple;
         let again = known.is_some();
-        self.event(ServerEvent::Accepted { connecting, service, address: given.address, again });
+        self.event(ServerEvent::Accepted { connecting, service, address: assignment.address, again });
     }
 
     fn deny(&mut self, from: SocketAddr, request: &Message, tuple: FourTuple, why: Denial) {
@@ -346,13 +351,14 @@ impl Server {
     fn ack(&mut self, now: Instant, from: SocketAddr, ack: &Message) {
         let connecting = SocketAddr::new(ack.addresses.connecting(), ack.cp_port);
         let address = SocketAddr::new(ack.addresses.accepting(), ack.ap_port);
-        let known = self.requests.by_ends(connecting, address).find(|(_, held)| held.handle == ack.assoc_handle);
+        let known =
+            self.requests.by_addresses(connecting, address).find(|(_, stored)| stored.handle == ack.assoc_handle);
         match known {
-            Some((tuple, held)) => {
-                if held.phase == Phase::Offered {
+            Some((tuple, stored)) => {
+                if stored.phase == Phase::Offered {
                     self.event(ServerEvent::Acknowledged { connecting, address });
                 }
-                self.taken(now, tuple, held);
+                self.confirm(now, tuple, stored);
             }
             None => {
                 if self.conduct.answers_unknown_ack {
@@ -366,25 +372,25 @@ impl Server {
     }
 
     /// Processes the PMAck or the connection of a Request: the client uses the offered SDP Address.
-    fn taken(&mut self, now: Instant, tuple: FourTuple, held: Held) {
-        let kept = match held.given.pm_time.cache() {
+    fn confirm(&mut self, now: Instant, tuple: FourTuple, stored: StoredRequest) {
+        let kept = match stored.assignment.pm_time.cache() {
             Cache::For(time) => time.max(self.settings.hold),
             // A table never assigns a port from a range for ever. For a fixed SDP Address the
             // Request need not be stored for ever.
             Cache::Once | Cache::Forever => self.settings.hold,
         };
-        let until = if held.phase == Phase::Taken { held.until } else { now + kept };
-        self.requests.put(tuple, Held { phase: Phase::Taken, until, ..held });
+        let until = if stored.phase == Phase::Confirmed { stored.until } else { now + kept };
+        self.requests.put(tuple, StoredRequest { phase: Phase::Confirmed, until, ..stored });
     }
 
     /// Reports that a Request was removed, and releases its port.
-    fn gone(&mut self, tuple: FourTuple, held: &Held) {
-        let address = held.given.address;
-        if held.phase == Phase::Offered {
+    fn report_removed(&mut self, tuple: FourTuple, stored: &StoredRequest) {
+        let address = stored.assignment.address;
+        if stored.phase == Phase::Offered {
             self.event(ServerEvent::Expired { connecting: tuple.connecting, address });
         }
-        if held.given.made {
-            self.table.take_back(&held.given);
+        if stored.assignment.from_range {
+            self.table.release(&stored.assignment);
             self.event(ServerEvent::Released { address });
         }
     }
@@ -396,7 +402,7 @@ impl Server {
     }
 
     fn event(&mut self, event: ServerEvent) {
-        if self.events.len() >= MOST_EVENTS {
+        if self.events.len() >= MAX_EVENTS {
             self.events.pop_front();
         }
         self.events.push_back(event);

@@ -3,8 +3,8 @@
 //! A service is an address and a port. The unspecified address means every address of its family. A
 //! service is mapped either to fixed SDP Addresses, which the server assigns in turn, or to a range
 //! of ports. From a range each Request gets its own port, which is released when no client uses it
-//! (section 7.4). If the target has the unspecified address, the SDP Address keeps the requested
-//! address and only the port changes.
+//! (section 7.4). If the target's IP address is unspecified, the SDP Address consists of the
+//! requested IP address and the target's port.
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -18,7 +18,7 @@ pub enum Target {
     /// These SDP Addresses, assigned in turn.
     Fixed(Vec<SocketAddr>),
     /// A separate port for each Request, at this address. The port of `at` is ignored.
-    Made {
+    PortRange {
         /// The address.
         at: SocketAddr,
         /// The range of ports.
@@ -44,26 +44,26 @@ pub enum TableError {
     #[error("a service and each of its SDP Addresses need a port other than 0")]
     NoPort,
     /// The addresses have different families, but a message has one IPV for both.
-    #[error("a service and its SDP Addresses must be of one family")]
+    #[error("a service and its SDP Addresses must be of the same IP family")]
     Families,
     /// A port from a range would never be released if an answer could be used for ever.
-    #[error("a port that is chosen for each Request cannot be cached for ever (PmTime 255)")]
+    #[error("the PmTime of a port range must not be 255 (for ever), because the ports would never be free again")]
     Forever,
     /// The PmTime is less than a second. A lost PMAck or SYN is not sent again within that time
     /// (section 7.3.1.4; RFC 6298 section 2).
     #[error(
-        "PmTime 1 to 3 is less than the second that a PMAck and a SYN may take when one is lost; take 0, or 4 and more"
+        "PmTime 1 to 3 is less than 1 s, the time after which a lost PMAck or SYN is sent again; use 0, or at least 4"
     )]
     Short,
     /// The table already has the maximum number of mappings.
-    #[error("the port mapper already has the maximum of {MOST} mappings")]
+    #[error("the port mapper already has the maximum of {MAX_MAPPINGS} mappings")]
     Full,
 }
 
 /// Minimum PmTime other than 0, in units of 250 ms.
-const LEAST_TIME: u8 = 4;
+const MIN_PM_TIME: u8 = 4;
 /// Maximum number of mappings in a table.
-pub(super) const MOST: usize = 65_536;
+pub(super) const MAX_MAPPINGS: usize = 65_536;
 
 #[derive(Debug)]
 struct Entry {
@@ -78,15 +78,15 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct Table {
     entries: HashMap<SocketAddr, Entry>,
-    /// SDP Addresses with a port from a range that have not been released, for all mappings
-    /// together. Mappings may share ports, and assigned ports stay in use when a mapping is changed
-    /// or removed.
+    /// The SDP Addresses in use whose port comes from a range. They stay in this set until they are
+    /// released. The set is shared by all mappings. Mappings may share ports, and assigned ports
+    /// stay in use when a mapping is changed or removed.
     used: HashSet<SocketAddr>,
 }
 
 /// The SDP Address that a Request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct Assignment {
     /// Key of the service's entry: the requested address, or the unspecified address with the
     /// requested port.
     pub(super) entry: SocketAddr,
@@ -94,7 +94,7 @@ pub(super) struct Given {
     pub(super) address: SocketAddr,
     pub(super) pm_time: PmTime,
     /// The port comes from a range and must be released.
-    pub(super) made: bool,
+    pub(super) from_range: bool,
 }
 
 impl Table {
@@ -110,7 +110,7 @@ impl Table {
                 let ports = !addresses.is_empty() && addresses.iter().all(|address| address.port() != 0);
                 (addresses.iter().all(family), ports)
             }
-            Target::Made { at, ports } => (family(at), !ports.is_empty() && *ports.start() != 0),
+            Target::PortRange { at, ports } => (family(at), !ports.is_empty() && *ports.start() != 0),
         };
         if !ports || mapping.service.port() == 0 {
             return Err(TableError::NoPort);
@@ -118,13 +118,13 @@ impl Table {
         if !fits {
             return Err(TableError::Families);
         }
-        if matches!(mapping.target, Target::Made { .. }) && mapping.pm_time.cache() == Cache::Forever {
+        if matches!(mapping.target, Target::PortRange { .. }) && mapping.pm_time.cache() == Cache::Forever {
             return Err(TableError::Forever);
         }
-        if (1..LEAST_TIME).contains(&mapping.pm_time.0) {
+        if (1..MIN_PM_TIME).contains(&mapping.pm_time.0) {
             return Err(TableError::Short);
         }
-        if self.entries.len() >= MOST && !self.entries.contains_key(&mapping.service) {
+        if self.entries.len() >= MAX_MAPPINGS && !self.entries.contains_key(&mapping.service) {
             return Err(TableError::Full);
         }
         let entry = Entry { mapping, available: true, down: BTreeSet::new(), next: 0 };
@@ -132,7 +132,7 @@ impl Table {
         Ok(())
     }
 
-    /// Removes the mapping of a service. Returns whether there was one.
+    /// Removes the mapping of a service. Returns whether the service was mapped.
     pub fn remove(&mut self, service: SocketAddr) -> bool {
         self.entries.remove(&service).is_some()
     }
@@ -172,10 +172,11 @@ impl Table {
         SocketAddr::new(any.ip(), requested.port())
     }
 
-    /// Assigns an SDP Address of a service, the next one in turn. Returns `None` if the service is
-    /// not mapped or not available, or if no SDP Address is left. Also returns `None` if the
-    /// unspecified address is requested and the target keeps the requested address.
-    pub(super) fn give(&mut self, requested: SocketAddr) -> Option<Given> {
+    /// Assigns the service's next SDP Address in turn. Returns `None` in these cases:
+    /// - The service is not mapped, or is not available.
+    /// - No SDP Address is left.
+    /// - The requested address and the target's address are both unspecified.
+    pub(super) fn assign(&mut self, requested: SocketAddr) -> Option<Assignment> {
         let key = self.key(requested);
         let entry = self.entries.get_mut(&key).filter(|entry| entry.available)?;
         let kept = |target: IpAddr| if target.is_unspecified() { requested.ip() } else { target };
@@ -188,36 +189,38 @@ impl Table {
                 let target = addresses.get(at)?;
                 Some(SocketAddr::new(kept(target.ip()), target.port())).filter(|it| !it.ip().is_unspecified())?
             }
-            Target::Made { at, ports } => {
+            Target::PortRange { at, ports } => {
                 let ip = Some(kept(at.ip())).filter(|ip| !ip.is_unspecified())?;
                 let address = ports.clone().map(|port| SocketAddr::new(ip, port)).find(|it| !self.used.contains(it))?;
                 self.used.insert(address);
                 address
             }
         };
-        let made = matches!(entry.mapping.target, Target::Made { .. });
-        Some(Given { entry: key, address, pm_time: entry.mapping.pm_time, made })
+        let from_range = matches!(entry.mapping.target, Target::PortRange { .. });
+        Some(Assignment { entry: key, address, pm_time: entry.mapping.pm_time, from_range })
     }
 
     /// Returns whether the present state of the table still allows an assigned SDP Address (section
     /// 7.5.2).
-    pub(super) fn still_gives(&self, given: &Given) -> bool {
-        let fits = |target: &SocketAddr| target.ip() == given.address.ip() || target.ip().is_unspecified();
-        let port = given.address.port();
-        self.entries.get(&given.entry).filter(|entry| entry.available).is_some_and(|entry| {
+    pub(super) fn is_still_valid(&self, assignment: &Assignment) -> bool {
+        let fits = |target: &SocketAddr| target.ip() == assignment.address.ip() || target.ip().is_unspecified();
+        let port = assignment.address.port();
+        self.entries.get(&assignment.entry).filter(|entry| entry.available).is_some_and(|entry| {
             match &entry.mapping.target {
                 Target::Fixed(addresses) => {
                     addresses.iter().any(|it| it.port() == port && fits(it) && !entry.down.contains(it))
                 }
-                Target::Made { at, ports } => ports.contains(&port) && fits(at) && self.used.contains(&given.address),
+                Target::PortRange { at, ports } => {
+                    ports.contains(&port) && fits(at) && self.used.contains(&assignment.address)
+                }
             }
         })
     }
 
     /// Releases an SDP Address. Has no effect for a fixed SDP Address.
-    pub(super) fn take_back(&mut self, given: &Given) {
-        if given.made {
-            self.used.remove(&given.address);
+    pub(super) fn release(&mut self, assignment: &Assignment) {
+        if assignment.from_range {
+            self.used.remove(&assignment.address);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Maps a violation by the peer after start-up to the Terminate that reports it.
+//! Errors after start-up that end a stream, and the Terminate that reports each error.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, ReadRequest, Terminate, TerminateError};
@@ -13,7 +13,8 @@ pub enum StreamError {
     /// The FPDU is invalid.
     #[error(transparent)]
     Fpdu(FpduError),
-    /// The FPDU is valid, but the DDP segment in the FPDU or its message is invalid.
+    /// The FPDU is valid, but it contains an invalid DDP segment, or a segment of an invalid
+    /// message.
     #[error(transparent)]
     Segment(SegmentError),
     /// This endpoint cannot continue with the values of an accepting Reply, or has a local error.
@@ -80,8 +81,9 @@ impl StreamError {
     }
 
     /// The Terminate to send. For a rejected segment, it has the length and the DDP header of the
-    /// segment (RFC 5040 Figure 10, section 7.1). For a segment without a header, it has neither.
-    /// For an error of MPA, it also has neither, because the received bytes are unreliable.
+    /// segment (RFC 5040 Figure 10, section 7.1). It has no length and no header in two cases: the
+    /// segment is too short for a header, or MPA reports the error. After an error of MPA, the
+    /// received bytes are unreliable.
     #[must_use]
     pub fn terminate(&self) -> Terminate {
         match self {

@@ -17,7 +17,7 @@ pub enum Fault {
     #[error("invalid Atomic Response")]
     AtomicResponse,
     /// The RNIC cannot access the local receive buffer. The peer is not at fault.
-    #[error("receive buffer: {0}")]
+    #[error("this endpoint cannot access its receive buffer: {0}")]
     Buffer(AccessError),
     /// The segment's DDP version is not the negotiated one.
     #[error("invalid DDP version")]
@@ -26,17 +26,17 @@ pub enum Fault {
         tagged: bool,
     },
     /// Immediate Data does not have 8 octets.
-    #[error("Immediate Data of a wrong size")]
+    #[error("Immediate Data has a wrong size")]
     ImmediateSize,
     /// The STag of a Send with Invalidate cannot be invalidated.
-    #[error("invalidate: {0}")]
+    #[error("the STag cannot be invalidated: {0}")]
     Invalidate(InvalidateError),
     /// The last segment of a message is missing: another message begins too early, or a message
     /// that must have one segment has no L flag.
-    #[error("last segment missing")]
+    #[error("the last segment of a message is missing")]
     MissingLast,
     /// The address of an Atomic Request is not aligned to 64 bits.
-    #[error("atomic operation on a misaligned address")]
+    #[error("the address of an atomic operation is misaligned")]
     Misaligned,
     /// No receive is posted, or this endpoint accepts no requests.
     #[error("no buffer available")]
@@ -45,7 +45,7 @@ pub enum Fault {
     #[error("unexpected opcode")]
     Opcode,
     /// The MSN or MO is wrong, or the payload does not fit.
-    #[error("queue {qn}: {error}")]
+    #[error("{error}, in queue {qn}")]
     Queue {
         /// Queue number of the segment.
         qn: u32,
@@ -62,16 +62,16 @@ pub enum Fault {
     #[error("RDMA Read is not enabled")]
     ReadDisabled,
     /// A Read Request or Atomic Request has a wrong length.
-    #[error("request of a wrong size")]
+    #[error("the request has a wrong size")]
     RequestSize,
     /// The segment is too short for its header.
-    #[error("segment too short")]
+    #[error("the segment is too short for its header")]
     SegmentSize,
-    /// A Read Request or Atomic Request may not access the requested memory.
-    #[error("request: {0}")]
+    /// A Read Request or Atomic Request has no right to access the requested memory.
+    #[error("the requested memory cannot be accessed: {0}")]
     Source(AccessError),
-    /// A tagged segment may not write to its STag and offset.
-    #[error("tagged buffer: {0}")]
+    /// A tagged segment has no right to write to its STag and offset.
+    #[error("the tagged buffer cannot be written: {0}")]
     Tagged(AccessError),
     /// The contents of a Terminate are invalid.
     #[error("malformed Terminate")]
@@ -80,8 +80,8 @@ pub enum Fault {
     #[error("too many Read Requests")]
     TooManyReads,
     /// A Read Response arrived, but no Read is outstanding.
-    #[error("unexpected opcode: nothing was requested")]
-    Unasked,
+    #[error("unexpected Read Response: no Read is outstanding")]
+    UnexpectedReadResponse,
     /// Inbound Writes and Read Responses are not enabled for the stream.
     #[error("RDMA Write is not enabled")]
     WriteDisabled,
@@ -111,7 +111,7 @@ impl Fault {
             Fault::Invalidate(error) => error.code(),
             Fault::MissingLast | Fault::Misaligned => TerminateError::RDMAP_CATASTROPHIC_STREAM,
             Fault::NoBuffer => TerminateError::DDP_UNTAGGED_NO_BUFFER,
-            Fault::Opcode | Fault::Unasked => TerminateError::RDMAP_UNEXPECTED_OPCODE,
+            Fault::Opcode | Fault::UnexpectedReadResponse => TerminateError::RDMAP_UNEXPECTED_OPCODE,
             Fault::Queue { error, .. } => match error {
                 QueueError::MissingLast => TerminateError::RDMAP_CATASTROPHIC_STREAM,
                 QueueError::MessageOffset => TerminateError::DDP_UNTAGGED_INVALID_MO,

@@ -102,7 +102,7 @@ impl DataSink for Receives {
     }
 
     fn read_response(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<(), Fault> {
-        Err(Fault::Unasked)
+        Err(Fault::UnexpectedReadResponse)
     }
 
     fn receive_buffer(&mut self) -> Result<u64, Fault> {

@@ -65,7 +65,7 @@ impl Outbound {
     }
 
     /// Returns the FPDU with the Terminate of an Initiator that cannot continue after a Reply.
-    pub fn last_words(negotiated: &Negotiated, error: SetupError, deviations: Deviations) -> Vec<u8> {
+    pub fn setup_terminate(negotiated: &Negotiated, error: SetupError, deviations: Deviations) -> Vec<u8> {
         let mut terminate = StreamError::Setup(error).terminate();
         hostile::hook::terminate(&deviations, &mut terminate);
         let sender = FpduSender::deviating(negotiated.framing_sent(), deviations);

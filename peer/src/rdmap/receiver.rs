@@ -1,10 +1,11 @@
 //! The Data Sink of one stream: checks, places and delivers each DDP segment (RFC 5040 section 7.2,
 //! RFC 5041 section 7.1, RFC 7306 section 8.2).
 //!
-//! The RFCs do not fix the order of all checks. This receiver first checks the DDP version, the
-//! RDMAP version, whether the opcode is known, and the queue number. MSN, MO, buffer and whether
-//! the opcode belongs to the queue come last. If the peer uses an opcode of RFC 7306 that this
-//! endpoint does not support, the error is therefore "Unexpected OpCode" (RDMAP-7306.1.1-1).
+//! The RFCs do not fix the order of all checks. This receiver first checks, in this order, the DDP
+//! version, the RDMAP version, whether the opcode is known, and the queue number. Then it checks
+//! MSN, MO and buffer, and whether the opcode belongs to the queue. If this endpoint does not
+//! support RFC 7306, the opcodes of RFC 7306 are unknown opcodes. The error for such an opcode is
+//! therefore "Unexpected OpCode" (RDMAP-7306.1.1-1), even if the queue number is also unknown.
 //!
 //! Memory, receive queues and requests belong to the [`DataSink`]. A receiver only holds the
 //! expected MSN and MO of each queue.
@@ -16,7 +17,7 @@ use zerocopy::FromBytes;
 
 use super::{DataSink, Fault, Received, SegmentError};
 use crate::ddp::{QueueError, UntaggedQueue};
-use crate::hostile::{self, Deviations, Kept};
+use crate::hostile::{self, DeviationState, Deviations};
 
 /// The receiver of the DDP segments of one stream.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub struct Receiver {
     /// Opcode and STag of a tagged message whose last segment has not arrived.
     tagged: Option<(Opcode, u32)>,
     deviations: Deviations,
-    kept: Kept,
+    deviation_state: DeviationState,
 }
 
 impl Receiver {
@@ -54,7 +55,7 @@ impl Receiver {
             atomics: queue,
             tagged: None,
             deviations,
-            kept: Kept::default(),
+            deviation_state: DeviationState::default(),
         }
     }
 
@@ -81,34 +82,34 @@ impl Receiver {
     /// # Errors
     /// The segment is rejected. The stream has to end with a Terminate.
     pub fn handle_segment(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
-        if self.deviations.is_empty() { self.judge(ulpdu, sink) } else { self.misjudge(ulpdu, sink) }
+        if self.deviations.is_empty() { self.check(ulpdu, sink) } else { self.check_deviating(ulpdu, sink) }
     }
 
-    fn judge(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
+    fn check(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
         let Some((header, payload)) = RawHeader::from_prefix(ulpdu) else {
             return Err(SegmentError::of(Fault::SegmentSize, ulpdu));
         };
         self.deliver(&header, payload, sink).map_err(|fault| SegmentError::of(fault, ulpdu))
     }
 
-    /// The same as `judge`, but with the deviations.
-    fn misjudge(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
-        let arrived = hostile::hook::segment_arrived(&self.deviations, &mut self.kept, ulpdu);
+    /// The same as `check`, but with the deviations.
+    fn check_deviating(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
+        let arrived = hostile::hook::segment_arrived(&self.deviations, &mut self.deviation_state, ulpdu);
         let judged = match arrived.map_err(|fault| SegmentError::of(fault, ulpdu)) {
             Ok(Some(lost)) if lost.is_empty() => Ok(()),
-            Ok(Some(changed)) => self.judge(&changed, sink),
-            Ok(None) => self.judge(ulpdu, sink),
+            Ok(Some(changed)) => self.check(&changed, sink),
+            Ok(None) => self.check(ulpdu, sink),
             Err(refused) => Err(refused),
         };
         judged.or_else(|error| {
-            if !hostile::hook::overlooks(&self.deviations, &mut self.kept, error.fault) {
+            if !hostile::hook::overlooks(&self.deviations, &mut self.deviation_state, error.fault) {
                 return Err(error);
             }
             if let Some(RawHeader::Untagged(header)) = &error.header {
                 match header.qn.get() {
-                    queue::SEND => self.sends.pass_by(header),
-                    queue::READ_REQUEST => self.requests.pass_by(header),
-                    queue::ATOMIC_RESPONSE => self.atomics.pass_by(header),
+                    queue::SEND => self.sends.skip_to(header),
+                    queue::READ_REQUEST => self.requests.skip_to(header),
+                    queue::ATOMIC_RESPONSE => self.atomics.skip_to(header),
                     _ => {}
                 }
             }

@@ -20,10 +20,10 @@ pub struct Received {
 /// The owner of buffers and requests of one stream. The receiver calls these functions in the order
 /// in which segments arrive, and stops at the first fault.
 pub trait DataSink {
-    /// Places the payload of a Write, which is never empty, at tagged offset `to` of `stag`.
+    /// Places the payload of a Write at tagged offset `to` of `stag`. The payload is never empty.
     ///
     /// # Errors
-    /// The Write may not access this memory.
+    /// The Write has no right to access this memory.
     fn write(&mut self, stag: u32, to: u64, payload: &[u8]) -> Result<(), Fault>;
 
     /// Processes a segment of the response to the oldest unanswered Read. If `payload` is empty,
@@ -57,19 +57,19 @@ pub trait DataSink {
     /// Checks whether this endpoint can hold one more Read Request or Atomic Request.
     ///
     /// # Errors
-    /// This endpoint already holds the greatest number of requests, or accepts none.
+    /// This endpoint already holds the greatest number of requests, or accepts no requests.
     fn request_buffer(&mut self) -> Result<(), Fault>;
 
     /// Processes a Read Request.
     ///
     /// # Errors
-    /// The peer may not read the requested memory.
+    /// The peer has no right to read the requested memory.
     fn read_request(&mut self, request: ReadRequest) -> Result<(), Fault>;
 
     /// Processes an Atomic Request.
     ///
     /// # Errors
-    /// The peer may not change the requested memory, or the request is invalid.
+    /// The peer has no right to change the requested memory, or the request is invalid.
     fn atomic_request(&mut self, request: AtomicRequest) -> Result<(), Fault>;
 
     /// Processes an Atomic Response.

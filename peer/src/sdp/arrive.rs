@@ -12,10 +12,11 @@ use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
 use crate::time::Instant;
 
-/// Most answers that may wait in addition to at most two for each SrcAvail. They are SinkCancelAck,
-/// the end of a SrcAvailCancel, RdmaWrCompl and the first update. A larger number shows that the
-/// peer sends requests although it must wait (sections 9.5.4, 9.5.5, 11.3).
-const MOST_BESIDE: usize = 8;
+/// Maximum number of answers that may wait. At most two more answers may wait for each SrcAvail.
+/// The answers in this number are SinkCancelAck, the end of a SrcAvailCancel, RdmaWrCompl and the
+/// first update. If more answers wait, the peer sends requests although it must wait (sections
+/// 9.5.4, 9.5.5, 11.3).
+const MAX_OTHER_ANSWERS: usize = 8;
 
 /// Inputs.
 impl Connection {
@@ -23,9 +24,9 @@ impl Connection {
     /// belong to the RNIC.
     pub fn handle_streaming(&mut self, now: Instant, octets: &[u8]) {
         let arrived;
-        let octets = match &mut self.twin {
-            Some(twin) => {
-                arrived = hook::sdp_arrived(twin, self.order, octets, None).0;
+        let octets = match &mut self.hostile {
+            Some(hostile) => {
+                arrived = hook::sdp_arrived(hostile, self.order, octets, None).0;
                 &arrived
             }
             None => octets,
@@ -62,7 +63,7 @@ impl Connection {
             Ok(Progress::Rejected { reply, refusal }) => {
                 self.out.push_back(Output::Streaming(reply));
                 self.out.push_back(Output::Event(Event::Refused(refusal)));
-                // No reset here: it could overtake the Reply.
+                // This side does not reset TCP, because a reset could overtake the Reply.
                 self.end(true, None, Some(false));
             }
             Ok(Progress::Waiting) => {}
@@ -93,7 +94,8 @@ impl Connection {
             }
             (Role::Connecting, Some(agreed)) => {
                 self.open(agreed);
-                // The peer is MPA Responder and may not send before it has received an FPDU (C42).
+                // The peer is MPA Responder, and may not send before it has received an FPDU. The
+                // update is this FPDU.
                 self.control.push_back(Control::Update);
             }
             _ => self.phase = Phase::WaitHelloAck,
@@ -128,15 +130,15 @@ impl Connection {
             return;
         }
         self.credits.posted = self.pool.posted();
-        let judged = match &mut self.twin {
-            Some(twin) => {
-                let (octets, invalidated) = hook::sdp_arrived(twin, self.order, octets, arrival.invalidated);
+        let judged = match &mut self.hostile {
+            Some(hostile) => {
+                let (octets, invalidated) = hook::sdp_arrived(hostile, self.order, octets, arrival.invalidated);
                 self.message(now, buffer, &octets, Arrival { invalidated })
             }
             None => self.message(now, buffer, octets, arrival),
         };
         if let Err(violation) = judged
-            && !self.twin.as_ref().is_some_and(|twin| hook::sdp_overlooks(&twin.deviations, &violation))
+            && !self.hostile.as_ref().is_some_and(|hostile| hook::sdp_overlooks(&hostile.deviations, &violation))
         {
             self.begin_abort(now, Some(violation));
         }
@@ -145,7 +147,7 @@ impl Connection {
         if self.close.is_aborting() {
             // This side sends nothing after AbortConn.
             self.control.retain(|control| *control == Control::AbortConn);
-        } else if self.control.len() > MOST_BESIDE + 2 * usize::from(self.settings.max_adverts) {
+        } else if self.control.len() > MAX_OTHER_ANSWERS + 2 * usize::from(self.settings.max_adverts) {
             self.begin_abort(now, Some(Violation::Unacknowledged(self.control.len())));
         }
         self.watch_for_deadlock(now);
@@ -158,10 +160,10 @@ impl Connection {
         let Some((_, what)) = self.ops.remove(at).filter(|_| !self.is_over()) else { return };
         if !ok {
             // The LLP connection is not valid, so this side sends nothing more (section 8.2.2).
-            return self.lose();
+            return self.connection_failed();
         }
         match what {
-            Op::Payload => self.source.flown(),
+            Op::Payload => self.source.completed(),
             Op::Read => {
                 let policy = self.settings.policy;
                 let answer = self.sink.read_completed(op, &policy, &mut self.out);
@@ -176,7 +178,7 @@ impl Connection {
                 }
             }
             Op::DisConn => self.dis_conn_sent(now),
-            Op::AbortConn => self.take_down(),
+            Op::AbortConn => self.abort_sent(),
             Op::SuspCommAck => self.susp_comm_acked(now),
         }
         self.advance();
@@ -186,14 +188,14 @@ impl Connection {
 
     /// Processes the end of the LLP connection: closed by the peer, reset, or lost.
     pub fn handle_disconnected(&mut self, _now: Instant) {
-        // A suspension ends TCP as expected.
+        // In a suspension, the end of TCP is expected.
         if self.is_over() || self.is_suspended() {
             return;
         }
         let refusal = match &self.phase {
             Phase::Starting(startup) => Some(startup.cut_short()),
             Phase::WaitHelloAck => Some(Refusal::Rejected),
-            Phase::Open | Phase::Suspended | Phase::Over => None,
+            Phase::Open | Phase::Suspended | Phase::Closed => None,
         };
         self.out.extend(refusal.map(|refusal| Output::Event(Event::Refused(refusal))));
         self.end(!self.close.is_graceful(), None, None);
@@ -216,15 +218,15 @@ impl Connection {
         if due(self.deadlock_deadline) {
             self.deadlock_deadline = None;
             if self.is_deadlocked() {
-                let answers = self.sink.ask_for_data();
+                let answers = self.sink.request_data();
                 self.answer(answers);
             }
         }
-        self.nudge.pass(now);
-        self.echo.pass(now);
+        self.credit_request.advance(now);
+        self.echo.advance(now);
         if due(self.close.deadline) {
             self.close.deadline = None;
-            self.give_up(now);
+            self.close_timed_out(now);
         }
         self.advance();
         self.drop_needless_answers();

@@ -27,21 +27,21 @@ impl Connection {
             self.out.push_back(Output::Event(Event::PeerClosed));
         }
         self.close.deadline = self.close.sent.map(|_| now + self.settings.close_timeout);
-        self.hang_up_when_done(now);
+        self.linger_when_done(now);
         Ok(())
     }
 
     /// Notes that the RNIC has sent this side's DisConn.
     pub(super) fn dis_conn_sent(&mut self, now: Instant) {
         self.close.out = true;
-        self.hang_up_when_done(now);
+        self.linger_when_done(now);
     }
 
     /// Starts to end TCP if both DisConns are done and this side is the one that ends TCP. The peer
     /// may send updates and completions until it has this side's DisConn. If TCP ended before these
     /// messages arrived, the peer would observe a reset. So this side keeps TCP open for
     /// [`Settings::close_linger`](super::Settings::close_linger).
-    fn hang_up_when_done(&mut self, now: Instant) {
+    fn linger_when_done(&mut self, now: Instant) {
         if self.close.received && self.close.out && self.close.ends && !self.close.is_aborting() {
             self.close.lingers = true;
             self.close.deadline = Some(now + self.settings.close_linger);
@@ -78,8 +78,8 @@ impl Connection {
         self.close.aborting = Some(violation);
         // After a SuspComm or SuspCommAck this side sends nothing (SDP-13.1.1-8, SDP-13.1.1-12),
         // and the peer may end TCP at any time.
-        if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) || self.suspension.is_mute() {
-            return self.hang_up();
+        if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) || self.suspension.has_stopped_sending() {
+            return self.reset_tcp();
         }
         // Messages that have not been sent are discarded.
         self.control.clear();
@@ -88,28 +88,28 @@ impl Connection {
     }
 
     /// Ends TCP abortively.
-    pub(super) fn hang_up(&mut self) {
+    pub(super) fn reset_tcp(&mut self) {
         let violation = self.close.aborting.flatten();
         self.end(true, violation, Some(true));
     }
 
     /// AbortConn has been sent. TCP ends without a reset, so that the peer receives the AbortConn
     /// (SDP-8.2.2-13). If a Read may still fill a receive, this side resets TCP instead.
-    pub(super) fn take_down(&mut self) {
+    pub(super) fn abort_sent(&mut self) {
         let violation = self.close.aborting.flatten();
         self.end(true, violation, Some(self.sink.is_reading()));
     }
 
     /// Ends the connection, because the LLP connection has failed.
-    pub(super) fn lose(&mut self) {
+    pub(super) fn connection_failed(&mut self) {
         self.close.aborting.get_or_insert(None);
-        self.hang_up();
+        self.reset_tcp();
     }
 
-    /// The deadline of the close has passed without progress.
-    pub(super) fn give_up(&mut self, now: Instant) {
+    /// Handles a deadline of the close that has passed without progress.
+    pub(super) fn close_timed_out(&mut self, now: Instant) {
         if self.close.is_aborting() {
-            self.hang_up();
+            self.reset_tcp();
         } else if self.close.lingers {
             self.finish_close();
         } else {

@@ -17,14 +17,14 @@ pub(super) struct Closing {
     /// The peer's DisConn has arrived on the current TCP connection.
     pub(super) received_here: bool,
     /// This side ends TCP: the peer's DisConn arrived before this side sent its own DisConn, or the
-    /// two crossed (C26).
+    /// two crossed.
     pub(super) ends: bool,
     /// All messages are sent. TCP ends when the peer has received them, or at the deadline.
     pub(super) lingers: bool,
     /// The peer's AbortConn has arrived.
     pub(super) aborted: bool,
-    /// Set while AbortConn is due or on its way. The inner value is the peer's violation, if that
-    /// is the reason.
+    /// Set while AbortConn is due or on its way. The inner value is the peer's violation, if a
+    /// violation is the reason.
     pub(super) aborting: Option<Option<Violation>>,
     /// The connection has ended gracefully.
     pub(super) graceful: bool,
@@ -32,7 +32,7 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    pub(super) fn ask(&mut self) {
+    pub(super) fn request(&mut self) {
         self.requested = true;
     }
 
@@ -67,8 +67,8 @@ impl Closing {
         self.received
     }
 
-    /// Returns whether the peer's DisConn has arrived on the current TCP connection, where a second
-    /// one is a violation.
+    /// Returns whether the peer's DisConn has arrived on the current TCP connection. A second
+    /// DisConn on this connection is a violation.
     pub(super) fn has_received_here(&self) -> bool {
         self.received_here
     }

@@ -2,27 +2,28 @@
 
 use weft_core::wire::sdp::Mode;
 
-use super::{Connection, Half, Policy, ReceiveEnd, ReceiveId, SendId};
+use super::{Connection, Half, Policy, ReceiveId, ReceiveOutcome, SendId};
 use crate::time::Instant;
 
-/// Most sends that a user may have posted at a time. The same limit applies to receives.
-const MOST_POSTED: usize = 65536;
+/// Maximum number of sends that a user may have posted at a time. The same limit applies to
+/// receives.
+const MAX_POSTED: usize = 65536;
 
 /// Why a command is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum CommandError {
     /// This side has shut down sending, or the connection is over (SDP-8.2.1-2).
-    #[error("nothing more can be sent")]
+    #[error("the connection is not open, or this side has shut down sending")]
     Closed,
     /// The maximum number of sends or receives is posted.
-    #[error("{MOST_POSTED} are already posted")]
+    #[error("the maximum of {MAX_POSTED} sends or receives is already posted")]
     QueueFull,
     /// The send or receive has zero bytes.
-    #[error("no bytes")]
+    #[error("a send or receive must have at least one byte")]
     Empty,
     /// The half-connection cannot change from its current Mode to the requested one, or the peer is
     /// the Mode Master (section 12).
-    #[error("this side cannot request that Mode")]
+    #[error("this side cannot request this Mode of the half-connection")]
     NotMaster,
     /// The connection is being suspended (section 13).
     #[error("a suspension is in progress")]
@@ -34,16 +35,16 @@ impl Connection {
     /// reports the send. If `urgent` is set, the last byte is Out-Of-Band data.
     ///
     /// # Errors
-    /// See [`Refused`].
-    pub fn send(&mut self, send: SendId, len: u64, urgent: bool) -> Result<(), Refused> {
+    /// See [`CommandError`].
+    pub fn send(&mut self, send: SendId, len: u64, urgent: bool) -> Result<(), CommandError> {
         if self.is_over() || self.close.is_requested() {
-            return Err(Refused::Closed);
+            return Err(CommandError::Closed);
         }
         if len == 0 {
-            return Err(Refused::Empty);
+            return Err(CommandError::Empty);
         }
-        if self.source.sends() >= MOST_POSTED {
-            return Err(Refused::QueueFull);
+        if self.source.sends() >= MAX_POSTED {
+            return Err(CommandError::QueueFull);
         }
         let last = self.source.post(send, len, urgent);
         if urgent {
@@ -57,25 +58,25 @@ impl Connection {
     /// receive also ends after an Out-Of-Band byte and at the end of the stream.
     ///
     /// # Errors
-    /// See [`Refused`].
-    pub fn receive(&mut self, receive: ReceiveId, len: u64, wait_all: bool) -> Result<(), Refused> {
+    /// See [`CommandError`].
+    pub fn receive(&mut self, receive: ReceiveId, len: u64, wait_all: bool) -> Result<(), CommandError> {
         if len == 0 {
-            return Err(Refused::Empty);
+            return Err(CommandError::Empty);
         }
-        if self.sink.receives() >= MOST_POSTED {
-            return Err(Refused::QueueFull);
+        if self.sink.receives() >= MAX_POSTED {
+            return Err(CommandError::QueueFull);
         }
         self.sink.post(receive, len, wait_all);
         self.advance();
         if self.is_over() {
-            let end = if self.close.is_graceful() { ReceiveEnd::EndOfStream } else { ReceiveEnd::Aborted };
+            let end = if self.close.is_graceful() { ReceiveOutcome::EndOfStream } else { ReceiveOutcome::Aborted };
             self.sink.abort(end, &mut self.out);
         }
         Ok(())
     }
 
-    /// Cancels all sends that are not complete. [`super::Event::Sent`] reports for each how many
-    /// bytes were sent.
+    /// Cancels all sends that are not complete. [`super::Event::Sent`] reports for each send how
+    /// many bytes were sent.
     pub fn cancel_sends(&mut self) {
         if !self.is_over() {
             self.source.cancel();
@@ -83,8 +84,8 @@ impl Connection {
         }
     }
 
-    /// Cancels all receives. [`super::Event::Received`] reports each, with the bytes that it
-    /// already had.
+    /// Cancels all receives. [`super::Event::Received`] reports each receive, with the bytes that
+    /// had already arrived.
     pub fn cancel_receives(&mut self) {
         self.sink.cancel();
         self.advance();
@@ -92,7 +93,7 @@ impl Connection {
 
     /// Closes the sending half-connection (section 8.2.1). DisConn is sent after all posted sends.
     pub fn shut_down(&mut self) {
-        self.close.ask();
+        self.close.request();
     }
 
     /// Closes the connection abortively (section 8.2.2).
@@ -106,13 +107,13 @@ impl Connection {
     /// Mode.
     ///
     /// # Errors
-    /// [`Refused::NotMaster`], [`Refused::Closed`].
-    pub fn set_mode(&mut self, half: Half, mode: Mode) -> Result<(), Refused> {
+    /// [`CommandError::NotMaster`], [`CommandError::Closed`].
+    pub fn set_mode(&mut self, half: Half, mode: Mode) -> Result<(), CommandError> {
         if self.is_over() {
-            return Err(Refused::Closed);
+            return Err(CommandError::Closed);
         }
         match half {
-            Half::Out if self.source.mode == Mode::Buffered && mode != Mode::Buffered => Err(Refused::NotMaster),
+            Half::Out if self.source.mode == Mode::Buffered && mode != Mode::Buffered => Err(CommandError::NotMaster),
             Half::Out => {
                 self.source.wanted = Some(mode);
                 Ok(())
@@ -121,7 +122,7 @@ impl Connection {
                 self.sink.wants_combined = true;
                 Ok(())
             }
-            Half::In => Err(Refused::NotMaster),
+            Half::In => Err(CommandError::NotMaster),
         }
     }
 

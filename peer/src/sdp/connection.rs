@@ -7,8 +7,8 @@ use weft_core::wire::sdp::{FieldOrder, Mode};
 
 use super::closing::Closing;
 use super::control::Control;
+use super::credit_request::CreditRequest;
 use super::credits::Credits;
-use super::nudge::Nudge;
 use super::op::Op;
 use super::phase::Phase;
 use super::pool::Pool;
@@ -19,12 +19,13 @@ use super::startup::Startup;
 use super::suspension::Suspension;
 use super::urgent::Urgent;
 use super::{
-    Event, Exposed, Half, Moved, OpId, Output, PrivateBuffer, ReceiveEnd, Region, Role, SendId, Settings, Violation,
+    Event, Exposed, Half, OpId, Output, PrivateBuffer, ReceiveOutcome, Region, Role, SendId, Settings, TransferCounts,
+    Violation,
 };
-use crate::hostile::{Deviations, SdpTwin, hook};
+use crate::hostile::{Deviations, SdpHostile, hook};
 use crate::time::Instant;
 
-/// What the Work Completion of the receive reports about a message.
+/// The data about a message that the Work Completion of its receive reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
     /// STag that the message invalidated.
@@ -51,23 +52,23 @@ pub struct Connection {
     pub(super) peer_max_adverts: u16,
     /// A send that the RNIC could not register.
     pub(super) unregistered: Option<SendId>,
-    /// Set if the RNIC could not register a receive: number of receives that had ended by then. No
-    /// receive is advertised until another one has ended.
+    /// Number of receives that had ended when the RNIC could not register a receive. `None` if this
+    /// did not happen. No receive is advertised until another receive has ended.
     pub(super) sinks_refused: Option<u64>,
-    pub(super) nudge: Nudge,
+    pub(super) credit_request: CreditRequest,
     /// Timer for updates that would only answer updates.
-    pub(super) echo: Nudge,
-    /// The first such update has been sent. Only later ones wait for `echo`.
+    pub(super) echo: CreditRequest,
+    /// The first such update has been sent. Later updates of this kind wait for `echo`.
     pub(super) echoed: bool,
-    pub(super) moved_out: Moved,
-    pub(super) moved_in: Moved,
+    pub(super) moved_out: TransferCounts,
+    pub(super) moved_in: TransferCounts,
     next_op: u64,
     pub(super) ops: VecDeque<(OpId, Op)>,
     pub(super) startup_deadline: Option<Instant>,
     pub(super) credit_deadline: Option<Instant>,
     pub(super) deadlock_deadline: Option<Instant>,
     /// State of the hostile endpoint. `None` for the correct endpoint.
-    pub(super) twin: Option<Box<SdpTwin>>,
+    pub(super) hostile: Option<Box<SdpHostile>>,
 }
 
 /// Construction.
@@ -87,7 +88,7 @@ impl Connection {
     /// Starts in either role on an established TCP connection, and commits these deviations.
     #[must_use]
     pub fn deviating(now: Instant, role: Role, settings: Settings, deviations: Deviations) -> Self {
-        let settings = settings.honest();
+        let settings = settings.clamped();
         let mut hello = Vec::new();
         let startup = match role {
             Role::Connecting => Startup::connect(settings, &mut hello),
@@ -100,7 +101,7 @@ impl Connection {
         connection.sink.conduct = conduct;
         connection.pool.conduct = conduct;
         connection.resize.conduct = conduct;
-        connection.twin = SdpTwin::of(deviations);
+        connection.hostile = SdpHostile::of(deviations);
         if role == Role::Connecting {
             // Private Buffers are posted before the Hello is sent (section 8.1.1, step 1c).
             connection.post_buffers(settings.recv_size);
@@ -128,17 +129,17 @@ impl Connection {
             peer_max_adverts: 1,
             unregistered: None,
             sinks_refused: None,
-            nudge: Nudge::new(role),
-            echo: Nudge::new(role),
+            credit_request: CreditRequest::new(role),
+            echo: CreditRequest::new(role),
             echoed: false,
-            moved_out: Moved::default(),
-            moved_in: Moved::default(),
+            moved_out: TransferCounts::default(),
+            moved_in: TransferCounts::default(),
             next_op: 0,
             ops: VecDeque::new(),
             startup_deadline: Some(now + settings.startup_timeout),
             credit_deadline: None,
             deadlock_deadline: None,
-            twin: None,
+            hostile: None,
         }
     }
 
@@ -174,7 +175,7 @@ impl Connection {
 
     /// Counters of the bytes that have moved on a half-connection since start-up.
     #[must_use]
-    pub fn moved(&self, half: Half) -> Moved {
+    pub fn moved(&self, half: Half) -> TransferCounts {
         match half {
             Half::Out => self.moved_out,
             Half::In => self.moved_in,
@@ -216,7 +217,7 @@ impl Connection {
     /// [`Output::Disconnect`] ends it.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+        matches!(self.phase, Phase::Closed)
     }
 
     /// Returns whether start-up has succeeded and the connection has not ended. False while the
@@ -233,7 +234,7 @@ impl Connection {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let start = self.startup_deadline.into_iter().chain(self.credit_deadline);
-        let waits = self.deadlock_deadline.into_iter().chain(self.nudge.deadline).chain(self.echo.deadline);
+        let waits = self.deadlock_deadline.into_iter().chain(self.credit_request.deadline).chain(self.echo.deadline);
         start.chain(waits).chain(self.close.deadline).min()
     }
 
@@ -242,15 +243,15 @@ impl Connection {
     /// machine transfers the bytes with Bcopy.
     pub fn poll(&mut self, now: Instant, register: &mut dyn FnMut(Exposed) -> Option<Region>) -> Option<Output> {
         loop {
-            if let Some(output) = self.twin.as_mut().and_then(|twin| twin.out.pop_front()) {
+            if let Some(output) = self.hostile.as_mut().and_then(|hostile| hostile.out.pop_front()) {
                 return Some(output);
             }
             if self.out.is_empty() {
                 self.produce(now, register);
             }
             let output = self.out.pop_front()?;
-            let Some(twin) = &mut self.twin else { return Some(output) };
-            hook::sdp_out(twin, self.order, output, self.credits.sent_mut());
+            let Some(hostile) = &mut self.hostile else { return Some(output) };
+            hook::sdp_out(hostile, self.order, output, self.credits.sent_mut());
         }
     }
 }
@@ -268,7 +269,7 @@ impl Connection {
                 }
                 let (next_op, policy) = (&mut self.next_op, self.settings.policy);
                 let ops = &mut self.ops;
-                let new_op = || op_of(next_op, ops, Op::Read);
+                let new_op = || assign_op_id(next_op, ops, Op::Read);
                 let answers = self.sink.read_on(&policy, new_op, &mut self.out);
                 if answers.is_empty() {
                     break;
@@ -286,8 +287,8 @@ impl Connection {
     pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = super::sink::Answer>) {
         for answer in answers.into_iter().map(Control::from) {
             match (self.control.back_mut(), answer) {
-                // Both concern one SrcAvail, and the first is not sent yet: one message reports
-                // both.
+                // Both answers concern one SrcAvail, and the first answer is not sent yet, so one
+                // message reports both.
                 (Some(Control::RdmaRdCompl { len, last: end @ None }), Control::RdmaRdCompl { len: more, last }) => {
                     *len = len.saturating_add(more);
                     *end = last;
@@ -297,11 +298,11 @@ impl Connection {
         }
     }
 
-    pub(super) fn new_op(&mut self, what: Op) -> OpId {
-        op_of(&mut self.next_op, &mut self.ops, what)
+    pub(super) fn new_op(&mut self, kind: Op) -> OpId {
+        assign_op_id(&mut self.next_op, &mut self.ops, kind)
     }
 
-    /// Returns a Private Buffer whose bytes are not needed to the pool.
+    /// Returns a Private Buffer to the pool, because its bytes are not needed any more.
     pub(super) fn free_buffer(&mut self, buffer: PrivateBuffer) {
         self.pool.free(buffer, &mut self.out);
         self.credits.posted = self.pool.posted();
@@ -310,7 +311,7 @@ impl Connection {
     /// Returns whether each side waits for the other to read its SrcAvail, and this side has no
     /// receive posted (section 9.2).
     pub(super) fn is_deadlocked(&self) -> bool {
-        self.sink.is_waited_for() && !self.source.open.is_empty()
+        self.sink.is_peer_waiting() && !self.source.open.is_empty()
     }
 
     /// Starts or stops the deadlock timer.
@@ -323,28 +324,28 @@ impl Connection {
     }
 
     /// Ends all posted sends and receives, and reports their end to the user. If `disconnect` is
-    /// set, TCP must also be ended: true means by a reset. The [`Output::Disconnect`] comes first,
-    /// because until then a Read may fill a receive, and a reported receive belongs to the user
-    /// again.
+    /// set, also ends TCP: by a reset if the value is true, and gracefully if it is false. The
+    /// [`Output::Disconnect`] precedes the reports. Until TCP has ended, a Read may fill a receive,
+    /// but a reported receive belongs to the user again.
     pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>, disconnect: Option<bool>) {
         if self.is_over() {
             return;
         }
         self.out.extend(disconnect.map(|abortive| Output::Disconnect { abortive }));
         let opened = matches!(self.phase, Phase::Open | Phase::Suspended) || self.suspension.restarted;
-        self.phase = Phase::Over;
+        self.phase = Phase::Closed;
         self.control.clear();
         self.ops.clear();
         self.startup_deadline = None;
         self.credit_deadline = None;
         self.deadlock_deadline = None;
-        self.nudge.rests();
-        self.echo.rests();
+        self.credit_request.stop();
+        self.echo.stop();
         self.close.deadline = None;
         self.close.over(!abortive);
         self.pool.close();
         self.source.abort(&mut self.out);
-        let end = if abortive { ReceiveEnd::Aborted } else { ReceiveEnd::EndOfStream };
+        let end = if abortive { ReceiveOutcome::Aborted } else { ReceiveOutcome::EndOfStream };
         self.sink.abort(end, &mut self.out);
         if opened {
             self.out.push_back(Output::Event(Event::Closed { graceful: !abortive, violation }));
@@ -353,9 +354,9 @@ impl Connection {
 }
 
 /// Assigns an id to a Work Request and stores its kind.
-fn op_of(next: &mut u64, ops: &mut VecDeque<(OpId, Op)>, what: Op) -> OpId {
+fn assign_op_id(next: &mut u64, ops: &mut VecDeque<(OpId, Op)>, kind: Op) -> OpId {
     let op = OpId(*next);
     *next += 1;
-    ops.push_back((op, what));
+    ops.push_back((op, kind));
     op
 }

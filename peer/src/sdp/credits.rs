@@ -4,7 +4,7 @@
 use super::Violation;
 use crate::hostile::SdpConduct;
 
-/// Returns whether `a` is equal to `b` or after `b`, modulo 2^32 (C10).
+/// Returns whether `a` is equal to `b` or after `b`, modulo 2^32.
 pub(super) fn reached(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) < 1 << 31
 }
@@ -16,13 +16,13 @@ pub(super) struct Credits {
     sent: u32,
     /// Bufs and MSeqAck of the last header from the peer.
     window: (u16, u32),
-    /// Credits that this side does not use although the formula grants them (C6).
+    /// Credits that the formula of section 10.2 grants, but that this side does not use.
     pub(super) kept_back: u16,
     /// MSeq of the last message that this side received.
     received: u32,
     /// MSeq of a SrcAvailCancel whose processing is not complete. MSeqAck of this side stays below
     /// this value (section 9.5.4).
-    pub(super) frozen: Option<u32>,
+    pub(super) ack_limit: Option<u32>,
     /// Number of posted Private Buffers.
     pub(super) posted: u16,
     /// The highest sum MSeqAck + Bufs that this side has sent.
@@ -46,7 +46,8 @@ impl Credits {
         self.sent
     }
 
-    /// The same number, for the hostile endpoint, which adds or drops messages.
+    /// MSeq of the last message that this side sent, to be changed. The hostile endpoint adds or
+    /// drops messages.
     pub(super) fn sent_mut(&mut self) -> &mut u32 {
         &mut self.sent
     }
@@ -67,7 +68,7 @@ impl Credits {
     }
 
     fn ack(&self) -> u32 {
-        match self.frozen {
+        match self.ack_limit {
             Some(cancel) if reached(self.received, cancel) && !self.conduct.never_holds_back => cancel.wrapping_sub(1),
             _ => self.received,
         }
@@ -77,8 +78,8 @@ impl Credits {
         self.ack().wrapping_add(u32::from(self.posted))
     }
 
-    /// Returns whether a message sent now would allow the peer more messages than all earlier ones
-    /// (C8).
+    /// Returns whether a message sent now would allow the peer to send more messages than all
+    /// earlier messages did.
     fn widens(&self) -> bool {
         self.edge() != self.announced && reached(self.edge(), self.announced)
     }
@@ -123,8 +124,8 @@ impl Credits {
 
     /// Returns whether to send a message only to give the peer more credit. The draft requires such
     /// an update when the peer has one credit left (SDP-10.5-9). If `news` is set, this side also
-    /// sends an update at two credits, because the peer may not send payload then (C41). The same
-    /// applies at half of `pool` or less. `pool` is the number of Private Buffers.
+    /// sends an update when the peer has at most half of `pool` credits left, or at most two.
+    /// `pool` is the number of Private Buffers. With two credits, the peer may not send payload.
     pub(super) fn wants_update(&self, pool: u16) -> bool {
         let left = self.announced.wrapping_sub(self.received);
         if !self.widens() {
@@ -137,7 +138,7 @@ impl Credits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
 
     fn credits(window: u16) -> Credits {
@@ -149,25 +150,25 @@ mod tests {
     /// Sections 10.2 and 10.5 of the draft, for each number of credits.
     #[test]
     fn each_level_of_credit_allows_what_section_10_5_allows() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut four = credits(4);
-        proof.shows(requirement!("SDP-10.3-4"), || assert_eq!(four.available(), 4));
+        proof.verify(requirement!("SDP-10.3-4"), || assert_eq!(four.available(), 4));
         four.stamp();
-        proof.shows(requirement!("SDP-10.2-1"), || assert_eq!(four.available(), 3));
-        proof.shows(requirement!("SDP-10.5-11"), || assert!(four.allow(true) && four.allow(false)));
+        proof.verify(requirement!("SDP-10.2-1"), || assert_eq!(four.available(), 3));
+        proof.verify(requirement!("SDP-10.5-11"), || assert!(four.allow(true) && four.allow(false)));
         four.stamp();
-        proof.shows(requirement!("SDP-10.5-8"), || assert!(!four.allow(true) && four.allow(false)));
+        proof.verify(requirement!("SDP-10.5-8"), || assert!(!four.allow(true) && four.allow(false)));
         four.stamp();
-        proof.shows(requirement!("SDP-10.5-7"), || {
+        proof.verify(requirement!("SDP-10.5-7"), || {
             assert_eq!(four.available(), 1);
-            assert!(!four.allow(false), "it would not widen");
+            assert!(!four.allow(false), "the message would not allow the peer to send more messages");
             four.posted += 1;
             assert!(four.allow(false) && !four.allow(true));
         });
         four.stamp();
         four.posted += 1;
-        proof.shows(requirement!("SDP-10.5-6"), || assert!(!four.allow(false) && !four.allow(true)));
-        proof.shows(requirement!("SDP-10.2-2"), || {
+        proof.verify(requirement!("SDP-10.5-6"), || assert!(!four.allow(false) && !four.allow(true)));
+        proof.verify(requirement!("SDP-10.2-2"), || {
             four.header(6, 1, 4, true).unwrap();
             assert_eq!(four.available(), 6);
         });
@@ -175,13 +176,13 @@ mod tests {
 
     #[test]
     fn numbers_roll_over() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut near = credits(4);
         (near.sent, near.window, near.received, near.announced) = (u32::MAX - 1, (4, u32::MAX - 1), u32::MAX, 7);
-        proof.shows(requirement!("SDP-6.1.5-3"), || {
+        proof.verify(requirement!("SDP-6.1.5-3"), || {
             assert_eq!((near.stamp().1, near.stamp().1), (u32::MAX, 0));
         });
-        proof.shows(requirement!("SDP-5-7"), || assert_eq!(near.available(), 2));
+        proof.verify(requirement!("SDP-5-7"), || assert_eq!(near.available(), 2));
         assert_eq!(near.header(4, 0, 0, true), Ok(()), "MSeq 0 follows 2^32 - 1");
         assert_eq!(near.header(4, 2, 0, true), Err(Violation::Sequence { expected: 1, found: 2 }));
         let ahead = Violation::AheadOfSent { found: 1, sent: 0 };
@@ -190,31 +191,31 @@ mod tests {
 
     #[test]
     fn an_update_is_due_at_one_credit_and_none_answers_an_update() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut three = Credits { posted: 3, ..Credits::default() };
         three.begin(3, 3);
         for mseq in 1..=2 {
             three.header(3, mseq, 0, true).unwrap();
         }
-        proof.shows(requirement!("SDP-10.5-9"), || assert!(three.wants_update(3)));
+        proof.verify(requirement!("SDP-10.5-9"), || assert!(three.wants_update(3)));
         three.stamp();
-        assert!(!three.wants_update(3), "it was announced");
+        assert!(!three.wants_update(3), "an earlier message announced the credit");
         three.header(3, 3, 0, true).unwrap();
-        assert!(!three.wants_update(3), "two are left, and the message was an update");
+        assert!(!three.wants_update(3), "two credits are left, and the message was an update");
         three.header(3, 4, 0, false).unwrap();
         assert!(three.wants_update(3));
     }
 
     #[test]
     fn mseq_ack_stays_below_a_src_avail_cancel() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut credits = credits(8);
         credits.header(8, 1, 0, false).unwrap();
-        credits.frozen = Some(2);
+        credits.ack_limit = Some(2);
         credits.header(8, 2, 0, false).unwrap();
         credits.header(8, 3, 0, false).unwrap();
-        proof.shows(requirement!("SDP-6.1.6-3"), || assert_eq!(credits.stamp().2, 1));
-        credits.frozen = None;
-        proof.shows(requirement!("SDP-6.1.6-1"), || assert_eq!(credits.stamp().2, 3));
+        proof.verify(requirement!("SDP-6.1.6-3"), || assert_eq!(credits.stamp().2, 1));
+        credits.ack_limit = None;
+        proof.verify(requirement!("SDP-6.1.6-1"), || assert_eq!(credits.stamp().2, 3));
     }
 }

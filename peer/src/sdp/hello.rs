@@ -20,7 +20,10 @@ pub enum Refusal {
     #[error("{0}")]
     Malformed(WireError),
     /// The major version is not supported.
-    #[error("MajV {found} in the peer's {}: expected {MAJV}", if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" })]
+    #[error(
+        "MajV {found} in the peer's {} is not supported, only {MAJV}",
+        if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" }
+    )]
     Version {
         /// The peer's MajV.
         found: u8,
@@ -28,7 +31,7 @@ pub enum Refusal {
         receiver: Role,
     },
     /// The first message of the peer is not a Hello or HelloAck.
-    #[error("the peer's first message is no {}", if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" })]
+    #[error("the peer's first message is not a {}", if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" })]
     Other {
         /// Role of the side that rejects the message.
         receiver: Role,
@@ -37,7 +40,7 @@ pub enum Refusal {
     #[error("MPA start-up failed: {0}")]
     Mpa(crate::mpa::StartupError),
     /// The peers' settings for the enhanced set-up of MPA are incompatible.
-    #[error("MPA set-up failed: {0}")]
+    #[error("the enhanced set-up of MPA failed: {0}")]
     Setup(crate::mpa::SetupError),
     /// The peer's MPA Reply rejects the connection, or the peer ended TCP instead of sending
     /// HelloAck. SDP has no message for a rejection (section 8.1.2).

@@ -4,8 +4,8 @@ use weft_core::wire::sdp::{Body, Message, Mid, Mode, RawBsdh, RawHeader};
 
 use super::connection::{Arrival, Connection};
 use super::control::Control;
-use super::moved::is_answer;
 use super::phase::Phase;
+use super::transfer_counts::is_answer;
 use super::{Event, Half, Output, PrivateBuffer, Violation, hello, resize};
 use crate::time::Instant;
 
@@ -30,14 +30,14 @@ impl Connection {
             return Ok(());
         }
         if let Some((raw, _)) = RawBsdh::read(octets, self.order).filter(|(raw, _)| raw.mid().is_experimental()) {
-            // An experimental message, which the draft does not define but allows (Figure 3). It
-            // counts for the credit and has no other effect.
+            // This is an experimental message, which the draft does not define but allows (Figure
+            // 3). It counts for the credit and has no other effect.
             self.free_buffer(buffer);
             let mseq_ack = raw.mseq_ack.get();
             self.credits.header(raw.bufs.get(), raw.mseq.get(), mseq_ack, false)?;
             self.source.acknowledged(mseq_ack);
             self.close.acknowledged(mseq_ack);
-            self.over_and_done(mseq_ack, true);
+            self.finish_message(mseq_ack, true);
             return Ok(());
         }
         let message = Message::parse(octets, self.order).map_err(Violation::Malformed)?;
@@ -65,22 +65,23 @@ impl Connection {
         self.body(now, &message, arrival, place)?;
         let moved = if is_answer(mid) { &mut self.moved_out } else { &mut self.moved_in };
         moved.note(&message.body, place.2);
-        self.over_and_done(message.mseq_ack, payload.is_empty());
+        self.finish_message(message.mseq_ack, payload.is_empty());
         Ok(())
     }
 
     /// Final step for each message. `empty` is true for a message without payload.
-    fn over_and_done(&mut self, mseq_ack: u32, empty: bool) {
+    fn finish_message(&mut self, mseq_ack: u32, empty: bool) {
         self.has_seen(mseq_ack);
-        // While a SrcAvail is open, the peer may not send payload (sections 11.2 and 11.3).
-        if self.credits.frozen.is_some() && empty {
-            self.pool.make_up(&mut self.out);
+        // Only a message without payload needs one more buffer. While a SrcAvail is open, the peer
+        // may not send payload (sections 11.2 and 11.3).
+        if self.credits.ack_limit.is_some() && empty {
+            self.pool.post_extra(&mut self.out);
             self.credits.posted = self.pool.posted();
         }
     }
 
-    /// Processes the payload and the extended header. `place` is the Private Buffer, and offset and
-    /// length of the payload in bytes.
+    /// Processes the payload and the extended header. `place` has the Private Buffer, and the
+    /// offset and the length of the payload in bytes.
     fn body(
         &mut self,
         now: Instant,
@@ -113,7 +114,7 @@ impl Connection {
             }
             Body::RdmaWrCompl(header) => {
                 self.sink.write_completed(header.len, arrival.invalidated, &mut self.out)?;
-                // REQ_PIPE concerns the half-connection on which this side sends (C20).
+                // REQ_PIPE concerns the half-connection on which this side sends.
                 let combined = self.source.mode == Mode::Combined;
                 if message.flags.req_pipe && combined && self.settings.policy.follows_hints {
                     self.source.wanted = Some(Mode::Pipelined);
@@ -146,12 +147,12 @@ impl Connection {
 
     /// Processes a SrcAvailCancel (section 9.5.4). A SendSm that is already queued still requests
     /// Data. It is sent with an MSeqAck below the SrcAvailCancel, so the peer can distinguish it
-    /// from the answer to the SrcAvailCancel (C18).
+    /// from the answer to the SrcAvailCancel.
     fn src_avail_cancel(&mut self, mseq: u32) {
         let open = self.sink.src_avail_cancel();
         let decided = self.control.contains(&Control::SendSm);
         if open || decided {
-            self.credits.frozen = Some(mseq);
+            self.credits.ack_limit = Some(mseq);
         }
         let again = self.control.contains(&Control::SrcCanceled { send_sm: false });
         if !open && decided && !again {
@@ -159,8 +160,9 @@ impl Connection {
         }
     }
 
-    /// Processes a ModeChange (section 12). If `s` is false, it concerns the half-connection on
-    /// which the peer sends. If `s` is true, it concerns the one on which this side sends.
+    /// Processes a ModeChange (section 12). If `s` is false, the ModeChange concerns the
+    /// half-connection on which the peer sends. If `s` is true, it concerns the half-connection on
+    /// which this side sends.
     fn mode_change(&mut self, to: Mode, s: bool) -> Result<(), Violation> {
         let from = if s { self.source.mode } else { self.sink.mode };
         let legal = match (from, to) {

@@ -23,7 +23,7 @@
 //! **The machine never accesses the user's bytes.** It knows a send or a receive only by an id and
 //! a length, and a Private Buffer only by a number. An `Output` describes which bytes go where, and
 //! the driver moves them. It uses gather lists, RDMA, or one copy out of a Private Buffer
-//! ([`Output::Place`]). So bytes are copied only where the draft requires it for Bcopy.
+//! ([`Output::Place`]). So bytes are copied only where the draft requires a copy for Bcopy.
 //!
 //! | file | purpose | draft |
 //! | --- | --- | --- |
@@ -33,10 +33,10 @@
 //! | `profile`, `startup` | streaming mode until iWARP begins, in each start-up profile | 8.1.1 |
 //! | `hello` | Hello and HelloAck: refusals, versions, IRD and ORD | 6.2, 8.1.1 |
 //! | `connection`, `role`, `phase`, `op`, `command`, `arrive` | commands, inputs and state | |
-//! | `moved` | bytes moved, by mechanism | 9 |
+//! | `transfer_counts` | numbers of bytes that moved, by mechanism | 9 |
 //! | `inbound` | effect of each received message | 6 |
 //! | `next`, `control` | selection and header of the next message; queued answers | 10.1 |
-//! | `credits`, `nudge`, `pool` | send credit, empty updates, Private Buffers | 10.2 to 10.5 |
+//! | `credits`, `credit_request`, `pool` | send credit, updates, Private Buffers | 10.2 to 10.5 |
 //! | `source` | sending: Bcopy, own SrcAvails, the peer's SinkAvails | 9, 11, 12 |
 //! | `sink` | receiving: Private Buffers, own SinkAvails, the peer's SrcAvails | 9, 11, 12 |
 //! | `urgent` | Out-Of-Band bytes to send | 9.5.3 |
@@ -44,11 +44,11 @@
 //! | `close`, `closing` | DisConn, AbortConn, and the end of TCP | 8.2 |
 //! | `suspend`, `suspension` | suspension: the socket moves to another TCP connection | 13 |
 //!
-//! A label C1 to C44 in a comment numbers an interpretation of a rule that the draft leaves open.
-//! The comment with the label states the interpretation.
+//! The draft leaves some rules open. Comments at the code state how this module interprets them.
 //!
-//! Not included: sockets and a blocking API, which are part of the driver, and the port mapper. The
-//! machine detects only those violations after which the connection cannot continue.
+//! This module includes neither the port mapper, nor sockets and a blocking API, which are part of
+//! the driver. The machine detects only those violations after which the connection cannot
+//! continue.
 
 mod arrive;
 mod close;
@@ -56,12 +56,11 @@ mod closing;
 mod command;
 mod connection;
 mod control;
+mod credit_request;
 mod credits;
 mod hello;
 mod inbound;
-mod moved;
 mod next;
-mod nudge;
 mod op;
 mod output;
 mod phase;
@@ -76,19 +75,21 @@ mod source;
 mod startup;
 mod suspend;
 mod suspension;
+mod transfer_counts;
 mod urgent;
 mod violation;
 
-pub use command::Refused;
+pub use command::CommandError;
 pub use connection::{Arrival, Connection};
 pub(crate) use control::is_solicited;
 pub use hello::{Agreed, Refusal};
-pub use moved::{Count, Moved};
 pub use output::{
-    Event, Exposed, Half, OpId, Output, Piece, PrivateBuffer, ReceiveEnd, ReceiveId, Region, SendEnd, SendId, Start,
+    Event, Exposed, Half, OpId, Output, Piece, PrivateBuffer, ReceiveId, ReceiveOutcome, Region, SendId, SendOutcome,
+    Start,
 };
 pub use policy::{Policy, SrcAvailAnswer};
-pub use profile::{Bare, Profile};
+pub use profile::{BareSettings, Profile};
 pub use role::Role;
 pub use settings::Settings;
+pub use transfer_counts::{TransferCount, TransferCounts};
 pub use violation::Violation;

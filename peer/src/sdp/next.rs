@@ -8,10 +8,10 @@ use weft_core::wire::sdp::{
 
 use super::connection::Connection;
 use super::control::{Carrier, Control, is_solicited};
-use super::moved::is_answer;
 use super::op::Op;
 use super::sink::Revoke;
 use super::source::{Plan, Room, payload_room};
+use super::transfer_counts::is_answer;
 use super::{Event, Exposed, Half, Output, Piece, Region};
 use crate::time::Instant;
 use crate::verbs::RemoteAddress;
@@ -22,7 +22,7 @@ type Register<'a> = &'a mut dyn FnMut(Exposed) -> Option<Region>;
 impl Connection {
     /// Appends the outputs of the next step to `out`.
     pub(super) fn produce(&mut self, now: Instant, register: Register<'_>) {
-        if !self.is_open() || self.suspension.is_mute() {
+        if !self.is_open() || self.suspension.has_stopped_sending() {
             return;
         }
         if self.close.is_aborting() {
@@ -30,7 +30,7 @@ impl Connection {
             return;
         }
         if self.suspension.is_halting() {
-            self.come_to_rest(now, register);
+            self.quiesce(now, register);
             return;
         }
         let _ = self.answer_now()
@@ -45,14 +45,14 @@ impl Connection {
     }
 
     /// Finishes the transfers in progress for a suspension and starts no new ones (section 13.1.1).
-    fn come_to_rest(&mut self, now: Instant, register: Register<'_>) {
+    fn quiesce(&mut self, now: Instant, register: Register<'_>) {
         let answering = self.suspension.is_answering();
         let _ = self.answer_now()
             || !self.control.is_empty()
             || !answering && self.revoke()
-            || !answering && self.source.owes() && self.octets(now, register)
+            || !answering && self.source.has_requested_data() && self.octets(now, register)
             || self.suspend_now(now)
-            || !answering && !self.suspension.is_mute() && self.update(now);
+            || !answering && !self.suspension.has_stopped_sending() && self.update(now);
     }
 
     /// Sends the oldest answer. If credit does not allow it, all later messages wait too, because
@@ -63,8 +63,8 @@ impl Connection {
             let Control::SrcCanceled { send_sm } = control else { break control };
             // The SrcAvailCancel is complete. If a SendSm follows, its MSeqAck acknowledges the
             // SrcAvailCancel.
-            self.credits.frozen = None;
-            self.pool.thaw();
+            self.credits.ack_limit = None;
+            self.pool.release_ack();
             if send_sm {
                 break control;
             }
@@ -179,7 +179,7 @@ impl Connection {
         // While MSeqAck is held back for a SrcAvailCancel, it would indicate that a later ChRcvBuf
         // has not arrived (section 9.5.4). After both DisConns TCP ends, and this side sends
         // nothing else (SDP-8.2.1-32).
-        let shows = self.credits.frozen.is_none() && !(self.close.sent.is_some() && self.close.has_received());
+        let shows = self.credits.ack_limit.is_none() && !(self.close.sent.is_some() && self.close.has_received());
         if let Some(act_sz) = self.resize.answer.filter(|size| early || shows && fits(*size)) {
             self.resize.answer = None;
             self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());
@@ -220,7 +220,7 @@ impl Connection {
                 let limited = self.urgent.limit(start, len);
                 let (len, urgent) = (limited, urgent && limited == len);
                 // Data that a SendSm requested is sent as Data messages (section 9.2).
-                let joins = !urgent && !self.source.owes() && self.settings.policy.transactions;
+                let joins = !urgent && !self.source.has_requested_data() && self.settings.policy.transactions;
                 if joins && self.credits.allow(true) && self.advertise_sink(room, Some((start, len)), register) {
                     return true;
                 }
@@ -236,7 +236,7 @@ impl Connection {
         let Some(piece) = self.source.piece(start, len) else { return false };
         let op = Some(self.new_op(Op::Payload));
         self.emit(Body::Data(&[]), Carrier { payload: Some(piece), urgent, op, ..Carrier::default() });
-        self.source.took(start, len);
+        self.source.assign(start, len);
         true
     }
 
@@ -254,9 +254,9 @@ impl Connection {
         true
     }
 
-    /// Sends a SinkAvail, if a receive is suitable. If `payload` is set (position and length in the
-    /// other half-connection), the message also carries these bytes and is a Transaction (section
-    /// 9.4).
+    /// Sends a SinkAvail, if a receive is suitable. `payload` is a position and a length in the
+    /// other half-connection. If `payload` is set, the message also carries these bytes and is a
+    /// Transaction (section 9.4).
     fn advertise_sink(&mut self, room: Room, payload: Option<(u64, u64)>, register: Register<'_>) -> bool {
         let policy = self.settings.policy;
         let refused = self.sinks_refused == Some(self.sink.ends);
@@ -283,7 +283,7 @@ impl Connection {
         self.emit(Body::SinkAvail(header, &[]), Carrier { payload: piece, op, ..Carrier::default() });
         self.sink.advertised(region.stag);
         if let Some((start, len)) = payload.filter(|_| piece.is_some()) {
-            self.source.took(start, len);
+            self.source.assign(start, len);
         }
         true
     }
@@ -304,10 +304,10 @@ impl Connection {
     /// Returns whether it was sent.
     fn wait_for_credit(&mut self, now: Instant) -> bool {
         if self.credits.available() != 2 {
-            self.nudge.rests();
+            self.credit_request.stop();
             return false;
         }
-        let due = self.nudge.waits(now);
+        let due = self.credit_request.is_due(now);
         if due {
             self.emit(Body::Data(&[]), Carrier::default());
         }
@@ -319,13 +319,13 @@ impl Connection {
     fn update(&mut self, now: Instant) -> bool {
         let announces = self.urgent.can_announce(self.source.settled());
         if !self.credits.allow(false) || !announces && !self.credits.wants_update(self.pool.target()) {
-            self.echo.rests();
+            self.echo.stop();
             return false;
         }
         // If both sides have two Private Buffers left, each update requires an update in return.
         // Without a wait, the updates would never end.
         if !announces && !self.credits.news {
-            if self.echoed && !self.echo.waits(now) {
+            if self.echoed && !self.echo.is_due(now) {
                 return false;
             }
             self.echoed = true;
@@ -338,10 +338,10 @@ impl Connection {
     pub(super) fn emit(&mut self, body: Body<'_>, carrier: Carrier) {
         let Carrier { payload, urgent, req_pipe, op, invalidate } = carrier;
         if payload.is_some() {
-            self.nudge.ends();
+            self.credit_request.reset();
         }
         if self.credits.news {
-            self.echo.ends();
+            self.echo.reset();
             self.echoed = false;
         }
         let oob_pend = self.urgent.announce(self.source.settled());

@@ -76,7 +76,8 @@ pub enum Half {
 /// in which [`Connection::poll`](super::Connection::poll) returns them (section 10.1).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
-    /// Post a Private Buffer of this size. A known number with another size means a new buffer.
+    /// Post a Private Buffer of this size. If the number of the Private Buffer was used before with
+    /// another size, a new buffer replaces the old buffer.
     Receive {
         /// The Private Buffer to post.
         buffer: PrivateBuffer,
@@ -100,7 +101,7 @@ pub enum Output {
         payload: Option<Piece>,
         /// Send with Solicited Event.
         solicited: bool,
-        /// Send with Invalidate of this STag of the peer.
+        /// STag of the peer that a Send with Invalidate invalidates.
         invalidate: Option<u32>,
     },
     /// Post one RDMA Read into a receive, and report its completion.
@@ -116,7 +117,7 @@ pub enum Output {
         /// Number of bytes to read.
         len: u32,
     },
-    /// Post one RDMA Write of bytes of a send, and report its completion.
+    /// Post one RDMA Write with bytes of a send, and report its completion.
     Write {
         /// Id for the completion.
         op: OpId,
@@ -193,7 +194,7 @@ impl Start {
 
 /// How a send ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SendEnd {
+pub enum SendOutcome {
     /// All bytes of the send were sent.
     Complete,
     /// The user canceled the send.
@@ -204,7 +205,7 @@ pub enum SendEnd {
 
 /// How a receive ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReceiveEnd {
+pub enum ReceiveOutcome {
     /// The receive has bytes. More bytes may arrive for later receives.
     More,
     /// The peer has ended its half-connection: no more bytes will arrive (section 8.2.1).
@@ -229,7 +230,7 @@ pub enum Event {
         /// Number of bytes of the send that were sent.
         octets: u64,
         /// How the send ended.
-        end: SendEnd,
+        end: SendOutcome,
     },
     /// A receive has ended.
     Received {
@@ -240,7 +241,7 @@ pub enum Event {
         /// The last byte is Out-Of-Band data.
         urgent: bool,
         /// How the receive ended.
-        end: ReceiveEnd,
+        end: ReceiveOutcome,
     },
     /// The peer has announced Out-Of-Band data.
     UrgentPending,

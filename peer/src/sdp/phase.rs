@@ -13,5 +13,5 @@ pub(super) enum Phase {
     /// The connection is suspended, between two TCP connections (section 13).
     Suspended,
     /// This side has ended the LLP connection, or the LLP connection was lost.
-    Over,
+    Closed,
 }

@@ -20,8 +20,8 @@ pub struct Policy {
     pub src_avails: usize,
     /// Maximum number of open SinkAvails. 0: this side never sends a SinkAvail. Default 4.
     pub sink_avails: usize,
-    /// Number of payload bytes in a SrcAvail in Combined Mode, at least 1. If fewer bytes fit, the
-    /// SrcAvail carries those. Default: as many as fit.
+    /// Number of payload bytes in a SrcAvail in Combined Mode, at least 1. If this number does not
+    /// fit, the SrcAvail carries as many bytes as fit. Default: as many as fit.
     pub src_avail_payload: u32,
     /// How this side answers a SrcAvail. Default: RDMA Read.
     pub answer: SrcAvailAnswer,
@@ -31,16 +31,18 @@ pub struct Policy {
     /// peer gets its buffer back in parts. With the default `u32::MAX` it is sent only when the
     /// receive is full or the SrcAvail is read completely.
     pub read_batch: u32,
-    /// Combine Data and SinkAvail into one message if both are due (section 9.4). Default true.
+    /// This side combines Data and SinkAvail into one message if both are due (section 9.4).
+    /// Default true.
     pub transactions: bool,
-    /// Set REQ_PIPE in completion messages: this side prefers Pipelined Mode. Default false.
+    /// This side sets REQ_PIPE in completion messages, which shows that it prefers Pipelined Mode.
+    /// Default false.
     pub wants_pipelined: bool,
-    /// Change the sending half-connection to Pipelined Mode when the peer sets REQ_PIPE. Default
-    /// false.
+    /// This side changes the sending half-connection to Pipelined Mode when the peer sets REQ_PIPE.
+    /// Default false.
     pub follows_hints: bool,
-    /// Time after which this side resolves a deadlock: each side waits for the other to read its
-    /// SrcAvail, and this side has no receive posted. This side then requests the peer's data with
-    /// SendSm (section 9.2). Default 100 ms.
+    /// Time after which this side resolves a deadlock. In the deadlock, each side waits for the
+    /// other side to read its SrcAvail, and this side has no receive posted. This side then
+    /// requests the peer's data with SendSm (section 9.2). Default 100 ms.
     pub deadlock_wait: Duration,
 }
 

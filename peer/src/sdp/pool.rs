@@ -41,10 +41,10 @@ impl Pool {
     }
 
     /// Posts one more buffer for a message that arrived while MSeqAck is held back (section 9.5.4).
-    /// The peer counts the buffer of such a message as used. The new buffer keeps the window open:
-    /// with three buffers the peer could soon send nothing. To limit the memory for a peer that
-    /// never answers a read, there are at most four times `target` buffers.
-    pub(super) fn make_up(&mut self, out: &mut VecDeque<Output>) {
+    /// The peer counts the buffer of such a message as used. Without the new buffer, the peer could
+    /// soon send nothing if there are only three buffers. To limit the memory for a peer that never
+    /// answers a read, there are at most four times `target` buffers.
+    pub(super) fn post_extra(&mut self, out: &mut VecDeque<Output>) {
         let most = usize::from(self.target).saturating_mul(4).min(usize::from(u16::MAX));
         if self.wanted().max(self.posted.len() + self.kept.len()) < most {
             self.extra += 1;
@@ -52,9 +52,9 @@ impl Pool {
         }
     }
 
-    /// MSeqAck is not held back any more: the number of buffers returns to `target` as buffers are
-    /// used up.
-    pub(super) fn thaw(&mut self) {
+    /// Notes that MSeqAck is not held back any more. As buffers are used up, their number returns
+    /// to `target`.
+    pub(super) fn release_ack(&mut self) {
         self.extra = 0;
     }
 
@@ -108,9 +108,9 @@ impl Pool {
         }
     }
 
-    /// The bytes of a filled buffer are not needed any more. Posts the buffer again, unless it has
-    /// the wrong size or there are too many buffers. A new buffer may replace one of the wrong
-    /// size. Returns whether a buffer was posted.
+    /// Notes that the bytes of a filled buffer are not needed any more. Posts the buffer again,
+    /// unless it has the wrong size or there are too many buffers. A new buffer may replace a
+    /// buffer of the wrong size. Returns whether a buffer was posted.
     pub(super) fn free(&mut self, buffer: PrivateBuffer, out: &mut VecDeque<Output>) -> bool {
         let Some(at) = self.kept.iter().position(|slot| slot.buffer == buffer) else { return false };
         let slot = self.kept.swap_remove(at);
@@ -159,22 +159,22 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
 
     #[test]
     fn growing_posts_new_ones_before_the_old_ones_are_used_up() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let (mut pool, mut out) = (Pool::new(100, 3), VecDeque::new());
         pool.fill(&mut out);
         assert_eq!(out.len(), 3);
         out.clear();
         pool.resize(200, &mut out);
-        proof.shows(requirement!("SDP-10.6.2-1"), || {
+        proof.verify(requirement!("SDP-10.6.2-1"), || {
             assert!(out.iter().all(|output| matches!(output, Output::Receive { octets: 200, .. })));
             assert_eq!(out.len(), 3);
         });
-        proof.shows(requirement!("SDP-10.6.2-2"), || assert!(pool.has_smaller() && pool.posted() == 6));
+        proof.verify(requirement!("SDP-10.6.2-2"), || assert!(pool.has_smaller() && pool.posted() == 6));
         out.clear();
         for old in 0..3 {
             assert!(pool.filled(PrivateBuffer(old)));
@@ -204,7 +204,7 @@ mod tests {
     fn a_buffer_comes_once() {
         let (mut pool, mut out) = (Pool::new(100, 3), VecDeque::new());
         pool.fill(&mut out);
-        assert!(!pool.filled(PrivateBuffer(1)), "0 is filled first");
+        assert!(!pool.filled(PrivateBuffer(1)), "Private Buffer 0 is filled first");
         assert!(!pool.free(PrivateBuffer(7), &mut out));
     }
 }

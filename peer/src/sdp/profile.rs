@@ -1,6 +1,6 @@
 //! Profiles that combine the start-up of SDP with that of MPA. The draft does not mention MPA
 //! start-up frames, and RFC 5044 does not let a Responder send before the first FPDU has arrived.
-//! Each profile resolves this conflict in a different way (C3).
+//! Each profile resolves this conflict in a different way.
 
 use weft_core::wire::mpa::Framing;
 
@@ -11,12 +11,13 @@ use crate::mpa::{EnhancedUse, Model, MpaSettings, RtrKinds};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
     /// The Connecting Peer sends Hello in streaming mode. Then the Accepting Peer becomes MPA
-    /// Initiator and the Connecting Peer MPA Responder. HelloAck is the first FPDU. This profile
-    /// violates neither document.
+    /// Initiator, and the Connecting Peer becomes MPA Responder. HelloAck is the first FPDU. This
+    /// profile violates neither the draft nor RFC 5044.
     #[default]
     Swapped,
-    /// The Connecting Peer sends Hello, and FPDUs follow without MPA start-up frames. [`Bare`] has
-    /// the settings that those frames would negotiate. This profile follows the draft literally.
+    /// The Connecting Peer sends Hello, and FPDUs follow without MPA start-up frames.
+    /// [`BareSettings`] has the settings that those frames would negotiate. This profile follows
+    /// the draft literally.
     Bare,
     /// The Connecting Peer sends Hello and Request. The Accepting Peer sends Reply and then
     /// HelloAck, although it has not received an FPDU. This deviates from RFC 5044.
@@ -32,7 +33,7 @@ pub enum Profile {
 
 /// Settings of the bare profile. Both sides must be configured with matching values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bare {
+pub struct BareSettings {
     /// Version of DDP and RDMAP, 0 or 1. Default 1.
     pub version: u8,
     /// Markers and CRC of the FPDUs that this side sends. Default: no markers, CRC.
@@ -41,10 +42,10 @@ pub struct Bare {
     pub framing_received: Framing,
 }
 
-impl Default for Bare {
+impl Default for BareSettings {
     fn default() -> Self {
         let framing = Framing { markers: false, crc: true };
-        Bare { version: 1, framing_sent: framing, framing_received: framing }
+        BareSettings { version: 1, framing_sent: framing, framing_received: framing }
     }
 }
 
@@ -53,11 +54,11 @@ impl Profile {
     pub(super) fn mpa(self, mut mpa: MpaSettings) -> MpaSettings {
         match self {
             Profile::Enhanced => {
-                mpa.enhanced = EnhancedUse::Ask;
+                mpa.enhanced = EnhancedUse::Request;
                 mpa.enhanced_settings.model = Model::PeerToPeer;
                 mpa.enhanced_settings.rtr = NO_SEND;
             }
-            Profile::Natural | Profile::PrivateData if mpa.enhanced == EnhancedUse::Ask => {
+            Profile::Natural | Profile::PrivateData if mpa.enhanced == EnhancedUse::Request => {
                 mpa.enhanced = EnhancedUse::Answer;
             }
             _ => {}
@@ -67,7 +68,7 @@ impl Profile {
 
     /// Returns the MPA settings that an Accepting Peer needs. Its own Request is never enhanced.
     pub(super) fn accepting_mpa(mut mpa: MpaSettings) -> MpaSettings {
-        if mpa.enhanced == EnhancedUse::Ask {
+        if mpa.enhanced == EnhancedUse::Request {
             mpa.enhanced = EnhancedUse::Answer;
         }
         mpa.enhanced_settings.rtr = NO_SEND;
@@ -75,5 +76,6 @@ impl Profile {
     }
 }
 
-/// Ready-to-receive messages without Send: the peer would treat a Send as an SDP message.
+/// All kinds of ready-to-receive message except Send. The peer would treat a Send as an SDP
+/// message.
 const NO_SEND: RtrKinds = RtrKinds { send: false, ..RtrKinds::ALL };

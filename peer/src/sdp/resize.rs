@@ -5,8 +5,8 @@ use super::credits::reached;
 use super::{Role, Violation};
 use crate::hostile::SdpConduct;
 
-/// State of size changes. This side can change the peer's Private Buffers, and the peer can change
-/// this side's.
+/// State of size changes. This side can change the size of the peer's Private Buffers, and the peer
+/// can change the size of this side's Private Buffers.
 #[derive(Debug)]
 pub(super) struct Resize {
     /// Maximum length of a message from this side.
@@ -15,7 +15,7 @@ pub(super) struct Resize {
     peer: u32,
     /// Size that the user wants and that this side has not requested yet.
     wanted: Option<u32>,
-    /// The requested size and MSeq of the ChRcvBuf, until the answer.
+    /// The requested size and MSeq of the ChRcvBuf. Set until the answer arrives.
     requested: Option<(u32, u32)>,
     /// The peer refused an increase.
     no_increase: bool,
@@ -56,7 +56,8 @@ impl Resize {
 
     /// Returns the size of the ChRcvBuf that may be sent now, if any.
     pub(super) fn request(&self) -> Option<u32> {
-        // While this side owes an answer, the peer could not decide whether the requests crossed.
+        // While this side owes an answer, it sends no request. Otherwise the peer could not decide
+        // whether the two requests crossed.
         let size = self.wanted.filter(|_| self.requested.is_none() && self.answer.is_none())?;
         let barred = size == self.peer || size > self.peer && self.no_increase || size < self.peer && self.no_decrease;
         (!barred).then_some(size)
@@ -91,9 +92,9 @@ impl Resize {
         Ok(size)
     }
 
-    /// Returns whether this side answers the ChRcvBuf that arrived. If both sides requested at the
-    /// same time, the Connecting Peer answers and its own request is void (section 10.6.1, C28).
-    /// The requests did not cross if `mseq_ack` acknowledges the own request.
+    /// Returns whether this side answers the ChRcvBuf that arrived. If both sides requested a size
+    /// at the same time, the Connecting Peer answers, and its own request is void (section 10.6.1).
+    /// The requests did not cross if `mseq_ack` acknowledges this side's request.
     pub(super) fn answers(&mut self, role: Role, mseq_ack: u32) -> bool {
         match (role, self.requested) {
             (Role::Accepting, Some(_)) => false,
@@ -118,57 +119,57 @@ pub(super) fn granted(wanted: u32, now: u32, most: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
 
     #[test]
     fn a_requester_waits_for_more_and_takes_less_at_once() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut resize = Resize::new(1000);
         resize.want(2000);
         assert_eq!(resize.request(), Some(2000));
         resize.requested(2000, 1);
-        proof.shows(requirement!("SDP-10.6-3"), || assert_eq!(resize.limit(), 1000));
+        proof.verify(requirement!("SDP-10.6-3"), || assert_eq!(resize.limit(), 1000));
         resize.want(3000);
-        proof.shows(requirement!("SDP-10.6-19"), || assert_eq!(resize.request(), None));
-        proof.shows(requirement!("SDP-10.6-4"), || {
+        proof.verify(requirement!("SDP-10.6-19"), || assert_eq!(resize.request(), None));
+        proof.verify(requirement!("SDP-10.6-4"), || {
             assert_eq!(resize.acknowledged(1500), Ok(1500));
             assert_eq!(resize.limit(), 1500);
         });
         resize.want(500);
         resize.requested(500, 2);
-        proof.shows(requirement!("SDP-10.6-2"), || assert_eq!(resize.limit(), 500));
+        proof.verify(requirement!("SDP-10.6-2"), || assert_eq!(resize.limit(), 500));
         resize.acknowledged(1500).unwrap();
         resize.want(400);
-        proof.shows(requirement!("SDP-10.6-18"), || assert_eq!(resize.request(), None));
+        proof.verify(requirement!("SDP-10.6-18"), || assert_eq!(resize.request(), None));
         resize.want(1600);
         resize.requested(1600, 3);
         resize.acknowledged(1500).unwrap();
         resize.want(1700);
-        proof.shows(requirement!("SDP-10.6-17"), || assert_eq!(resize.request(), None));
-        assert!(resize.acknowledged(1500).is_err(), "none was requested");
+        proof.verify(requirement!("SDP-10.6-17"), || assert_eq!(resize.request(), None));
+        assert!(resize.acknowledged(1500).is_err(), "no size was requested");
     }
 
     #[test]
     fn a_responder_keeps_to_the_requested_direction() {
-        let mut proof = Proof::new(By::Test);
-        proof.shows(requirement!("SDP-10.6-8"), || assert_eq!(granted(100, 1000, 4000), 100));
-        proof.shows(requirement!("SDP-10.6-9"), || assert_eq!(granted(10, 1000, 4000), 37));
-        proof.shows(requirement!("SDP-10.6-5"), || assert_eq!(granted(2000, 1000, 4000), 2000));
-        proof.shows(requirement!("SDP-10.6-7"), || assert_eq!(granted(9000, 1000, 4000), 4000));
-        proof.shows(requirement!("SDP-10.6-10"), || assert_eq!(granted(9000, 5000, 4000), 5000));
+        let mut proof = Coverage::new(CoverageKind::Test);
+        proof.verify(requirement!("SDP-10.6-8"), || assert_eq!(granted(100, 1000, 4000), 100));
+        proof.verify(requirement!("SDP-10.6-9"), || assert_eq!(granted(10, 1000, 4000), 37));
+        proof.verify(requirement!("SDP-10.6-5"), || assert_eq!(granted(2000, 1000, 4000), 2000));
+        proof.verify(requirement!("SDP-10.6-7"), || assert_eq!(granted(9000, 1000, 4000), 4000));
+        proof.verify(requirement!("SDP-10.6-10"), || assert_eq!(granted(9000, 5000, 4000), 5000));
     }
 
     #[test]
     fn of_crossed_requests_the_connecting_peer_answers() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let (mut accepting, mut connecting) = (Resize::new(1000), Resize::new(1000));
         for side in [&mut accepting, &mut connecting] {
             side.want(2000);
             side.requested(2000, 5);
         }
-        proof.shows(requirement!("SDP-10.6.1-1"), || assert!(!accepting.answers(Role::Accepting, 4)));
-        proof.shows(requirement!("SDP-10.6.1-2"), || assert!(connecting.answers(Role::Connecting, 4)));
-        proof.shows(requirement!("SDP-10.6.1-3"), || assert_eq!(connecting.request(), Some(2000)));
+        proof.verify(requirement!("SDP-10.6.1-1"), || assert!(!accepting.answers(Role::Accepting, 4)));
+        proof.verify(requirement!("SDP-10.6.1-2"), || assert!(connecting.answers(Role::Connecting, 4)));
+        proof.verify(requirement!("SDP-10.6.1-3"), || assert_eq!(connecting.request(), Some(2000)));
     }
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use weft_core::wire::sdp::FieldOrder;
 
-use super::{Bare, Policy, Profile};
+use super::{BareSettings, Policy, Profile};
 use crate::mpa::MpaSettings;
 
 /// Settings of one connection.
@@ -21,7 +21,7 @@ pub struct Settings {
     /// message, whatever these settings are.
     pub mpa: MpaSettings,
     /// Settings that replace the MPA start-up frames in the bare profile.
-    pub bare: Bare,
+    pub bare: BareSettings,
     /// Number of receive Private Buffers, 3 to 65535 (section 10). Default 16.
     pub bufs: u16,
     /// Size of the receive Private Buffers in bytes, 37 to 2^31. Default 8192.
@@ -46,8 +46,8 @@ pub struct Settings {
     /// start-up fails. Default 0.
     pub request_wait: Duration,
     /// How long an Accepting Peer keeps back one credit of the Hello, unless the peer's first
-    /// message arrives earlier. HelloAck uses a buffer that the formula of section 10.2 does not
-    /// count (C6, C40). Default 30 ms.
+    /// message arrives earlier. The reason is that HelloAck uses a buffer that the formula of
+    /// section 10.2 does not count. Default 30 ms.
     pub credit_wait: Duration,
     /// Time without progress after which a close becomes abortive (section 8.2.1). Default 30 s.
     pub close_timeout: Duration,
@@ -66,7 +66,7 @@ impl Default for Settings {
             profile: Profile::default(),
             order: FieldOrder::default(),
             mpa: MpaSettings::default(),
-            bare: Bare::default(),
+            bare: BareSettings::default(),
             bufs: 16,
             recv_size: 8192,
             max_recv_size: 65536,
@@ -87,7 +87,7 @@ impl Default for Settings {
 impl Settings {
     /// Returns the settings with sizes, buffer numbers and depths corrected to valid values. A
     /// connection could not work with other values.
-    pub(super) fn honest(mut self) -> Self {
+    pub(super) fn clamped(mut self) -> Self {
         use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER};
         self.bufs = self.bufs.max(MIN_INITIAL_BUFS);
         self.recv_size = self.recv_size.clamp(MIN_PRIVATE_BUFFER, 1 << 31);

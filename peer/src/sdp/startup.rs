@@ -1,5 +1,5 @@
 //! Start-up in streaming mode: from an established TCP connection until iWARP begins, in each
-//! profile (section 8.1.1, C3). Request and Reply are the MPA start-up frames.
+//! profile (section 8.1.1). Request and Reply are the MPA start-up frames.
 //!
 //! ```text
 //! profile        Connecting Peer sends   then
@@ -21,7 +21,7 @@
 use weft_core::wire::mpa::startup::{HEADER_LEN, MAX_PD_LENGTH};
 
 use super::hello::{self, Agreed, HELLO_LEN, Refusal};
-use super::{Bare, Profile, Role, Settings, Start};
+use super::{BareSettings, Profile, Role, Settings, Start};
 use crate::hostile::Deviations;
 use crate::mpa::{
     AfterReply, AfterRequest, MpaSettings, Negotiated, PrivateData, RtrKinds, StartupError, WaitReply, WaitRequest,
@@ -54,10 +54,10 @@ enum State {
     WaitHello,
     /// The Accepting Peer has a valid Hello. A Request may follow.
     WaitMaybeRequest,
-    Over,
+    Closed,
 }
 
-/// Result of received bytes.
+/// Result of the processing of received bytes.
 #[derive(Debug)]
 pub(super) enum Progress {
     /// More bytes are needed.
@@ -65,8 +65,8 @@ pub(super) enum Progress {
     /// iWARP begins. `agreed` has the results of the peer's Hello, or of a HelloAck in private
     /// data. `acknowledged` is set if HelloAck was exchanged as private data.
     Started { start: Box<Start>, agreed: Option<Agreed>, acknowledged: bool },
-    /// This side rejects the Hello in private data, and MPA can report that with a rejecting Reply
-    /// (MPA-7.1.2-7).
+    /// This side rejects the Hello in private data, and MPA can report the rejection with a
+    /// rejecting Reply (MPA-7.1.2-7).
     Rejected { reply: Vec<u8>, refusal: Refusal },
 }
 
@@ -101,7 +101,7 @@ impl Startup {
         }
     }
 
-    /// Returns whether the Hello is complete and this side waits whether a Request follows.
+    /// Returns whether the Hello is complete and a Request may still follow.
     pub(super) fn waits_for_request(&self) -> bool {
         matches!(self.state, State::WaitMaybeRequest)
     }
@@ -110,7 +110,7 @@ impl Startup {
     pub(super) fn handle_octets(&mut self, octets: &[u8]) -> Result<Progress, Refusal> {
         self.kept.extend_from_slice(octets);
         loop {
-            match std::mem::replace(&mut self.state, State::Over) {
+            match std::mem::replace(&mut self.state, State::Closed) {
                 State::WaitFirst => {
                     let Some(first) = self.kept.first() else {
                         self.state = State::WaitFirst;
@@ -121,7 +121,8 @@ impl Startup {
                     match *first {
                         0 => return Ok(self.bare()),
                         b'M' => {}
-                        // The peer uses neither SDP nor MPA, for example a plain TCP program.
+                        // The peer uses neither SDP nor MPA. It is, for example, a plain TCP
+                        // program.
                         _ => return Err(Refusal::Other { receiver: Role::Connecting }),
                     }
                     let mpa = Profile::accepting_mpa(self.settings.mpa);
@@ -197,11 +198,11 @@ impl Startup {
                             }
                             return Ok(self.started(negotiated, Vec::new(), acknowledged));
                         }
-                        AfterReply::Impossible(_, _, error) => return Err(Refusal::Setup(error)),
+                        AfterReply::Unacceptable(_, _, error) => return Err(Refusal::Setup(error)),
                         AfterReply::Rejected(_) => return Err(Refusal::Rejected),
                     }
                 }
-                State::Over => return Ok(Progress::Waiting),
+                State::Closed => return Ok(Progress::Waiting),
             }
         }
     }
@@ -209,7 +210,7 @@ impl Startup {
     /// Continues when no Request has arrived after the Hello. The configured profile decides how.
     pub(super) fn no_request(&mut self, out: &mut Vec<u8>) -> Progress {
         if self.settings.profile == Profile::Bare {
-            self.state = State::Over;
+            self.state = State::Closed;
             return self.bare();
         }
         let mpa = Profile::accepting_mpa(self.settings.mpa);
@@ -233,7 +234,7 @@ impl Startup {
     }
 
     fn bare(&mut self) -> Progress {
-        let Bare { version, framing_sent, framing_received } = self.settings.bare;
+        let BareSettings { version, framing_sent, framing_received } = self.settings.bare;
         let start = Start {
             negotiated: None,
             version,
@@ -268,7 +269,7 @@ impl Startup {
 fn initiate(mpa: MpaSettings, private_data: Vec<u8>, out: &mut Vec<u8>) -> State {
     // A Hello always fits into the private data of a Request.
     let private_data = PrivateData::new(private_data).unwrap_or_default();
-    WaitReply::start(mpa, &private_data, Deviations::default(), out).map_or(State::Over, State::WaitReply)
+    WaitReply::start(mpa, &private_data, Deviations::default(), out).map_or(State::Closed, State::WaitReply)
 }
 
 /// Cuts one MPA start-up frame from the front of a stream. The MPA code must not receive the bytes

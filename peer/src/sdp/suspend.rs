@@ -9,23 +9,23 @@
 //! ```
 //!
 //! "Finish" means: wait until Reads and Writes in progress end, and report them. Advertisements
-//! whose transfer has not begun become void with TCP, and their bytes belong to the Data Source
+//! whose transfer has not begun become void when TCP ends. Their bytes belong to the Data Source
 //! again. After SuspComm or SuspCommAck a side sends nothing more on this TCP connection.
 //!
 //! Sends, receives and the bytes in Private Buffers remain. MSeq, credit, Modes and the counters of
 //! section 9.5.1 start anew.
 //!
-//! If both sides send SuspComm at the same time, the Accepting Peer ignores the one that it
+//! If both sides send SuspComm at the same time, the Accepting Peer ignores the SuspComm that it
 //! receives. The Connecting Peer answers, and repeats its own SuspComm later (section 13.1.2). To
 //! move the socket to another address space or host, move this machine there.
 
 use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
 
-use super::command::Refused;
+use super::command::CommandError;
 use super::connection::Connection;
 use super::control::{Carrier, Control};
+use super::credit_request::CreditRequest;
 use super::credits::Credits;
-use super::nudge::Nudge;
 use super::op::Op;
 use super::phase::Phase;
 use super::startup::Startup;
@@ -40,16 +40,16 @@ impl Connection {
     /// [`reconnected`](Self::reconnected) with the new connection.
     ///
     /// # Errors
-    /// [`Refused::Closed`]: the connection is not open yet, or is shut down.
-    /// [`Refused::Suspending`]: this side has already requested a suspension. If only the peer has
-    /// requested one, this suspension follows later.
-    pub fn suspend(&mut self, port: u16) -> Result<(), Refused> {
+    /// [`CommandError::Closed`]: the connection is not open yet, or is shut down.
+    /// [`CommandError::Suspending`]: this side has already requested a suspension. If only the peer
+    /// has requested a suspension, the suspension of this side follows later.
+    pub fn suspend(&mut self, port: u16) -> Result<(), CommandError> {
         let begun = self.is_open() || self.is_suspended() || self.suspension.restarted;
         if !begun || self.is_over() || self.close.is_requested() || self.close.is_aborting() {
-            return Err(Refused::Closed);
+            return Err(CommandError::Closed);
         }
         if self.suspension.wanted.is_some() {
-            return Err(Refused::Suspending);
+            return Err(CommandError::Suspending);
         }
         self.suspension.wanted = Some(port);
         self.sink.halted = true;
@@ -71,7 +71,7 @@ impl Connection {
         self.suspension = Suspension { restarted: true, wanted, ..Suspension::default() };
         self.sink.halted = wanted.is_some();
         self.role = role;
-        (self.nudge, self.echo, self.echoed) = (Nudge::new(role), Nudge::new(role), false);
+        (self.credit_request, self.echo, self.echoed) = (CreditRequest::new(role), CreditRequest::new(role), false);
         // The size of the Private Buffers stays as it was (SDP-13.1.1-25).
         let size = self.pool.size();
         let same = Settings { recv_size: size, max_recv_size: size, order: self.order, ..self.settings };
@@ -109,20 +109,20 @@ impl Connection {
         Ok(())
     }
 
-    /// Processes the peer's SuspCommAck: the peer has received all messages.
+    /// Processes the peer's SuspCommAck. The peer has received all messages.
     pub(super) fn susp_comm_ack(&mut self, now: Instant) -> Result<(), Violation> {
         if !self.suspension.sent || self.suspension.answers.is_some() {
             return Err(Violation::OutOfPlace(Mid::SUSP_COMM_ACK));
         }
         self.suspension.wanted = None;
-        self.rest(now, Role::Accepting, None);
+        self.suspend_tcp(now, Role::Accepting, None);
         Ok(())
     }
 
-    /// The RNIC has sent SuspCommAck: ends TCP.
+    /// Ends TCP, because the RNIC has sent SuspCommAck.
     pub(super) fn susp_comm_acked(&mut self, now: Instant) {
         let port = self.suspension.answers;
-        self.rest(now, Role::Connecting, port);
+        self.suspend_tcp(now, Role::Connecting, port);
     }
 
     /// Sends SuspComm or SuspCommAck once the transfers in progress have ended. Returns whether a
@@ -134,7 +134,7 @@ impl Connection {
         }
         // The peer still receives the data that it requested, as long as it can give credit.
         // Revocations are completed first.
-        if !answering && (self.source.owes() || self.source.is_revoking() || self.sink.is_revoking()) {
+        if !answering && (self.source.has_requested_data() || self.source.is_revoking() || self.sink.is_revoking()) {
             return false;
         }
         let unreported = self.sink.report_rest();
@@ -145,7 +145,7 @@ impl Connection {
         if answering && self.credits.available() == 1 && !self.credits.allow(false) {
             // The peer gives no more credit. One more posted buffer allows SuspCommAck to use the
             // last credit (SDP-10.5-7).
-            self.pool.make_up(&mut self.out);
+            self.pool.post_extra(&mut self.out);
             self.credits.posted = self.pool.posted();
         }
         if !self.credits.allow(false) {
@@ -160,7 +160,7 @@ impl Connection {
         // From here on this side gives no credit, but the peer must report all open transfers. So
         // this side posts enough buffers now.
         for _ in 0..self.source.open.len() + self.sink.adverts() + 3 {
-            self.pool.make_up(&mut self.out);
+            self.pool.post_extra(&mut self.out);
         }
         self.credits.posted = self.pool.posted();
         let port = self.suspension.wanted.unwrap_or_default();
@@ -181,7 +181,7 @@ impl Connection {
     }
 
     /// Ends everything that belongs to the TCP connection.
-    fn rest(&mut self, now: Instant, next: Role, reconnect: Option<u16>) {
+    fn suspend_tcp(&mut self, now: Instant, next: Role, reconnect: Option<u16>) {
         self.advance();
         self.out.push_back(Output::Disconnect { abortive: false });
         self.phase = Phase::Suspended;
@@ -190,8 +190,8 @@ impl Connection {
         self.ops.clear();
         self.credits = Credits::default();
         (self.credit_deadline, self.deadlock_deadline) = (None, None);
-        self.nudge.rests();
-        self.echo.rests();
+        self.credit_request.stop();
+        self.echo.stop();
         self.close.restart();
         self.unregistered = None;
         self.sinks_refused = None;

@@ -5,23 +5,23 @@ use super::Role;
 /// State of a suspension.
 #[derive(Debug, Default)]
 pub(super) struct Suspension {
-    /// Set if the user requests a suspension: TCP port of this side, to which the peer reconnects.
+    /// TCP port of this side, to which the peer reconnects. Set if the user requests a suspension.
     pub(super) wanted: Option<u16>,
     /// This side has sent SuspComm.
     pub(super) sent: bool,
-    /// Set if the peer has sent SuspComm and waits for SuspCommAck: TCP port of the peer, to which
-    /// this side reconnects.
+    /// TCP port of the peer, to which this side reconnects. Set while the peer, which has sent
+    /// SuspComm, waits for SuspCommAck.
     pub(super) answers: Option<u16>,
     /// This side has sent SuspCommAck.
     pub(super) answered: bool,
-    /// Set once the connection is suspended: role of this side on the next TCP connection.
+    /// Role of this side on the next TCP connection. Set once the connection is suspended.
     pub(super) next: Option<Role>,
     /// The connection has been suspended and reconnected at least once.
     pub(super) restarted: bool,
 }
 
 impl Suspension {
-    /// Returns whether this side starts no new transfers, because one of the peers requested a
+    /// Returns whether this side starts no new transfers, because either side requested a
     /// suspension.
     pub(super) fn is_halting(&self) -> bool {
         self.wanted.is_some() || self.answers.is_some()
@@ -29,7 +29,7 @@ impl Suspension {
 
     /// Returns whether this side sends nothing more on the current TCP connection (SDP-13.1.1-8,
     /// SDP-13.1.1-12).
-    pub(super) fn is_mute(&self) -> bool {
+    pub(super) fn has_stopped_sending(&self) -> bool {
         self.answered || self.sent && self.answers.is_none()
     }
 

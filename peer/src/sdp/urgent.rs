@@ -1,9 +1,11 @@
-//! Out-Of-Band bytes to send (section 9.5.3). OOB_PEND announces each byte exactly once, and this
-//! module decides which message may carry the flag. Positions count the bytes of the stream from 0.
+//! Out-Of-Band bytes to send (section 9.5.3). The flag OOB_PEND of a message announces an
+//! Out-Of-Band byte. Each byte is announced exactly once. This module decides which message may
+//! carry the flag. Positions count the bytes of the stream from 0.
 
 use std::collections::VecDeque;
 
-/// Most bytes between OOB_PEND and its Out-Of-Band byte, not counting the Out-Of-Band byte (C24).
+/// Maximum number of bytes between OOB_PEND and its Out-Of-Band byte. The Out-Of-Band byte itself
+/// does not count.
 const DISTANCE: u64 = 65535;
 
 /// The Out-Of-Band bytes that are posted and not sent yet.
@@ -50,7 +52,8 @@ impl Urgent {
         }
     }
 
-    /// All bytes before `position` have been sent or canceled: forgets their Out-Of-Band bytes.
+    /// Forgets the Out-Of-Band bytes before `position`, because all bytes before `position` have
+    /// been sent or canceled.
     pub(super) fn passed(&mut self, position: u64) {
         while self.marks.front().is_some_and(|mark| mark.at < position) {
             self.marks.pop_front();
@@ -65,23 +68,23 @@ impl Urgent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
 
     #[test]
     fn each_octet_is_announced_once_and_not_too_early() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut urgent = Urgent::default();
         urgent.mark(100_000);
         urgent.mark(100_001);
-        proof.shows(requirement!("SDP-9.5.3-6"), || {
-            assert!(!urgent.can_announce(34_464), "65,536 bytes would be between");
+        proof.verify(requirement!("SDP-9.5.3-6"), || {
+            assert!(!urgent.can_announce(34_464), "65,536 bytes would be before the first Out-Of-Band byte");
             assert!(urgent.can_announce(34_465));
-            assert_eq!(urgent.limit(0, 50_000), 34_465, "the next message can announce it");
+            assert_eq!(urgent.limit(0, 50_000), 34_465, "the next message can announce the first Out-Of-Band byte");
         });
-        proof.shows(requirement!("SDP-9.5.3-4"), || {
+        proof.verify(requirement!("SDP-9.5.3-4"), || {
             assert!(urgent.announce(50_000));
-            assert!(urgent.announce(50_000), "the second one's");
+            assert!(urgent.announce(50_000), "the second announcement is for the second byte");
             assert!(!urgent.announce(50_000));
         });
         urgent.passed(100_001);

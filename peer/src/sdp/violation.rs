@@ -11,14 +11,14 @@ pub enum Violation {
     #[error("malformed message: {0}")]
     Malformed(WireError),
     /// MSeq is not one more than MSeq of the previous message.
-    #[error("MSeq {found}: expected {expected}")]
+    #[error("MSeq is {found} instead of {expected}")]
     Sequence {
         /// MSeq of the previous message plus one.
         expected: u32,
         /// The received MSeq.
         found: u32,
     },
-    /// MSeqAck acknowledges a message that this side has not sent yet (C7).
+    /// MSeqAck acknowledges a message that this side has not sent yet.
     #[error("MSeqAck {found} is ahead of {sent}, the last message sent")]
     AheadOfSent {
         /// The received MSeqAck.
@@ -27,24 +27,27 @@ pub enum Violation {
         sent: u32,
     },
     /// The message is not allowed in the current state. Examples are a second Hello, data after
-    /// DisConn, or a ChRcvBuf before the answer to the previous one.
-    #[error("{0} is not allowed here")]
+    /// DisConn, or a ChRcvBuf before the answer to the previous ChRcvBuf.
+    #[error("{0} is not allowed in the current state of the connection")]
     OutOfPlace(Mid),
     /// The peer sent DisConn before it had sent all posted data (section 8.2.1, step 1). The number
-    /// is the bytes that are missing.
-    #[error("DisConn before {0} requested bytes were sent")]
+    /// counts the missing bytes.
+    #[error("the peer sent DisConn before it sent {0} requested bytes")]
     Owed(u64),
     /// The Mode of the half-connection does not allow the message.
-    #[error("{mid} in {mode} Mode")]
+    #[error("{mid} is not allowed in {mode} Mode")]
     Mode {
         /// The message.
         mid: Mid,
         /// The current Mode.
         mode: Mode,
     },
-    /// The peer sent a ModeChange that Figure 26 does not contain, or that only the other side may
-    /// send as Mode Master.
-    #[error("ModeChange from {from} to {to} by {}", if *by_source { "the Data Source" } else { "the Data Sink" })]
+    /// The peer sent a ModeChange that Figure 26 does not contain, or that the peer may not send
+    /// because it is not the Mode Master.
+    #[error(
+        "ModeChange from {from} to {to} is not allowed for {}",
+        if *by_source { "the Data Source" } else { "the Data Sink" }
+    )]
     Transition {
         /// The current Mode.
         from: Mode,
@@ -54,10 +57,10 @@ pub enum Violation {
         by_source: bool,
     },
     /// The peer sent a completion or SendSm that matches no open advertisement.
-    #[error("{0} without an open advertisement")]
+    #[error("{0} has no matching open advertisement")]
     Unmatched(Mid),
     /// A completion reports zero bytes, or more bytes than the oldest advertisement has left.
-    #[error("{mid} of {found} bytes: only {left} are left")]
+    #[error("{mid} reports {found} bytes, but the advertisement has {left} bytes left")]
     Length {
         /// The message.
         mid: Mid,
@@ -66,7 +69,7 @@ pub enum Violation {
         /// Bytes that the advertisement has left.
         left: u32,
     },
-    /// A completion invalidated a different STag than that of the completed advertisement.
+    /// A completion invalidated an STag, but not the STag of the completed advertisement.
     #[error("{mid} invalidates STag {found:#010x} instead of {expected:#010x}")]
     Invalidated {
         /// The message.
@@ -77,19 +80,19 @@ pub enum Violation {
         expected: u32,
     },
     /// The peer opened more advertisements than MaxAdverts of this side allows.
-    #[error("more than {0} advertisements are outstanding")]
+    #[error("the peer opened more advertisements than MaxAdverts, which is {0}")]
     TooManyAdverts(u16),
     /// The peer sent payload while a SrcAvail was not Processed and no SendSm had requested the
     /// data.
-    #[error("{0} with payload after a SrcAvail that is not Processed")]
+    #[error("{0} carries payload, but an earlier SrcAvail is not Processed")]
     AfterSrcAvail(Mid),
     /// Too many answers wait for credit: the peer sends new requests, but gives no credit for the
     /// answers.
-    #[error("{0} answers wait to be sent: the peer sends requests without reading their answers")]
+    #[error("{0} answers wait for credit, because the peer sends requests but gives no credit for the answers")]
     Unacknowledged(usize),
     /// The peer sent a ChRcvBufAck without a ChRcvBuf, or with a size that the ChRcvBuf does not
     /// allow.
-    #[error("ChRcvBufAck of {found} bytes: {expected}")]
+    #[error("ChRcvBufAck has a size of {found} bytes, but {expected}")]
     Resize {
         /// ActSz.
         found: u32,
@@ -99,8 +102,8 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Returns the requirement that the peer violated. A bad value that has no rule of its own
-    /// violates section 8.2.2 (C25).
+    /// Returns the requirement that the peer violated. A bad value for which the draft has no other
+    /// rule violates section 8.2.2.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

@@ -4,7 +4,8 @@ use crate::sdp::{Arrival, Connection, Event, Exposed, OpId, Output, Piece, Priva
 use crate::time::Instant;
 use crate::verbs::{CompletedOperation, CompletionStatus, Operation, Payload, ReceiveWr, SendWr, Sge, WorkCompletion};
 
-/// Set in the `wr_id` of a receive. The other bits are the number of the Private Buffer.
+/// This bit is set in the `wr_id` of a receive. The other bits are the number of the Private
+/// Buffer.
 const RECEIVE: u64 = 1 << 63;
 /// The `wr_id` of a Send whose completion the state machine does not need.
 const UNREPORTED: u64 = RECEIVE - 1;
@@ -13,7 +14,7 @@ const UNREPORTED: u64 = RECEIVE - 1;
 pub(crate) trait Memory {
     type Error;
 
-    /// Registers memory for access by the peer. `None` if that fails.
+    /// Registers memory for access by the peer. `None` if the registration fails.
     fn register(&mut self, exposed: Exposed) -> Option<Region>;
 
     /// Ends the peer's access through this STag.
@@ -29,7 +30,8 @@ pub(crate) trait Memory {
     /// Calls `handle` with the message of `octets` bytes that has arrived in a Private Buffer.
     fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8]));
 
-    /// Appends the payload of a Send to `head`, or returns the list to gather it from.
+    /// Appends the payload of a Send to `head`, or returns the list of the memory that has the
+    /// payload.
     fn send(&mut self, head: &mut Vec<u8>, piece: Piece) -> Result<Vec<Sge>, Self::Error>;
 
     /// The payload of an RDMA Write.
@@ -54,24 +56,24 @@ pub(crate) trait Memory {
 /// An action for the owner of the Queue Pair.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Nothing is left to do for this output.
+    /// This output needs no action of the owner.
     Done,
-    /// Post to the Send Queue. If the payload is gathered, `head` precedes it.
+    /// Post `wr` to the Send Queue. If the payload is gathered, `head` precedes it.
     Send { wr: SendWr, head: Vec<u8> },
-    /// Post to the Receive Queue.
+    /// Post the receive to the Receive Queue.
     Receive(ReceiveWr),
     /// Send these bytes in streaming mode.
     Streaming(Vec<u8>),
     /// Attach the stream to the Queue Pair.
     Start(Box<Start>),
-    /// Report to the user.
+    /// Report the event to the user.
     Event(Event),
     /// End the connection.
     Disconnect { abortive: bool },
 }
 
-/// Performs the state machine's next output, as far as that concerns memory. `None` if there is
-/// none.
+/// Performs those parts of the state machine's next output that concern memory. Returns what the
+/// owner of the Queue Pair has to do. `None` if there is no output.
 pub(crate) fn step<M: Memory>(
     now: Instant,
     machine: &mut Connection,

@@ -16,7 +16,7 @@ use crate::sdp::{
 use crate::time::Instant;
 use crate::verbs::{
     CompletedOperation, CompletionStatus, CqHandle, LateSegment, LlpHandle, Node, Operation, Payload, QpHandle, QpInit,
-    QpModify, QpState, Rnic, RnicSettings, SendWr, Sent, Sge,
+    QpModify, QpState, Rnic, RnicSettings, SendWr, Sge, TransmitResult,
 };
 use crate::workload::WorkloadError;
 
@@ -34,7 +34,7 @@ pub struct Queues {
     /// Number of Work Requests in the Receive Queue. While the Private Buffers are resized, there
     /// may be twice as many.
     pub receives: u32,
-    /// What a segment does that arrives while this side closes.
+    /// Handling of a segment that arrives while this side closes.
     pub late: LateSegment,
 }
 
@@ -43,16 +43,16 @@ pub struct Queues {
 pub enum Progress {
     /// The endpoint posted a message.
     Sent {
-        /// Its Message ID.
+        /// Message ID of the message.
         mid: u8,
-        /// Its MSeqAck.
+        /// MSeqAck of the message.
         mseq_ack: u32,
     },
     /// A message of the peer has arrived.
     MessageReceived,
     /// An event for the user. If it ends a receive, the bytes are the received data.
     Event(Event, Vec<u8>),
-    /// Anything else.
+    /// The endpoint did something else.
     Other,
 }
 
@@ -71,7 +71,7 @@ pub struct Endpoint {
     streaming: VecDeque<Transmit>,
     next_id: u64,
     in_queue: u32,
-    /// Close TCP after all posted Work Requests have completed.
+    /// TCP is to be closed after all posted Work Requests have completed.
     closing: bool,
     /// The TCP connection has ended.
     ended: bool,
@@ -87,7 +87,7 @@ struct Buffers {
     rnic: Rnic,
     keys: Keys,
     pd: PdId,
-    /// All sends since the start. An endpoint with deviations may send one again.
+    /// All sends since the start. An endpoint with deviations may repeat a send.
     sends: HashMap<SendId, Vec<u8>>,
     receives: HashMap<ReceiveId, Area>,
     private: HashMap<PrivateBuffer, Area>,
@@ -153,7 +153,7 @@ impl Endpoint {
         &mut self.machine
     }
 
-    /// Sends bytes. Returns `false`, and drops them, if the state machine rejects the send.
+    /// Sends bytes. If the state machine rejects the send, drops the bytes and returns `false`.
     pub fn send(&mut self, octets: Vec<u8>, urgent: bool) -> bool {
         let id = SendId(self.next_id);
         self.next_id += 1;
@@ -164,7 +164,8 @@ impl Endpoint {
         accepted
     }
 
-    /// Posts a receive of `len` bytes. Returns `false` if that fails.
+    /// Posts a receive of `len` bytes. Returns `false` if the RNIC or the state machine rejects the
+    /// receive.
     pub fn receive(&mut self, len: u64, wait_for_all: bool) -> bool {
         let id = ReceiveId(self.next_id);
         self.next_id += 1;
@@ -186,13 +187,13 @@ impl Endpoint {
     }
 
     /// Handles one output of the state machine or one completion. If there is neither, returns
-    /// `None`. Then call [`settle`](Self::settle).
+    /// `None`. The caller then has to call [`settle`](Self::settle).
     pub fn advance(&mut self, now: Instant) -> Option<Progress> {
         match binding::step(now, &mut self.machine, &mut self.buffers) {
             Some(step) => {
                 let acted = step.and_then(|step| self.act(now, step));
                 Some(acted.unwrap_or_else(|_| {
-                    self.hang_up();
+                    self.reset_tcp();
                     Progress::Other
                 }))
             }
@@ -200,14 +201,14 @@ impl Endpoint {
         }
     }
 
-    /// Closes TCP if that is due. Returns `true` if the TCP connection has ended, which gives the
-    /// state machine more to do.
+    /// Closes TCP if the close is due. Returns `true` if the TCP connection has ended. The state
+    /// machine then has more to do.
     pub fn settle(&mut self, now: Instant) -> bool {
         let rnic = &mut self.buffers.rnic;
         if self.closing && self.in_queue == 0 {
             self.closing = false;
             if rnic.modify_qp(now, self.qp, &QpModify::to(QpState::Closing)).is_err() {
-                self.hang_up();
+                self.reset_tcp();
             }
         }
         let state = self.buffers.rnic.query_qp(self.qp).map(|attributes| attributes.state);
@@ -221,7 +222,7 @@ impl Endpoint {
     }
 
     /// Resets the connection by destroying the Queue Pair.
-    fn hang_up(&mut self) {
+    fn reset_tcp(&mut self) {
         // The Queue Pair may already be destroyed.
         let _ = self.buffers.rnic.destroy_qp(self.qp);
     }
@@ -249,7 +250,7 @@ impl Endpoint {
             Step::Start(start) => self.start(now, *start)?,
             Step::Event(event) => return Ok(self.event(event)),
             Step::Disconnect { abortive } => match self.llp {
-                Some(_) if abortive => self.hang_up(),
+                Some(_) if abortive => self.reset_tcp(),
                 Some(_) => self.closing = true,
                 None => self.streaming.push_back(if abortive { Transmit::Reset } else { Transmit::Fin }),
             },
@@ -342,10 +343,10 @@ impl Endpoint {
             octets.len()
         });
         match sent {
-            Sent::Nothing => None,
-            Sent::Octets(_) => Some(Transmit::Octets(octets.into())),
-            Sent::Fin => Some(Transmit::Fin),
-            Sent::Reset => {
+            TransmitResult::Nothing => None,
+            TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
+            TransmitResult::Fin => Some(Transmit::Fin),
+            TransmitResult::Reset => {
                 self.reset = true;
                 Some(Transmit::Reset)
             }
@@ -369,7 +370,7 @@ impl Endpoint {
     /// Continues on a new TCP connection, with a new Queue Pair.
     pub fn reconnect(&mut self, now: Instant) {
         // Destroys the old queues, which contain flushed Work Requests.
-        self.hang_up();
+        self.reset_tcp();
         self.streaming.clear();
         let Ok((cq, qp)) = queue_pair(&mut self.buffers.rnic, self.buffers.pd, self.queues, self.depths) else {
             self.streaming.push_back(Transmit::Reset);

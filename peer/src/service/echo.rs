@@ -8,10 +8,11 @@ use crate::time::Instant;
 /// The echo service. It keeps receives posted, sends back what arrives, and closes when its peer
 /// does.
 ///
-/// A receive is posted again when the echo of its message was sent. More receives are posted than
-/// one read of a driver can hold of the shortest FPDUs. A peer that sends fast therefore never
-/// causes Terminate 12 02. Memory is limited by [`BACKLOG`](Self::BACKLOG),
-/// [`ANSWERS`](Self::ANSWERS) and the size of one read, not by `DEPTH` times `LENGTH`.
+/// A receive is posted again after the echo of its message was sent. Even if one read of a driver
+/// consists of the shortest FPDUs, it contains fewer FPDUs than there are posted receives. A peer
+/// that sends fast therefore never causes Terminate 12 02 (no buffer available). Memory is limited
+/// by [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and the size of one read, not by
+/// `DEPTH` times `LENGTH`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Echo;
 
@@ -21,9 +22,9 @@ impl Echo {
     pub const DEPTH: usize = 4096;
     /// Size of each receive in bytes: the longest Send that is echoed.
     pub const LENGTH: u32 = 1 << 16;
-    /// Number of bytes that wait to be echoed at which the service stops reading.
+    /// The service stops reading while at least this number of bytes waits to be echoed.
     pub const BACKLOG: usize = 1 << 20;
-    /// Number of messages that wait to be echoed at which the service stops reading.
+    /// The service stops reading while at least this number of messages waits to be echoed.
     pub const ANSWERS: usize = 1024;
 }
 

@@ -7,8 +7,8 @@ use super::{Echo, Service};
 use crate::connection::{Connection, Event};
 use crate::time::Instant;
 
-/// Sends one message after start-up, which permits the Responder to send. Then sends back each Send
-/// that it receives.
+/// Sends one message after start-up. MPA permits the Responder to send only after this message.
+/// Then sends back each Send that it receives.
 #[derive(Debug, Clone)]
 pub struct EchoClient {
     opening: Bytes,

@@ -19,7 +19,7 @@ pub struct Exchange {
 pub struct Outcome {
     /// The results of MPA start-up. `None` if start-up did not succeed.
     pub negotiated: Option<Negotiated>,
-    /// The Responder's Reply, whether it accepts or rejects.
+    /// The Responder's Reply, which accepts or rejects the connection.
     pub reply: Option<PeerFrame>,
     /// The message that the Responder sent back.
     pub received: Option<Bytes>,

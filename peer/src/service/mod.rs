@@ -9,30 +9,30 @@
 //! - [`RpingServer`] and `RpingClient`: `rping -s` and `rping -c`, on Queue Pairs;
 //! - [`SdpServer`]: an SDP socket with a simple user.
 
+mod driven_connection;
 mod echo;
 mod echo_client;
 mod exchange;
-mod plain;
+mod plain_client;
 mod rping;
 mod sdp;
-mod served;
 
+pub use driven_connection::DrivenConnection;
+pub(crate) use driven_connection::WithService;
 pub use echo::Echo;
 pub use echo_client::EchoClient;
 pub use exchange::{Exchange, Outcome};
-pub(crate) use plain::PlainEnd;
+pub(crate) use plain_client::PlainClient;
 pub(crate) use rping::RpingClient;
 pub use rping::RpingServer;
 pub use sdp::{SdpServer, SdpUser};
-pub use served::Served;
-pub(crate) use served::WithService;
 
 use crate::connection::{Connection, Event};
 use crate::time::Instant;
 
 /// The application of one connection.
 pub trait Service: Send {
-    /// Handles an event of the connection. It may call commands of `connection`.
+    /// Handles an event of the connection. The service may call commands of `connection`.
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
 
     /// Returns whether the driver may continue to read. A service that answers what it reads

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::Served;
+use super::DrivenConnection;
 use crate::connection::{Settings, Transmit};
 use crate::memory::{Access, PdId};
 use crate::mpa::{
@@ -21,7 +21,7 @@ use crate::rdmap::Outbound;
 use crate::time::Instant;
 use crate::verbs::{
     CompletedOperation, CompletionStatus, CqHandle, LlpHandle, LlpSettings, Node, Operation, Payload, QpHandle, QpInit,
-    QpModify, QpState, ReceiveWr, Rnic, RnicError, RnicSettings, SendWr, Sent, WorkCompletion,
+    QpModify, QpState, ReceiveWr, Rnic, RnicError, RnicSettings, SendWr, TransmitResult, WorkCompletion,
 };
 use crate::workload::ping::{Advertisement, text};
 use crate::workload::{Region, WorkloadError};
@@ -62,7 +62,7 @@ impl RpingServer {
     /// The server's side of a new TCP connection.
     pub(crate) fn accept(&self, now: Instant) -> Rping {
         let startup = WaitRequest::start(self.settings.mpa, self.settings.deviations.clone());
-        Rping::new(now, &self.rnic, self.settings.clone(), State::WaitRequest(startup), Turn::Source)
+        Rping::new(now, &self.rnic, self.settings.clone(), State::WaitRequest(startup), Expected::Source)
     }
 }
 
@@ -71,7 +71,7 @@ impl RpingServer {
 pub(crate) struct RpingClient(RpingServer);
 
 impl RpingClient {
-    /// Size in bytes of the data of a round: rping's default.
+    /// Number of data bytes in each round. This is rping's default.
     const SIZE: u32 = 64;
 
     /// A client whose connections use `settings`, including the deviations.
@@ -90,9 +90,9 @@ impl RpingClient {
         let state =
             match WaitReply::start(settings.mpa, &PrivateData::default(), settings.deviations.clone(), &mut request) {
                 Ok(waiting) => State::WaitReply(waiting),
-                Err(_) => State::Over,
+                Err(_) => State::Closed,
             };
-        let mut rping = Rping::new(now, &rnic, settings, state, Turn::ReadDone);
+        let mut rping = Rping::new(now, &rnic, settings, state, Expected::ReadDone);
         rping.outgoing.push_back(Transmit::Octets(request.into()));
         rping
     }
@@ -105,7 +105,7 @@ pub(crate) struct Rping {
     settings: Settings,
     state: State,
     verbs: Option<Verbs>,
-    turn: Turn,
+    expected: Expected,
     /// Bytes that are sent while the RNIC does not own the stream.
     outgoing: VecDeque<Transmit>,
     deadline: Option<Instant>,
@@ -118,13 +118,13 @@ enum State {
     /// The Queue Pair uses the stream.
     Operating(LlpHandle),
     /// This side sends FIN and waits for the peer's FIN.
-    Refused,
-    Over,
+    Closing,
+    Closed,
 }
 
 /// The event that this side waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Expected {
     /// Server: the Send that advertises the data to read.
     Source,
     /// Server: the completion of the RDMA Read of this number of bytes.
@@ -157,10 +157,10 @@ fn lock(rnic: &Mutex<Rnic>) -> MutexGuard<'_, Rnic> {
     rnic.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Served for Rping {
+impl DrivenConnection for Rping {
     fn handle_octets(&mut self, now: Instant, octets: &[u8]) {
-        match std::mem::replace(&mut self.state, State::Refused) {
-            State::WaitReply(waiting) => self.answered(now, waiting.handle_octets(octets)),
+        match std::mem::replace(&mut self.state, State::Closing) {
+            State::WaitReply(waiting) => self.handle_reply(now, waiting.handle_octets(octets)),
             State::WaitRequest(waiting) => match waiting.handle_octets(octets) {
                 Ok(AfterRequest::Waiting(more)) => self.state = State::WaitRequest(more),
                 Ok(AfterRequest::Arrived(decision)) => {
@@ -168,7 +168,7 @@ impl Served for Rping {
                         self.abort();
                     }
                 }
-                Err(_) => self.refuse(now),
+                Err(_) => self.close(now),
             },
             State::Operating(llp) => {
                 self.state = State::Operating(llp);
@@ -189,8 +189,8 @@ impl Served for Rping {
                 lock(&self.rnic).handle_fin(now, *llp);
                 self.work(now);
             }
-            State::Refused => self.end(),
-            State::Over => {}
+            State::Closing => self.end(),
+            State::Closed => {}
         }
     }
 
@@ -208,9 +208,9 @@ impl Served for Rping {
                 lock(&self.rnic).handle_timeout(now, *llp);
                 self.work(now);
             }
-            State::WaitRequest(_) | State::WaitReply(_) => self.refuse(now),
-            State::Refused => self.abort(),
-            State::Over => {}
+            State::WaitRequest(_) | State::WaitReply(_) => self.close(now),
+            State::Closing => self.abort(),
+            State::Closed => {}
         }
     }
 
@@ -226,10 +226,10 @@ impl Served for Rping {
             octets.len()
         });
         match sent {
-            Sent::Nothing => None,
-            Sent::Octets(_) => Some(Transmit::Octets(octets.into())),
-            Sent::Fin => Some(Transmit::Fin),
-            Sent::Reset => Some(Transmit::Reset),
+            TransmitResult::Nothing => None,
+            TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
+            TransmitResult::Fin => Some(Transmit::Fin),
+            TransmitResult::Reset => Some(Transmit::Reset),
         }
     }
 
@@ -243,27 +243,27 @@ impl Served for Rping {
     fn is_over(&self) -> bool {
         match self.state {
             State::Operating(llp) => lock(&self.rnic).is_stream_over(llp),
-            State::WaitRequest(_) | State::WaitReply(_) | State::Refused => false,
-            State::Over => self.outgoing.is_empty(),
+            State::WaitRequest(_) | State::WaitReply(_) | State::Closing => false,
+            State::Closed => self.outgoing.is_empty(),
         }
     }
 }
 
 impl Rping {
-    fn new(now: Instant, rnic: &Arc<Mutex<Rnic>>, settings: Settings, state: State, turn: Turn) -> Self {
+    fn new(now: Instant, rnic: &Arc<Mutex<Rnic>>, settings: Settings, state: State, expected: Expected) -> Self {
         Rping {
             rnic: Arc::clone(rnic),
             deadline: Some(now + settings.startup_timeout),
             settings,
             state,
             verbs: None,
-            turn,
+            expected,
             outgoing: VecDeque::new(),
         }
     }
 
     /// Handles the result of parsing the Reply.
-    fn answered(&mut self, now: Instant, reply: Result<AfterReply, StartupError>) {
+    fn handle_reply(&mut self, now: Instant, reply: Result<AfterReply, StartupError>) {
         match reply {
             Ok(AfterReply::Waiting(more)) => self.state = State::WaitReply(more),
             Ok(AfterReply::Accepted(negotiated, _)) => {
@@ -273,18 +273,18 @@ impl Rping {
                     self.abort();
                 }
             }
-            Ok(AfterReply::Impossible(negotiated, _, error)) => {
-                let words = Outbound::last_words(&negotiated, error, self.settings.deviations.clone());
-                self.outgoing.push_back(Transmit::Octets(words.into()));
-                self.refuse(now);
+            Ok(AfterReply::Unacceptable(negotiated, _, error)) => {
+                let terminate = Outbound::setup_terminate(&negotiated, error, self.settings.deviations.clone());
+                self.outgoing.push_back(Transmit::Octets(terminate.into()));
+                self.close(now);
             }
-            Ok(AfterReply::Rejected(_)) | Err(_) => self.refuse(now),
+            Ok(AfterReply::Rejected(_)) | Err(_) => self.close(now),
         }
     }
 
     /// Closes the connection after an invalid or rejecting start-up frame.
-    fn refuse(&mut self, now: Instant) {
-        self.state = State::Refused;
+    fn close(&mut self, now: Instant) {
+        self.state = State::Closing;
         self.outgoing.push_back(Transmit::Fin);
         self.deadline = Some(now + self.settings.close_timeout);
     }
@@ -295,7 +295,7 @@ impl Rping {
     }
 
     fn end(&mut self) {
-        (self.state, self.deadline) = (State::Over, None);
+        (self.state, self.deadline) = (State::Closed, None);
     }
 
     /// Accepts a valid Request. The Queue Pair takes over the stream and sends the Reply first.
@@ -332,7 +332,7 @@ impl Rping {
         let init = QpInit { max_sq_wrs: WORK, max_rq_wrs: WORK, ord: READS, ird: READS, ..QpInit::new(pd, cq, cq) };
         let (qp, _, _) = rnic.create_qp(init, None)?;
         let messages = Region::register(&mut rnic, pd, 0, (MESSAGE * RECEIVES) as usize, Access::LOCAL)?;
-        let is_client = self.turn == Turn::ReadDone;
+        let is_client = self.expected == Expected::ReadDone;
         let size = if is_client { RpingClient::SIZE } else { RpingServer::SIZE };
         let data = Region::register(&mut rnic, pd, 1, size as usize, REMOTE)?;
         let sink = is_client.then(|| Region::register(&mut rnic, pd, 2, size as usize, REMOTE)).transpose()?;
@@ -348,13 +348,13 @@ impl Rping {
         let mut rnic = lock(&self.rnic);
         while let Ok(completion) = rnic.poll_cq(verbs.cq) {
             let next = match completion.status {
-                CompletionStatus::Success => verbs.react(&mut rnic, self.turn, &completion),
-                _ => Ok(Turn::Nothing),
+                CompletionStatus::Success => verbs.react(&mut rnic, self.expected, &completion),
+                _ => Ok(Expected::Nothing),
             };
-            self.turn = next.unwrap_or_else(|_| {
+            self.expected = next.unwrap_or_else(|_| {
                 // The Queue Pair may be closing already.
                 let _ = rnic.modify_qp(now, verbs.qp, &QpModify::to(QpState::Closing));
-                Turn::Nothing
+                Expected::Nothing
             });
         }
     }
@@ -362,49 +362,53 @@ impl Rping {
 
 impl Verbs {
     /// Handles a completion. Returns the event to wait for next.
-    fn react(&self, rnic: &mut Rnic, turn: Turn, done: &WorkCompletion) -> Result<Turn, WorkloadError> {
-        let out_of_turn = || Err(WorkloadError::Protocol("a Send out of turn".to_owned()));
-        match (done.operation, turn) {
-            (_, Turn::Nothing) => Ok(turn),
-            (CompletedOperation::Receive, Turn::Source) => {
-                let source = self.take(rnic, done)?;
+    fn react(&self, rnic: &mut Rnic, expected: Expected, done: &WorkCompletion) -> Result<Expected, WorkloadError> {
+        let out_of_sequence = || Err(WorkloadError::Protocol("a Send arrived out of sequence".to_owned()));
+        match (done.operation, expected) {
+            (_, Expected::Nothing) => Ok(expected),
+            (CompletedOperation::Receive, Expected::Source) => {
+                let source = self.receive_advertisement(rnic, done)?;
                 let local = self.data.part(0, source.size);
                 let read = Operation::Read { local, remote: source.address, invalidate_local: false };
                 rnic.post_send(self.qp, vec![SendWr::new(0, read)])?;
-                Ok(Turn::Data(source.size))
+                Ok(Expected::Data(source.size))
             }
-            (CompletedOperation::Read, Turn::Data(size)) => {
-                self.go_ahead(rnic)?;
-                Ok(Turn::Sink(size))
+            (CompletedOperation::Read, Expected::Data(size)) => {
+                self.send_signal(rnic)?;
+                Ok(Expected::Sink(size))
             }
-            (CompletedOperation::Receive, Turn::Sink(size)) => {
-                let sink = self.take(rnic, done)?;
+            (CompletedOperation::Receive, Expected::Sink(size)) => {
+                let sink = self.receive_advertisement(rnic, done)?;
                 // rping writes a C string: all bytes up to and including the first zero byte.
                 let text = rnic.buffer(self.data.buffer())?.iter().take(size as usize).position(|octet| *octet == 0);
                 let length = text.and_then(|zero| u32::try_from(zero + 1).ok()).unwrap_or(size).min(sink.size);
                 let payload = Payload::Gather(vec![self.data.part(0, length)]);
                 let write = Operation::Write { payload, remote: sink.address };
                 rnic.post_send(self.qp, vec![SendWr { signaled: false, ..SendWr::new(0, write) }])?;
-                self.go_ahead(rnic)?;
-                Ok(Turn::Source)
+                self.send_signal(rnic)?;
+                Ok(Expected::Source)
             }
-            (CompletedOperation::Receive, Turn::ReadDone) => {
-                self.taken(rnic, done)?;
+            (CompletedOperation::Receive, Expected::ReadDone) => {
+                self.receive_signal(rnic, done)?;
                 self.advertise(rnic, self.sink.unwrap_or(self.data))?;
-                Ok(Turn::WriteDone)
+                Ok(Expected::WriteDone)
             }
-            (CompletedOperation::Receive, Turn::WriteDone) => {
-                self.taken(rnic, done)?;
+            (CompletedOperation::Receive, Expected::WriteDone) => {
+                self.receive_signal(rnic, done)?;
                 self.advertise(rnic, self.data)?;
-                Ok(Turn::ReadDone)
+                Ok(Expected::ReadDone)
             }
-            (CompletedOperation::Receive, Turn::Data(_)) => out_of_turn(),
-            _ => Ok(turn),
+            (CompletedOperation::Receive, Expected::Data(_)) => out_of_sequence(),
+            _ => Ok(expected),
         }
     }
 
     /// Parses an advertisement of the client, and posts its receive again.
-    fn take(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<Advertisement, WorkloadError> {
+    fn receive_advertisement(
+        &self,
+        rnic: &mut Rnic,
+        received: &WorkCompletion,
+    ) -> Result<Advertisement, WorkloadError> {
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = rnic.buffer(self.messages.buffer())?.get(start..);
         let advertisement = octets.filter(|_| received.octets == MESSAGE).and_then(Advertisement::parse);
@@ -413,16 +417,16 @@ impl Verbs {
         let _ = self.post_receive(rnic, received.wr_id);
         advertisement
             .filter(|advertisement| advertisement.size <= RpingServer::SIZE)
-            .ok_or_else(|| WorkloadError::Protocol("a Send that is not rping's".to_owned()))
+            .ok_or_else(|| WorkloadError::Protocol("a Send is not an rping message".to_owned()))
     }
 
     /// Checks a Send of the server. Like rping, the client accepts any Send of the right length as
     /// the signal to continue.
-    fn taken(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<(), WorkloadError> {
+    fn receive_signal(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<(), WorkloadError> {
         let _ = self.post_receive(rnic, received.wr_id);
         match received.octets == MESSAGE {
             true => Ok(()),
-            false => Err(WorkloadError::Protocol("a Send that is not rping's".to_owned())),
+            false => Err(WorkloadError::Protocol("a Send is not an rping message".to_owned())),
         }
     }
 
@@ -437,7 +441,7 @@ impl Verbs {
         Ok(())
     }
 
-    fn go_ahead(&self, rnic: &mut Rnic) -> Result<(), WorkloadError> {
+    fn send_signal(&self, rnic: &mut Rnic) -> Result<(), WorkloadError> {
         let payload = Payload::Inline(Bytes::from_static(&[0; MESSAGE as usize]));
         let send = Operation::Send { payload, solicited: false, invalidate: None };
         rnic.post_send(self.qp, vec![SendWr { signaled: false, ..SendWr::new(0, send) }])?;

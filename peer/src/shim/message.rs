@@ -1,7 +1,7 @@
 //! Requests and answers: one line of text each, with spaces between the words.
 //!
-//! A connection to the agent carries one request. Only after [`Request::Connect`], the shim sends a
-//! second request, [`Request::From`]:
+//! A connection to the agent usually carries one request. The exception is [`Request::Connect`]:
+//! after the answer, the shim sends a second request, [`Request::From`]:
 //!
 //! ```text
 //! shim                                    agent
@@ -24,17 +24,17 @@
 //! from 127.0.0.1:51234                    (the program's descriptor is connecting)
 //! ```
 //!
-//! If SDP fails, the program's connection is reset. [`Request::Why`] returns the error that the
-//! shim reports to the program instead.
+//! If SDP fails, the program's connection is reset. The shim then requests the error of SDP
+//! ([`Request::Why`]), and reports this error to the program instead of the reset.
 
 use core::fmt;
 use core::net::SocketAddr;
 use core::str::{FromStr, SplitAsciiWhitespace};
 
-use super::By;
+use super::Route;
 
 /// Maximum length of a line in bytes, including its newline.
-pub const LONGEST: usize = 512;
+pub const MAX_LINE_LEN: usize = 512;
 
 /// A request of the shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum Request {
         /// The address that the program connects to.
         service: SocketAddr,
         /// How to reach the service.
-        by: By,
+        by: Route,
         /// The address that the program's descriptor is bound to, if it is bound.
         source: Option<SocketAddr>,
         /// The agent answers before the connection is open.
@@ -136,16 +136,16 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The line, without its newline.
+/// Writes the line without its newline.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Request::Connect { service, by, source, no_wait } => {
                 write!(f, "connect {service} ")?;
                 match by {
-                    By::Sdp(address) => write!(f, "sdp {address}")?,
-                    By::Both(address) => write!(f, "both {address}")?,
-                    By::Mapper { mapper, sdp_only } => {
+                    Route::Sdp(address) => write!(f, "sdp {address}")?,
+                    Route::Both(address) => write!(f, "both {address}")?,
+                    Route::Mapper { mapper, sdp_only } => {
                         write!(f, "pm {mapper}{}", if *sdp_only { " sdp-only" } else { "" })?;
                     }
                 }
@@ -164,8 +164,8 @@ impl fmt::Display for Request {
     }
 }
 
-/// The line, without its newline. Newlines in a failure's text become spaces, and a long text is
-/// cut.
+/// Writes the line without its newline. Newlines in a failure's text become spaces, and a long text
+/// is cut.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -174,7 +174,7 @@ impl fmt::Display for Answer {
             Answer::Names(Names { local, peer }) => write!(f, "names {local} {peer}"),
             Answer::Unknown => f.write_str("unknown"),
             Answer::Failed(failure, words) => {
-                let end = words.floor_char_boundary(LONGEST / 2);
+                let end = words.floor_char_boundary(MAX_LINE_LEN / 2);
                 write!(f, "failed {failure} {}", words[..end].replace(['\n', '\r'], " "))
             }
         }
@@ -190,13 +190,13 @@ impl FromStr for Request {
             Some("connect") => {
                 let service = address(&mut words)?;
                 let by = match words.next() {
-                    Some("sdp") => By::Sdp(address(&mut words)?),
-                    Some("both") => By::Both(address(&mut words)?),
+                    Some("sdp") => Route::Sdp(address(&mut words)?),
+                    Some("both") => Route::Both(address(&mut words)?),
                     Some("pm") => {
                         let mapper = address(&mut words)?;
-                        By::Mapper { mapper, sdp_only: next_is(&mut words, "sdp-only") }
+                        Route::Mapper { mapper, sdp_only: next_is(&mut words, "sdp-only") }
                     }
-                    _ => return Err(MessageError("neither sdp, both nor pm")),
+                    _ => return Err(MessageError("the route is neither sdp, both nor pm")),
                 };
                 let source = if next_is(&mut words, "source") { Some(address(&mut words)?) } else { None };
                 Request::Connect { service, by, source, no_wait: next_is(&mut words, "no-wait") }
@@ -206,12 +206,12 @@ impl FromStr for Request {
             Some("listen") => {
                 let service = address(&mut words)?;
                 if words.next() != Some("sdp") {
-                    return Err(MessageError("sdp is missing"));
+                    return Err(MessageError("the word sdp is missing"));
                 }
                 Request::Listen { service, sdp: address(&mut words)?, only_v6: next_is(&mut words, "only-v6") }
             }
             Some("names") => Request::Names { local: address(&mut words)?, peer: address(&mut words)? },
-            _ => return Err(MessageError("no request")),
+            _ => return Err(MessageError("the line is not a request")),
         };
         end(words)?;
         Ok(request)
@@ -231,10 +231,10 @@ impl FromStr for Answer {
             Some("failed") => {
                 let word = words.next();
                 let failure = FAILURES.iter().find(|(_, known)| Some(*known) == word);
-                let failure = failure.ok_or(MessageError("an unknown failure"))?.0;
+                let failure = failure.ok_or(MessageError("the name of the failure is unknown"))?.0;
                 return Ok(Answer::Failed(failure, words.collect::<Vec<_>>().join(" ")));
             }
-            _ => return Err(MessageError("no answer")),
+            _ => return Err(MessageError("the line is not an answer")),
         };
         end(words)?;
         Ok(answer)
@@ -242,10 +242,10 @@ impl FromStr for Answer {
 }
 
 fn address(words: &mut SplitAsciiWhitespace<'_>) -> Result<SocketAddr, MessageError> {
-    words.next().and_then(|word| word.parse().ok()).ok_or(MessageError("an address and port is missing"))
+    words.next().and_then(|word| word.parse().ok()).ok_or(MessageError("ADDRESS:PORT is missing or invalid"))
 }
 
-/// Takes the next word if it equals `word`. Returns whether it did.
+/// Takes the next word if it equals `word`. Returns whether the word was taken.
 fn next_is(words: &mut SplitAsciiWhitespace<'_>, word: &str) -> bool {
     let mut ahead = words.clone();
     let is = ahead.next() == Some(word);
@@ -256,7 +256,7 @@ fn next_is(words: &mut SplitAsciiWhitespace<'_>, word: &str) -> bool {
 }
 
 fn end(mut words: SplitAsciiWhitespace<'_>) -> Result<(), MessageError> {
-    if words.next().is_some() { Err(MessageError("more words than there can be")) } else { Ok(()) }
+    if words.next().is_some() { Err(MessageError("the line has too many words")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -318,7 +318,7 @@ mod tests {
         // Characters that take three and four bytes in UTF-8.
         for character in ["\u{20ac}", "\u{1f980}"] {
             let longest = Answer::Failed(Failure::NotAvailable, character.repeat(1000)).to_string();
-            assert!(longest.len() < LONGEST, "{}", longest.len());
+            assert!(longest.len() < MAX_LINE_LEN, "{}", longest.len());
         }
     }
 }

@@ -6,28 +6,28 @@
 //! | `rules` | the addresses and ports that use SDP; the fall-back without an agent |
 //! | `message` | requests and answers, one line of text each, on a Unix stream socket |
 //!
-//! Not included: sockets. The shim and the agent, which is a subcommand, each have their own.
+//! This module opens no sockets. The shim and the agent each have their own code for sockets.
 
 mod message;
 mod rules;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub use message::{Answer, Failure, LONGEST, MessageError, Names, Request};
-pub use rules::{By, Pattern, RuleError, Rules, Unreachable};
+pub use message::{Answer, Failure, MAX_LINE_LEN, MessageError, Names, Request};
+pub use rules::{Pattern, Route, RuleError, Rules, Unreachable};
 
 /// The agent's address for IPv4 connections with programs. It is a loopback address that nothing
-/// else uses. The shim recognises the agent's connections by it, and then requests the real peer
-/// address from the agent. The last three bytes are "SDP" in ASCII.
-pub const HERE_V4: Ipv4Addr = Ipv4Addr::new(127, 83, 68, 80);
+/// else uses. The shim recognises the agent's connections by this address, and then requests the
+/// real peer address from the agent. The last three bytes are "SDP" in ASCII.
+pub const AGENT_V4: Ipv4Addr = Ipv4Addr::new(127, 83, 68, 80);
 /// The agent's address for IPv6 connections with programs. IPv6 has only one loopback address.
-pub const HERE_V6: Ipv6Addr = Ipv6Addr::LOCALHOST;
+pub const AGENT_V6: Ipv6Addr = Ipv6Addr::LOCALHOST;
 
-/// Returns whether a connection with a peer at this address may be one with the agent.
+/// Returns whether `ip` is an address of the agent. Other programs may use the IPv6 address, too.
 #[must_use]
-pub fn is_here(ip: IpAddr) -> bool {
+pub fn is_agent_address(ip: IpAddr) -> bool {
     match ip.to_canonical() {
-        IpAddr::V4(ip) => ip == HERE_V4,
-        IpAddr::V6(ip) => ip == HERE_V6,
+        IpAddr::V4(ip) => ip == AGENT_V4,
+        IpAddr::V6(ip) => ip == AGENT_V6,
     }
 }

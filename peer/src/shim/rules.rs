@@ -23,9 +23,10 @@ use core::ops::RangeInclusive;
 
 use weft_core::wire::portmap::UDP_PORT;
 
-/// Maximum number of rules for one program. `LINES` is the maximum number of lines in the file.
-const MOST: usize = 4096;
-const LINES: usize = 65_536;
+/// Maximum number of rules for one program.
+const MAX_RULES: usize = 4096;
+/// Maximum number of lines in the file.
+const MAX_LINES: usize = 65_536;
 
 /// A set of addresses and ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub struct Pattern {
 
 /// How to reach a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum Route {
     /// By SDP at this address.
     Sdp(SocketAddr),
     /// By SDP at this address, or by plain TCP if SDP fails.
@@ -47,8 +48,8 @@ pub enum By {
     Mapper {
         /// Address of the port mapper.
         mapper: SocketAddr,
-        /// If the port mapper knows no SDP Address, the connection fails. If false, plain TCP is
-        /// used.
+        /// Applies if the port mapper knows no SDP Address. If true, the connection then fails. If
+        /// false, the connection uses plain TCP.
         sdp_only: bool,
     },
 }
@@ -71,24 +72,24 @@ pub struct Rules {
     /// The fall-back if the agent does not answer.
     pub unreachable: Unreachable,
     connect: Vec<(Pattern, Connect)>,
-    listen: Vec<(Pattern, Where)>,
+    listen: Vec<(Pattern, SdpDestination)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connect {
-    Sdp(Where),
-    Both(Where),
+    Sdp(SdpDestination),
+    Both(SdpDestination),
     Mapper { mapper: Option<SocketAddr>, sdp_only: bool },
     Tcp,
 }
 
 /// Where SDP listens: a port of the service's host, or another address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
+enum SdpDestination {
     Port(u16),
     At(SocketAddr),
-    /// A port of the service's host. Its distance from `to` is the distance of the service's port
-    /// from `from`.
+    /// A port of the service's host. This port is as far above `to` as the service's port is above
+    /// `from`.
     Range {
         from: u16,
         to: u16,
@@ -109,7 +110,7 @@ pub enum RuleError {
         what: &'static str,
     },
     /// The file names no agent.
-    #[error("the agent is missing; add a line `agent PATH` with the Unix socket of `weft sdp agent`")]
+    #[error("the rules file names no agent; add a line `agent PATH` with the Unix socket of `weft sdp agent`")]
     NoAgent,
 }
 
@@ -126,7 +127,7 @@ impl Rules {
         for (index, line) in text.lines().enumerate() {
             let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_ascii_whitespace().collect();
             let wrong = |what| RuleError::Line { line: index + 1, what };
-            if index >= LINES || rules.connect.len() + rules.listen.len() >= MOST {
+            if index >= MAX_LINES || rules.connect.len() + rules.listen.len() >= MAX_RULES {
                 return Err(wrong("too many rules"));
             }
             let (words, is_meant) = match words.as_slice() {
@@ -148,14 +149,14 @@ impl Rules {
                 ["listen", pattern, "sdp", at] => {
                     let pattern = Pattern::parse(pattern).map_err(wrong)?;
                     let at = match *at {
-                        "auto" => Where::Auto,
-                        at => Where::parse(at, &pattern.ports).map_err(wrong)?,
+                        "auto" => SdpDestination::Auto,
+                        at => SdpDestination::parse(at, &pattern.ports).map_err(wrong)?,
                     };
                     if is_meant {
                         rules.listen.push((pattern, at));
                     }
                 }
-                _ => return Err(wrong("neither agent, unreachable, connect nor listen with what belongs to it")),
+                _ => return Err(wrong("write `agent`, `unreachable`, `connect` or `listen`, each with its arguments")),
             }
         }
         rules.agent = agent.ok_or(RuleError::NoAgent)?;
@@ -164,16 +165,16 @@ impl Rules {
 
     /// How to reach this service. `None`: by plain TCP, as if there were no rules.
     #[must_use]
-    pub fn connect(&self, service: SocketAddr) -> Option<By> {
+    pub fn connect(&self, service: SocketAddr) -> Option<Route> {
         let service = canonical(service);
         let (_, how) = self.connect.iter().find(|(pattern, _)| pattern.fits(service))?;
         match how {
             Connect::Tcp => None,
-            Connect::Sdp(at) => Some(By::Sdp(at.of(service))),
-            Connect::Both(at) => Some(By::Both(at.of(service))),
+            Connect::Sdp(at) => Some(Route::Sdp(at.of(service))),
+            Connect::Both(at) => Some(Route::Both(at.of(service))),
             Connect::Mapper { mapper, sdp_only } => {
                 let mapper = mapper.unwrap_or(SocketAddr::new(service.ip(), UDP_PORT));
-                Some(By::Mapper { mapper, sdp_only: *sdp_only })
+                Some(Route::Mapper { mapper, sdp_only: *sdp_only })
             }
         }
     }
@@ -210,19 +211,19 @@ fn connect(how: &[&str], ports: &RangeInclusive<u16>) -> Result<Connect, &'stati
         ["pm", rest @ .., "sdp-only"] => (rest, true),
         ["pm", rest @ ..] => (rest, false),
         ["tcp"] => return Ok(Connect::Tcp),
-        ["sdp", at] => return Where::parse(at, ports).map(Connect::Sdp),
-        ["both", at] => return Where::parse(at, ports).map(Connect::Both),
+        ["sdp", at] => return SdpDestination::parse(at, ports).map(Connect::Sdp),
+        ["both", at] => return SdpDestination::parse(at, ports).map(Connect::Both),
         _ => return Err("a connect rule ends in tcp, sdp WHERE, both WHERE, or pm [SERVER] [sdp-only]"),
     };
     let mapper = match words {
         [] => None,
-        [one] => Some(one.parse().map_err(|_| "a port mapper is ADDRESS:PORT")?),
-        _ => return Err("a port mapper is ADDRESS:PORT"),
+        [one] => Some(one.parse().map_err(|_| "write the port mapper as ADDRESS:PORT")?),
+        _ => return Err("write the port mapper as ADDRESS:PORT"),
     };
     Ok(Connect::Mapper { mapper, sdp_only })
 }
 
-impl Where {
+impl SdpDestination {
     /// Parses PORT, ADDRESS:PORT, or FIRST-LAST. A range needs as many ports as the rule's pattern:
     /// with one port for several services, programs would reach the wrong service.
     fn parse(text: &str, ports: &RangeInclusive<u16>) -> Result<Self, &'static str> {
@@ -231,33 +232,33 @@ impl Where {
         if let Some((first, last)) = text.split_once('-') {
             let (Some(first), Some(last)) = (port(first), port(last)) else { return Err("a port is 1 to 65535") };
             return if last.checked_sub(first) == ports.end().checked_sub(*ports.start()) {
-                Ok(Where::Range { from: *ports.start(), to: first })
+                Ok(SdpDestination::Range { from: *ports.start(), to: first })
             } else {
-                Err("SDP has as many ports as the pattern: FIRST-LAST of the same length")
+                Err("write an SDP range FIRST-LAST with as many ports as the pattern")
             };
         }
         if several {
-            return Err("several ports cannot share one of SDP: write sdp FIRST-LAST");
+            return Err("several service ports cannot share one SDP port; write a range FIRST-LAST of SDP ports");
         }
         if text.parse() == Ok(0u16) {
-            return Err("port 0 is no port");
+            return Err("0 is not a valid SDP port; write 1 to 65535");
         }
         if let Some(port) = port(text) {
-            return Ok(Where::Port(port));
+            return Ok(SdpDestination::Port(port));
         }
-        text.parse().map(Where::At).map_err(|_| "SDP is at PORT, FIRST-LAST or ADDRESS:PORT")
+        text.parse().map(SdpDestination::At).map_err(|_| "write the SDP ports as PORT, FIRST-LAST or ADDRESS:PORT")
     }
 
     fn of(self, service: SocketAddr) -> SocketAddr {
         match self {
-            Where::Port(port) => SocketAddr::new(service.ip(), port),
-            Where::At(address) => address,
-            Where::Range { from, to } => {
+            SdpDestination::Port(port) => SocketAddr::new(service.ip(), port),
+            SdpDestination::At(address) => address,
+            SdpDestination::Range { from, to } => {
                 // This cannot overflow: the pattern matches the service, and both ranges have the
                 // same length.
                 SocketAddr::new(service.ip(), to.saturating_add(service.port().saturating_sub(from)))
             }
-            Where::Auto => SocketAddr::new(service.ip(), 0),
+            SdpDestination::Auto => SocketAddr::new(service.ip(), 0),
         }
     }
 }
@@ -266,7 +267,7 @@ impl Pattern {
     /// Parses `ADDRESS:PORTS`. ADDRESS is `*`, an address, or a network with its prefix (IPv6 in
     /// brackets). PORTS is `*`, a port, or `FIRST-LAST`.
     fn parse(text: &str) -> Result<Self, &'static str> {
-        let (net, ports) = text.rsplit_once(':').ok_or("a pattern is ADDRESS:PORTS")?;
+        let (net, ports) = text.rsplit_once(':').ok_or("write a pattern as ADDRESS:PORTS")?;
         let port = |text: &str| text.parse::<u16>().map_err(|_| "a port is 0 to 65535");
         let ports = match ports.split_once('-') {
             None if ports == "*" => 0..=u16::MAX,
@@ -274,7 +275,7 @@ impl Pattern {
             Some((first, last)) => port(first)?..=port(last)?,
         };
         if ports.is_empty() {
-            return Err("the last port is below the first");
+            return Err("the last port is below the first port");
         }
         if net == "*" {
             return Ok(Pattern { net: None, ports });
@@ -282,17 +283,18 @@ impl Pattern {
         let bare = net.strip_prefix('[').and_then(|net| net.strip_suffix(']'));
         let (ip, prefix) =
             bare.unwrap_or(net).split_once('/').map_or((bare.unwrap_or(net), None), |(ip, prefix)| (ip, Some(prefix)));
-        let ip: IpAddr =
-            ip.parse().map_err(|_| "an address is *, or one of IPv4 or IPv6, with its prefix where it is a net")?;
+        let ip: IpAddr = ip.parse().map_err(|_| "write an address as *, IPv4, [IPv6], IPv4/PREFIX or [IPv6/PREFIX]")?;
         if ip.is_ipv6() != bare.is_some() {
-            return Err("write an IPv6 address in brackets, an IPv4 address without");
+            return Err("write an IPv6 address in brackets, but not an IPv4 address");
         }
         let most = if ip.is_ipv4() { 32 } else { 128 };
         let prefix = match prefix {
             None => most,
-            Some(prefix) => {
-                prefix.parse().ok().filter(|prefix| *prefix <= most).ok_or("a prefix has 0 to 32, or 128, bits")?
-            }
+            Some(prefix) => prefix
+                .parse()
+                .ok()
+                .filter(|prefix| *prefix <= most)
+                .ok_or("a prefix has at most 32 bits (IPv6: 128)")?,
         };
         Ok(Pattern { net: Some((ip, prefix)), ports })
     }
@@ -342,13 +344,13 @@ mod tests {
     fn the_first_rule_that_fits_counts() {
         let rules = Rules::parse(FILE, "nginx").unwrap();
         assert_eq!((rules.agent.as_str(), rules.unreachable), ("/run/a.sock", Unreachable::Closed));
-        let sdp = |text: &str| Some(By::Sdp(at(text)));
-        let pm = |mapper: &str, sdp_only| Some(By::Mapper { mapper: at(mapper), sdp_only });
+        let sdp = |text: &str| Some(Route::Sdp(at(text)));
+        let pm = |mapper: &str, sdp_only| Some(Route::Mapper { mapper: at(mapper), sdp_only });
         for (service, how) in [
             ("192.0.2.17:22", None),
             ("192.0.2.17:80", sdp("192.0.2.17:7080")),
             ("[::ffff:192.0.2.17]:89", sdp("192.0.2.17:7089")),
-            ("192.0.2.17:11211", Some(By::Both(at("192.0.2.17:7211")))),
+            ("192.0.2.17:11211", Some(Route::Both(at("192.0.2.17:7211")))),
             ("192.0.2.17:90", None),
             ("192.0.3.17:80", None),
             ("1.2.3.4:6379", sdp("[fd00::9]:7379")),

@@ -10,7 +10,7 @@ use crate::service::{Echo, Service, deliver_events};
 use crate::time::Instant;
 
 #[derive(Debug)]
-pub(super) struct BuiltinEnd {
+pub(super) struct BuiltinEndpoint {
     connection: Connection,
     service: User,
 }
@@ -19,7 +19,7 @@ pub(super) struct BuiltinEnd {
 #[derive(Debug)]
 enum User {
     Echo,
-    Talks,
+    Sender,
 }
 
 impl Service for User {
@@ -27,29 +27,29 @@ impl Service for User {
         match (&self, event) {
             (User::Echo, event) => Echo.handle_event(now, connection, event),
             // A call fails only if the connection is ending.
-            (User::Talks, Event::Established { .. }) => {
+            (User::Sender, Event::Established { .. }) => {
                 let _ = (0..64).try_for_each(|_| connection.post_receive(8000));
             }
-            (User::Talks, Event::HalfClosed | Event::Rejected(_) | Event::Unusable(_)) => connection.close(now),
-            (User::Talks, _) => {}
+            (User::Sender, Event::HalfClosed | Event::Rejected(_) | Event::Unusable(_)) => connection.close(now),
+            (User::Sender, _) => {}
         }
     }
 
     fn is_ready(&self, connection: &Connection) -> bool {
         match self {
             User::Echo => Echo.is_ready(connection),
-            User::Talks => true,
+            User::Sender => true,
         }
     }
 }
 
-impl BuiltinEnd {
+impl BuiltinEndpoint {
     pub(super) fn initiator(now: Instant, settings: Settings) -> Result<Self, PrivateDataTooLong> {
-        Ok(BuiltinEnd { connection: Connection::initiate(now, settings)?, service: User::Talks })
+        Ok(BuiltinEndpoint { connection: Connection::initiate(now, settings)?, service: User::Sender })
     }
 
     pub(super) fn responder(now: Instant, settings: Settings) -> Self {
-        BuiltinEnd { connection: Connection::respond(now, settings), service: User::Echo }
+        BuiltinEndpoint { connection: Connection::respond(now, settings), service: User::Echo }
     }
 
     pub(super) fn arrived(&mut self, now: Instant, arrived: &Transmit) {
@@ -79,8 +79,8 @@ impl BuiltinEnd {
         transmit
     }
 
-    pub(super) fn act(&mut self, rng: &mut Rng, _: Option<&Remote>) {
-        if matches!(self.service, User::Talks) {
+    pub(super) fn perform_action(&mut self, rng: &mut Rng, _: Option<&Remote>) {
+        if matches!(self.service, User::Sender) {
             for _ in 0..rng.u32(1..=8) {
                 // The post fails if the connection is ending.
                 let _ = self.connection.post_send(Bytes::from(vec![0x42; rng.usize(0..8000)]));

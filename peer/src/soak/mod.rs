@@ -3,26 +3,27 @@
 //!
 //! From its seed, a run draws the two endpoints (each a Queue Pair of a software RNIC, or a
 //! [`Connection`](crate::Connection)), their MPA settings, and what both users do. It also draws
-//! whose output passes a [`Mangler`](crate::hostile::mangle::Mangler), with which plan, and now and
-//! then a named deviation. Then it plays the connection on a virtual clock until it ends. A run
-//! checks only what has to be true for all input:
+//! the endpoints whose output passes a [`Mangler`](crate::hostile::mangle::Mangler), and the
+//! Mangler's plan. Now and then, an endpoint gets a named deviation. Then the run plays the
+//! connection on a virtual clock until it ends. A run checks only what has to be true for all
+//! input:
 //!
 //! - no panic (the caller has to catch it);
 //! - no hang: both endpoints are over before a deadline, and the number of events is limited;
 //! - no access outside registered memory, or against its rights. Patterns in and around the memory
-//!   must be unchanged, and sent bytes must not contain them ([`Ground`]);
+//!   must be unchanged, and sent bytes must not contain them ([`GuardedMemory`]);
 //! - no leaks: each verb that frees a resource succeeds.
 //!
-//! [`play`] performs one run. The soak over TCP also uses [`Ground`] and [`Doing`].
+//! [`play`] performs one run. The soak over TCP also uses [`GuardedMemory`] and [`RandomWork`].
 
 mod builtin;
-mod doing;
-mod end;
-mod ground;
+mod endpoint;
+mod guarded_memory;
+mod random_work;
 mod rnic;
-mod world;
+mod simulation;
 
-pub use doing::Doing;
-pub use ground::{Ground, Remote, Spoilt};
-pub(crate) use world::drawn_mpa;
-pub use world::{Failed, Played, play};
+pub use guarded_memory::{GuardedMemory, MemoryViolation, Remote};
+pub use random_work::RandomWork;
+pub(crate) use simulation::draw_mpa;
+pub use simulation::{RunReport, SoakError, play};

@@ -6,26 +6,26 @@ use core::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 
-use super::{Doing, Ground, Remote, Spoilt};
+use super::{GuardedMemory, MemoryViolation, RandomWork, Remote};
 use crate::connection::Transmit;
 use crate::hostile::Deviations;
 use crate::memory::{MemorySettings, PdId};
 use crate::mpa::{AfterReply, AfterRequest, MpaSettings, Negotiated, PrivateData, WaitReply, WaitRequest};
 use crate::time::Instant;
 use crate::verbs::{
-    CqHandle, LlpHandle, LlpSettings, Node, QpHandle, QpInit, QpModify, QpState, Rnic, RnicSettings, Sent,
+    CqHandle, LlpHandle, LlpSettings, Node, QpHandle, QpInit, QpModify, QpState, Rnic, RnicSettings, TransmitResult,
 };
 
 /// Time limit for start-up.
 const STARTUP: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(super) struct RnicEnd {
+pub(super) struct RnicEndpoint {
     rnic: Rnic,
     pd: PdId,
     cq: CqHandle,
     qp: QpHandle,
-    ground: Ground,
+    guarded: GuardedMemory,
     emss: u32,
     state: State,
     deadline: Option<Instant>,
@@ -35,15 +35,15 @@ pub(super) struct RnicEnd {
 enum State {
     /// A Responder that waits for the Request.
     Request(WaitRequest, PrivateData),
-    /// An Initiator that waits for the Reply, with the Request until it is sent.
+    /// An Initiator that waits for the Reply. The vector holds the Request until it is sent.
     Reply(WaitReply, Vec<u8>),
     Joined(LlpHandle),
     /// Start-up failed, and TCP has to be closed.
     Leaving,
-    Over,
+    Closed,
 }
 
-impl RnicEnd {
+impl RnicEndpoint {
     pub(super) fn new(
         now: Instant,
         rng: &mut Rng,
@@ -62,7 +62,7 @@ impl RnicEnd {
         let depth = rng.u32(1..=16);
         let init = QpInit { max_sq_wrs: 256, max_rq_wrs: 256, ord: depth, ird: depth, ..QpInit::new(pd, cq, cq) };
         let (qp, _, _) = rnic.create_qp(init, None).map_err(|error| error.to_string())?;
-        let ground = Ground::new(&mut rnic, pd, rng).map_err(|error| error.to_string())?;
+        let guarded = GuardedMemory::new(&mut rnic, pd, rng).map_err(|error| error.to_string())?;
         let state = if initiates {
             let mut request = Vec::new();
             let waiting = WaitReply::start(mpa, &private_data, deviations.clone(), &mut request);
@@ -70,7 +70,7 @@ impl RnicEnd {
         } else {
             State::Request(WaitRequest::start(mpa, deviations.clone()), private_data)
         };
-        let mut end = RnicEnd { rnic, pd, cq, qp, ground, emss, state, deadline: Some(now + STARTUP) };
+        let mut end = RnicEndpoint { rnic, pd, cq, qp, guarded, emss, state, deadline: Some(now + STARTUP) };
         for _ in 0..4 {
             end.receive(rng);
         }
@@ -79,7 +79,7 @@ impl RnicEnd {
 
     fn receive(&mut self, rng: &mut Rng) {
         // A queue that is full or in error rejects the receives.
-        let _ = self.rnic.post_receive(self.qp, Doing::receives(rng, &self.ground));
+        let _ = self.rnic.post_receive(self.qp, RandomWork::receives(rng, &self.guarded));
     }
 
     pub(super) fn arrived(&mut self, now: Instant, arrived: &Transmit) {
@@ -89,8 +89,8 @@ impl RnicEnd {
             (State::Joined(llp), Transmit::Reset) => self.rnic.handle_reset(now, *llp),
             (State::Request(..) | State::Reply(..), Transmit::Octets(octets)) => self.start_up(now, octets),
             (State::Request(..) | State::Reply(..), Transmit::Fin) => self.state = State::Leaving,
-            (_, Transmit::Reset) => self.state = State::Over,
-            (State::Leaving | State::Over, _) => {}
+            (_, Transmit::Reset) => self.state = State::Closed,
+            (State::Leaving | State::Closed, _) => {}
         }
     }
 
@@ -108,7 +108,7 @@ impl RnicEnd {
             State::Reply(waiting, frame) => match waiting.handle_octets(octets) {
                 Ok(AfterReply::Waiting(more)) => State::Reply(more, frame),
                 Ok(AfterReply::Accepted(negotiated, _)) => self.join(now, &negotiated, None),
-                Ok(AfterReply::Impossible(..) | AfterReply::Rejected(_)) | Err(_) => State::Leaving,
+                Ok(AfterReply::Unacceptable(..) | AfterReply::Rejected(_)) | Err(_) => State::Leaving,
             },
             other => other,
         };
@@ -137,7 +137,7 @@ impl RnicEnd {
         match self.state {
             State::Joined(llp) => self.rnic.poll_timeout(llp),
             State::Request(..) | State::Reply(..) => self.deadline,
-            State::Leaving | State::Over => None,
+            State::Leaving | State::Closed => None,
         }
     }
 
@@ -159,11 +159,11 @@ impl RnicEnd {
                 return Some(Transmit::Octets(std::mem::take(frame).into()));
             }
             State::Leaving => {
-                self.state = State::Over;
+                self.state = State::Closed;
                 return Some(Transmit::Fin);
             }
             State::Joined(llp) => *llp,
-            State::Request(..) | State::Reply(..) | State::Over => return None,
+            State::Request(..) | State::Reply(..) | State::Closed => return None,
         };
         // Like TCP, this may accept only a part of the bytes.
         let most = if rng.u32(0..4) == 0 { rng.usize(1..3000) } else { usize::MAX };
@@ -175,21 +175,22 @@ impl RnicEnd {
         });
         if self.rnic.is_stream_over(llp) {
             self.rnic.detach_stream(now, llp);
-            self.state = State::Over;
+            self.state = State::Closed;
         }
         match sent {
-            Sent::Nothing => None,
-            Sent::Octets(_) => Some(Transmit::Octets(octets.into())),
-            Sent::Fin => Some(Transmit::Fin),
-            Sent::Reset => Some(Transmit::Reset),
+            TransmitResult::Nothing => None,
+            TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
+            TransmitResult::Fin => Some(Transmit::Fin),
+            TransmitResult::Reset => Some(Transmit::Reset),
         }
     }
 
-    pub(super) fn act(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
+    pub(super) fn perform_action(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
         self.receive(rng);
         let own = self.remote();
-        // A peer without registered memory rejects every access. Any address serves the purpose.
-        let operations = Doing::operations(rng, &self.ground, peer.unwrap_or(&own));
+        // A peer without registered memory rejects every access, whatever the address is. The own
+        // addresses of this endpoint will do.
+        let operations = RandomWork::operations(rng, &self.guarded, peer.unwrap_or(&own));
         // A Queue Pair that is full or in error rejects the operations.
         let _ = self.rnic.post_send(self.qp, operations);
     }
@@ -199,25 +200,25 @@ impl RnicEnd {
             // The Queue Pair may be closing already.
             State::Joined(_) => drop(self.rnic.modify_qp(now, self.qp, &QpModify::to(QpState::Closing))),
             State::Request(..) | State::Reply(..) => self.state = State::Leaving,
-            State::Leaving | State::Over => {}
+            State::Leaving | State::Closed => {}
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, State::Closed)
     }
 
     pub(super) fn remote(&self) -> Remote {
-        self.ground.remote()
+        self.guarded.remote()
     }
 
-    pub(super) fn check(&self) -> Result<(), Spoilt> {
-        self.ground.check(&self.rnic)
+    pub(super) fn check(&self) -> Result<(), MemoryViolation> {
+        self.guarded.check(&self.rnic)
     }
 
-    pub(super) fn give_back(mut self) -> Result<(), String> {
+    pub(super) fn release(mut self) -> Result<(), String> {
         self.rnic.destroy_qp(self.qp).map_err(|error| format!("QP: {error}"))?;
-        self.ground.give_back(&mut self.rnic)?;
+        self.guarded.release(&mut self.rnic)?;
         self.rnic.destroy_cq(self.cq).map_err(|error| format!("CQ: {error}"))?;
         self.rnic.deallocate_pd(self.pd).map_err(|error| format!("PD: {error}"))
     }

@@ -35,8 +35,8 @@ pub enum Resource {
 /// Kind of event (draft Figure 37).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventId {
-    /// A segment arrived in Closing, or work was unfinished. Also: the LLP failed in Terminate, and
-    /// no event was reported before.
+    /// In Closing, a segment arrived or work was unfinished. Or the LLP failed in Terminate, and no
+    /// event was reported before.
     BadClose,
     /// The peer closed while work was unfinished.
     BadLlpClose,
@@ -50,7 +50,7 @@ pub enum EventId {
     CqOverflowDetected,
     /// A segment has another DDP version than the stream.
     InvalidDdpVersion,
-    /// The stream does not use this queue number.
+    /// A segment has a queue number that the stream does not use.
     InvalidDdpQueue,
     /// A segment has another RDMAP version than the stream.
     InvalidRdmapVersion,
@@ -133,7 +133,7 @@ impl EventId {
             | Fault::ImmediateSize
             | Fault::Invalidate(_)
             | Fault::Opcode
-            | Fault::Unasked
+            | Fault::UnexpectedReadResponse
             | Fault::Buffer(_)
             | Fault::Misaligned
             | Fault::Terminate => EventId::UnexpectedOpcode,

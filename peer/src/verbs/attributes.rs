@@ -19,8 +19,8 @@ pub struct RnicSettings {
     pub max_srq_wrs: u32,
     /// Greatest number of S-RQs. Default 4096.
     pub max_srqs: usize,
-    /// Greatest number of scatter/gather elements of a Send or a receive. Default 16, at least 4
-    /// (VERBS-8.1.3.2-12).
+    /// Greatest number of scatter/gather elements of a Send or a receive. The setting must be at
+    /// least 4 (VERBS-8.1.3.2-12). Default 16.
     pub max_sges: u32,
     /// Greatest number of gather elements of a Write, at least 1. Default 16.
     pub max_write_sges: u32,
@@ -52,7 +52,7 @@ pub struct RnicSettings {
     /// Time-out of a Queue Pair that closes or terminates. If nothing is sent for this time, the
     /// Queue Pair resets its connection. Default 10 s.
     pub close_timeout: Duration,
-    /// Support RFC 7306: Atomic Operations and Immediate Data. Default true.
+    /// The RNIC supports RFC 7306: Atomic Operations and Immediate Data. Default true.
     pub extensions: bool,
     /// Order in which messages use receives of an S-RQ. The models differ only if messages of a
     /// stream arrive out of order, which TCP prevents. The RNIC reports this setting, which has no
@@ -100,7 +100,7 @@ pub enum DequeueModel {
 /// The result of Query RNIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RnicAttributes {
-    /// Limits, abilities and modes. If S-RQs are not supported, `max_srqs` and `max_srq_wrs` are 0.
+    /// The settings of the RNIC. If S-RQs are not supported, `max_srqs` and `max_srq_wrs` are 0.
     /// With a pool of IRD or ORD, `max_qps` is at most the size of the pool.
     pub settings: RnicSettings,
     /// Vendor-specific: name and version of the software.
@@ -120,7 +120,7 @@ pub struct RnicAttributes {
 impl RnicAttributes {
     pub(super) const fn new(settings: RnicSettings, block_lists: bool) -> Self {
         RnicAttributes {
-            settings: settings.honest(),
+            settings: settings.effective(),
             vendor: concat!("weft ", env!("CARGO_PKG_VERSION")),
             srqs: settings.max_srqs > 0,
             detects_cq_overflow: true,
@@ -132,8 +132,9 @@ impl RnicAttributes {
 }
 
 impl RnicSettings {
-    /// The limits that are effective in combination (VERBS-6.3-7, VERBS-6.5-15).
-    pub(super) const fn honest(mut self) -> Self {
+    /// Reduces each limit to the value that is effective together with the other limits
+    /// (VERBS-6.3-7, VERBS-6.5-15).
+    pub(super) const fn effective(mut self) -> Self {
         if self.max_srqs == 0 {
             self.max_srq_wrs = 0;
         }

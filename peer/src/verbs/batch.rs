@@ -2,8 +2,8 @@
 //! batches reuse. Payload stays in registered memory.
 //!
 //! A batch exists only during one call. Its slices borrow registered memory, so the memory cannot
-//! change, and the CRC matches the sent bytes. Bytes that the stream does not accept, at most one
-//! batch, are copied.
+//! change. The CRC therefore matches the sent bytes. Bytes that the stream does not accept are
+//! copied. These are at most the bytes of one batch.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use weft_core::crc;
 use weft_core::wire::mpa::{Framing, fpdu};
 
-use crate::memory::{Memory, Place};
+use crate::memory::{Memory, MemoryRange};
 
 /// Number of bytes at which a batch is full.
 const FULL_OCTETS: usize = 512 << 10;
@@ -29,20 +29,20 @@ pub(super) struct Batch {
     pieces: Vec<Piece>,
     octets: usize,
     /// Payload of the FPDU that is being built.
-    pub(super) places: Vec<Place>,
+    pub(super) ranges: Vec<MemoryRange>,
 }
 
 #[derive(Debug)]
 enum Piece {
     Scratch(Range<usize>),
-    Memory(Place),
+    Memory(MemoryRange),
 }
 
 /// Source of a segment's payload.
-pub(super) enum PayloadOf<'a> {
-    /// The memory in [`Batch::places`].
-    Places,
-    /// These bytes.
+pub(super) enum PayloadSource<'a> {
+    /// The memory in [`Batch::ranges`].
+    Ranges,
+    /// The bytes in this variant.
     Octets(&'a [u8]),
 }
 
@@ -69,7 +69,7 @@ impl Batch {
         framing: Framing,
         position: u64,
         header: &[u8],
-        payload: &PayloadOf<'_>,
+        payload: &PayloadSource<'_>,
     ) -> u64 {
         let before = self.scratch.len();
         if framing.markers {
@@ -81,31 +81,31 @@ impl Batch {
             return layout.end;
         }
         let payload_len = match payload {
-            PayloadOf::Octets(octets) => octets.len(),
-            PayloadOf::Places => self.places.iter().map(Place::len).sum(),
+            PayloadSource::Octets(octets) => octets.len(),
+            PayloadSource::Ranges => self.ranges.iter().map(MemoryRange::len).sum(),
         };
         let length = u16::try_from(header.len() + payload_len).unwrap_or(u16::MAX);
         self.scratch.extend_from_slice(&length.to_be_bytes());
         self.scratch.extend_from_slice(header);
-        if let PayloadOf::Octets(octets) = payload {
+        if let PayloadSource::Octets(octets) = payload {
             self.scratch.extend_from_slice(octets);
         }
         let small = payload_len <= SMALL;
-        if let PayloadOf::Places = payload
+        if let PayloadSource::Ranges = payload
             && small
         {
-            self.places.iter().for_each(|place| memory.copy_to(*place, &mut self.scratch));
+            self.ranges.iter().for_each(|range| memory.copy_to(*range, &mut self.scratch));
         }
         let mut sum = if framing.crc { crc::crc32c(&self.scratch[before..]) } else { 0 };
         self.scratch_piece(before);
-        if let PayloadOf::Places = payload
+        if let PayloadSource::Ranges = payload
             && !small
         {
-            for place in &self.places {
+            for range in &self.ranges {
                 if framing.crc {
-                    sum = memory.slices(*place).fold(sum, crc::append);
+                    sum = memory.slices(*range).fold(sum, crc::append);
                 }
-                self.pieces.push(Piece::Memory(*place));
+                self.pieces.push(Piece::Memory(*range));
             }
         }
         let trailer = self.scratch.len();
@@ -122,11 +122,11 @@ impl Batch {
     }
 
     /// A complete DDP segment as one vector.
-    pub(super) fn ulpdu(&self, memory: &Memory, header: &[u8], payload: &PayloadOf<'_>) -> Vec<u8> {
+    pub(super) fn ulpdu(&self, memory: &Memory, header: &[u8], payload: &PayloadSource<'_>) -> Vec<u8> {
         let mut ulpdu = header.to_vec();
         match payload {
-            PayloadOf::Octets(octets) => ulpdu.extend_from_slice(octets),
-            PayloadOf::Places => self.places.iter().for_each(|place| memory.copy_to(*place, &mut ulpdu)),
+            PayloadSource::Octets(octets) => ulpdu.extend_from_slice(octets),
+            PayloadSource::Ranges => self.ranges.iter().for_each(|range| memory.copy_to(*range, &mut ulpdu)),
         }
         ulpdu
     }
@@ -150,8 +150,8 @@ impl Batch {
         }
     }
 
-    /// Passes the batch to `take`, which returns the number of accepted bytes. Appends the other
-    /// bytes to `rest`. Returns the number of accepted bytes.
+    /// Passes the batch to `take`, which returns the number of accepted bytes. Appends the
+    /// remaining bytes to `rest`. Returns the number of accepted bytes.
     pub(super) fn offer(
         &self,
         memory: &Memory,
@@ -188,7 +188,7 @@ impl Batch {
         for piece in &self.pieces {
             match piece {
                 Piece::Scratch(range) => each(&self.scratch[range.clone()]),
-                Piece::Memory(place) => memory.slices(*place).for_each(&mut each),
+                Piece::Memory(range) => memory.slices(*range).for_each(&mut each),
             }
         }
     }

@@ -22,7 +22,7 @@ pub struct WorkCompletion {
     pub invalidated: Option<u32>,
     /// Received Immediate Data. `None` for a Send.
     pub immediate: Option<Immediate>,
-    /// The value that an Atomic Operation found.
+    /// The value before an Atomic Operation changed it.
     pub original_value: Option<u64>,
     /// True for a receive whose sender requested a solicited event.
     pub solicited: bool,
@@ -123,8 +123,8 @@ pub enum CompletionStatus {
     /// Bind: the STag does not belong to a window.
     #[error("invalid window")]
     InvalidWindow,
-    /// Send with Invalidate of the peer: the STag cannot be invalidated because of its PD, Queue
-    /// Pair, rights or bound windows.
+    /// A Send with Invalidate of the peer: the STag cannot be invalidated because of its PD, its
+    /// Queue Pair, its rights, or windows that are bound to its region.
     #[error("STag to invalidate had invalid PD or access rights")]
     InvalidateRefused,
     /// Fast-Register: the list has more entries than the STag was allocated for.
@@ -136,7 +136,7 @@ pub enum CompletionStatus {
     /// Fast-Register: the Queue Pair is not privileged.
     #[error("QP not in privileged mode")]
     NotPrivileged,
-    /// The peer's Terminate returned the request of this Read.
+    /// The peer sent a Terminate that contains the request of this Read.
     #[error("remote termination error")]
     RemoteTermination,
     /// Read or Atomic Operation: the ORD is 0.

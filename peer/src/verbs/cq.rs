@@ -28,12 +28,12 @@ pub struct CqAttributes {
 pub(super) struct Cqe {
     pub(super) completion: WorkCompletion,
     pub(super) qp: Key,
-    pub(super) frees: Frees,
+    pub(super) frees: FreedSlot,
 }
 
-/// The queue in which polling the completion frees a slot (VERBS-8.2.1-11).
+/// The queue that gets a free slot when the completion is polled (VERBS-8.2.1-11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Frees {
+pub(super) enum FreedSlot {
     Sq,
     Rq,
     Srq(Key),
@@ -52,7 +52,7 @@ pub(super) struct Cq {
 }
 
 /// Reason why a CQ does not accept a completion.
-pub(super) enum Refused {
+pub(super) enum PushError {
     /// The queue is full.
     Overflow,
     /// The queue failed.
@@ -70,12 +70,12 @@ impl Cq {
     }
 
     /// Adds a completion. Returns the handler to notify, if the CQ was armed for this completion.
-    pub(super) fn push(&mut self, cqe: Cqe) -> Result<Option<CompletionHandlerId>, Refused> {
+    pub(super) fn push(&mut self, cqe: Cqe) -> Result<Option<CompletionHandlerId>, PushError> {
         if self.failed {
-            return Err(Refused::Failed);
+            return Err(PushError::Failed);
         }
         if self.entries.len() >= self.capacity as usize {
-            return Err(Refused::Overflow);
+            return Err(PushError::Overflow);
         }
         let solicited = cqe.completion.solicited || cqe.completion.status != CompletionStatus::Success;
         self.entries.push_back(cqe);

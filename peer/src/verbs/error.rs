@@ -1,16 +1,17 @@
 //! Immediate Errors: the results of failed verbs (draft Figures 28 to 35). A failed verb changes
-//! nothing, except RI-Reregister and a list of Work Requests that was posted in part.
+//! nothing. There are two exceptions: RI-Reregister, and a list of Work Requests of which only a
+//! part was posted.
 //!
 //! The statuses of memory management are [`MemoryError`](crate::memory::MemoryError).
 
-/// Open, Query and Close RNIC (draft Figure 28).
+/// Errors of the verbs Open RNIC, Query RNIC and Close RNIC (draft Figure 28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum RnicError {
     /// The RNIC is closed.
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
     /// No RNIC has this name.
-    #[error("invalid modifier: no RNIC of this name")]
+    #[error("invalid modifier: no RNIC has this name")]
     InvalidName,
     /// The RNIC is already open.
     #[error("RNIC in use")]
@@ -23,7 +24,7 @@ pub enum RnicError {
     InsufficientResources,
 }
 
-/// Completion Queues (draft Figure 30).
+/// Errors of the verbs for Completion Queues (draft Figure 30).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CqError {
     /// The CQ has no completions.
@@ -52,7 +53,7 @@ pub enum CqError {
     TooManyEntries,
 }
 
-/// Shared Receive Queues (draft Figure 31).
+/// Errors of the verbs for Shared Receive Queues (draft Figure 31).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SrqError {
     /// The RNIC's limit of S-RQs is reached.
@@ -87,7 +88,7 @@ pub enum SrqError {
     TooManyWrs,
 }
 
-/// Queue Pairs (draft Figure 32).
+/// Errors of the verbs for Queue Pairs (draft Figure 32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum QpError {
     /// Figures 4 and 5 do not allow this attribute in the transition, or the RNIC does not support
@@ -156,7 +157,7 @@ pub enum PostStatus {
     /// This RNIC has no such Queue Pair.
     #[error("invalid QP handle")]
     InvalidQpHandle,
-    /// The Queue Pair accepts no work in Terminate, Error and Closing.
+    /// The Queue Pair is in Terminate, Error or Closing, and accepts no work.
     #[error("invalid QP state")]
     InvalidQpState,
     /// The RNIC is closed.
@@ -171,7 +172,7 @@ pub enum PostStatus {
     /// This RNIC has no such S-RQ.
     #[error("invalid S-RQ handle")]
     InvalidSrqHandle,
-    /// The Queue Pair has an S-RQ. Post receives to the S-RQ.
+    /// The Queue Pair has an S-RQ. Receives must be posted to the S-RQ.
     #[error("the RQ is associated with an S-RQ")]
     RqAssociatedWithSrq,
     /// The queue is full.
@@ -179,17 +180,18 @@ pub enum PostStatus {
     TooManyWrs,
 }
 
-/// A list of Work Requests was posted only in part.
+/// Only the first Work Requests of a list were posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("work request {posted} of the list: {status}")]
+#[error("the work request at index {posted} of the list was rejected: {status}")]
 pub struct PostError {
-    /// Number of Work Requests that were posted. They precede the rejected one in the list.
+    /// Number of Work Requests that were posted. They precede the rejected Work Request in the
+    /// list.
     pub posted: usize,
     /// Reason why the next Work Request was rejected.
     pub status: PostStatus,
 }
 
-/// Event handlers (draft Figure 35).
+/// Errors of the verbs for event handlers (draft Figure 35).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum EventError {
     /// The RNIC's limit of handlers is reached.

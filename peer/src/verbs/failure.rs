@@ -2,7 +2,7 @@
 //!
 //! Software has no parity errors. A tester still needs to observe how a peer reacts to a failing
 //! RNIC, and what the RNIC reports to a Consumer. Therefore a tester can make a part of the RNIC
-//! fail. The RNIC then behaves as the draft requires. No other code uses this module.
+//! fail. The RNIC then behaves as the draft requires.
 
 use super::async_event::{AsyncEvent, EventId, Resource};
 use super::rnic::Rnic;

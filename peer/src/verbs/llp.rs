@@ -2,14 +2,15 @@
 //! are not processed yet, and the bytes to send.
 //!
 //! The owner of the connection attaches a stream ("a non-verbs interface", draft section 13.1).
-//! From then on, the stream accepts received bytes. Modify QP to RTS connects the stream with a
-//! Queue Pair. Bytes that arrive earlier are stored and later processed as FPDUs (VERBS-13.1-6).
+//! From then on, the stream accepts received bytes. The verb Modify QP connects the stream with a
+//! Queue Pair when it changes the Queue Pair to RTS. Bytes that arrive earlier are stored and later
+//! processed as FPDUs (VERBS-13.1-6).
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::batch::{Batch, PayloadOf};
+use super::batch::{Batch, PayloadSource};
 use super::llp_settings::LlpSettings;
 use super::slab::Key;
 use crate::hostile::{self, Conduct, Deviations};
@@ -33,7 +34,7 @@ pub(super) struct Llp {
     /// `held`.
     pub(super) waiting: Option<Vec<u8>>,
     pub(super) held: Vec<u8>,
-    /// Bytes of streaming mode to send.
+    /// Bytes to send in streaming mode.
     pub(super) raw: VecDeque<Bytes>,
     /// Bytes of FPDUs that TCP did not accept. The first `backlog_sent` of them were accepted
     /// later.
@@ -109,7 +110,7 @@ impl Llp {
     }
 
     /// Adds the FPDU of one DDP segment to the batch.
-    pub(super) fn push(&mut self, memory: &Memory, batch: &mut Batch, header: &[u8], payload: &PayloadOf<'_>) {
+    pub(super) fn push(&mut self, memory: &Memory, batch: &mut Batch, header: &[u8], payload: &PayloadSource<'_>) {
         match &mut self.hostile {
             None => self.position = batch.push(memory, self.settings.framing_sent, self.position, header, payload),
             Some(sender) => {
@@ -185,7 +186,7 @@ impl Llp {
 
 /// Result of [`Rnic::poll_transmit`](super::Rnic::poll_transmit), which the driver has to execute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
+pub enum TransmitResult {
     /// Nothing to send at present.
     Nothing,
     /// TCP accepted this number of bytes. Call the function again.

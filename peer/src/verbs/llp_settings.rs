@@ -15,10 +15,12 @@ pub struct LlpSettings {
     pub framing_received: Framing,
     /// Effective maximum segment size in bytes.
     pub emss: u32,
-    /// FPDUs may be sent before one has arrived. True for the MPA Initiator (MPA-7.1.2-17).
+    /// This endpoint may send FPDUs before an FPDU has arrived. True for the MPA Initiator
+    /// (MPA-7.1.2-17).
     pub speaks_first: bool,
-    /// Kinds of ready-to-receive message (RFC 6581). If `speaks_first`: the kind that this endpoint
-    /// sends as its first message. Otherwise: the kinds that the peer's first message may have.
+    /// Kinds of ready-to-receive message (RFC 6581). If `speaks_first` is true, the set has the
+    /// kind that this endpoint sends as its first message. Otherwise, the set has the kinds that
+    /// the peer's first message may have.
     pub rtr: RtrKinds,
     /// Greatest number of bytes that the RNIC stores before the Queue Pair is in RTS. If more
     /// arrive, the RNIC resets the stream, so a driver should not read more. Default 65,536.

@@ -19,7 +19,7 @@ impl Rnic {
         if self.open { Ok(&self.shared.memory) } else { Err(MemoryError::InvalidRnicHandle) }
     }
 
-    /// Allocate PD.
+    /// Allocate PD: creates a Protection Domain.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InsufficientResources`.
@@ -27,7 +27,7 @@ impl Rnic {
         self.memory_mut()?.allocate_pd()
     }
 
-    /// Deallocate PD.
+    /// Deallocate PD: removes a Protection Domain.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidPdId`, `PdInUse`.
@@ -35,8 +35,8 @@ impl Rnic {
         self.memory_mut()?.deallocate_pd(pd)
     }
 
-    /// Allocates a buffer of `len` bytes, which are all zero. This is not a verb: other RNICs use
-    /// memory of the operating system.
+    /// Allocates a buffer of `len` bytes, which are all zero. The draft has no such verb, because
+    /// the memory of other RNICs comes from the operating system.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InsufficientResources`.
@@ -68,7 +68,7 @@ impl Rnic {
         self.shared.memory.buffer_mut(buffer)
     }
 
-    /// Allocate Non-Shared MR STag.
+    /// Allocate Non-Shared MR STag: allocates an STag in Invalid state.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidPdId`, `InsufficientResources`.
@@ -76,7 +76,7 @@ impl Rnic {
         self.memory_mut()?.allocate_stag(pd, pbl_entries, remote)
     }
 
-    /// Register Non-Shared MR.
+    /// Register Non-Shared MR: creates a region in Valid state.
     ///
     /// # Errors
     /// The errors of draft Figure 33 for RI-Register.
@@ -84,7 +84,7 @@ impl Rnic {
         self.memory_mut()?.register(registration)
     }
 
-    /// Reregister Non-Shared MR.
+    /// Reregister Non-Shared MR: replaces all attributes of a Non-Shared region.
     ///
     /// # Errors
     /// The errors of draft Figure 33 for RI-Reregister. [`Memory::reregister`] describes the state
@@ -93,7 +93,7 @@ impl Rnic {
         self.memory_mut()?.reregister(index, registration)
     }
 
-    /// Register Shared MR.
+    /// Register Shared MR: creates another region for the memory of `existing`.
     ///
     /// # Errors
     /// The errors of draft Figure 33 for Register Shared MR.
@@ -101,7 +101,7 @@ impl Rnic {
         self.memory_mut()?.register_shared(existing, new)
     }
 
-    /// Query MR.
+    /// Query MR: returns the attributes of a region.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidStagIndex`.
@@ -109,7 +109,7 @@ impl Rnic {
         self.memory()?.query_region(index)
     }
 
-    /// Deallocate STag.
+    /// Deallocate STag: removes a region or window.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidStagIndex`, `WindowsStillBound`.
@@ -117,7 +117,7 @@ impl Rnic {
         self.memory_mut()?.deallocate(index)
     }
 
-    /// Allocate MW.
+    /// Allocate MW: creates a window in Invalid state.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidPdId`, `InsufficientResources`.
@@ -125,7 +125,7 @@ impl Rnic {
         self.memory_mut()?.allocate_window(pd)
     }
 
-    /// Query MW.
+    /// Query MW: returns the attributes of a window.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidStagIndex`.

@@ -2,9 +2,9 @@
 //! without I/O.
 //!
 //! A [`Node`] has RNICs by name, and [`Node::open`] opens an [`Rnic`]. The RNIC creates all other
-//! objects and returns a handle for each, which is small and can be copied. A verb for an object
-//! that no longer exists returns an Immediate Error. Queues and memory ([`crate::memory`]) belong
-//! to the RNIC. This module does not wait, read a clock or use a socket.
+//! objects and returns a handle for each object. A handle is small and can be copied. A verb for an
+//! object that no longer exists returns an Immediate Error. Queues and memory ([`crate::memory`])
+//! belong to the RNIC. This module does not wait, read a clock or use a socket.
 //!
 //! For each [stream](LlpSettings), a driver passes the inputs: [`Rnic::handle_octets`] (while
 //! [`Rnic::wants_octets`] is true), [`Rnic::handle_fin`], [`Rnic::handle_reset`],
@@ -13,11 +13,12 @@
 //! reports which event handlers to call.
 //!
 //! Each kind of object has its own file: `rnic`, `cq`, `srq`, `qp` (with the state machine's
-//! [table](qp::table)), Work Requests, completions, events. The errors are the draft's Figures 28
-//! to 37, one enum each. [`Failure`] makes a part of the RNIC fail, for tests of the reaction.
+//! [table](qp::table)), Work Requests, completions, events. Enums list the errors of the draft's
+//! Figures 28 to 37. [`Failure`] makes a part of the RNIC fail, so that a test can observe the
+//! reaction.
 //!
-//! Not in this module: memory shared between processes. Shared memory needs a kernel, and the draft
-//! has no verb for it.
+//! This module has no memory that processes share. Such memory needs a kernel, and the draft has no
+//! verb for it.
 
 mod async_event;
 mod attributes;
@@ -48,7 +49,7 @@ pub use cq::{CqAttributes, NotifyKind};
 pub use error::{CqError, EventError, PostError, PostStatus, QpError, RnicError, SrqError};
 pub use failure::Failure;
 pub use in_use::InUse;
-pub use llp::Sent;
+pub use llp::TransmitResult;
 pub use llp_settings::LlpSettings;
 pub use qp::table::{QpEvent, QpState};
 pub use qp::{LateSegment, QpAllocated, QpAttributes, QpInit, QpModify, ReceiveOverflow, TerminateRecord};
@@ -98,7 +99,7 @@ pub struct HandlerAddress(pub u64);
 /// A call of an event handler that the driver has to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
-    /// The CQ was armed, and a completion that it was armed for has been added.
+    /// The CQ was armed, and a completion of the requested kind was added.
     Completion {
         /// The handler to call.
         handler: HandlerAddress,

@@ -1,6 +1,6 @@
 //! Queue Pair verbs (draft sections 9.2.5 and 9.3.1).
 
-use super::cq::Frees;
+use super::cq::FreedSlot;
 use super::error::{PostError, PostStatus, QpError};
 use super::qp::table::{QpEvent, QpState};
 use super::qp::{Cause, Context, Qp, QpAllocated, QpAttributes, QpInit, QpModify};
@@ -56,18 +56,18 @@ impl Rnic {
                 Some((srq.key, attributes.pd))
             }
         };
-        self.shared.memory.join_pd(init.pd).map_err(|_| QpError::InvalidPdId)?;
+        self.shared.memory.add_pd_member(init.pd).map_err(|_| QpError::InvalidPdId)?;
         let taken = self.shared.reads.take(init.ird, init.ord);
-        let (ird, ord) = taken.inspect_err(|_| self.shared.memory.leave_pd(init.pd))?;
+        let (ird, ord) = taken.inspect_err(|_| self.shared.memory.remove_pd_member(init.pd))?;
         let init = QpInit { ird, ord, ..init };
         let (id, rnic) = (QpId(self.next_qp), self.shared.id);
         let privileged = self.is_privileged(privileged);
-        // The real handle needs the key that `insert` returns.
+        // The real handle needs the key that `insert` returns. It replaces the placeholder below.
         let placeholder = QpHandle { rnic, key: init.sq_cq.key };
         let qp = Qp::new(placeholder, id, init, (init.sq_cq.key, init.rq_cq.key), srq, privileged);
         let allocated = qp.allocated();
         let Some(key) = self.qps.insert(qp) else {
-            self.shared.memory.leave_pd(init.pd);
+            self.shared.memory.remove_pd_member(init.pd);
             self.shared.reads.give_back(ird, ord);
             return Err(QpError::InsufficientResources);
         };
@@ -87,7 +87,7 @@ impl Rnic {
         Ok((handle, id, allocated))
     }
 
-    /// Query QP.
+    /// Query QP: returns the attributes of a Queue Pair.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidQpHandle`.
@@ -97,7 +97,8 @@ impl Rnic {
         Ok(qp.attributes(qp.llp.map(|key| LlpHandle { rnic: self.shared.id, key })))
     }
 
-    /// The stream of a Queue Pair, if it has one. This is also part of Query QP.
+    /// The stream of a Queue Pair, if the Queue Pair has a stream. Query QP also returns the
+    /// stream.
     #[must_use]
     pub fn stream_of(&self, qp: QpHandle) -> Option<LlpHandle> {
         let key = self.qps.get(self.qp_key(qp).ok()?)?.llp?;
@@ -150,7 +151,7 @@ impl Rnic {
         let allocated = found.allocated();
         let mut context =
             Context { now, shared: &mut self.shared, llp: found.llp.and_then(|llp| self.llps.get_mut(llp)), qp: found };
-        if modify.next == QpState::Closing && !context.qp.is_at_rest() {
+        if modify.next == QpState::Closing && !context.qp.is_idle() {
             context.react(QpEvent::Modify(QpState::Closing), Cause::default());
             context.react(QpEvent::WorkLeft, Cause::event(EventId::BadClose));
         } else {
@@ -165,8 +166,8 @@ impl Rnic {
         Ok(allocated)
     }
 
-    /// Destroy QP: possible in any state, and with posted work. Completions of the Queue Pair that
-    /// were not polled are lost. Its stream is reset.
+    /// Destroy QP: removes a Queue Pair, in any state and also with posted work. Completions of the
+    /// Queue Pair that were not polled are lost. Its stream is reset.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidQpHandle`, `WindowsStillBound`.
@@ -177,7 +178,7 @@ impl Rnic {
             return Err(QpError::WindowsStillBound);
         }
         let Some(qp) = self.qps.remove(key) else { return Err(QpError::InvalidQpHandle) };
-        self.shared.memory.leave_pd(qp.init.pd);
+        self.shared.memory.remove_pd_member(qp.init.pd);
         self.shared.reads.give_back(qp.init.ird, qp.init.ord);
         if let Some(llp) = qp.llp.and_then(|llp| self.llps.get_mut(llp)) {
             llp.qp = None;
@@ -189,7 +190,7 @@ impl Rnic {
                 cq.entries.retain(|cqe| {
                     // Free the slot of the S-RQ, because the completion will not be polled.
                     if cqe.qp == key
-                        && let Frees::Srq(srq) = cqe.frees
+                        && let FreedSlot::Srq(srq) = cqe.frees
                         && let Some(srq) = self.shared.srqs.get_mut(srq)
                     {
                         srq.used = srq.used.saturating_sub(1);
@@ -226,8 +227,8 @@ impl Rnic {
         })
     }
 
-    /// PostRQ to a Queue Pair without S-RQ. Returns the number of posted Work Requests, which is
-    /// the length of the list.
+    /// PostRQ: posts a list of receives to a Queue Pair without S-RQ. Returns the number of posted
+    /// Work Requests, which is the length of the list.
     ///
     /// # Errors
     /// The first rejected Work Request and the reason. The Work Requests before it are posted.

@@ -1,7 +1,7 @@
 //! Verbs for CQs and S-RQs (draft sections 9.2.3, 9.2.4 and 9.3). The module `queue_pairs` has the
 //! verbs for Queue Pairs.
 
-use super::cq::{Cq, CqAttributes, Frees, NotifyKind};
+use super::cq::{Cq, CqAttributes, FreedSlot, NotifyKind};
 use super::error::{CqError, EventError, PostError, PostStatus, SrqError};
 use super::qp::{Qp, check_list};
 use super::queue_pairs::post_each;
@@ -13,7 +13,8 @@ use super::{CompletionHandlerId, CqHandle, SrqHandle, WorkCompletion};
 
 /// Completion Queues.
 impl Rnic {
-    /// Create CQ: creates a CQ with `entries` entries. Also returns the number of entries.
+    /// Create CQ: creates a CQ with `entries` entries. Returns the handle and the number of
+    /// entries.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `TooManyEntries`, `InvalidHandler`, `InsufficientResources`.
@@ -35,7 +36,7 @@ impl Rnic {
         Ok((CqHandle { rnic: self.shared.id, key }, entries))
     }
 
-    /// Query CQ.
+    /// Query CQ: returns the attributes of a CQ.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`.
@@ -44,7 +45,7 @@ impl Rnic {
         Ok(CqAttributes { entries: cq.capacity, handler: cq.handler })
     }
 
-    /// Modify CQ: changes the number of entries, also if the CQ has completions. No completion is
+    /// Modify CQ: changes the number of entries, even if the CQ has completions. No completion is
     /// lost.
     ///
     /// # Errors
@@ -62,7 +63,7 @@ impl Rnic {
         Ok(entries)
     }
 
-    /// Destroy CQ. Its completions are lost.
+    /// Destroy CQ: removes a CQ. Its completions are lost.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`, `InUse`.
@@ -83,9 +84,9 @@ impl Rnic {
         let cqe = self.cq_mut(cq)?.entries.pop_front().ok_or(CqError::Empty)?;
         let qp = self.qps.get_mut(cqe.qp);
         match cqe.frees {
-            Frees::Sq => qp.into_iter().for_each(Qp::free_send_slot),
-            Frees::Rq => qp.into_iter().for_each(Qp::free_receive_slot),
-            Frees::Srq(srq) => {
+            FreedSlot::Sq => qp.into_iter().for_each(Qp::free_send_slot),
+            FreedSlot::Rq => qp.into_iter().for_each(Qp::free_receive_slot),
+            FreedSlot::Srq(srq) => {
                 qp.into_iter().for_each(Qp::free_shared_receive);
                 if let Some(srq) = self.shared.srqs.get_mut(srq) {
                     srq.used = srq.used.saturating_sub(1);
@@ -126,7 +127,7 @@ impl Rnic {
 
 /// Shared Receive Queues.
 impl Rnic {
-    /// Create S-RQ.
+    /// Create S-RQ: creates a Shared Receive Queue.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidPdId`, `TooManyWrs`, `TooManySges`, `LimitOutOfRange`,
@@ -148,17 +149,17 @@ impl Rnic {
         if init.limit > init.max_wrs {
             return Err(SrqError::LimitOutOfRange);
         }
-        self.shared.memory.join_pd(init.pd).map_err(|_| SrqError::InvalidPdId)?;
+        self.shared.memory.add_pd_member(init.pd).map_err(|_| SrqError::InvalidPdId)?;
         let srq = Srq::new(init);
         let attributes = srq.attributes;
         let Some(key) = self.shared.srqs.insert(srq) else {
-            self.shared.memory.leave_pd(init.pd);
+            self.shared.memory.remove_pd_member(init.pd);
             return Err(SrqError::InsufficientResources);
         };
         Ok((SrqHandle { rnic: self.shared.id, key }, attributes))
     }
 
-    /// Query S-RQ.
+    /// Query S-RQ: returns the attributes of an S-RQ.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidSrqHandle`.
@@ -167,12 +168,13 @@ impl Rnic {
         self.shared.srqs.get(key).map(|srq| srq.attributes).ok_or(SrqError::InvalidSrqHandle)
     }
 
-    /// Modify S-RQ. Returns the greatest number of outstanding Work Requests.
+    /// Modify S-RQ: changes the size or the limit of an S-RQ. Returns the greatest number of
+    /// outstanding Work Requests.
     ///
     /// # Errors
-    /// `InvalidRnicHandle`, `InvalidSrqHandle`, `TooManyWrs`, `ShrinkFailed`. `LimitOutOfRange` for
-    /// a new limit. `InvalidModifier` if the new size is below an armed limit, or if the RNIC
-    /// cannot resize queues. Nothing is changed then.
+    /// `InvalidRnicHandle`, `InvalidSrqHandle`, `TooManyWrs`, `ShrinkFailed`. `LimitOutOfRange` if
+    /// a new limit exceeds the size. `InvalidModifier` if the new size is below an armed limit, or
+    /// if the RNIC cannot resize queues. Nothing is changed then.
     pub fn modify_srq(&mut self, srq: SrqHandle, modify: SrqModify) -> Result<u32, SrqError> {
         let (max, resizes) = (self.shared.settings.max_srq_wrs, self.shared.settings.resizes_queues);
         let srq = self.srq_mut(srq)?;
@@ -196,7 +198,7 @@ impl Rnic {
         Ok(max_wrs)
     }
 
-    /// Destroy S-RQ, even if receives are posted.
+    /// Destroy S-RQ: removes an S-RQ, even if receives are posted to it.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidSrqHandle`, `QpsStillAssociated`.
@@ -207,12 +209,12 @@ impl Rnic {
         }
         let pd = found.attributes.pd;
         self.shared.srqs.remove(srq.key);
-        self.shared.memory.leave_pd(pd);
+        self.shared.memory.remove_pd_member(pd);
         Ok(())
     }
 
-    /// PostRQ to an S-RQ. Returns the number of posted Work Requests, which is the length of the
-    /// list.
+    /// PostRQ: posts a list of receives to an S-RQ. Returns the number of posted Work Requests,
+    /// which is the length of the list.
     ///
     /// # Errors
     /// The first rejected Work Request and the reason. The Work Requests before it are posted.

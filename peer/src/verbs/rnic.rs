@@ -17,7 +17,7 @@ use crate::hostile::{self, Deviations};
 use crate::memory::{ListMode, Memory};
 
 /// Counts the openings of all RNICs in the process. A handle of one opening is therefore invalid on
-/// every other (VERBS-5.1-1).
+/// every other opening (VERBS-5.1-1).
 static OPENINGS: AtomicU64 = AtomicU64::new(1);
 
 /// The RNICs of a process, by name. Clones refer to the same node.
@@ -79,7 +79,7 @@ impl Node {
         }
         *is_open = true;
         drop(names);
-        let settings = settings.honest();
+        let settings = settings.effective();
         let id = RnicId(OPENINGS.fetch_add(1, Ordering::Relaxed));
         let shared = Shared {
             id,
@@ -92,7 +92,7 @@ impl Node {
             async_handler: None,
             notifications: VecDeque::new(),
             reads: ReadPool::new(&settings),
-            places: Vec::new(),
+            ranges: Vec::new(),
             held: Vec::new(),
             late: Vec::new(),
         };
@@ -138,7 +138,7 @@ impl Drop for Rnic {
 
 /// RNIC management.
 impl Rnic {
-    /// Query RNIC.
+    /// Query RNIC: returns the attributes of the RNIC.
     ///
     /// # Errors
     /// `InvalidRnicHandle`.
@@ -181,7 +181,7 @@ impl Rnic {
     /// before the first registration.
     pub fn deviate(&mut self, deviations: Deviations) {
         if hostile::hook::conduct(&deviations).numbers_stags {
-            self.shared.memory.number_in_a_row();
+            self.shared.memory.use_consecutive_indices();
         }
         if hostile::hook::conduct(&deviations).keeps_revoked {
             self.shared.memory.keep_revoked();
@@ -213,7 +213,7 @@ impl Rnic {
     }
 }
 
-/// Operation of Set Completion Event Handler.
+/// An operation of the verb Set Completion Event Handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandlerOperation {
     /// Registers a new handler.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::async_event::{AsyncEvent, EventId, Resource};
-use super::cq::{Cq, Cqe, Refused};
+use super::cq::{Cq, Cqe, PushError};
 use super::read_pool::ReadPool;
 use super::slab::{Key, Slab};
 use super::srq::Srq;
@@ -13,7 +13,7 @@ use super::{
     CompletionHandlerId, CqHandle, HandlerAddress, Notification, RnicId, RnicSettings, SrqHandle, WorkCompletion,
 };
 use crate::hostile::{self, Deviations};
-use crate::memory::{Memory, Place};
+use crate::memory::{Memory, MemoryRange};
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -28,17 +28,17 @@ pub(super) struct Shared {
     pub(super) async_handler: Option<HandlerAddress>,
     pub(super) notifications: VecDeque<Notification>,
     pub(super) reads: ReadPool,
-    /// A reused buffer for functions that need several [`Place`]s at a time.
-    pub(super) places: Vec<Place>,
+    /// A reused buffer for functions that need several [`MemoryRange`]s at a time.
+    pub(super) ranges: Vec<MemoryRange>,
     /// Completions that a deviation delays.
     pub(super) held: Vec<WorkCompletion>,
     /// Bytes whose placement a deviation delays.
-    pub(super) late: Vec<(Placed, Place, Vec<u8>)>,
+    pub(super) late: Vec<(PlacedPayload, MemoryRange, Vec<u8>)>,
 }
 
 /// The operation whose payload is placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Placed {
+pub(super) enum PlacedPayload {
     Send,
     Write,
 }
@@ -56,28 +56,28 @@ impl Shared {
     }
 
     /// Writes received payload to memory.
-    pub(super) fn place(&mut self, of: Placed, place: Place, octets: &[u8]) {
+    pub(super) fn place(&mut self, of: PlacedPayload, range: MemoryRange, octets: &[u8]) {
         if !self.deviations.is_empty() {
             let conduct = hostile::hook::conduct(&self.deviations);
             if matches!(
                 (of, conduct.places_sends_late, conduct.places_writes_late),
-                (Placed::Send, true, _) | (Placed::Write, _, true)
+                (PlacedPayload::Send, true, _) | (PlacedPayload::Write, _, true)
             ) {
-                self.late.push((of, place, octets.to_vec()));
+                self.late.push((of, range, octets.to_vec()));
                 // Place everything except the payload that arrived last.
-                for (_, place, octets) in self.late.drain(..self.late.len() - 1) {
-                    self.memory.put(place, &octets);
+                for (_, range, octets) in self.late.drain(..self.late.len() - 1) {
+                    self.memory.put(range, &octets);
                 }
                 return;
             }
         }
-        self.memory.put(place, octets);
+        self.memory.put(range, octets);
     }
 
     /// Handles a rejected Write: its payload is not placed, except by a deviation.
     pub(super) fn refuse_write(&mut self, stag: u32, to: u64, octets: &[u8]) {
         if hostile::hook::conduct(&self.deviations).places_refused {
-            self.memory.put_regardless(stag, to, octets);
+            self.memory.write_unchecked(stag, to, octets);
         }
     }
 
@@ -101,8 +101,8 @@ impl Shared {
                 }
                 None
             }
-            Err(Refused::Failed) => Some(EventId::CqOperation),
-            Err(Refused::Overflow) => {
+            Err(PushError::Failed) => Some(EventId::CqOperation),
+            Err(PushError::Overflow) => {
                 self.notify(AsyncEvent { resource: Resource::Cq(handle), event: EventId::CqOverflowDetected });
                 Some(EventId::CqOverflow)
             }

@@ -11,7 +11,7 @@ pub(super) struct Key {
 
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    places: Vec<(u32, Option<T>)>,
+    slots: Vec<(u32, Option<T>)>,
     free: Vec<u32>,
     limit: usize,
 }
@@ -19,11 +19,11 @@ pub(super) struct Slab<T> {
 impl<T> Slab<T> {
     /// Creates an empty table for at most `limit` objects.
     pub(super) fn new(limit: usize) -> Self {
-        Slab { places: Vec::new(), free: Vec::new(), limit }
+        Slab { slots: Vec::new(), free: Vec::new(), limit }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 
     /// Adds an object. Returns `None` if the table is full.
@@ -34,41 +34,41 @@ impl<T> Slab<T> {
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
-                self.places.push((0, None));
-                u32::try_from(self.places.len() - 1).ok()?
+                self.slots.push((0, None));
+                u32::try_from(self.slots.len() - 1).ok()?
             }
         };
-        let place = &mut self.places[index as usize];
-        place.1 = Some(object);
-        Some(Key { index, generation: place.0 })
+        let slot = &mut self.slots[index as usize];
+        slot.1 = Some(object);
+        Some(Key { index, generation: slot.0 })
     }
 
     pub(super) fn get(&self, key: Key) -> Option<&T> {
-        self.places.get(key.index as usize).filter(|place| place.0 == key.generation)?.1.as_ref()
+        self.slots.get(key.index as usize).filter(|slot| slot.0 == key.generation)?.1.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
-        self.places.get_mut(key.index as usize).filter(|place| place.0 == key.generation)?.1.as_mut()
+        self.slots.get_mut(key.index as usize).filter(|slot| slot.0 == key.generation)?.1.as_mut()
     }
 
     pub(super) fn remove(&mut self, key: Key) -> Option<T> {
-        let place = self.places.get_mut(key.index as usize).filter(|place| place.0 == key.generation)?;
-        let object = place.1.take()?;
-        place.0 = place.0.wrapping_add(1);
+        let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.0 == key.generation)?;
+        let object = slot.1.take()?;
+        slot.0 = slot.0.wrapping_add(1);
         self.free.push(key.index);
         Some(object)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.places.iter_mut().filter_map(|place| place.1.as_mut())
+        self.slots.iter_mut().filter_map(|slot| slot.1.as_mut())
     }
 
     pub(super) fn keys(&self) -> Vec<Key> {
-        let place = |(index, (generation, object)): (usize, &(u32, Option<T>))| {
+        let key = |(index, (generation, object)): (usize, &(u32, Option<T>))| {
             object.as_ref()?;
             Some(Key { index: u32::try_from(index).ok()?, generation: *generation })
         };
-        self.places.iter().enumerate().filter_map(place).collect()
+        self.slots.iter().enumerate().filter_map(key).collect()
     }
 
     pub(super) fn clear(&mut self) {

@@ -1,6 +1,6 @@
 //! Shared Receive Queues (draft section 6.3).
 //!
-//! Each message takes one Work Request when it begins, in the order of posting. Over one ordered
+//! Each message takes the oldest posted Work Request when the message begins. Over one ordered
 //! TCP stream, the dequeue models "sequential" and "arrival" have the same effect. Query RNIC
 //! returns the model of the settings.
 
@@ -19,7 +19,7 @@ pub struct SrqInit {
     /// Greatest number of scatter elements of a Work Request.
     pub max_sges: u32,
     /// An event reports that fewer posted receives than this number are left. 0: no event. Create
-    /// S-RQ arms the event, which is raised only once.
+    /// S-RQ arms the event for one report.
     pub limit: u32,
 }
 

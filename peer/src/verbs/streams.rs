@@ -6,8 +6,8 @@
 
 use std::io::IoSlice;
 
-use super::batch::PayloadOf;
-use super::llp::{Fin, Llp, ReceivedUlpdu, Sent};
+use super::batch::PayloadSource;
+use super::llp::{Fin, Llp, ReceivedUlpdu, TransmitResult};
 use super::llp_settings::LlpSettings;
 use super::qp::outbound::Step;
 use super::qp::{Context, WireEvent};
@@ -19,7 +19,7 @@ use crate::time::Instant;
 
 /// Number of bytes that the RNIC can always store while a message waits for a receive. A driver may
 /// have read these bytes before the wait began.
-const MOST_HELD: usize = 1 << 18;
+const MIN_HELD_LIMIT: usize = 1 << 18;
 
 impl Rnic {
     /// Attaches a stream after MPA start-up. The last start-up frame may still be unsent. Modify QP
@@ -66,7 +66,7 @@ impl Rnic {
         }
         if stream.waiting.is_some() {
             stream.held.extend_from_slice(octets);
-            if stream.held.len() > stream.settings.max_early.max(MOST_HELD) {
+            if stream.held.len() > stream.settings.max_early.max(MIN_HELD_LIMIT) {
                 stream.want_reset();
             }
             return;
@@ -181,11 +181,16 @@ impl Rnic {
 
     /// Passes the next bytes to `take`, which returns the number of bytes that TCP accepted. The
     /// driver calls this function until it returns `Nothing`, or until TCP accepts no more bytes.
-    pub fn poll_transmit(&mut self, now: Instant, llp: LlpHandle, take: impl FnMut(&[IoSlice<'_>]) -> usize) -> Sent {
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        llp: LlpHandle,
+        take: impl FnMut(&[IoSlice<'_>]) -> usize,
+    ) -> TransmitResult {
         let sent = self.transmit(now, llp, take);
         // Each transmission restarts the close time-out.
         let restart = now + self.shared.settings.close_timeout;
-        if matches!(sent, Sent::Octets(1..))
+        if matches!(sent, TransmitResult::Octets(1..))
             && let Some(deadline) = self.llp_mut(llp).and_then(|stream| stream.deadline.as_mut())
         {
             *deadline = restart;
@@ -193,15 +198,20 @@ impl Rnic {
         sent
     }
 
-    fn transmit(&mut self, now: Instant, llp: LlpHandle, mut take: impl FnMut(&[IoSlice<'_>]) -> usize) -> Sent {
+    fn transmit(
+        &mut self,
+        now: Instant,
+        llp: LlpHandle,
+        mut take: impl FnMut(&[IoSlice<'_>]) -> usize,
+    ) -> TransmitResult {
         self.resume(now, llp);
-        let Some(stream) = self.llp_mut(llp) else { return Sent::Nothing };
+        let Some(stream) = self.llp_mut(llp) else { return TransmitResult::Nothing };
         if stream.reset {
             (stream.reset, stream.over) = (false, true);
-            return Sent::Reset;
+            return TransmitResult::Reset;
         }
         if stream.over || stream.fin == Fin::Sent {
-            return Sent::Nothing;
+            return TransmitResult::Nothing;
         }
         if let Some(message) = stream.raw.front_mut() {
             let taken = take(&[IoSlice::new(message)]).min(message.len());
@@ -209,7 +219,7 @@ impl Rnic {
             if message.is_empty() {
                 stream.raw.pop_front();
             }
-            return Sent::Octets(taken);
+            return TransmitResult::Octets(taken);
         }
         if !stream.backlog.is_empty() {
             let rest = &stream.backlog[stream.backlog_sent..];
@@ -219,30 +229,30 @@ impl Rnic {
                 // An idle connection does not keep the memory of a batch.
                 (stream.backlog, stream.backlog_sent) = (Vec::new(), 0);
             }
-            return Sent::Octets(taken);
+            return TransmitResult::Octets(taken);
         }
         if stream.may_send
             && let Some(sent) = self.transmit_fpdus(now, llp.key, &mut take)
         {
             return sent;
         }
-        let Some(stream) = self.llp_mut(llp) else { return Sent::Nothing };
+        let Some(stream) = self.llp_mut(llp) else { return TransmitResult::Nothing };
         if stream.reset {
             (stream.reset, stream.over) = (false, true);
-            return Sent::Reset;
+            return TransmitResult::Reset;
         }
         if stream.fin != Fin::Wanted {
-            return Sent::Nothing;
+            return TransmitResult::Nothing;
         }
         stream.fin = Fin::Sent;
         if hostile::hook::conduct(&self.shared.deviations).resets {
             self.handle_reset(now, llp);
-            return Sent::Reset;
+            return TransmitResult::Reset;
         }
-        let Some(stream) = self.llp_mut(llp) else { return Sent::Nothing };
+        let Some(stream) = self.llp_mut(llp) else { return TransmitResult::Nothing };
         stream.over |= stream.is_closed() && stream.qp.is_none();
         self.check_closed(now, llp.key);
-        Sent::Fin
+        TransmitResult::Fin
     }
 
     /// Builds one batch and passes it to `take`.
@@ -251,12 +261,12 @@ impl Rnic {
         now: Instant,
         key: Key,
         take: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
-    ) -> Option<Sent> {
+    ) -> Option<TransmitResult> {
         let Rnic { batch, llps, qps, shared, .. } = self;
         batch.clear();
         let llp = llps.get_mut(key)?;
         while let Some(ulpdu) = llp.ahead.pop_front() {
-            llp.push(&shared.memory, batch, &ulpdu, &PayloadOf::Octets(&[]));
+            llp.push(&shared.memory, batch, &ulpdu, &PayloadSource::Octets(&[]));
         }
         if let Some(qp) = llp.qp.and_then(|qp| qps.get_mut(qp)) {
             let mut context = Context { now, shared, qp, llp: Some(llp) };
@@ -266,7 +276,7 @@ impl Rnic {
             return None;
         }
         let llp = llps.get_mut(key)?;
-        Some(Sent::Octets(batch.offer(&shared.memory, take, &mut llp.backlog)))
+        Some(TransmitResult::Octets(batch.offer(&shared.memory, take, &mut llp.backlog)))
     }
 
     fn check_closed(&mut self, now: Instant, key: Key) {

@@ -32,9 +32,9 @@ pub struct RemoteAddress {
 /// The payload of a Send or Write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
-    /// In registered memory. An empty list is a message of 0 bytes.
+    /// The payload is in registered memory. An empty list is a message of 0 bytes.
     Gather(Vec<Sge>),
-    /// In the Work Request itself. The Consumer can discard its copy after posting.
+    /// The payload is in the Work Request itself. The Consumer can discard its copy after posting.
     Inline(Bytes),
 }
 
@@ -47,7 +47,7 @@ pub enum Operation {
         payload: Payload,
         /// Send with Solicited Event.
         solicited: bool,
-        /// Send with Invalidate: the STag of the peer to invalidate.
+        /// Send with Invalidate: the peer's STag that the Send invalidates.
         invalidate: Option<u32>,
     },
     /// Immediate Data (RFC 7306 section 6): eight bytes, which use one receive of the peer.
@@ -96,10 +96,11 @@ pub enum Fence {
     /// No condition.
     #[default]
     None,
-    /// All earlier Reads and Atomic Operations are complete. Only for Sends, Writes and Immediate
-    /// Data.
+    /// The operation starts when all earlier Reads and Atomic Operations are complete. Only for
+    /// Sends, Writes and Immediate Data.
     Read,
-    /// All earlier Work Requests of the queue are complete. Only for Invalidate Local STag.
+    /// The operation starts when all earlier Work Requests of the queue are complete. Only for
+    /// Invalidate Local STag.
     Local,
 }
 
@@ -108,7 +109,7 @@ pub enum Fence {
 pub struct SendWr {
     /// Number chosen by the Consumer, returned with the completion.
     pub wr_id: u64,
-    /// True: report a completion also in case of success.
+    /// True: the RNIC reports a completion even if the operation succeeds.
     pub signaled: bool,
     /// Condition for the start.
     pub fence: Fence,

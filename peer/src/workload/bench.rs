@@ -1,15 +1,15 @@
-//! Streams of equal messages in one direction, for measurements: bandwidth and latency of Send,
-//! RDMA Write and RDMA Read.
+//! Streams of equal messages in one direction, for measurements of the bandwidth and the latency of
+//! Send, RDMA Write and RDMA Read.
 //!
 //! One side is the [`Source`], which posts the operations. The other side is the [`Sink`]. Either
-//! of them may open the connection. The [`Plan`] is text in the Request's private data. Each side
+//! side may open the connection. The [`Plan`] is text in the Request's private data. Each side
 //! advertises its memory: the Initiator after the plan, the Responder in its Reply. All messages of
 //! a side use the same buffer.
 //!
 //! The sink answers every [`Plan::answered`]th Send with a Send. For a latency plan of Sends, the
-//! answer has the plan's message size. Otherwise it is empty. A run of Writes or Reads ends with a
-//! Send and its answer, which shows that all data has been transferred. No code here reads a clock.
-//! A run begins and ends with its future, and the caller measures the time.
+//! answer has the plan's message size. Otherwise the answer is empty. A run of Writes or Reads ends
+//! with a Send and its answer. The answer shows that all data has been transferred. No code here
+//! reads a clock. A run begins and ends with its future, and the caller measures the time.
 
 use core::net::SocketAddr;
 
@@ -110,7 +110,7 @@ impl Plan {
         self.size.max(CONTROL)
     }
 
-    /// The sink answers one of this number of Sends.
+    /// For each group of this many Sends, the sink sends one answer.
     #[must_use]
     pub fn answered(&self) -> u32 {
         if self.latency || self.carrier != Carrier::Send { 1 } else { self.depth.div_ceil(2) }
@@ -141,8 +141,8 @@ pub(super) fn parse_memory(text: &str) -> Option<RemoteAddress> {
 struct Side {
     endpoint: Endpoint,
     plan: Plan,
-    /// Memory for the messages. The source sends from it, or reads into it. The sink's memory is
-    /// written or read by the source.
+    /// Memory for the messages. The source sends from its own memory, or reads into it. The source
+    /// also writes to the sink's memory, or reads from it.
     data: Region,
     /// Memory of the receives.
     messages: Region,
@@ -247,8 +247,8 @@ impl Source {
         Ok(())
     }
 
-    /// Keeps at most `depth` Sends unanswered. `count` is rounded up to a multiple of the number of
-    /// Sends for one answer.
+    /// Keeps at most `depth` Sends unanswered. `count` is rounded up to a multiple of
+    /// [`Plan::answered`].
     async fn stream_sends(&self, count: u64) -> Result<(), WorkloadError> {
         let (side, answered) = (&self.0, u64::from(self.0.plan.answered()));
         let count = count.next_multiple_of(answered);
@@ -290,11 +290,11 @@ impl Sink {
         self.answer(sends).await
     }
 
-    /// Requests a run of `count` messages from a source that listens, and answers it.
+    /// Requests a run of `count` messages from a source that listens, and answers this run.
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn ask(&self, count: u64) -> Result<(), WorkloadError> {
+    pub async fn request(&self, count: u64) -> Result<(), WorkloadError> {
         self.0.endpoint.send(Bytes::copy_from_slice(&count.to_be_bytes()))?;
         self.run(count).await
     }
@@ -308,7 +308,8 @@ impl Sink {
             if n % every == 0 {
                 side.send(octets, false)?;
             }
-            // More receives are posted than messages are in flight, so the answer can go first.
+            // More receives are posted than messages are in flight. Therefore the answer can be
+            // sent before the receive is posted again.
             side.post_receive()?;
         }
         Ok(())
@@ -371,8 +372,10 @@ async fn connect(
 /// closes.
 ///
 /// # Errors
-/// The Request contains no plan. The device has no memory left, which a rejecting Reply reports to
-/// the peer. Or the connection ended other than by the peer's close between two runs.
+/// This function fails in these cases:
+/// - The Request contains no plan.
+/// - The device has no memory left. A rejecting Reply reports this to the peer.
+/// - The connection ended, but not because the peer closed it between two runs.
 pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
     let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
         return Err(WorkloadError::Protocol("the Request contains no plan that this version supports".into()));
@@ -398,7 +401,7 @@ async fn serve_source(side: Side) -> Result<(), WorkloadError> {
     loop {
         let side = &source.0;
         if side.receive().await? != CONTROL {
-            return Err(WorkloadError::Protocol("a Send is not a number of messages".into()));
+            return Err(WorkloadError::Protocol("a received Send is not a number of messages".into()));
         }
         let count =
             side.endpoint.with(side.messages, |octets| octets.first_chunk().copied().map(u64::from_be_bytes))?;

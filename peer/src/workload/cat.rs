@@ -17,10 +17,10 @@
 //! ```
 //!
 //! Each side has [`SLOTS`] slots, which the parts use in rotation. At most [`SLOTS`] parts are in
-//! flight. The Initiator's private data has the roles and the address of its slots. The Responder's
-//! has the address of its slots. An Initiator that is the sink first sends an empty Send, because a
-//! Responder may not send the first message. Hashes are 64-bit FNV-1a, which detects mistakes but
-//! not forged data.
+//! flight. The Initiator's private data contains the roles and the address of the Initiator's
+//! slots. The Responder's private data contains the address of the Responder's slots. An Initiator
+//! that is the sink first sends an empty Send, because MPA does not permit the Responder to send
+//! the first message. Hashes are 64-bit FNV-1a, which detects mistakes but not forged data.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ pub const SLOTS: u64 = 4;
 
 const MAGIC: &str = "weft-cat/1";
 const PART_U32: u32 = PART as u32;
-/// Number of receives: one for each slot, and further ones for the end and the totals.
+/// Number of receives: one for each slot, and three for the end and the totals.
 const RECEIVES: u64 = SLOTS + 3;
 
 /// Length and hash of a stream.
@@ -82,14 +82,14 @@ impl Totals {
 
 /// The Initiator's request for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
+pub struct TransferRequest {
     /// The operation that transfers the parts.
     pub carrier: Carrier,
     /// The Initiator is the sink.
     pub pull: bool,
 }
 
-impl Ask {
+impl TransferRequest {
     fn emit(self, memory: RemoteAddress) -> String {
         let way = if self.pull { "pull" } else { "push" };
         format!("{MAGIC} {} {way} {}", self.carrier.name(), emit_memory(memory))
@@ -102,15 +102,15 @@ impl Ask {
         let [magic, name, way, memory] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
         let carrier = Carrier::ALL.into_iter().find(|carrier| carrier.name() == name)?;
         let ways = magic == MAGIC && (way == "pull" || way == "push");
-        ways.then_some((Ask { carrier, pull: way == "pull" }, parse_memory(memory)?))
+        ways.then_some((TransferRequest { carrier, pull: way == "pull" }, parse_memory(memory)?))
     }
 }
 
-/// Copies the next bytes of a stream into the buffer, and returns their number. 0 at the end of the
-/// stream.
-pub type Give<'a> = dyn FnMut(&mut [u8]) -> Result<usize, String> + Send + 'a;
+/// Copies the next bytes of a stream into the buffer, and returns their number. Returns 0 at the
+/// end of the stream.
+pub type ReadInput<'a> = dyn FnMut(&mut [u8]) -> Result<usize, String> + Send + 'a;
 /// Receives the next bytes of a stream.
-pub type Take<'a> = dyn FnMut(&[u8]) -> Result<(), String> + Send + 'a;
+pub type WriteOutput<'a> = dyn FnMut(&[u8]) -> Result<(), String> + Send + 'a;
 
 /// One side of a connection.
 #[derive(Debug)]
@@ -147,58 +147,59 @@ impl Cat {
         device: &Device,
         address: SocketAddr,
         settings: CmSettings,
-        ask: Ask,
+        transfer: TransferRequest,
     ) -> Result<Self, WorkloadError> {
-        let mut cat = Cat::new(device, ask.carrier)?;
-        let request = PrivateData::new(ask.emit(cat.slots.remote(0))).map_err(CmError::from)?;
+        let mut cat = Cat::new(device, transfer.carrier)?;
+        let request = PrivateData::new(transfer.emit(cat.slots.remote(0))).map_err(CmError::from)?;
         let connected = cat.endpoint.connect(address, settings, &request).await?;
         let reply = std::str::from_utf8(connected.peer.private_data.as_octets()).ok().and_then(parse_memory);
         cat.peer = reply.ok_or_else(|| {
             WorkloadError::Protocol("the Reply advertises no memory; is weft running on the other side?".into())
         })?;
-        if ask.pull {
+        if transfer.pull {
             cat.endpoint.send(Bytes::new())?;
         }
         Ok(cat)
     }
 
-    /// Accepts a peer whose Request [contains an `Ask`](Ask::parse), and rejects any other peer.
+    /// Accepts a peer whose Request [contains a `TransferRequest`](TransferRequest::parse), and
+    /// rejects any other peer.
     ///
     /// # Errors
     /// The Request is not for a stream, or the connection failed.
-    pub async fn accept(device: &Device, request: ConnectRequest) -> Result<(Self, Ask), WorkloadError> {
-        let Some((ask, memory)) = Ask::parse(request.peer().private_data.as_octets()) else {
+    pub async fn accept(device: &Device, request: ConnectRequest) -> Result<(Self, TransferRequest), WorkloadError> {
+        let Some((transfer, memory)) = TransferRequest::parse(request.peer().private_data.as_octets()) else {
             let reason = PrivateData::new(&b"no weft cat"[..]).map_err(CmError::from)?;
             request.reject(&reason).await?;
             return Err(WorkloadError::Protocol("its Request does not ask for a stream".into()));
         };
-        let (mut cat, request) = or_reject(request, Cat::new(device, ask.carrier)).await?;
+        let (mut cat, request) = or_reject(request, Cat::new(device, transfer.carrier)).await?;
         cat.peer = memory;
         let reply = PrivateData::new(emit_memory(cat.slots.remote(0))).map_err(CmError::from)?;
         cat.endpoint.accept(request, &reply)?;
-        if ask.pull {
+        if transfer.pull {
             let begin = cat.receive().await?;
             cat.post_receive(begin.wr_id)?;
         }
-        Ok((cat, ask))
+        Ok((cat, transfer))
     }
 
-    /// Acts as the source: sends all bytes that `give` returns. Returns their totals, which equal
-    /// the sink's.
+    /// Acts as the source: sends all bytes that the callback `read` supplies. Returns the totals of
+    /// these bytes, which equal the sink's totals.
     ///
     /// # Errors
-    /// The connection ended, `give` failed, or the sink's totals differ.
-    pub async fn give(&mut self, give: &mut Give<'_>) -> Result<Totals, WorkloadError> {
+    /// The connection ended, `read` failed, or the sink's totals differ.
+    pub async fn send_stream(&mut self, read: &mut ReadInput<'_>) -> Result<Totals, WorkloadError> {
         let (mut totals, mut part) = (Totals::default(), vec![0; PART]);
         let (mut sent, mut free) = (0, SLOTS);
         loop {
-            let length = fill(&mut part, give)?;
+            let length = fill(&mut part, read)?;
             if length == 0 {
                 break;
             }
             totals.add(&part[..length]);
             while free == 0 {
-                free += self.go_ahead().await?;
+                free += self.wait_for_free_slot().await?;
             }
             let offset = (sent % SLOTS) * PART as u64;
             let start = usize::try_from(offset).unwrap_or(0);
@@ -208,7 +209,7 @@ impl Cat {
             (sent, free) = (sent + 1, free - 1);
         }
         while free < SLOTS {
-            free += self.go_ahead().await?;
+            free += self.wait_for_free_slot().await?;
         }
         self.endpoint.send(Bytes::new())?;
         self.endpoint.send(totals.emit())?;
@@ -229,21 +230,21 @@ impl Cat {
     }
 
     /// Waits until the sink has processed a part. Returns the number of slots that are now free.
-    async fn go_ahead(&mut self) -> Result<u64, WorkloadError> {
+    async fn wait_for_free_slot(&mut self) -> Result<u64, WorkloadError> {
         let received = self.receive().await?;
         self.post_receive(received.wr_id)?;
         if received.octets > 0 {
-            return Err(WorkloadError::Protocol(format!("expected an empty Send, received {} bytes", received.octets)));
+            return Err(WorkloadError::Protocol(format!("expected an empty Send, but got {} bytes", received.octets)));
         }
         Ok(1)
     }
 
-    /// Acts as the sink: passes all bytes to `take`. Returns their totals, which equal the
-    /// source's.
+    /// Acts as the sink: passes all bytes to the callback `write`. Returns the totals of these
+    /// bytes, which equal the source's totals.
     ///
     /// # Errors
-    /// The connection ended, `take` failed, or the source's totals differ.
-    pub async fn take(&mut self, take: &mut Take<'_>) -> Result<Totals, WorkloadError> {
+    /// The connection ended, `write` failed, or the source's totals differ.
+    pub async fn receive_stream(&mut self, write: &mut WriteOutput<'_>) -> Result<Totals, WorkloadError> {
         let (mut totals, mut part) = (Totals::default(), Vec::new());
         for n in 0.. {
             let received = self.receive().await?;
@@ -256,7 +257,7 @@ impl Cat {
             self.post_receive(received.wr_id)?;
             self.endpoint.send(Bytes::new())?;
             totals.add(&part);
-            take(&part).map_err(WorkloadError::Local)?;
+            write(&part).map_err(WorkloadError::Local)?;
         }
         let its = self.totals().await?;
         self.endpoint.send(totals.emit())?;
@@ -276,7 +277,7 @@ impl Cat {
         }
         let length = self.message(announced, |octets| octets.first_chunk().copied().map(u32::from_be_bytes))?;
         let length = length.filter(|length| (1..=PART_U32).contains(length) && announced.octets == 4);
-        let length = length.ok_or_else(|| WorkloadError::Protocol("a Send is not a part's length".into()))?;
+        let length = length.ok_or_else(|| WorkloadError::Protocol("a received Send is not a part's length".into()))?;
         if self.carrier == Carrier::Read {
             let local = self.slots.part(offset, length);
             let read = Operation::Read { local, remote: self.at(offset), invalidate_local: false };
@@ -290,7 +291,7 @@ impl Cat {
     async fn totals(&mut self) -> Result<Totals, WorkloadError> {
         let received = self.receive().await?;
         let totals = self.message(&received, Totals::parse)?;
-        totals.ok_or_else(|| WorkloadError::Protocol("a Send is not a length and a hash".into()))
+        totals.ok_or_else(|| WorkloadError::Protocol("a received Send is not a length and a hash".into()))
     }
 
     fn message<R>(&self, received: &WorkCompletion, look: impl FnOnce(&[u8]) -> R) -> Result<R, WorkloadError> {
@@ -349,12 +350,12 @@ impl Cat {
 }
 
 /// Fills `part` with as many bytes as the stream has. Returns their number.
-fn fill(part: &mut [u8], give: &mut Give<'_>) -> Result<usize, WorkloadError> {
+fn fill(part: &mut [u8], read: &mut ReadInput<'_>) -> Result<usize, WorkloadError> {
     let mut length = 0;
     while length < part.len() {
-        match give(&mut part[length..]).map_err(WorkloadError::Local)? {
+        match read(&mut part[length..]).map_err(WorkloadError::Local)? {
             0 => break,
-            given => length += given.min(part.len() - length),
+            octets => length += octets.min(part.len() - length),
         }
     }
     Ok(length)
@@ -363,7 +364,7 @@ fn fill(part: &mut [u8], give: &mut Give<'_>) -> Result<usize, WorkloadError> {
 fn differ(mine: Totals, its: Totals) -> WorkloadError {
     let Totals { length, hash } = mine;
     WorkloadError::Differs(format!(
-        "this side has {length} bytes with hash {hash:016x}, the peer {} bytes with hash {:016x}",
+        "this side has {length} bytes with hash {hash:016x}, the peer has {} bytes with hash {:016x}",
         its.length, its.hash
     ))
 }
@@ -389,8 +390,12 @@ mod tests {
     #[test]
     fn asks_travel_as_text() {
         let memory = RemoteAddress { stag: 0x0102_03ff, tagged_offset: 0 };
-        let (ask, text) = (Ask { carrier: Carrier::Read, pull: true }, "weft-cat/1 read pull 0@10203ff");
-        assert_eq!((ask.emit(memory).as_str(), Ask::parse(text.as_bytes())), (text, Some((ask, memory))));
+        let (transfer, text) =
+            (TransferRequest { carrier: Carrier::Read, pull: true }, "weft-cat/1 read pull 0@10203ff");
+        assert_eq!(
+            (transfer.emit(memory).as_str(), TransferRequest::parse(text.as_bytes())),
+            (text, Some((transfer, memory)))
+        );
         for wrong in [
             "",
             "weft-cat/2 read pull 0@1",
@@ -398,7 +403,7 @@ mod tests {
             "weft-cat/1 read pull 0",
             "weft-cat/1 read pull 0@1 ",
         ] {
-            assert_eq!(Ask::parse(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(TransferRequest::parse(wrong.as_bytes()), None, "{wrong}");
         }
     }
 }

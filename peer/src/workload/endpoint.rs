@@ -61,7 +61,7 @@ impl Region {
     /// Allocates `len` bytes, at least one, and registers them with the rights in `access`.
     ///
     /// # Errors
-    /// The RNIC has no such memory left.
+    /// The RNIC has not enough memory left.
     pub(crate) fn register(
         rnic: &mut Rnic,
         pd: PdId,
@@ -110,8 +110,8 @@ impl Region {
     }
 }
 
-/// Continues with this side's resources for a connection. If they could not be created, the peer
-/// gets a Reply that rejects. A plain close would not show the reason.
+/// Returns this side's resources for a connection. If the resources could not be created, rejects
+/// the Request with a Reply, because a plain close would not show the reason.
 ///
 /// # Errors
 /// The error of `made`.
@@ -123,7 +123,7 @@ pub async fn or_reject<T>(
         Ok(made) => Ok((made, request)),
         Err(error) => {
             let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
-            // If the peer has closed in the meantime, `error` is still the one to report.
+            // If the peer has closed in the meantime, `error` is still the error to report.
             let _ = request.reject(&reason).await;
             Err(error)
         }
@@ -178,7 +178,7 @@ impl Endpoint {
     /// Allocates `len` bytes, at least one, and registers them with the rights in `access`.
     ///
     /// # Errors
-    /// The device has no such memory left.
+    /// The device has not enough memory left.
     pub fn register(&mut self, len: usize, access: Access) -> Result<Region, WorkloadError> {
         let key = u8::try_from(self.regions.len() % 256).unwrap_or(0);
         let region = self.device.verbs(|rnic| Region::register(rnic, self.pd, key, len, access))?;
@@ -270,7 +270,7 @@ impl Endpoint {
             })
     }
 
-    /// Posts a Send of bytes that need no registered memory. It gives a completion only if it
+    /// Posts a Send. Its bytes need no registered memory. The Send gives a completion only if it
     /// fails.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub enum WorkloadError {
         terminate: Option<TerminateRecord>,
     },
     /// A Work Request failed.
-    #[error("{operation:?}: {status}{}", reported(*.terminate))]
+    #[error("the {operation:?} failed: {status}{}", reported(*.terminate))]
     Failed {
         /// The operation of the Work Request.
         operation: CompletedOperation,

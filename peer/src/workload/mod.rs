@@ -1,9 +1,9 @@
-//! Applications of a connected pair of endpoints, on the verbs of a
+//! Applications that run on a connected pair of endpoints, and use the verbs of a
 //! [`Device`](crate::driver::Device).
 //!
 //! - [`mod@bench`]: streams of equal messages, for measurements;
 //! - [`cat`]: one stream of bytes, by Sends, RDMA Writes or RDMA Reads;
-//! - [`ping`]: the message sequence of rping, both roles: Send, Read, Send, Send, Write, Send;
+//! - [`ping`]: both roles of rping's message sequence (Send, Read, Send, Send, Write, Send);
 //! - [`probe`]: single operations that the caller selects, including invalid ones.
 //!
 //! The verbs calls of a workload are async. Its message formats and its data are plain functions of

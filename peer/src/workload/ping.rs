@@ -25,8 +25,8 @@ use crate::memory::Access;
 use crate::mpa::PrivateData;
 use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr, WorkCompletion};
 
-/// The sizes in bytes that rping accepts. The smallest has room for the text and the longest
-/// number. The largest fits in rping's buffer.
+/// The sizes in bytes that rping accepts. The smallest size has room for the text with the longest
+/// round number. The largest size fits in rping's buffer.
 pub const SIZES: std::ops::RangeInclusive<u32> = 23..=65_535;
 
 /// Size of each Send in bytes.
@@ -54,7 +54,7 @@ impl Advertisement {
         octets
     }
 
-    /// Parses the first 16 bytes. `None` if there are fewer.
+    /// Parses the first 16 bytes. `None` if there are fewer than 16 bytes.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let (tagged_offset, rest) = octets.split_first_chunk()?;
@@ -66,8 +66,9 @@ impl Advertisement {
     }
 }
 
-/// The data of a round, counted from 0: `rdma-ping-N: `, then a cycle of the characters from `A` to
-/// `z`, then a zero byte. Each round starts the cycle one character later.
+/// Returns the data of a round. The first round is round 0. The data of round N is the text
+/// `rdma-ping-N: `, then a cycle of the characters from `A` to `z`, then a zero byte. Each round
+/// starts the cycle one character later.
 #[must_use]
 pub fn text(round: u64, size: u32) -> Vec<u8> {
     const LETTERS: u64 = 58;
@@ -117,7 +118,7 @@ impl Messages {
         // The peer may close after its last round. Then the receive can no longer be posted, and is
         // not needed.
         let _ = self.post(endpoint, received.wr_id);
-        octets.ok_or_else(|| WorkloadError::Protocol("a Send has no data".to_owned()))
+        octets.ok_or_else(|| WorkloadError::Protocol("a received Send has no data".to_owned()))
     }
 }
 
@@ -180,10 +181,10 @@ impl Client {
             let advertisement = Advertisement { address: region.remote(0), size: self.size };
             self.endpoint.send(Bytes::copy_from_slice(&advertisement.emit()))?;
             let go_ahead = wait_for(&self.endpoint, CompletedOperation::Receive).await?;
-            // rping's server sends zeros, or old contents of its own buffer. An echo server would
-            // never read or write, so the round would prove nothing.
+            // rping's server sends zeros, or old contents of its own buffer. An echo server sends
+            // back the advertisement and never reads or writes, so the round would prove nothing.
             if self.messages.take(&self.endpoint, &go_ahead)? == advertisement.emit() {
-                let problem = "the peer sends back what it receives: it is an echo, and not a ping server";
+                let problem = "the peer sends back each message; it is an echo server, not a ping server";
                 return Err(WorkloadError::Protocol(problem.to_owned()));
             }
         }
@@ -277,7 +278,7 @@ impl Server {
             advertisement => {
                 let requested = advertisement.map_or(0, |advertisement| advertisement.size);
                 Err(WorkloadError::Protocol(format!(
-                    "the client requests {requested} bytes, this server accepts {}; use the same size on both sides",
+                    "the client requests {requested} bytes, but this server accepts {}; use one size on both sides",
                     self.size
                 )))
             }

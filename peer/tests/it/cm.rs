@@ -1,5 +1,5 @@
-//! Two RNICs over real TCP: connections of the connection manager, and every kind of transfer over
-//! them.
+//! Tests of connections of the connection manager between two RNICs over real TCP, and of every
+//! kind of transfer over these connections.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::net::SocketAddr;
@@ -81,7 +81,8 @@ fn data(octets: &'static [u8]) -> PrivateData {
     PrivateData::new(octets).unwrap()
 }
 
-/// A connected pair: the connecting side, the listening side, and what each learnt of the other.
+/// Connects two sides. Returns the connecting side, the listening side, and the data that each side
+/// got about the other side.
 async fn connect(address: &str, settings: CmSettings) -> (Side, Side, Connected, Connected) {
     let (a, b) = (side(), side());
     b.post_receive();
@@ -130,7 +131,7 @@ async fn ipv4_with_crc() {
 
 #[tokio::test]
 async fn ipv6_with_markers_and_the_enhanced_set_up() {
-    let mpa = MpaSettings { markers: true, enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
+    let mpa = MpaSettings { markers: true, enhanced: EnhancedUse::Request, ..MpaSettings::default() };
     transfers("[::1]:0", mpa).await;
 }
 
@@ -174,10 +175,10 @@ async fn an_abort_reaches_the_peer() {
     assert_eq!(b.done().await, CompletionStatus::Flushed);
 }
 
-/// RFC 6581: the depths that the two sides agree on are the Queue Pairs'.
+/// RFC 6581: the Queue Pairs get the depths (IRD and ORD) on which the two sides agree.
 #[tokio::test]
 async fn queue_pairs_get_the_agreed_depths() {
-    let mut mpa = MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
+    let mut mpa = MpaSettings { enhanced: EnhancedUse::Request, ..MpaSettings::default() };
     mpa.enhanced_settings.ird = weft_peer::mpa::Depth::negotiated(7);
     mpa.enhanced_settings.ord = weft_peer::mpa::Depth::negotiated(3);
     let (a, b, connected, accepted) = connect("127.0.0.1:0", CmSettings { mpa, ..CmSettings::default() }).await;
@@ -195,7 +196,7 @@ async fn queue_pairs_get_the_agreed_depths() {
 async fn a_peer_with_too_low_an_ird_is_rejected() {
     let (a, b) = (side(), side());
     let asks = |ird| {
-        let mut mpa = MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
+        let mut mpa = MpaSettings { enhanced: EnhancedUse::Request, ..MpaSettings::default() };
         mpa.enhanced_settings.ird = weft_peer::mpa::Depth::negotiated(ird);
         CmSettings { mpa, ..CmSettings::default() }
     };
@@ -229,7 +230,7 @@ const REVISION_2: &[u8] = b"MPA ID Req Frame\x50\x02";
 const REVISION_1: &[u8] = b"MPA ID Req Frame\x40\x01";
 
 fn asks_and_falls_back() -> CmSettings {
-    let mpa = MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() };
+    let mpa = MpaSettings { enhanced: EnhancedUse::Request, ..MpaSettings::default() };
     CmSettings { mpa, fall_back: true, ..CmSettings::default() }
 }
 
@@ -240,8 +241,8 @@ async fn request(tcp: &mut tokio::net::TcpStream) -> [u8; 18] {
     octets
 }
 
-/// RFC 6581 section 10, "Enhanced MPA initiator only": the Responder closes. The Initiator tries
-/// again in revision 1 if its application allows that.
+/// RFC 6581 section 10, "Enhanced MPA initiator only": the Responder closes. The Initiator connects
+/// again with revision 1 if its application allows this.
 #[tokio::test]
 async fn connects_again_to_a_responder_of_revision_1() {
     let (a, b) = (side(), side());
@@ -271,7 +272,7 @@ async fn connects_again_to_a_responder_of_revision_1() {
     assert!(b.holds(&octets));
 }
 
-/// The same for a Responder that resets, and for one that stays silent. There is no third attempt.
+/// The Initiator also connects again after a reset, and after silence. There is no third attempt.
 #[tokio::test]
 async fn falls_back_after_a_reset_and_after_silence() {
     for silent in [false, true] {
@@ -303,7 +304,7 @@ async fn falls_back_after_a_reset_and_after_silence() {
 }
 
 /// The peer-to-peer model needs a feature that revision 1 lacks, so there is no second attempt. A
-/// Reply that rejects causes none either.
+/// rejecting Reply also causes no second attempt.
 #[tokio::test]
 async fn no_fallback_if_revision_1_is_not_sufficient() {
     let (a, b) = (side(), side());

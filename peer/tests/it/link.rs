@@ -1,4 +1,5 @@
-//! The tester's link: the same cases over the virtual link and over real TCP on the loopback.
+//! Tests of the tester's link: the same cases over the virtual link and over real TCP on the
+//! loopback interface.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::time::Duration;
@@ -7,7 +8,7 @@ use bytes::Bytes;
 use tokio::io::AsyncReadExt;
 use tokio::task::JoinHandle;
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
-use weft_peer::driver::{Direction, Link, LinkError, Received, TcpLink, TesterConnection, VirtualLink, What};
+use weft_peer::driver::{Direction, EventContent, Link, LinkError, Received, TcpLink, TesterConnection, VirtualLink};
 use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::MpaSettings;
 use weft_peer::service::Echo;
@@ -15,7 +16,7 @@ use weft_peer::{Deviations, Settings};
 
 const REQUEST: &[u8; 20] = b"MPA ID Req Frame\x40\x01\x00\x00";
 const REPLY: &[u8; 20] = b"MPA ID Rep Frame\x40\x01\x00\x00";
-/// A Send of no octets, MSN 1, with its CRC.
+/// An FPDU with its CRC, of a Send with MSN 1 and without payload.
 const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 
 /// A target, and the objects that keep it alive.
@@ -36,7 +37,8 @@ impl Target {
         Target { link, server: Some((stop, tokio::spawn(server.run()))) }
     }
 
-    /// All connections must be dropped first: the server waits for its connections.
+    /// Stops the server. All connections must be dropped first, because the server waits for its
+    /// connections.
     async fn stop(self) {
         if let Some((stop, task)) = self.server {
             stop.stop();
@@ -77,12 +79,11 @@ async fn start_up_send_and_close_each_way() {
         assert_eq!(next(&mut connection).await, Received::Fin);
         drop(connection);
 
-        let events = target.link.tape().events();
-        let seen: Vec<_> = events.iter().map(|event| (event.direction, event.what.clone())).collect();
-        let octets = |octets: &'static [u8]| What::Octets(Bytes::from_static(octets));
-        assert!(
-            matches!(seen[0], (Direction::ToTarget, What::Connected { target: at, .. }) if at == target.link.target())
-        );
+        let events = target.link.traffic().events();
+        let seen: Vec<_> = events.iter().map(|event| (event.direction, event.content.clone())).collect();
+        let octets = |octets: &'static [u8]| EventContent::Octets(Bytes::from_static(octets));
+        assert!(matches!(seen[0], (Direction::ToTarget, EventContent::Connected { target: at, .. })
+                if at == target.link.target()));
         assert_eq!(
             seen[1..],
             [
@@ -90,8 +91,8 @@ async fn start_up_send_and_close_each_way() {
                 (Direction::FromTarget, octets(REPLY)),
                 (Direction::ToTarget, octets(SEND)),
                 (Direction::FromTarget, octets(SEND)),
-                (Direction::ToTarget, What::Fin),
-                (Direction::FromTarget, What::Fin),
+                (Direction::ToTarget, EventContent::Fin),
+                (Direction::FromTarget, EventContent::Fin),
             ]
         );
         assert!(events.is_sorted_by_key(|event| event.at));
@@ -99,8 +100,8 @@ async fn start_up_send_and_close_each_way() {
     }
 }
 
-/// MPA-7.1.1-2: the correct Responder closes without a Reply for each changed octet of the key. The
-/// deviating one replies. A new connection works after each.
+/// MPA-7.1.1-2: for each changed octet of the key, the correct Responder closes without a Reply.
+/// The deviating Responder replies. A new connection works after each of these connections.
 #[tokio::test]
 async fn a_wrong_key_is_closed_unless_the_responder_deviates() {
     for tcp in [false, true] {
@@ -138,16 +139,16 @@ async fn a_reset_ends_both_ends() {
         connection.reset().await.unwrap();
         assert_eq!(next(&mut connection).await, Received::Reset);
         assert!(matches!(connection.send(b"x").await, Err(LinkError::Finished)));
-        let last = target.link.tape().events().pop().unwrap();
-        assert_eq!((last.direction, last.what), (Direction::ToTarget, What::Reset));
-        // Graceful stop returns: the server has no connection left.
+        let last = target.link.traffic().events().pop().unwrap();
+        assert_eq!((last.direction, last.content), (Direction::ToTarget, EventContent::Reset));
+        // The graceful stop returns, because the server has no connection left.
         drop(connection);
         target.stop().await;
     }
 }
 
-/// Time-outs of more than a minute on the virtual clock. The Responder closes at its start-up
-/// time-out, and resets if the tester does not close either.
+/// The virtual clock passes time-outs of more than a minute. The Responder closes at its start-up
+/// time-out. If the tester does not close, the Responder then resets.
 #[tokio::test]
 async fn time_outs_cost_no_time_on_the_virtual_link() {
     let began = std::time::Instant::now();
@@ -168,8 +169,8 @@ async fn time_outs_cost_no_time_on_the_virtual_link() {
 }
 
 #[tokio::test]
-async fn the_same_case_gives_the_same_tape() {
-    let mut tapes = Vec::new();
+async fn the_same_case_has_the_same_traffic_events() {
+    let mut logs = Vec::new();
     for _ in 0..3 {
         let mut link = Link::Virtual(VirtualLink::echo(Settings::default()));
         for cut in [3, 16, 20] {
@@ -179,10 +180,10 @@ async fn the_same_case_gives_the_same_tape() {
             connection.send(&REQUEST[cut..]).await.unwrap();
             expect(&mut connection, REPLY).await;
         }
-        tapes.push(link.tape().events());
+        logs.push(link.traffic().events());
     }
-    assert_eq!(tapes[0], tapes[1]);
-    assert_eq!(tapes[1], tapes[2]);
+    assert_eq!(logs[0], logs[1]);
+    assert_eq!(logs[1], logs[2]);
 }
 
 /// TCP back pressure stops a tester that floods an echo and never reads. The tester gets an error
@@ -206,7 +207,7 @@ async fn a_tester_that_does_not_read_is_held_back() {
         }
         assert!(sent < 4 * VirtualLink::WINDOW, "{sent} bytes went out");
     }
-    // After reading, it can send again.
+    // After the tester has read, it can send again.
     assert!(matches!(next(&mut connection).await, Received::Octets(_)));
 }
 
@@ -219,7 +220,7 @@ async fn a_closed_port_refuses_the_connection() {
     assert!(error.to_string().starts_with(&format!("cannot connect to {address}: ")), "{error}");
 }
 
-/// How reset() and a target's RST look on the wire, observed from a plain TCP socket.
+/// Observes, from a plain TCP socket, how reset() and a target's RST look on the wire.
 #[tokio::test]
 async fn a_reset_is_rst_on_the_wire_both_ways() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -237,8 +238,8 @@ async fn a_reset_is_rst_on_the_wire_both_ways() {
     drop(target);
     assert_eq!(next(&mut tester).await, Received::Reset);
     assert!(matches!(tester.send(b"x").await, Err(LinkError::Reset)));
-    let last = link.tape().events().pop().unwrap();
-    assert_eq!((last.connection, last.direction, last.what), (1, Direction::FromTarget, What::Reset));
+    let last = link.traffic().events().pop().unwrap();
+    assert_eq!((last.connection, last.direction, last.content), (1, Direction::FromTarget, EventContent::Reset));
 }
 
 /// The target detects that a tester is gone, so connections can come and go without limit.
@@ -264,7 +265,7 @@ async fn dropped_connections_free_everything() {
     assert!(refused.to_string().ends_with("too many connections are open"), "{refused}");
 }
 
-/// The echo posts its receives again. It serves more Sends than it has receives.
+/// The echo posts its receives again, so it serves more Sends than it has receives.
 #[tokio::test]
 async fn the_echo_does_not_run_out_of_receives() {
     let mut link = Link::Virtual(VirtualLink::echo(without_crc()));
@@ -278,14 +279,15 @@ async fn the_echo_does_not_run_out_of_receives() {
     }
 }
 
-/// The exchange of rping in octets of RFC 5040 and 5041, with a Read of three octets, without CRCs.
+/// Checks the exchange of rping in octets of RFC 5040 and 5041, with a Read of three octets and
+/// without CRCs.
 #[tokio::test]
 async fn rping_reads_and_writes() {
     let mut link = Link::Virtual(VirtualLink::rping(without_crc()).unwrap());
     let mut connection = link.connect().await.unwrap();
     connection.send(b"MPA ID Req Frame\0\x01\0\0").await.unwrap();
     expect(&mut connection, b"MPA ID Rep Frame\0\x01\0\0").await;
-    // A Send of 16 octets: TO 0x10, STag 7, 3 octets.
+    // A Send of 16 octets advertises a buffer: TO 0x10, the STag, and 3 octets.
     let advertisement = |msn: u8, stag: u8| {
         let header = [0, 34, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, msn, 0, 0, 0, 0];
         [&header[..], &[0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, stag, 0, 0, 0, 3, 0, 0, 0, 0]].concat()
@@ -308,8 +310,8 @@ async fn rping_reads_and_writes() {
     assert_eq!(next(&mut connection).await, Received::Fin);
 }
 
-/// rping never sends a Send without octets: the server closes. An invalid first frame closes at
-/// once, as does a frame that does not arrive in time.
+/// rping never sends a Send without octets, so the server closes after such a Send. The server
+/// closes at once after an invalid first frame, and if a frame does not arrive in time.
 #[tokio::test]
 async fn rping_closes_on_messages_that_it_does_not_use() {
     let mut link = Link::Virtual(VirtualLink::rping(without_crc()).unwrap());
@@ -330,8 +332,8 @@ fn without_crc() -> Settings {
     Settings { mpa: MpaSettings { crc: false, ..MpaSettings::default() }, ..Settings::default() }
 }
 
-/// The Reply of RFC 5044 section 7.1.1, twice, with the same octets over both links; then octets
-/// that a mangler cut in the middle.
+/// Both links deliver the same octets in two cases: the Reply of RFC 5044 section 7.1.1 that is
+/// sent twice, and octets that a mangler cut in the middle.
 #[tokio::test]
 async fn mangling_gives_the_same_octets_over_both_links() {
     let of = async |plan: &str, seed| {

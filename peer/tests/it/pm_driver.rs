@@ -1,5 +1,5 @@
-//! The port mapper over UDP on the loopback interface: both drivers, a relay that mangles datagrams
-//! by a seed, and the resulting TCP connections.
+//! Tests of the port mapper over UDP on the loopback interface: both drivers, a relay that mangles
+//! datagrams with a seed, and the resulting TCP connections.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::net::SocketAddr;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinHandle;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
 use weft_core::wire::portmap::{PmTime, UDP_PORT};
 use weft_peer::driver::portmap::{PmClient, PmServer, connect, socket_at};
-use weft_peer::driver::{Direction, Tape, What};
+use weft_peer::driver::{Direction, EventContent, TrafficLog};
 use weft_peer::portmap::{
-    Ask, ClientSettings, Fallback, Mapping, Resolution, ServerEvent, ServerSettings, Table, Target,
+    ClientSettings, Fallback, Mapping, Query, Resolution, ServerEvent, ServerSettings, Table, Target,
 };
 
 const LOCAL: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
@@ -76,14 +76,14 @@ async fn mapped(local: &str) -> (bool, [SocketAddr; 3]) {
 #[tokio::test]
 async fn a_mapped_service_is_connected_to_at_its_sdp_address() {
     let (at_sdp, [requested, acknowledged, from]) = mapped(LOCAL[0]).await;
-    let mut proof = Proof::new(By::Test);
-    proof.shows(requirement!("PM-7-2"), || assert!(at_sdp));
+    let mut proof = Coverage::new(CoverageKind::Test);
+    proof.verify(requirement!("PM-7-2"), || assert!(at_sdp));
     // The connection comes from the address in the PMReq.
-    proof.shows(requirement!("PM-7.4-11"), || assert_eq!(requested.port(), from.port()));
-    proof.shows(requirement!("PM-7.4-13"), || assert_eq!(requested.ip(), from.ip()));
-    proof.shows(requirement!("PM-7.4-30"), || assert_eq!(acknowledged, from));
+    proof.verify(requirement!("PM-7.4-11"), || assert_eq!(requested.port(), from.port()));
+    proof.verify(requirement!("PM-7.4-13"), || assert_eq!(requested.ip(), from.ip()));
+    proof.verify(requirement!("PM-7.4-30"), || assert_eq!(acknowledged, from));
     let (at_sdp, [requested, acknowledged, from]) = mapped(LOCAL[1]).await;
-    proof.shows(requirement!("PM-7.2-6"), || assert_eq!((at_sdp, requested, acknowledged), (true, from, from)));
+    proof.verify(requirement!("PM-7.2-6"), || assert_eq!((at_sdp, requested, acknowledged), (true, from, from)));
 }
 
 #[tokio::test]
@@ -94,11 +94,11 @@ async fn a_denied_service_is_connected_to_in_plain_tcp() {
         let client = PmClient::bind(quick(), None).unwrap();
         let mapped = connect(&client, server.local_addrs()[0], service).await.unwrap();
         plain.accept().await.unwrap();
-        let mut proof = Proof::new(By::Test);
-        proof.shows(requirement!("PM-7-3"), || {
+        let mut proof = Coverage::new(CoverageKind::Test);
+        proof.verify(requirement!("PM-7-3"), || {
             assert_eq!(mapped.resolution, Resolution::Conventional { address: service, why: Fallback::Denied });
         });
-        proof.shows(requirement!("PM-7.1-1"), || assert_eq!(mapped.stream.peer_addr().unwrap(), service));
+        proof.verify(requirement!("PM-7.1-1"), || assert_eq!(mapped.stream.peer_addr().unwrap(), service));
     }
 }
 
@@ -113,9 +113,9 @@ async fn a_reset_leads_to_plain_tcp() {
         let client = PmClient::bind(quick(), None).unwrap();
         let mapped = connect(&client, server.local_addrs()[0], service).await.unwrap();
         plain.accept().await.unwrap();
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         for id in [requirement!("PM-7.5.1-9"), requirement!("PM-7.5.2-11")] {
-            proof.shows(id, || {
+            proof.verify(id, || {
                 assert_eq!(mapped.resolution, Resolution::Conventional { address: service, why: Fallback::Reset });
                 assert_eq!(mapped.stream.peer_addr().unwrap(), service);
             });
@@ -125,11 +125,11 @@ async fn a_reset_leads_to_plain_tcp() {
 
 #[tokio::test]
 async fn a_dead_port_mapper_leads_to_plain_tcp() {
-    // Bound, and never read: as silent as a host that is gone.
+    // This socket is bound, but never read. It is as silent as a host that no longer exists.
     let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let (_closed, closed) = nobody("127.0.0.1:0");
-    // If no socket has the port, the kernel's ICMP message is the answer. It comes before the first
-    // repetition.
+    // If no socket has the port, the kernel answers with an ICMP message. The answer arrives before
+    // the client repeats its request.
     let patient = ClientSettings { wait: Duration::from_secs(3600), ..ClientSettings::default() };
     for (mapper, why, settings) in
         [(silent.local_addr().unwrap(), Fallback::Silent, quick()), (closed, Fallback::Absent, patient)]
@@ -138,19 +138,20 @@ async fn a_dead_port_mapper_leads_to_plain_tcp() {
         let client = PmClient::bind(settings, None).unwrap();
         let mapped = connect(&client, mapper, service).await.unwrap();
         plain.accept().await.unwrap();
-        let mut proof = Proof::new(By::Test);
-        proof.shows(requirement!("PM-7.5.1-8"), || {
+        let mut proof = Coverage::new(CoverageKind::Test);
+        proof.verify(requirement!("PM-7.5.1-8"), || {
             assert_eq!(mapped.resolution, Resolution::Conventional { address: service, why });
         });
     }
 }
 
-/// A port mapper of another host: the service need not be on it.
+/// The port mapper may be on another host than the service.
 #[tokio::test]
 async fn the_port_mapper_may_be_on_another_host() {
     let mut server = server("127.0.0.2:0", &[(at("127.0.0.1:5001"), at("127.0.0.3:7001"))]);
     let client = PmClient::bind(quick(), None).unwrap();
-    let ask = Ask { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
+    let ask =
+        Query { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
     let resolved = client.resolve(ask).await.unwrap();
     assert_eq!(resolved.resolution.address(), at("127.0.0.3:7001"));
     assert!(matches!(server.next_event().await, Some(ServerEvent::Accepted { .. })));
@@ -163,13 +164,14 @@ async fn the_port_mapper_may_be_on_another_host() {
 #[tokio::test]
 async fn unacknowledged_mappings_expire() {
     let mut table = Table::default();
-    let target = Target::Made { at: at("127.0.0.1:0"), ports: 9001..=9001 };
+    let target = Target::PortRange { at: at("127.0.0.1:0"), ports: 9001..=9001 };
     table.insert(Mapping { service: at("127.0.0.1:5001"), target, pm_time: PmTime(0) }).unwrap();
     let settings = ServerSettings { hold: Duration::from_millis(50), ..ServerSettings::default() };
     let mut server = PmServer::bind(&[at("127.0.0.1:0")], settings, table, None).unwrap();
     let deviations = weft_peer::Deviations::from_names(["pm.ack-left-out"]).unwrap();
     let client = PmClient::bind(ClientSettings { deviations, ..quick() }, None).unwrap();
-    let ask = Ask { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
+    let ask =
+        Query { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
     client.resolve(ask).await.unwrap();
     let address = at("127.0.0.1:9001");
     let connecting = ask.connecting;
@@ -179,19 +181,21 @@ async fn unacknowledged_mappings_expire() {
     }
 }
 
-/// A tape has the specification's port, from which a reader recognises the protocol.
+/// A traffic log has the port that the specification defines. A reader recognises the protocol by
+/// this port.
 #[tokio::test]
 async fn a_tape_has_each_datagram() {
     let server = server("127.0.0.1:0", &[(at("127.0.0.1:5001"), at("127.0.0.1:7001"))]);
-    let tape = Tape::default();
-    let client = PmClient::bind_to(&[at("127.0.0.1:0")], quick(), Some(&tape)).unwrap();
-    let ask = Ask { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
+    let traffic = TrafficLog::default();
+    let client = PmClient::bind_to(&[at("127.0.0.1:0")], quick(), Some(&traffic)).unwrap();
+    let ask =
+        Query { mapper: server.local_addrs()[0], service: at("127.0.0.1:5001"), connecting: at("127.0.0.1:40001") };
     client.resolve(ask).await.unwrap();
-    let datagrams: Vec<_> = tape
+    let datagrams: Vec<_> = traffic
         .events()
         .into_iter()
-        .map(|event| match event.what {
-            What::Datagram { target, octets, .. } => (event.direction, target, octets[0], octets.len()),
+        .map(|event| match event.content {
+            EventContent::Datagram { target, octets, .. } => (event.direction, target, octets[0], octets.len()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -200,8 +204,8 @@ async fn a_tape_has_each_datagram() {
     assert_eq!(datagrams, [(to, mapper, 0x04, 48), (from, mapper, 0x14, 48), (to, mapper, 0x24, 48)]);
 }
 
-/// Forwards datagrams between one client and a server; by the seed it loses, repeats and reorders
-/// them.
+/// Forwards datagrams between one client and a server. Depending on the seed, loses, repeats and
+/// reorders them.
 async fn relay(server: SocketAddr, seed: u64) -> (SocketAddr, JoinHandle<()>) {
     let (front, back) = (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let address = front.local_addr().unwrap();
@@ -225,7 +229,7 @@ async fn relay(server: SocketAddr, seed: u64) -> (SocketAddr, JoinHandle<()>) {
             let mut passed = match state % 10 {
                 0..=2 => vec![],
                 3 => vec![(to_server, octets.clone()), (to_server, octets)],
-                // It is sent after the next datagram.
+                // This datagram is sent after the next datagram.
                 4 | 5 if held.is_none() => {
                     held = Some((to_server, octets));
                     continue;
@@ -260,15 +264,15 @@ async fn a_relay_that_loses_repeats_and_reorders_changes_nothing() {
             let client = client.clone();
             let service = SocketAddr::from(([127, 0, 0, 1], 5001 + number % 2));
             let connecting = SocketAddr::from(([127, 0, 0, 1], 40_000 + number));
-            tokio::spawn(async move { client.resolve(Ask { mapper, service, connecting }).await.unwrap() })
+            tokio::spawn(async move { client.resolve(Query { mapper, service, connecting }).await.unwrap() })
         });
         for question in questions.collect::<Vec<_>>() {
             let resolved = question.await.unwrap();
-            let mapped = resolved.ask.service.port() == 5001;
+            let mapped = resolved.query.service.port() == 5001;
             let expected = if mapped {
                 Resolution::Sdp { address: at("127.0.0.1:7001"), pm_time: PmTime(0), cached: false }
             } else {
-                Resolution::Conventional { address: resolved.ask.service, why: Fallback::Denied }
+                Resolution::Conventional { address: resolved.query.service, why: Fallback::Denied }
             };
             assert_eq!(resolved.resolution, expected, "seed {seed}");
         }
@@ -284,7 +288,7 @@ async fn each_start_begins_with_another_handle() {
     for _ in 0..16 {
         let client = PmClient::bind(quick(), None).unwrap();
         let (service, connecting) = (at("127.0.0.1:5001"), at("127.0.0.1:40001"));
-        let ask = Ask { mapper: mapper.local_addr().unwrap(), service, connecting };
+        let ask = Query { mapper: mapper.local_addr().unwrap(), service, connecting };
         let question = tokio::spawn(async move { client.resolve(ask).await });
         let mut octets = [0; 64];
         assert_eq!(mapper.recv_from(&mut octets).await.unwrap().0, 48);
@@ -292,10 +296,10 @@ async fn each_start_begins_with_another_handle() {
         let _ = question.await;
         handles.insert(<[u8; 8]>::try_from(&octets[8..16]).unwrap());
     }
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     // Sixteen values of 64 bits. Equal high octets or a pattern of small steps occur by chance once
     // in 2^60 runs.
-    proof.shows(requirement!("PM-7.5.1-6"), || {
+    proof.verify(requirement!("PM-7.5.1-6"), || {
         assert_eq!(handles.len(), 16);
         let high: std::collections::BTreeSet<u8> = handles.iter().map(|handle| handle[0]).collect();
         assert!(high.len() > 4, "{handles:x?}");
@@ -306,7 +310,7 @@ async fn each_start_begins_with_another_handle() {
 /// the PMAck.
 #[tokio::test]
 async fn a_connection_follows_the_pm_ack() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mapper = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let (sdp, address) = listener("127.0.0.1:0").await;
     let (_held, service) = nobody("127.0.0.1:0");
@@ -315,7 +319,7 @@ async fn a_connection_follows_the_pm_ack() {
     let connecting = tokio::spawn(async move { connect(&client, to, service).await.unwrap() });
     let mut octets = [0; 64];
     let (len, from) = mapper.recv_from(&mut octets).await.unwrap();
-    proof.shows(requirement!("PM-7.4-3"), || assert_eq!((len, octets[0]), (48, 0x04)));
+    proof.verify(requirement!("PM-7.4-3"), || assert_eq!((len, octets[0]), (48, 0x04)));
     // PMAccept, PmTime 0, ApPort and ApIPAddr of the SDP Address.
     octets[..2].copy_from_slice(&[0x14, 0]);
     octets[4..6].copy_from_slice(&address.port().to_be_bytes());
@@ -323,10 +327,10 @@ async fn a_connection_follows_the_pm_ack() {
     mapper.send_to(&octets[..48], from).await.unwrap();
     let (len, _) = mapper.recv_from(&mut octets).await.unwrap();
     let acknowledged = (len, octets[0]);
-    // Nothing else must happen first.
+    // No other step must happen first.
     let (_, peer) = sdp.accept().await.unwrap();
     let mapped = connecting.await.unwrap();
-    proof.shows(requirement!("PM-7.3.1.4-6"), || {
+    proof.verify(requirement!("PM-7.3.1.4-6"), || {
         assert_eq!((acknowledged, mapped.stream.local_addr().unwrap()), ((48, 0x24), peer));
     });
 }
@@ -335,7 +339,7 @@ async fn a_connection_follows_the_pm_ack() {
 /// uses.
 #[tokio::test]
 async fn the_port_of_the_port_mapper() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let _server = server("127.39.35.1:3935", &[(at("127.0.0.1:5001"), at("127.0.0.1:7001"))]);
     let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     // PMReq: ApPort 5001, CpPort 40001, a handle, both addresses.
@@ -348,7 +352,7 @@ async fn the_port_of_the_port_mapper() {
     client.send_to(&octets, (std::net::Ipv4Addr::new(127, 39, 35, 1), UDP_PORT)).await.unwrap();
     let mut answer = [0; 64];
     let (len, from) = client.recv_from(&mut answer).await.unwrap();
-    proof.shows(requirement!("PM-16-1"), || {
+    proof.verify(requirement!("PM-16-1"), || {
         assert_eq!((UDP_PORT, from, len, answer[0]), (3935, at("127.39.35.1:3935"), 48, 0x14));
     });
 }

@@ -1,11 +1,11 @@
-//! The builtin responder and initiator over real TCP on the loopback.
+//! Tests of the builtin responder and initiator over real TCP on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::time::Duration;
 
 use tokio::task::{JoinHandle, JoinSet};
 use weft_peer::Settings;
-use weft_peer::connection::{By, Closed, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy};
 use weft_peer::driver::serve::{Server, ServerSettings, StopHandle};
 use weft_peer::driver::{Link, LinkError, Received, TcpLink, initiate};
 use weft_peer::mpa::{EnhancedUse, MpaSettings, PrivateData};
@@ -45,7 +45,7 @@ async fn initiator_and_responder_exchange_a_send() {
         assert_eq!(outcome.reply.unwrap().private_data, reply);
         // The responder always requests CRCs.
         assert!(outcome.negotiated.unwrap().crc);
-        assert_eq!(outcome.closed, Some(Closed { by: By::User, why: Why::Requested }));
+        assert_eq!(outcome.closed, Some(Closed { by: ClosedBy::User, why: CloseCause::Requested }));
     }
     server.stop().await;
 }
@@ -57,7 +57,7 @@ async fn an_enhanced_request_falls_back_to_revision_1() {
     let with = |enhanced| Settings { mpa: MpaSettings { enhanced, ..MpaSettings::default() }, ..Settings::default() };
     for (responder, enhanced) in [(EnhancedUse::Answer, true), (EnhancedUse::Off, false)] {
         let server = start(ServerSettings { connection: with(responder), ..ServerSettings::default() });
-        let outcome = initiate(server.address, with(EnhancedUse::Ask), &b"echo"[..], LIMIT).await.unwrap();
+        let outcome = initiate(server.address, with(EnhancedUse::Request), &b"echo"[..], LIMIT).await.unwrap();
         assert_eq!(outcome.received.as_deref(), Some(&b"echo"[..]));
         assert_eq!(outcome.negotiated.unwrap().enhanced.is_some(), enhanced);
         assert_eq!(outcome.reply.unwrap().revision, if enhanced { 2 } else { 1 });
@@ -65,13 +65,13 @@ async fn an_enhanced_request_falls_back_to_revision_1() {
     }
 }
 
-/// A message that the responder cannot accept ends the exchange with its Terminate, which the
-/// initiator reports.
+/// If the responder cannot accept a message, its Terminate ends the exchange. The initiator reports
+/// the Terminate.
 #[tokio::test]
 async fn a_send_that_is_too_long_is_terminated() {
     let server = start(ServerSettings::default());
     let outcome = initiate(server.address, Settings::default(), vec![0; 65_537], LIMIT).await.unwrap();
-    let Some(Closed { by: By::Peer, why: Why::TerminateReceived(error) }) = outcome.closed else {
+    let Some(Closed { by: ClosedBy::Peer, why: CloseCause::TerminateReceived(error) }) = outcome.closed else {
         panic!("{outcome:?}")
     };
     assert_eq!((error.layer.0, error.error_type, error.code), (1, 2, 5));
@@ -108,7 +108,7 @@ async fn stopping_closes_open_connections() {
     let deadline = tester.now() + LIMIT;
     assert!(matches!(tester.receive(deadline).await.unwrap(), Received::Octets(_)));
     let stopped = tokio::spawn(server.stop());
-    // The tester keeps its half open.
+    // The tester does not close its direction.
     assert_eq!(tester.receive(deadline).await.unwrap(), Received::Fin);
     stopped.await.unwrap();
     assert!(link.connect().await.is_err());
@@ -128,7 +128,7 @@ async fn a_silent_peer_is_closed() {
     server.stop().await;
 }
 
-/// A peer that sends a lot before it reads. TCP holds the echo back, neither end gives up, and
+/// The peer sends many octets before it reads. TCP holds the echo back, neither side gives up, and
 /// nothing is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_reads_late_loses_nothing() {
@@ -161,8 +161,8 @@ async fn a_peer_that_reads_late_loses_nothing() {
     server.stop().await;
 }
 
-/// A peer that sends and never reads: TCP holds it back, and memory does not grow. It cannot delay
-/// a stop.
+/// The peer sends and never reads. TCP holds the peer back, and memory does not grow. The peer
+/// cannot delay a stop.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_never_reads_is_held_back() {
     let connection = Settings { close_timeout: Duration::from_millis(50), ..with_crc(false) };
@@ -172,8 +172,8 @@ async fn a_peer_that_never_reads_is_held_back() {
     tester.send(b"MPA ID Req Frame\x00\x01\x00\x00").await.unwrap();
     let deadline = tester.now() + LIMIT;
     assert!(matches!(tester.receive(deadline).await.unwrap(), Received::Octets(_)));
-    // Far more than the sockets' buffers and the echo's backlog hold, and less than its receives
-    // would accept.
+    // This is far more than the buffers of the sockets and the backlog of the echo can hold, and
+    // less than its receives would accept.
     let mut refused = None;
     for msn in 1..=3500u32 {
         let ulpdu = [b"\x41\x43\0\0\0\0\0\0\0\0", &msn.to_be_bytes()[..], &[0; 4], &[0; 16_000]].concat();

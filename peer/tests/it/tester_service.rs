@@ -1,5 +1,5 @@
-//! The tester as port mapper and service: the same exchanges with a client in process and with one
-//! over UDP and TCP on the loopback.
+//! Tests of the tester as port mapper and service: the same exchanges with a client in the same
+//! process, and with a client over UDP and TCP on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use weft_core::wire::portmap::{Addresses, Message, MessageType, PmTime};
 use weft_peer::Deviations;
 use weft_peer::driver::portmap::{PmClient, connect};
-use weft_peer::driver::{Call, Direction, Link, MapperSocket, Received, TesterConnection, VirtualLink, What};
+use weft_peer::driver::{Call, Direction, EventContent, Link, MapperSocket, Received, TesterConnection, VirtualLink};
 use weft_peer::portmap::ClientSettings;
 
 /// A target that sends requests.
@@ -20,20 +20,20 @@ enum Target {
 impl Target {
     fn open(over_udp: bool) -> (Link, Self) {
         if !over_udp {
-            return (Link::Virtual(VirtualLink::asking(Deviations::NONE).unwrap()), Target::Virtual);
+            return (Link::Virtual(VirtualLink::with_port_mapper_client(Deviations::NONE).unwrap()), Target::Virtual);
         }
         let link = Link::Mapper(MapperSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap().link());
         (link, Target::Real(PmClient::bind(ClientSettings::default(), None).unwrap()))
     }
 
-    /// Makes it connect to a service.
+    /// Makes the target connect to a service.
     fn start(&self, link: &mut Link, service: SocketAddr) {
-        link.ask(service).unwrap();
+        link.query(service).unwrap();
         if let Target::Real(client) = self {
             let (client, mapper) = (client.clone(), link.mapper_address(false));
             tokio::spawn(async move {
                 let mapped = connect(&client, mapper, service).await.unwrap();
-                // Until the tester closes.
+                // Keep the connection until the tester closes it.
                 mapped.stream.readable().await.unwrap();
             });
         }
@@ -77,14 +77,14 @@ async fn answer(link: &mut Link, (to, request): (SocketAddr, Message), kind: Mes
     link.answer(false, to, &octets).await.unwrap();
 }
 
-/// PMReq, PMAccept, PMAck, and a connection from the address in the PMReq to the address in the
-/// PMAccept.
+/// The exchange is a PMReq, a PMAccept and a PMAck. Then a connection follows, from the address in
+/// the PMReq to the address in the PMAccept.
 #[tokio::test]
 async fn a_client_connects_to_the_address_from_the_tester() {
     for over_udp in [false, true] {
         let (mut link, target) = Target::open(over_udp);
-        let service = link.place(false, false, true).unwrap();
-        let place = link.place(false, false, true).unwrap();
+        let service = link.reserve_address(false, false, true).unwrap();
+        let place = link.reserve_address(false, false, true).unwrap();
         target.start(&mut link, service);
         let request = datagram(&mut link).await;
         let Addresses::V4 { connecting, accepting } = request.1.addresses else { panic!("of IPv6") };
@@ -97,23 +97,25 @@ async fn a_client_connects_to_the_address_from_the_tester() {
         let (to, connection) = connection(&mut link).await;
         assert_eq!((to, connection.addresses()), (place, (place, from)));
 
-        let tape = link.tape().events();
-        let directions: Vec<Direction> = tape.iter().map(|event| event.direction).take(4).collect();
+        let traffic = link.traffic().events();
+        let directions: Vec<Direction> = traffic.iter().map(|event| event.direction).take(4).collect();
         use Direction::{FromTarget, ToTarget};
         assert_eq!(directions, [FromTarget, ToTarget, FromTarget, FromTarget]);
-        // Its port may be any.
-        assert!(matches!(tape[0].what, What::Datagram { tester, .. } if tester.port() == 3935), "{:?}", tape[0]);
+        // The client may use any port.
+        let is_from_port_mapper =
+            matches!(traffic[0].content, EventContent::Datagram { tester, .. } if tester.port() == 3935);
+        assert!(is_from_port_mapper, "{:?}", traffic[0]);
     }
 }
 
-/// No listener at the SDP Address: the client then connects to the service itself, and sends plain
-/// octets.
+/// No listener is at the SDP Address. The client then connects to the service itself, and sends
+/// plain octets.
 #[tokio::test]
 async fn a_refused_client_connects_to_the_service() {
     for over_udp in [false, true] {
         let (mut link, target) = Target::open(over_udp);
-        let service = link.place(false, false, true).unwrap();
-        let nowhere = link.place(false, false, false).unwrap();
+        let service = link.reserve_address(false, false, true).unwrap();
+        let nowhere = link.reserve_address(false, false, false).unwrap();
         target.start(&mut link, service);
         let request = datagram(&mut link).await;
         answer(&mut link, request, MessageType::PM_ACCEPT, nowhere).await;
@@ -134,7 +136,7 @@ async fn a_refused_client_connects_to_the_service() {
 #[tokio::test]
 async fn a_client_without_an_answer_gives_up() {
     let (mut link, target) = Target::open(false);
-    let service = link.place(true, false, true).unwrap();
+    let service = link.reserve_address(true, false, true).unwrap();
     target.start(&mut link, service);
     let mut requests = 0;
     let to = loop {

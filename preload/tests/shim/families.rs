@@ -1,5 +1,5 @@
-//! Servers that have a socket for each family, as sshd and nginx do: the request to the agent for a
-//! socket of IPv6 that leaves IPv4 to another one.
+//! Some servers, such as sshd and nginx, have one socket for IPv6 only and another socket for IPv4.
+//! The tests check that the request to the agent contains whether a socket is for IPv6 only.
 #![allow(unsafe_code, reason = "a program calls the C library")]
 
 use std::io::Error;
@@ -8,11 +8,11 @@ use std::os::fd::FromRawFd;
 
 use super::{Script, stdout_of};
 
-/// The program: it listens on all addresses of IPv6, at a port that the kernel picks.
+/// The program. It listens on all IPv6 addresses, at a port that the kernel selects.
 pub(super) fn listens(only_v6: bool) {
     let only = libc::c_int::from(only_v6);
-    // SAFETY: a new descriptor has one owner; the option and the name are of this frame, and have
-    // the given lengths.
+    // SAFETY: a new descriptor has one owner. The option and the name are local variables with the
+    // given lengths.
     let listener = unsafe {
         let fd = libc::socket(libc::AF_INET6, libc::SOCK_STREAM, 0);
         let listener = TcpListener::from_raw_fd(fd);

@@ -1,6 +1,6 @@
-//! A non-blocking connect that the agent rejects while the program waits for it, and a connect of a
-//! bound socket.
-#![allow(unsafe_code, reason = "an agent, and a program, call the C library")]
+//! Tests a non-blocking connect that the agent rejects while the program waits for its result, and
+//! a connect of a bound socket.
+#![allow(unsafe_code, reason = "the agent and the program call the C library")]
 
 use std::io::Error;
 use std::net::SocketAddr;
@@ -9,17 +9,17 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::readiness::connecting;
 use super::{SERVICE, Script, in_event_loop, stdout_of};
 
-/// The program: it begins a connection, waits for it, and queries the result twice.
+/// The program. It starts a connection, waits for the result, and queries the result.
 pub(super) fn connects(at: SocketAddr) {
     let (stream, begun) = connecting(at);
     println!("begun: {:?}", begun.unwrap_err().raw_os_error());
     let mut one = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one structure, of this frame.
+    // SAFETY: the structure is a local variable.
     assert_eq!(unsafe { libc::poll(&raw mut one, 1, -1) }, 1);
     println!("SO_ERROR: {:?}", stream.take_error().unwrap().and_then(|error| error.raw_os_error()));
 }
 
-/// The program: it binds its socket before it connects.
+/// The program. It binds its socket before it connects.
 pub(super) fn connects_from(source: SocketAddr, at: SocketAddr) {
     in_event_loop(async {
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
@@ -29,7 +29,7 @@ pub(super) fn connects_from(source: SocketAddr, at: SocketAddr) {
     });
 }
 
-/// A socket of the agent's address, as the agent has it.
+/// Makes a socket. Several such sockets can have the same address, as in the agent.
 fn socket() -> OwnedFd {
     // SAFETY: a new descriptor has one owner.
     let fd = unsafe { OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0)) };
@@ -39,7 +39,7 @@ fn socket() -> OwnedFd {
 
 fn set<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) {
     let size = libc::socklen_t::try_from(size_of::<T>()).unwrap();
-    // SAFETY: the option is of the caller, and has the given length.
+    // SAFETY: the option is a reference of the caller, and has the given length.
     let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const *value).cast(), size) };
     assert_eq!(done, 0, "{}", Error::last_os_error());
 }
@@ -50,16 +50,16 @@ type Naming = unsafe extern "C" fn(libc::c_int, *const libc::sockaddr, libc::soc
 fn name(fd: &OwnedFd, call: Naming, to: SocketAddr) {
     let SocketAddr::V4(to) = to else { panic!("{to}") };
     let size = libc::socklen_t::try_from(size_of::<libc::sockaddr_in>()).unwrap();
-    // SAFETY: all zeros is a name.
+    // SAFETY: all zeros is a valid name.
     let mut name: libc::sockaddr_in = unsafe { std::mem::zeroed() };
     name.sin_family = libc::AF_INET as libc::sa_family_t;
     name.sin_port = to.port().to_be();
     name.sin_addr.s_addr = u32::from(*to.ip()).to_be();
-    // SAFETY: the name is of this frame.
+    // SAFETY: the name is a local variable.
     assert_eq!(unsafe { call(fd.as_raw_fd(), (&raw const name).cast(), size) }, 0, "{}", Error::last_os_error());
 }
 
-/// A listener that drops what arrives, and its address.
+/// Makes a listener that drops all packets. Returns the listener and its address.
 fn gate() -> (std::net::TcpListener, SocketAddr) {
     let fd = socket();
     let mut drop_all = libc::sock_filter { code: 6, jt: 0, jf: 0, k: 0 };
@@ -72,7 +72,8 @@ fn gate() -> (std::net::TcpListener, SocketAddr) {
     (gate, at)
 }
 
-/// Resets the connection that the program has begun from there, before it is established.
+/// Resets the connection that the program has started from the address `from` to the address `at`.
+/// The connection is not established yet.
 fn refuse(at: SocketAddr, from: SocketAddr) {
     let fd = socket();
     set(&fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &0);

@@ -1,5 +1,5 @@
-//! `select`, `poll` and `epoll` on a descriptor that leads to the agent: non-blocking connect,
-//! writable, readable, hang-up.
+//! Tests what `select`, `poll` and `epoll` report for a descriptor that is connected to the agent:
+//! the result of a non-blocking connect, writable, readable, and hang-up.
 #![allow(unsafe_code, reason = "a program calls the C library")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -10,16 +10,18 @@ use std::thread;
 
 use super::{SERVICE, Script, stdout_of};
 
-/// The states of a descriptor, in the words of this test.
+/// The state of a descriptor, in the terms of this test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ready {
     read: bool,
     write: bool,
-    /// The other side has ended its half. `select` shows this by a read that returns nothing.
+    /// The peer has sent FIN. `select` does not report this. It reports the descriptor as readable,
+    /// and a read then returns no bytes.
     hang_up: bool,
 }
 
-/// Queries by this call. If `wait`, waits without limit for the first of the requested states.
+/// Queries the state of a descriptor with the call `by`. If `wait` is set, waits without a time
+/// limit until one of the requested states is true.
 fn ask(by: &str, fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
     match by {
         "select" => by_select(fd, read, write, wait),
@@ -30,7 +32,7 @@ fn ask(by: &str, fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
 
 fn by_select(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
     // SAFETY: sets of descriptors are plain bits, `fd` is below their size, and all pointers are to
-    // this frame.
+    // local variables.
     unsafe {
         let (mut reads, mut writes): (libc::fd_set, libc::fd_set) = (std::mem::zeroed(), std::mem::zeroed());
         assert!((fd as usize) < libc::FD_SETSIZE);
@@ -54,7 +56,7 @@ fn by_select(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
 fn by_poll(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
     let events = if read { libc::POLLIN | libc::POLLRDHUP } else { 0 } | if write { libc::POLLOUT } else { 0 };
     let mut one = libc::pollfd { fd, events, revents: 0 };
-    // SAFETY: one structure, of this frame.
+    // SAFETY: the structure is a local variable.
     assert!(unsafe { libc::poll(&raw mut one, 1, if wait { -1 } else { 0 }) } >= 0);
     let has = |bit| one.revents & bit != 0;
     Ready { read: has(libc::POLLIN), write: has(libc::POLLOUT), hang_up: has(libc::POLLRDHUP | libc::POLLHUP) }
@@ -62,7 +64,8 @@ fn by_poll(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
 
 fn by_epoll(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
     let events = if read { libc::EPOLLIN | libc::EPOLLRDHUP } else { 0 } | if write { libc::EPOLLOUT } else { 0 };
-    // SAFETY: the structures are of this frame, and the descriptor of the set is closed with it.
+    // SAFETY: the structures are local variables. The descriptor of the set is closed before they
+    // end.
     let reported = unsafe {
         let set = libc::epoll_create1(0);
         let mut one = libc::epoll_event { events: events.cast_unsigned(), u64: 7 };
@@ -76,10 +79,11 @@ fn by_epoll(fd: RawFd, read: bool, write: bool, wait: bool) -> Ready {
     Ready { read: has(libc::EPOLLIN), write: has(libc::EPOLLOUT), hang_up: has(libc::EPOLLRDHUP | libc::EPOLLHUP) }
 }
 
-/// A non-blocking descriptor, and the result of its connect.
+/// Starts to connect a new non-blocking descriptor. Returns the descriptor, and the result of the
+/// call.
 pub(super) fn connecting(at: SocketAddr) -> (TcpStream, std::io::Result<()>) {
     let SocketAddr::V4(at) = at else { panic!("{at}") };
-    // SAFETY: a new descriptor has one owner, and the name is of this frame.
+    // SAFETY: a new descriptor has one owner, and the name is a local variable.
     unsafe {
         let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0);
         let stream = TcpStream::from_raw_fd(fd);
@@ -96,7 +100,8 @@ pub(super) fn connecting(at: SocketAddr) -> (TcpStream, std::io::Result<()>) {
     }
 }
 
-/// The program: each step waits for its event with the tested call, and prints what it observed.
+/// The program. Each step waits for its event with the tested call, and prints what the program
+/// observed.
 pub(super) fn waits(by: &str, at: SocketAddr) {
     let (mut stream, done) = connecting(at);
     if let Err(error) = done {
@@ -110,7 +115,7 @@ pub(super) fn waits(by: &str, at: SocketAddr) {
     let ready = ask(by, fd, true, true, false);
     println!("idle: read {} write {} hang-up {}", ready.read, ready.write, ready.hang_up);
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    // The other side reads nothing until the test requests it, so the buffer fills up.
+    // The peer reads nothing until it gets the number of bytes, so the buffer fills up.
     let (mut given, piece) = (0_u64, [0x5a; 65_536]);
     let full = loop {
         match stream.write(&piece) {
@@ -120,17 +125,17 @@ pub(super) fn waits(by: &str, at: SocketAddr) {
     };
     assert_eq!(full, ErrorKind::WouldBlock);
     println!("full: write {}", ask(by, fd, true, true, false).write);
-    // Now it reads all of that, and the buffer has space again.
+    // Now the peer reads all these bytes, and the buffer has space again.
     let peer_reads = std::env::var("WEFT_PRELOAD_TEST_FIFO").unwrap();
     std::fs::write(peer_reads, given.to_string()).unwrap();
     println!("drained: write {}", ask(by, fd, false, true, true).write);
-    // It answers.
+    // The peer answers.
     println!("answered: read {}", ask(by, fd, true, false, true).read);
     let mut got = [0; 4];
     stream.read_exact(&mut got).unwrap();
     println!("got {}", String::from_utf8_lossy(&got));
     stream.write_all(b"!").unwrap();
-    // It has read that, and ends.
+    // The peer has read the last byte, and sends FIN.
     let ready = ask(by, fd, true, false, true);
     println!("ended: read {} hang-up {} octets {}", ready.read, ready.hang_up, stream.read(&mut [0]).unwrap());
 }
@@ -150,14 +155,14 @@ fn select_poll_and_epoll_report_sdp_readiness() {
             let (mut stream, _) = it.meet("127.83.68.80");
             let (results, given) = (results.clone(), given.clone());
             thread::spawn(move || {
-                // Waits until the program prints how much it wrote before the buffer was full.
+                // Waits until the program writes to the FIFO how many bytes filled the buffer.
                 let given: u64 = std::fs::read_to_string(given).unwrap().parse().unwrap();
                 let taken = std::io::copy(&mut (&mut stream).take(given), &mut std::io::sink()).unwrap();
                 stream.write_all(b"pong").unwrap();
                 let mut last = [0];
                 stream.read_exact(&mut last).unwrap();
                 stream.shutdown(std::net::Shutdown::Write).unwrap();
-                // Until the program is gone.
+                // Reads until the program has ended.
                 let rest = std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
                 results.send((given, taken, last, rest)).unwrap();
             });

@@ -1,5 +1,5 @@
-//! Urgent octets (MSG_OOB) of a program, through two relays with SDP between them. SIOCATMARK shows
-//! their positions.
+//! Sends urgent octets (MSG_OOB) to a program, through two relays with SDP between them. SIOCATMARK
+//! shows the program the positions of these octets.
 #![allow(unsafe_code, reason = "a program calls the C library")]
 
 use std::future::pending;
@@ -13,25 +13,24 @@ use weft_peer::verbs::{Node, RnicSettings};
 
 use super::{SERVICE, Script, stdout_of};
 
-/// Reads all input octet by octet, including the urgent ones; prints `|` at the position of the
-/// mark.
+/// Reads all input octet by octet, including urgent octets. Prints `|` at the position of the mark.
 pub(super) fn reads(at: SocketAddr) {
     let mut stream = TcpStream::connect(at).unwrap();
     let on: libc::c_int = 1;
     let len = size_of_val(&on) as libc::socklen_t;
-    // SAFETY: the option is an int, and it is of this frame.
+    // SAFETY: the option is an int in a local variable.
     let set = unsafe {
         libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_OOBINLINE, (&raw const on).cast(), len)
     };
     assert_eq!(set, 0);
     stream.write_all(b"go").unwrap();
     let mut urgent = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLPRI, revents: 0 };
-    // SAFETY: one structure, of this frame.
+    // SAFETY: the structure is a local variable.
     assert_eq!(unsafe { libc::poll(&raw mut urgent, 1, -1) }, 1);
     let mut got = String::new();
     loop {
         let mut at_mark: libc::c_int = -1;
-        // SAFETY: the answer is an int (Linux: sockios.h), and it is of this frame.
+        // SAFETY: the kernel stores an int (Linux: sockios.h), and `at_mark` is an int.
         assert_eq!(unsafe { libc::ioctl(stream.as_raw_fd(), SIOCATMARK, &raw mut at_mark) }, 0);
         let mut octet = [0];
         if stream.read(&mut octet).unwrap() == 0 {
@@ -43,14 +42,15 @@ pub(super) fn reads(at: SocketAddr) {
     println!("got {got}");
 }
 
-/// Linux: include/uapi/asm-generic/sockios.h. The package `libc` does not have it.
+/// The value is from Linux, include/uapi/asm-generic/sockios.h. The package `libc` does not define
+/// this constant.
 const SIOCATMARK: libc::Ioctl = 0x8905;
 
 fn device() -> Device {
     Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0)
 }
 
-/// Joins two TCP connections by two relays with SDP between them, until both end.
+/// Joins two TCP connections by two relays with SDP between them, until both connections end.
 fn join(near: TcpStream, far: TcpStream) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -79,7 +79,7 @@ fn a_program_finds_the_mark_of_an_urgent_octet() {
         let serving = std::thread::spawn(move || {
             served.read_exact(&mut [0; 2]).unwrap();
             served.write_all(b"ab").unwrap();
-            // SAFETY: one octet, of this frame.
+            // SAFETY: the pointer is to one octet.
             let sent = unsafe { libc::send(served.as_raw_fd(), b"!".as_ptr().cast(), 1, libc::MSG_OOB) };
             assert_eq!(sent, 1);
             served.write_all(b"cd").unwrap();

@@ -16,17 +16,17 @@ use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep_until};
 
 use super::polling::Polling;
-use super::state::After;
+use super::state::SendResult;
 use super::{Device, Stream};
 use crate::time::Instant;
 use crate::verbs::LlpHandle;
 
 /// Maximum number of bytes in one read. While a read copies, its TCP sends no acknowledgement, so
-/// longer reads delay a sender on the same machine (`bench/loopback`: 256 KiB are slower by a
-/// fifth).
+/// longer reads delay a sender on the same machine (in `bench/loopback`, reads of 256 KiB are
+/// slower by a fifth).
 const READ_LEN: usize = 64 * 1024;
-/// Number of rounds (reads, or attempts to send) after which the task yields. Then other
-/// connections' tasks can run, and the task that posts the next receives.
+/// Number of rounds (reads, or attempts to send) after which the task yields. Then the tasks of
+/// other connections can run, and so can the task that posts the next receives.
 const ROUNDS: u32 = 4;
 
 thread_local! {
@@ -47,7 +47,7 @@ pub(super) async fn drive(device: &Device, stream: Arc<Stream>, llp: LlpHandle) 
         blocked: false,
         deadline: None,
         timer: None,
-        polling: Polling::new(&device.0.places),
+        polling: Polling::new(&device.0.permits),
     };
     poll_fn(|cx| drive.poll(cx)).await;
 }
@@ -71,9 +71,9 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Each poll calls `turn` at least once: another task may have posted work, even if the
+        // Each poll calls `process` at least once: another task may have posted work, even if the
         // socket has no event.
-        let mut looked = false;
+        let mut processed = false;
         let mut rounds = 0;
         while !self.over {
             if rounds == ROUNDS {
@@ -83,20 +83,20 @@ impl Drive<'_> {
             rounds += 1;
             let reads = self.open && self.wanted;
             if reads && self.stream.poll_readable(cx).is_ready() {
-                looked |= self.read(cx.waker());
+                processed |= self.read(cx.waker());
             } else if self.blocked && self.stream.poll_writable(cx).is_ready() {
-                self.polling.goes_on(self.device.0.clock.now());
-                self.turn(cx.waker(), |_, _| {});
-                looked = true;
-            } else if !looked || self.is_late(cx) {
-                self.turn(cx.waker(), |_, _| {});
-                looked = true;
+                self.polling.work_arrived(self.device.0.clock.now());
+                self.process(cx.waker(), |_, _| {});
+                processed = true;
+            } else if !processed || self.is_late(cx) {
+                self.process(cx.waker(), |_, _| {});
+                processed = true;
             } else {
                 let now = self.device.0.clock.now();
                 if !reads && !self.blocked {
                     // A task that posts work wakes this task.
-                    self.polling.goes_on(now);
-                } else if self.polling.looks_again(now) {
+                    self.polling.work_arrived(now);
+                } else if self.polling.should_poll(now) {
                     // The runtime polls its sockets instead of sleeping, and then wakes this task.
                     let _ = pin!(yield_now()).poll(cx);
                 }
@@ -112,14 +112,14 @@ impl Drive<'_> {
             let read = self.stream.read(buffer);
             let llp = self.llp;
             if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-                self.polling.goes_on(self.device.0.clock.now());
+                self.polling.work_arrived(self.device.0.clock.now());
             }
             match read {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Ok(octets @ 1..) => self.turn(task, |state, now| state.handle_octets(now, llp, &buffer[..octets])),
+                Ok(octets @ 1..) => self.process(task, |state, now| state.handle_octets(now, llp, &buffer[..octets])),
                 end => {
                     self.open = false;
-                    self.turn(task, |rnic, now| match end {
+                    self.process(task, |rnic, now| match end {
                         Ok(_) => rnic.handle_fin(now, llp),
                         Err(error) if error.kind() == io::ErrorKind::TimedOut => rnic.handle_lost(now, llp),
                         Err(_) => rnic.handle_reset(now, llp),
@@ -131,20 +131,20 @@ impl Drive<'_> {
     }
 
     /// Passes an event to the RNIC through `handle`, and sends the RNIC's answers.
-    fn turn(&mut self, task: &Waker, handle: impl FnOnce(&mut crate::verbs::Rnic, Instant)) {
+    fn process(&mut self, task: &Waker, handle: impl FnOnce(&mut crate::verbs::Rnic, Instant)) {
         let now = self.device.0.clock.now();
         let mut state = self.device.lock();
-        state.attend(self.llp, task);
+        state.set_task(self.llp, task);
         handle(&mut state.rnic, now);
         if self.deadline.is_some() {
             state.rnic.handle_timeout(now, self.llp);
         }
-        let after = state.transmit(now, self.llp);
+        let result = state.transmit(now, self.llp);
         let qp = state.qp_of(self.llp);
         state.notify(qp);
         let late = self.stream.flush_timeout();
-        self.over = after == After::Reset || state.rnic.is_stream_over(self.llp) && late.is_none();
-        self.blocked = after == After::Blocked;
+        self.over = result == SendResult::Reset || state.rnic.is_stream_over(self.llp) && late.is_none();
+        self.blocked = result == SendResult::Blocked;
         self.wanted = state.rnic.wants_octets(self.llp);
         let late = late.filter(|_| !self.blocked);
         self.deadline = [state.rnic.poll_timeout(self.llp), late].into_iter().flatten().min();

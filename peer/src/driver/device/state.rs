@@ -10,10 +10,10 @@ use super::waiters::{Ticket, Waiters};
 use super::{HANDLER, Stream};
 use crate::driver::stream::Flushed;
 use crate::time::Instant;
-use crate::verbs::{CqHandle, LlpHandle, Notification, QpHandle, Rnic, Sent};
+use crate::verbs::{CqHandle, LlpHandle, Notification, QpHandle, Rnic, TransmitResult};
 
-/// Bytes after which sending releases the lock. The last batch may exceed this number.
-const TURN: usize = 1 << 20;
+/// Sending releases the lock after this number of bytes. The last write may exceed this number.
+const BATCH: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -25,7 +25,7 @@ pub(super) struct State {
     /// Tasks that wait for a state of a Queue Pair.
     qps: BTreeMap<QpHandle, Waiters>,
     /// Tasks that wait for completions of any other CQ.
-    happened: Waiters,
+    other_cqs: Waiters,
 }
 
 /// A stream and the task that drives it.
@@ -38,7 +38,7 @@ pub(super) struct Driven {
 
 /// The event that a task waits for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum On {
+pub(super) enum WaitEvent {
     /// A completion of a CQ.
     Cq(CqHandle),
     /// A change of a Queue Pair's state.
@@ -65,7 +65,7 @@ impl Driven {
 
 /// The result of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum SendResult {
     /// Everything is sent.
     Idle,
     /// TCP accepts no more for now, the limit of bytes was reached, or the connection ended.
@@ -81,23 +81,23 @@ impl State {
             streams: BTreeMap::new(),
             cqs: BTreeMap::new(),
             qps: BTreeMap::new(),
-            happened: Waiters::default(),
+            other_cqs: Waiters::default(),
         }
     }
 
     /// Registers a task, which [`notify`](Self::notify) wakes.
-    pub(super) fn join(&mut self, on: On, task: &Waker) -> Ticket {
-        match on {
-            On::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.happened).join(task),
-            On::Qp(qp) => self.qps.entry(qp).or_default().join(task),
+    pub(super) fn join(&mut self, event: WaitEvent, task: &Waker) -> Ticket {
+        match event {
+            WaitEvent::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.other_cqs).join(task),
+            WaitEvent::Qp(qp) => self.qps.entry(qp).or_default().join(task),
         }
     }
 
     /// Ends the registration of a task, whether or not it was woken.
-    pub(super) fn leave(&mut self, on: On, ticket: Ticket) {
-        match on {
-            On::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.happened).leave(ticket),
-            On::Qp(qp) => {
+    pub(super) fn leave(&mut self, event: WaitEvent, ticket: Ticket) {
+        match event {
+            WaitEvent::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.other_cqs).leave(ticket),
+            WaitEvent::Qp(qp) => {
                 if let Some(waiters) = self.qps.get_mut(&qp) {
                     waiters.leave(ticket);
                     if waiters.is_empty() {
@@ -114,7 +114,7 @@ impl State {
     }
 
     /// Sets the task that is woken when another task gives the stream work.
-    pub(super) fn attend(&mut self, llp: LlpHandle, task: &Waker) {
+    pub(super) fn set_task(&mut self, llp: LlpHandle, task: &Waker) {
         if let Some(driven) = self.streams.get_mut(&llp)
             && !driven.task.as_ref().is_some_and(|known| known.will_wake(task))
         {
@@ -130,35 +130,36 @@ impl State {
     }
 
     /// Sends pending bytes, and the mangler's output that is due.
-    pub(super) fn transmit(&mut self, now: Instant, llp: LlpHandle) -> After {
-        let after = self.offer(now, llp);
-        let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return after };
+    pub(super) fn transmit(&mut self, now: Instant, llp: LlpHandle) -> SendResult {
+        let result = self.send_pending(now, llp);
+        let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return result };
         match stream.flush() {
-            // The mangler is full. Time makes room in it, not TCP, so the task must not wait for
+            // The mangler is full. It sends more when time passes, so the task must not wait for
             // TCP.
-            Ok(Flushed::Idle) if after == After::Blocked && stream.flush_timeout().is_some() => After::Idle,
-            Ok(Flushed::Idle) => after,
-            Ok(Flushed::Blocked) => After::Blocked,
+            Ok(Flushed::Idle) if result == SendResult::Blocked && stream.flush_timeout().is_some() => SendResult::Idle,
+            Ok(Flushed::Idle) => result,
+            Ok(Flushed::Blocked) => SendResult::Blocked,
             // The mangler may have added the reset. The RNIC is informed when the stream is
             // detached.
-            Ok(Flushed::Reset) => After::Reset,
+            Ok(Flushed::Reset) => SendResult::Reset,
             Err(_) => {
                 self.rnic.handle_reset(now, llp);
-                After::Blocked
+                SendResult::Blocked
             }
         }
     }
 
     /// Returns whether a mangler still has something to send.
-    pub(super) fn is_late(&self, llp: LlpHandle) -> bool {
+    pub(super) fn has_delayed_output(&self, llp: LlpHandle) -> bool {
         self.streams.get(&llp).is_some_and(|driven| driven.stream.flush_timeout().is_some())
     }
 
-    /// Sends as long as TCP accepts bytes, up to [`TURN`] bytes, so that other tasks get the lock.
-    fn offer(&mut self, now: Instant, llp: LlpHandle) -> After {
-        let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return After::Idle };
-        let mut turn = 0;
-        while turn < TURN {
+    /// Sends as long as TCP accepts bytes. Stops after [`BATCH`] bytes, so that other tasks get the
+    /// lock.
+    fn send_pending(&mut self, now: Instant, llp: LlpHandle) -> SendResult {
+        let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return SendResult::Idle };
+        let mut sent_octets = 0;
+        while sent_octets < BATCH {
             let mut failed = None;
             let sent = self.rnic.poll_transmit(now, llp, |slices| {
                 stream.write(slices).unwrap_or_else(|error| {
@@ -167,25 +168,25 @@ impl State {
                 })
             });
             match (sent, failed) {
-                (Sent::Nothing, _) => return After::Idle,
-                (Sent::Reset, _) => {
+                (TransmitResult::Nothing, _) => return SendResult::Idle,
+                (TransmitResult::Reset, _) => {
                     stream.reset();
-                    return After::Reset;
+                    return SendResult::Reset;
                 }
-                (Sent::Fin, _) => {
+                (TransmitResult::Fin, _) => {
                     if stream.finish().is_err() {
                         self.rnic.handle_reset(now, llp);
                     }
                 }
-                (Sent::Octets(octets), None) => turn += octets,
-                (Sent::Octets(_), Some(io::ErrorKind::WouldBlock)) => return After::Blocked,
-                (Sent::Octets(_), Some(_)) => {
+                (TransmitResult::Octets(octets), None) => sent_octets += octets,
+                (TransmitResult::Octets(_), Some(io::ErrorKind::WouldBlock)) => return SendResult::Blocked,
+                (TransmitResult::Octets(_), Some(_)) => {
                     self.rnic.handle_reset(now, llp);
-                    return After::Blocked;
+                    return SendResult::Blocked;
                 }
             }
         }
-        After::Blocked
+        SendResult::Blocked
     }
 
     /// Wakes the tasks that wait for this Queue Pair, for completions, or for any event of the
@@ -204,7 +205,7 @@ impl State {
                 _ => all = true,
             }
         }
-        self.happened.wake();
+        self.other_cqs.wake();
         if all {
             self.qps.values_mut().for_each(Waiters::wake);
         } else if let Some(waiters) = qp.and_then(|qp| self.qps.get_mut(&qp)) {
@@ -240,9 +241,9 @@ mod tests {
         let woken: [Arc<Woken>; 3] = Default::default();
         let waker = |index: usize| Waker::from(Arc::clone(&woken[index]));
         let counts = || woken.each_ref().map(|woken| woken.0.load(Ordering::Relaxed));
-        state.join(On::Qp(one), &waker(0));
-        let ticket = state.join(On::Qp(other), &waker(1));
-        state.join(On::Cq(cq), &waker(2));
+        state.join(WaitEvent::Qp(one), &waker(0));
+        let ticket = state.join(WaitEvent::Qp(other), &waker(1));
+        state.join(WaitEvent::Cq(cq), &waker(2));
         // This CQ is not from `create_cq`, so every event wakes the task that waits for it.
         state.notify(Some(one));
         assert_eq!(counts(), [1, 0, 1]);
@@ -251,7 +252,7 @@ mod tests {
         state.notify(Some(other));
         assert_eq!(counts(), [1, 1, 1]);
         // An entry exists only while some task waits for its Queue Pair.
-        state.leave(On::Qp(other), ticket);
+        state.leave(WaitEvent::Qp(other), ticket);
         assert!(!state.qps.contains_key(&other));
     }
 }

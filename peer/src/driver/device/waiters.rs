@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 /// The number for the next ticket. Tickets are unique across all lists, so a ticket of one list
-/// removes nothing from another.
+/// removes nothing from another list.
 static TICKETS: AtomicU64 = AtomicU64::new(0);
 
 /// Identifies one registration of a task.

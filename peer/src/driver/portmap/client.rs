@@ -8,12 +8,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::sleep_until;
 
-use super::socket::{LONGEST, Role, Socket};
+use super::socket::{MAX_DATAGRAM_LEN, Role, Socket};
 use super::watch::{Event, Watches};
 use crate::driver::clock::Clock;
 use crate::driver::device::random_seed;
-use crate::driver::tape::Tape;
-use crate::portmap::{Ask, AskError, Client, ClientSettings, Resolution, Resolved, Transaction};
+use crate::driver::traffic_log::TrafficLog;
+use crate::portmap::{Client, ClientSettings, Query, QueryError, Resolution, Resolved, Transaction};
 
 /// Maximum number of queries that wait for the client's task.
 const WAITING: usize = 64;
@@ -23,15 +23,15 @@ const WAITING: usize = 64;
 pub enum PmError {
     /// The client rejected the query.
     #[error(transparent)]
-    Ask(#[from] AskError),
+    Query(#[from] QueryError),
     /// The client's socket failed, so the client has ended.
-    #[error("the client of the port mapper has ended")]
+    #[error("the port mapper client has ended, because its socket failed")]
     Ended,
 }
 
 enum Command {
-    Ask(Ask, oneshot::Sender<Result<Resolved, AskError>>),
-    Reset(Ask, SocketAddr, oneshot::Sender<Resolution>),
+    Query(Query, oneshot::Sender<Result<Resolved, QueryError>>),
+    Reset(Query, SocketAddr, oneshot::Sender<Resolution>),
 }
 
 /// A PM Client. Clones share its sockets and its cache of answers. The client ends when the last
@@ -57,20 +57,29 @@ impl PmClient {
     ///
     /// # Errors
     /// No socket can be bound for either address family.
-    pub fn bind(settings: ClientSettings, tape: Option<&Tape>) -> io::Result<Self> {
+    pub fn bind(settings: ClientSettings, traffic: Option<&TrafficLog>) -> io::Result<Self> {
         let any = |ip| SocketAddr::new(ip, 0);
-        Self::bind_to(&[any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))], settings, tape)
+        Self::bind_to(
+            &[any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))],
+            settings,
+            traffic,
+        )
     }
 
-    /// A client at these addresses: the last one of each address family that can be bound.
+    /// A client at these addresses. For each address family it uses the last address that can be
+    /// bound.
     ///
     /// # Errors
     /// None of the addresses can be bound.
-    pub fn bind_to(addresses: &[SocketAddr], settings: ClientSettings, tape: Option<&Tape>) -> io::Result<Self> {
+    pub fn bind_to(
+        addresses: &[SocketAddr],
+        settings: ClientSettings,
+        traffic: Option<&TrafficLog>,
+    ) -> io::Result<Self> {
         let clock = Clock::start();
         let (mut sockets, mut failed) = ([None, None], None);
         for address in addresses {
-            match Socket::bind(Role::Client, *address, clock, tape.cloned()) {
+            match Socket::bind(Role::Client, *address, clock, traffic.cloned()) {
                 Ok(socket) => sockets[usize::from(address.is_ipv6())] = Some(socket),
                 Err(error) => failed = Some(error),
             }
@@ -91,20 +100,20 @@ impl PmClient {
     ///
     /// # Errors
     /// The client rejected the query, or the client has ended.
-    pub async fn resolve(&self, ask: Ask) -> Result<Resolved, PmError> {
+    pub async fn resolve(&self, query: Query) -> Result<Resolved, PmError> {
         let (result, answer) = oneshot::channel();
-        self.commands.send(Command::Ask(ask, result)).await.map_err(|_| PmError::Ended)?;
+        self.commands.send(Command::Query(query, result)).await.map_err(|_| PmError::Ended)?;
         Ok(answer.await.map_err(|_| PmError::Ended)??)
     }
 
-    /// Reports that the connection to `address`, the answer to `ask`, was reset. Returns where to
+    /// Reports that the connection to `address`, the answer to `query`, was reset. Returns where to
     /// connect instead.
     ///
     /// # Errors
     /// The client has ended.
-    pub async fn reset(&self, ask: Ask, address: SocketAddr) -> Result<Resolution, PmError> {
+    pub async fn reset(&self, query: Query, address: SocketAddr) -> Result<Resolution, PmError> {
         let (result, answer) = oneshot::channel();
-        self.commands.send(Command::Reset(ask, address, result)).await.map_err(|_| PmError::Ended)?;
+        self.commands.send(Command::Reset(query, address, result)).await.map_err(|_| PmError::Ended)?;
         answer.await.map_err(|_| PmError::Ended)
     }
 }
@@ -114,11 +123,11 @@ struct Task {
     v4: Option<Socket>,
     v6: Option<Socket>,
     client: Client,
-    waiting: HashMap<Transaction, oneshot::Sender<Result<Resolved, AskError>>>,
+    waiting: HashMap<Transaction, oneshot::Sender<Result<Resolved, QueryError>>>,
     watches: Watches,
 }
 
-async fn receive(socket: Option<&Socket>, buffer: &mut [u8; LONGEST]) -> io::Result<(usize, SocketAddr)> {
+async fn receive(socket: Option<&Socket>, buffer: &mut [u8; MAX_DATAGRAM_LEN]) -> io::Result<(usize, SocketAddr)> {
     match socket {
         Some(socket) => socket.receive(buffer).await,
         None => future::pending().await,
@@ -127,7 +136,7 @@ async fn receive(socket: Option<&Socket>, buffer: &mut [u8; LONGEST]) -> io::Res
 
 impl Task {
     async fn run(mut self, mut arrived: mpsc::Receiver<Command>) {
-        let (mut in_4, mut in_6) = ([0; LONGEST], [0; LONGEST]);
+        let (mut in_4, mut in_6) = ([0; MAX_DATAGRAM_LEN], [0; MAX_DATAGRAM_LEN]);
         loop {
             let deadline = self.client.deadline().map(|at| self.clock.to_tokio(at));
             let timer = async {
@@ -175,7 +184,7 @@ impl Task {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Ask(ask, result) => match self.client.ask(self.clock.now(), ask) {
+            Command::Query(query, result) => match self.client.query(self.clock.now(), query) {
                 Ok(transaction) => {
                     self.waiting.insert(transaction, result);
                 }
@@ -184,8 +193,8 @@ impl Task {
                     let _ = result.send(Err(error));
                 }
             },
-            Command::Reset(ask, address, result) => {
-                let _ = result.send(self.client.reset(&ask, address));
+            Command::Reset(query, address, result) => {
+                let _ = result.send(self.client.reset(&query, address));
             }
         }
     }
@@ -194,7 +203,7 @@ impl Task {
         while let Some(datagram) = self.client.poll_datagram() {
             let socket = if datagram.to.is_ipv4() { &self.v4 } else { &self.v6 };
             if let Some(socket) = socket {
-                if self.client.is_asking(datagram.to) {
+                if self.client.has_open_query(datagram.to) {
                     self.watches.begin(socket, datagram.to);
                 }
                 socket.send(&datagram).await;
@@ -215,6 +224,6 @@ impl Task {
             self.waiting.remove(&transaction);
             self.client.cancel(transaction);
         }
-        self.watches.keep(|mapper| self.client.is_asking(mapper));
+        self.watches.keep(|mapper| self.client.has_open_query(mapper));
     }
 }

@@ -1,4 +1,4 @@
-//! Resolves a service's TCP address with a port mapper and connects: with SDP, or by plain TCP
+//! Resolves a service's TCP address with a port mapper and connects with SDP or by plain TCP
 //! (section 7).
 
 use std::io;
@@ -7,14 +7,15 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 use super::client::{PmClient, PmError};
-use crate::portmap::{Ask, Resolution};
+use crate::portmap::{Query, Resolution};
 
 /// A connection, and the result of its query.
 #[derive(Debug)]
 pub struct Mapped {
     /// The connection. Nothing was sent on it yet.
     pub stream: TcpStream,
-    /// `Sdp`: this side has to send an SDP Hello first. `Conventional`: plain TCP.
+    /// The result of the query. If it is `Sdp`, this side has to send an SDP Hello first. If it is
+    /// `Conventional`, the connection uses plain TCP.
     pub resolution: Resolution,
 }
 
@@ -25,7 +26,7 @@ pub enum ConnectError {
     #[error(transparent)]
     Pm(#[from] PmError),
     /// TCP could not connect.
-    #[error("{address}: {error}")]
+    #[error("cannot connect to {address}: {error}")]
     Tcp {
         /// The address that TCP connected to.
         address: SocketAddr,
@@ -63,25 +64,26 @@ pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
 /// denies or does not answer, or if the connection to the SDP Address is reset.
 ///
 /// # Errors
-/// See [`ConnectError`]. At the SDP Address, any TCP error other than a reset is returned.
+/// See [`ConnectError`]. If the connection to the SDP Address fails without a reset, the error is
+/// returned, and `service` is not tried.
 pub async fn connect(client: &PmClient, mapper: SocketAddr, service: SocketAddr) -> Result<Mapped, ConnectError> {
     let tcp = |error| ConnectError::Tcp { address: service, error };
     let source = SocketAddr::new(source_for(service).await.map_err(tcp)?, 0);
     let (socket, connecting) = socket_at(source).map_err(tcp)?;
-    let ask = Ask { mapper, service, connecting };
-    let resolution = client.resolve(ask).await?.resolution;
-    follow(client, ask, resolution, socket).await
+    let query = Query { mapper, service, connecting };
+    let resolution = client.resolve(query).await?.resolution;
+    follow(client, query, resolution, socket).await
 }
 
-/// Connects `socket` to the address that `ask` was resolved to. A reset at the SDP Address counts
-/// as a PMDeny: another socket connects to the Conventional Address, and the answer leaves the
-/// cache.
+/// Connects `socket` to the address that `query` was resolved to. A reset at the SDP Address counts
+/// as a PMDeny: another socket connects to the Conventional Address, and the answer is removed from
+/// the cache.
 ///
 /// # Errors
 /// See [`ConnectError`].
 pub async fn follow(
     client: &PmClient,
-    ask: Ask,
+    query: Query,
     resolution: Resolution,
     socket: TcpSocket,
 ) -> Result<Mapped, ConnectError> {
@@ -94,9 +96,9 @@ pub async fn follow(
     if refused.kind() != io::ErrorKind::ConnectionRefused || !matches!(resolution, Resolution::Sdp { .. }) {
         return Err(tcp(address)(refused));
     }
-    let resolution = client.reset(ask, address).await?;
+    let resolution = client.reset(query, address).await?;
     let address = resolution.address();
-    let (socket, _) = socket_at(SocketAddr::new(ask.connecting.ip(), 0)).map_err(tcp(address))?;
+    let (socket, _) = socket_at(SocketAddr::new(query.connecting.ip(), 0)).map_err(tcp(address))?;
     let stream = socket.connect(address).await.map_err(tcp(address))?;
     Ok(Mapped { stream, resolution })
 }

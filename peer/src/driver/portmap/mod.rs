@@ -6,7 +6,7 @@
 //! - [`PmServer`]: a port mapper that answers on one or more addresses.
 //!
 //! If a server is bound to the unspecified address, the operating system picks the source address
-//! of its answers. On a host with several addresses, bind each of them.
+//! of its answers. On a host with several addresses, bind the server to each address.
 
 mod client;
 mod connect;

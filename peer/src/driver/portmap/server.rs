@@ -8,9 +8,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
-use super::socket::{LONGEST, Role, Socket};
+use super::socket::{MAX_DATAGRAM_LEN, Role, Socket};
 use crate::driver::clock::Clock;
-use crate::driver::tape::Tape;
+use crate::driver::traffic_log::TrafficLog;
 use crate::portmap::{Datagram, Server, ServerEvent, ServerSettings, Table};
 
 /// Maximum number of events that wait for [`PmServer::next_event`]. Further events are dropped.
@@ -43,7 +43,7 @@ impl PmServer {
         addresses: &[SocketAddr],
         settings: ServerSettings,
         table: Table,
-        tape: Option<&Tape>,
+        traffic: Option<&TrafficLog>,
     ) -> io::Result<Self> {
         let clock = Clock::start();
         let (sender, events) = mpsc::channel(EVENTS);
@@ -51,7 +51,7 @@ impl PmServer {
         let shared = Arc::new(Shared { clock, machine, events: sender, changed: Notify::new() });
         let mut sockets = Vec::new();
         for address in addresses {
-            sockets.push(Socket::bind(Role::Server, *address, clock, tape.cloned())?);
+            sockets.push(Socket::bind(Role::Server, *address, clock, traffic.cloned())?);
         }
         let addresses = sockets.iter().map(Socket::local).collect();
         let mut tasks = JoinSet::new();
@@ -97,7 +97,7 @@ impl Shared {
     /// Passes the server's events to the reader.
     fn flush(&self, machine: &mut Server) {
         while let Some(event) = machine.poll_event() {
-            // A slow reader loses events. The server's answers do not wait for it.
+            // A slow reader loses events. The server's answers do not wait for the reader.
             let _ = self.events.try_send(event);
         }
         self.changed.notify_one();
@@ -113,7 +113,7 @@ impl Shared {
 }
 
 async fn answer(shared: Arc<Shared>, socket: Socket) {
-    let mut buffer = [0; LONGEST];
+    let mut buffer = [0; MAX_DATAGRAM_LEN];
     loop {
         match socket.receive(&mut buffer).await {
             Ok((len, from)) => {

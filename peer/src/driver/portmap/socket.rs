@@ -1,4 +1,5 @@
-//! A UDP socket of a port mapper or of its client, which records its datagrams on a tape.
+//! A UDP socket of a port mapper or of its client. The socket records its datagrams in a traffic
+//! log.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,12 +10,12 @@ use tokio::net::UdpSocket;
 use weft_core::wire::portmap::UDP_PORT;
 
 use crate::driver::clock::Clock;
-use crate::driver::tape::{Direction, Tape, What};
+use crate::driver::traffic_log::{Direction, EventContent, TrafficLog};
 use crate::portmap::Datagram;
 
-/// A buffer size in bytes, longer than any message. A datagram of this size is therefore no
-/// message.
-pub(super) const LONGEST: usize = 2048;
+/// Size of a receive buffer in bytes. It is larger than any message, so a datagram of this size is
+/// not a message.
+pub(super) const MAX_DATAGRAM_LEN: usize = 2048;
 
 /// The side that owns a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,21 +30,21 @@ pub(super) struct Socket {
     udp: UdpSocket,
     local: SocketAddr,
     clock: Clock,
-    tape: Option<Tape>,
+    traffic: Option<TrafficLog>,
 }
 
 impl Socket {
-    pub(super) fn bind(role: Role, address: SocketAddr, clock: Clock, tape: Option<Tape>) -> io::Result<Self> {
+    pub(super) fn bind(role: Role, address: SocketAddr, clock: Clock, traffic: Option<TrafficLog>) -> io::Result<Self> {
         let udp = udp_at(address)?;
         let local = udp.local_addr()?;
-        Ok(Socket { role, udp, local, clock, tape })
+        Ok(Socket { role, udp, local, clock, traffic })
     }
 
     /// A second socket on the same local port, connected to `peer`. The kernel reports to this
     /// socket that the peer's port is closed (ICMP). Datagrams from `peer` also arrive on it.
     pub(super) fn connected(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
-        // Set only after the first socket has its port. Otherwise the kernel could have picked a
-        // port that another process of the same user shares.
+        // The option is set only after the first socket has its port. Otherwise the kernel could
+        // have picked a port that another process of the same user shares.
         SockRef::from(&self.udp).set_reuse_port(true)?;
         let socket = unbound(self.local)?;
         socket.set_reuse_port(true)?;
@@ -58,7 +59,7 @@ impl Socket {
 
     /// Waits for the next datagram. Errors that concern one datagram, such as a received ICMP
     /// message, are ignored.
-    pub(super) async fn receive(&self, buffer: &mut [u8; LONGEST]) -> io::Result<(usize, SocketAddr)> {
+    pub(super) async fn receive(&self, buffer: &mut [u8; MAX_DATAGRAM_LEN]) -> io::Result<(usize, SocketAddr)> {
         loop {
             match self.udp.recv_from(buffer).await {
                 Ok((octets, from)) => {
@@ -72,14 +73,14 @@ impl Socket {
         }
     }
 
-    /// Records a datagram that arrived on this socket or on a connected one.
+    /// Records a datagram that arrived on this socket or on a [connected](Self::connected) socket.
     pub(super) fn received(&self, from: SocketAddr, octets: &[u8]) {
         self.record(Direction::FromTarget, from, octets);
     }
 
     /// Sends a datagram. A datagram that cannot be sent counts as lost.
     pub(super) async fn send(&self, datagram: &Datagram) {
-        let sent = if datagram.aside {
+        let sent = if datagram.from_other_port {
             match udp_at(SocketAddr::new(self.local.ip(), 0)) {
                 Ok(other) => other.send_to(&datagram.octets, datagram.to).await,
                 Err(error) => Err(error),
@@ -93,17 +94,18 @@ impl Socket {
         }
     }
 
-    /// Records a datagram. The port mapper gets the port number of the specification, whatever its
-    /// real port, because readers recognise it by that number.
+    /// Records a datagram. The record shows the port mapper with the port number of the
+    /// specification, whatever its real port is, because readers of the log recognise a port mapper
+    /// by that number.
     fn record(&self, direction: Direction, peer: SocketAddr, octets: &[u8]) {
-        if let Some(tape) = &self.tape {
+        if let Some(traffic) = &self.traffic {
             let (mut tester, mut target) = (self.local, peer);
             match self.role {
                 Role::Client => target.set_port(UDP_PORT),
                 Role::Server => tester.set_port(UDP_PORT),
             }
             let octets = Bytes::copy_from_slice(octets);
-            tape.record(self.clock.now(), 0, direction, What::Datagram { tester, target, octets });
+            traffic.record(self.clock.now(), 0, direction, EventContent::Datagram { tester, target, octets });
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Watches the port mappers that have not answered yet. Each has a socket that is connected to it,
-//! so an ICMP "port unreachable" message ends the wait at once.
+//! Watches the port mappers that have not answered yet. For each of these port mappers, a separate
+//! socket is connected to it, so an ICMP "port unreachable" message ends the wait at once.
 //!
 //! The queries themselves are sent from the client's unconnected socket. That socket receives
 //! replies from any address.
@@ -12,7 +12,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::socket::{LONGEST, Socket};
+use super::socket::{MAX_DATAGRAM_LEN, Socket};
 
 /// Maximum number of events that wait for the client's task.
 const WAITING: usize = 64;
@@ -40,8 +40,8 @@ impl Watches {
         Watches { tasks: HashMap::new(), sender, receiver }
     }
 
-    /// Watches a port mapper, from now until [`keep`](Self::keep) drops it. If no socket can be
-    /// opened, only the client's time-out ends the wait.
+    /// Watches a port mapper, from now until [`keep`](Self::keep) stops watching it. If no socket
+    /// can be opened, only the client's time-out ends the wait.
     pub(super) fn begin(&mut self, socket: &Socket, mapper: SocketAddr) {
         if self.tasks.contains_key(&mapper) {
             return;
@@ -79,7 +79,7 @@ impl Drop for Watches {
 }
 
 async fn watch(socket: UdpSocket, mapper: SocketAddr, events: mpsc::Sender<Event>) {
-    let mut buffer = [0; LONGEST];
+    let mut buffer = [0; MAX_DATAGRAM_LEN];
     loop {
         let event = match socket.recv_from(&mut buffer).await {
             Ok((len, from)) => Event::Datagram(from, buffer.get(..len).unwrap_or_default().to_vec()),

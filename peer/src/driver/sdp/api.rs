@@ -9,11 +9,11 @@ use super::SdpStream;
 use super::statistics::Statistics;
 use crate::sdp::Half;
 
-/// Peeking. As with tokio's sockets, only the last task that polled to read (or peek) is woken, and
-/// only the last task that polled to write.
+/// Peeking. As with tokio's sockets, only the last task that polled to read or peek is woken. For
+/// writing, too, only the last task that polled is woken.
 impl SdpStream {
-    /// Copies data that has arrived, as much as fits, and leaves it in the stream. Waits if there
-    /// is none. Returns 0 at the end of the stream, or if `to` is empty.
+    /// Copies data that has arrived, as much as fits, and leaves it in the stream. Waits if no data
+    /// has arrived. Returns 0 at the end of the stream, or if `to` is empty.
     ///
     /// # Errors
     /// The same errors as reading.
@@ -36,7 +36,7 @@ impl SdpStream {
 }
 
 /// A receive that waits for all of its bytes (MSG_WAITALL; section 9.3). Its memory is never
-/// advertised. The data arrives in receives that are posted ahead, each of which may end with fewer
+/// advertised. The data arrives in receives that are posted ahead. Each of them may end with fewer
 /// bytes.
 impl SdpStream {
     /// Fills `to`, and returns the number of bytes. The number is smaller if the stream ends or
@@ -59,7 +59,7 @@ impl SdpStream {
         let mut engine = self.lock();
         while let Some(rest) = to.get_mut(*filled..).filter(|rest| !rest.is_empty()) {
             // A read stops before an Out-Of-Band byte. Only the first read of this call may begin
-            // at one.
+            // at an Out-Of-Band byte.
             if *filled > 0 && engine.arrived.at_mark() {
                 break;
             }
@@ -83,8 +83,8 @@ impl SdpStream {
 }
 
 /// Out-Of-Band data (section 9.5.3), as TCP sockets have it. A read stops before an Out-Of-Band
-/// byte, or before the position from which one was removed. The next read continues after that
-/// position.
+/// byte, or before the position from which an Out-Of-Band byte was removed. The next read continues
+/// after that position.
 impl SdpStream {
     /// Writes all bytes. The last byte is Out-Of-Band data (MSG_OOB). If the future is dropped
     /// early, some bytes may be written, without the Out-Of-Band byte.
@@ -99,8 +99,8 @@ impl SdpStream {
         Ok(())
     }
 
-    /// Accepts as many bytes as the send buffer has room for. If it accepts all, the last byte is
-    /// Out-Of-Band data.
+    /// Accepts as many bytes as the send buffer has room for. If the buffer accepts all bytes, the
+    /// last byte is Out-Of-Band data.
     ///
     /// # Errors
     /// The same errors as writing.
@@ -109,7 +109,7 @@ impl SdpStream {
     }
 
     /// Waits until Out-Of-Band data is announced, or has arrived and is not read. Returns `false`
-    /// if there is none and the stream has ended.
+    /// if there is no Out-Of-Band data and the stream has ended.
     pub async fn urgent(&self) -> bool {
         poll_fn(|cx| self.poll_urgent(cx)).await
     }
@@ -127,12 +127,12 @@ impl SdpStream {
         Poll::Pending
     }
 
-    /// Takes the newest Out-Of-Band byte (a receive with MSG_OOB). An older one that was not taken
-    /// is lost.
+    /// Takes the newest Out-Of-Band byte (a receive with MSG_OOB). An older Out-Of-Band byte that
+    /// was not taken is lost.
     ///
     /// # Errors
-    /// `WouldBlock`: the byte is announced and has not arrived. `InvalidInput`: there is none, or
-    /// Out-Of-Band bytes stay in the stream.
+    /// `WouldBlock` if the byte is announced and has not arrived. `InvalidInput` if there is no
+    /// Out-Of-Band byte, or if Out-Of-Band bytes stay in the stream.
     pub fn receive_urgent(&self) -> io::Result<u8> {
         Ok(self.lock().take_urgent()?)
     }
@@ -143,8 +143,9 @@ impl SdpStream {
         self.lock().arrived.at_mark()
     }
 
-    /// Reads like any read, but returns an Out-Of-Band byte in the stream alone, with `true`.
-    /// Returns 0 bytes at the end of the stream, or if `to` is empty.
+    /// Reads like any other read, but returns an Out-Of-Band byte that stays in the stream alone.
+    /// The second value is `true` for an Out-Of-Band byte. Returns 0 bytes at the end of the
+    /// stream, or if `to` is empty.
     ///
     /// # Errors
     /// The same errors as reading.
@@ -207,9 +208,9 @@ impl SdpStream {
         self.go(&mut engine);
     }
 
-    /// Ends one half of the connection. `Out`: written data is still sent, followed by a DisConn.
-    /// Further writes fail with `BrokenPipe`. `In`: reads return 0 bytes, and arriving data is
-    /// dropped. The peer is not informed.
+    /// Ends one half of the connection. With `Out`, written data is still sent, followed by a
+    /// DisConn, and further writes fail with `BrokenPipe`. With `In`, reads return 0 bytes,
+    /// arriving data is dropped, and the peer is not informed.
     pub fn shut_down(&self, half: Half) {
         let mut engine = self.lock();
         match half {

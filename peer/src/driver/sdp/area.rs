@@ -1,5 +1,5 @@
-//! Memory of the RNIC that a connection uses: a buffer, and a zero-based region over all of it
-//! while one is needed.
+//! Memory of the RNIC that a connection uses. An area is a buffer. While a region is needed, a
+//! zero-based region covers the complete buffer.
 //!
 //! A region that the peer may access is registered when it is advertised, and deregistered when the
 //! peer's access ends. The buffer stays. The STag's key is random, so a peer cannot guess it.
@@ -31,9 +31,9 @@ impl Area {
         Ok(Area { buffer: rnic.allocate_buffer(len.max(1))?, stag: None })
     }
 
-    /// Registers the area with `access`, unless it is already registered. The existing rights must
-    /// then be the same.
-    pub(super) fn have_registered(&mut self, device: &Device, pd: PdId, access: Access) -> Result<(), SdpError> {
+    /// Registers the area with `access`, unless it is already registered. If it is, the caller must
+    /// have registered it with the same `access`.
+    pub(super) fn ensure_registered(&mut self, device: &Device, pd: PdId, access: Access) -> Result<(), SdpError> {
         if self.stag.is_none() {
             device.verbs(|rnic| self.register(rnic, pd, access))?;
         }

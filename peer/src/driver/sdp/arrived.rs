@@ -2,21 +2,21 @@
 //! Out-Of-Band bytes among them.
 //!
 //! An Out-Of-Band byte is removed from the stream when it arrives, and can be read separately. With
-//! `inline` it stays in the stream. In both cases its position is a mark: a read stops at a mark,
-//! and only a read that begins there continues past it.
+//! `inline` it stays in the stream. In both cases its position is a mark. A read stops at a mark,
+//! and only a read that begins at the mark continues after it.
 
 use std::collections::VecDeque;
 
 use super::area::Area;
 use super::posted::Part;
-use super::spare::Spare;
+use super::spare_memory::SpareMemory;
 use crate::driver::Device;
 
 /// The bytes that wait for the reader.
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     ready: VecDeque<Part>,
-    /// Number of bytes that were read so far. `end` is the number that arrived so far.
+    /// Number of bytes that were read so far. `end` is the number of bytes that arrived so far.
     read: u64,
     end: u64,
     /// Positions where a read stops, counted from the start of the stream like `read`. Each mark
@@ -36,9 +36,9 @@ impl Arrived {
         Arrived { inline, ..Arrived::default() }
     }
 
-    /// Number of receives of `size` bytes that the unread data occupies. Each mark also counts as
-    /// one, because an Out-Of-Band byte ends a receive. A mark at the position of the next read
-    /// does not count: it is passed when more data arrives.
+    /// Number of receives of `size` bytes that the unread data occupies. Each mark also counts as a
+    /// receive, because an Out-Of-Band byte ends a receive. A mark at the position of the next read
+    /// does not count, because the next read passes this mark when more data arrives.
     pub(super) fn receives(&self, size: usize) -> usize {
         let full = self.octets() / size.max(1) as u64;
         let marks = self.marks.iter().filter(|mark| **mark > self.read).count();
@@ -59,15 +59,16 @@ impl Arrived {
     /// data. Memory without unread bytes goes to `spare`. Returns the number of bytes that were
     /// copied.
     ///
-    /// If `most` receives are already unread, the bytes are appended to those of the last one, if
-    /// they fit there. Messages of few bytes must not use up SO_RCVBUF (section 9.5.6).
+    /// If at least `most` receives are unread, the bytes are appended to the last unread receive,
+    /// provided that they fit there. Section 9.5.6 forbids that messages of a few bytes use up
+    /// SO_RCVBUF.
     pub(super) fn push(
         &mut self,
         device: &Device,
         mut part: Part,
         urgent: bool,
         most: usize,
-        spare: &mut Spare,
+        spare: &mut SpareMemory,
     ) -> usize {
         let octets = part.to - part.from;
         if let Some(last) = octets.checked_sub(1).filter(|_| urgent) {
@@ -101,7 +102,7 @@ impl Arrived {
         0
     }
 
-    /// Copies unread bytes to `to`, as many as fit, up to the next mark. They stay unread.
+    /// Copies unread bytes to `to`, as many as fit, up to the next mark. The bytes stay unread.
     pub(super) fn peek(&self, device: &Device, to: &mut [u8]) -> usize {
         let mut room = self.room(to.len());
         let mut copied = 0;
@@ -122,16 +123,17 @@ impl Arrived {
         copied
     }
 
-    /// As [`peek`](Self::peek), and marks the bytes as read. Memory without unread bytes goes to
-    /// `spare`.
-    pub(super) fn read(&mut self, device: &Device, to: &mut [u8], spare: &mut Spare) -> usize {
+    /// Acts like [`peek`](Self::peek), and also marks the bytes as read. Memory without unread
+    /// bytes goes to `spare`.
+    pub(super) fn read(&mut self, device: &Device, to: &mut [u8], spare: &mut SpareMemory) -> usize {
         let read = self.peek(device, to);
         self.pass(device, read, spare);
         read
     }
 
-    /// Drops all unread data. Returns whether there was any, so that receives can be posted again.
-    pub(super) fn clear(&mut self, device: &Device, spare: &mut Spare) -> bool {
+    /// Drops all unread data. Returns whether there was unread data. The caller can then post
+    /// receives again.
+    pub(super) fn clear(&mut self, device: &Device, spare: &mut SpareMemory) -> bool {
         let any = self.read < self.end || !self.marks.is_empty();
         self.read = self.end;
         self.marks.clear();
@@ -140,7 +142,7 @@ impl Arrived {
         any
     }
 
-    fn pass(&mut self, device: &Device, octets: usize, spare: &mut Spare) {
+    fn pass(&mut self, device: &Device, octets: usize, spare: &mut SpareMemory) {
         if octets == 0 {
             return;
         }
@@ -160,8 +162,7 @@ impl Arrived {
         }
     }
 
-    /// Number of bytes, at most `octets`, that a read may return: up to the next mark after the
-    /// read position.
+    /// Returns how many bytes a read may return: at most `octets`, and no byte after the next mark.
     fn room(&self, octets: usize) -> usize {
         let next = self.marks.iter().find(|mark| **mark > self.read);
         let most = next.map_or(u64::MAX, |mark| mark - self.read);

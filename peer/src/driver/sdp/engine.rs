@@ -10,17 +10,19 @@ use std::task::Waker;
 use tokio::net::TcpStream;
 
 use self::memory::Private;
-use super::ahead::Ahead;
+use super::addresses::Addresses;
 use super::arrived::Arrived;
-use super::ends::Ends;
 use super::outgoing::Outgoing;
 use super::posted::Posted;
 use super::queue::SendQueue;
-use super::spare::Spare;
+use super::receive_sizer::ReceiveSizer;
+use super::spare_memory::SpareMemory;
 use super::{SdpError, SdpSettings, queue};
 use crate::driver::Device;
 use crate::memory::{PdId, Stag};
-use crate::sdp::{Connection, Event, OpId, PrivateBuffer, ReceiveEnd, ReceiveId, Role, SendEnd, Settings, Start};
+use crate::sdp::{
+    Connection, Event, OpId, PrivateBuffer, ReceiveId, ReceiveOutcome, Role, SendOutcome, Settings, Start,
+};
 use crate::sdp_rnic::{self, Step};
 use crate::time::Instant;
 use crate::verbs::{
@@ -28,10 +30,11 @@ use crate::verbs::{
 };
 
 /// Maximum number of polls for completions before other tasks may run.
-const LOOKS: usize = 16;
+const MAX_POLLS: usize = 16;
 
-/// The CQs of the Queue Pair's two queues. If TCP accepts a Send at once, the caller finds its
-/// completion at once. The connection's task waits only for receives, so it is not woken.
+/// The CQs of the Queue Pair's two queues. If TCP accepts a Send at once, the caller finds the
+/// completion at once in the send CQ. The connection's task usually waits only for receives, so the
+/// completion does not wake this task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cqs {
     pub(super) send: CqHandle,
@@ -43,7 +46,7 @@ pub(super) struct Cqs {
 pub(super) struct Engine {
     pub(super) device: Device,
     /// The addresses of the TCP connection.
-    pub(super) ends: Ends,
+    pub(super) addresses: Addresses,
     pub(super) machine: Connection,
     pub(super) settings: SdpSettings,
     pub(super) pd: PdId,
@@ -58,9 +61,9 @@ pub(super) struct Engine {
     /// The RDMA Read in progress, and the receive that it fills.
     reading: Option<(OpId, ReceiveId)>,
     next_receive: u64,
-    ahead: Ahead,
+    receive_sizer: ReceiveSizer,
     /// Unused memory.
-    pub(super) spare: Spare,
+    pub(super) spare: SpareMemory,
     pub(super) arrived: Arrived,
     /// The peer sends no more data.
     pub(super) ended: bool,
@@ -69,20 +72,21 @@ pub(super) struct Engine {
     /// The cause of the end, if a layer below SDP ended the connection.
     cause: Option<String>,
     queue: SendQueue,
-    /// Completions that were polled and are being handled. Otherwise empty.
+    /// Completions that were polled and are being handled. Empty while no completion is being
+    /// handled.
     completions: Vec<WorkCompletion>,
     pub(super) streaming: VecDeque<Vec<u8>>,
     pub(super) start: Option<Start>,
-    /// TCP has to be closed: with a reset if true, gracefully if false.
-    pub(super) hang_up: Option<bool>,
+    /// Set if TCP has to be closed. `true` means a reset, and `false` means a graceful close.
+    pub(super) disconnect: Option<bool>,
     pub(super) error: Option<SdpError>,
     pub(super) opened: bool,
     /// Set while the connection is suspended. The inner value is the port that this side connects
     /// to, or `None` if the peer connects.
     pub(super) reconnect: Option<Option<u16>>,
-    /// The new TCP connection that the peer opened, and the device it belongs to.
+    /// The new TCP connection that the peer opened, and the device for this connection.
     pub(super) successor: Option<(Device, TcpStream)>,
-    /// How often the connection resumed on a TCP connection that the peer opened.
+    /// Number of times that the connection resumed on a TCP connection opened by the peer.
     pub(super) moves: u64,
     /// The connection's task has finished.
     pub(super) gone: bool,
@@ -92,7 +96,7 @@ pub(super) struct Engine {
     pub(super) watches_sends: bool,
     /// Something has completed since the task last considered freeing unused memory.
     pub(super) busy: bool,
-    /// Number of bytes that this side copied: from and to the user, and for Bcopy.
+    /// Number of bytes that this side copied from or to the user, or for Bcopy.
     pub(super) copied: u64,
     pub(super) reader: Option<Waker>,
     pub(super) writer: Option<Waker>,
@@ -110,7 +114,7 @@ impl Engine {
         now: Instant,
         role: Role,
         settings: SdpSettings,
-        ends: Ends,
+        addresses: Addresses,
     ) -> Result<Self, SdpError> {
         let pd = device.verbs(Rnic::allocate_pd)?;
         let (cqs, qp) = queue_pair(device, pd, &settings.sdp)?;
@@ -118,7 +122,7 @@ impl Engine {
         let machine = Connection::deviating(now, role, settings.sdp, deviations);
         Ok(Engine {
             device: device.clone(),
-            ends,
+            addresses,
             machine,
             settings,
             pd,
@@ -130,8 +134,8 @@ impl Engine {
             exposed: HashMap::new(),
             reading: None,
             next_receive: 0,
-            ahead: Ahead::default(),
-            spare: Spare::default(),
+            receive_sizer: ReceiveSizer::default(),
+            spare: SpareMemory::default(),
             arrived: Arrived::new(settings.oob_inline),
             ended: false,
             graceful: None,
@@ -140,7 +144,7 @@ impl Engine {
             completions: Vec::new(),
             streaming: VecDeque::new(),
             start: None,
-            hang_up: None,
+            disconnect: None,
             error: None,
             opened: false,
             reconnect: None,
@@ -165,10 +169,10 @@ impl Engine {
         self.queue.post(&self.device, self.qp);
     }
 
-    /// As [`run`](Self::run), and handles the completions that follow, up to a limit. Returns
-    /// `false` if the limit was reached.
+    /// Acts like [`run`](Self::run), and also handles the completions that follow. Returns `false`
+    /// if it reached the limit of polls.
     pub(super) fn run_on(&mut self, now: Instant) -> bool {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             self.run(now);
             if !self.take_completions(now) {
                 return true;
@@ -177,8 +181,8 @@ impl Engine {
         false
     }
 
-    /// Returns whether there is work that only the connection's task does: a move, the end, an
-    /// earlier deadline, or a wait for TCP.
+    /// Returns whether the connection's task has work that no other task does. Such work is a move
+    /// of the connection, its end, an earlier deadline, or a wait for TCP.
     pub(super) fn wants_task(&self) -> bool {
         let sooner = match (self.machine.poll_timeout(), self.watched) {
             (Some(deadline), Some(watched)) => deadline < watched,
@@ -188,8 +192,8 @@ impl Engine {
         sooner || unwatched || self.machine.is_over() || self.machine.is_suspended()
     }
 
-    /// Handles the completions that are available. Returns `false` if there are none. Resulting
-    /// Work Requests for the Send Queue are not posted yet.
+    /// Handles the completions that are available. Returns `false` if no completion is available.
+    /// This function does not post the resulting Work Requests to the Send Queue.
     fn take_completions(&mut self, now: Instant) -> bool {
         // Send completions come first: an answer cannot arrive before its message was sent.
         let Cqs { send, receive } = self.cqs;
@@ -215,7 +219,8 @@ impl Engine {
         any
     }
 
-    /// Performs everything that the state machine requires now, except posting to the Send Queue.
+    /// Performs everything that the state machine requires now, but does not post to the Send
+    /// Queue.
     fn settle(&mut self, now: Instant) {
         // A new receive may take data that waits in Private Buffers and end at once. Discarding
         // unread data also makes room for another receive.
@@ -254,7 +259,7 @@ impl Engine {
             Step::Start(start) => self.start = Some(*start),
             Step::Event(event) => self.event(event),
             Step::Disconnect { abortive } => {
-                self.hang_up = Some(abortive);
+                self.disconnect = Some(abortive);
                 if abortive {
                     // The memory now belongs to the reader. The RNIC must not place more data in
                     // it.
@@ -273,14 +278,14 @@ impl Engine {
             }
             Event::Refused(refusal) => _ = self.error.get_or_insert(refusal.into()),
             Event::Sent { send, end, .. } => {
-                self.lost |= end == SendEnd::Aborted;
+                self.lost |= end == SendOutcome::Aborted;
                 self.outgoing.over(&self.device, send, &mut self.spare);
                 self.writer.take().into_iter().for_each(Waker::wake);
             }
             Event::Received { receive, octets, urgent, end } => {
                 if let Some(posted) = self.receives.remove(&receive) {
                     let octets = usize::try_from(octets).unwrap_or(usize::MAX).min(posted.len);
-                    self.ahead.ended(posted.len, octets, self.least_advertised());
+                    self.receive_sizer.ended(posted.len, octets, self.least_advertised());
                     let (device, most, spare) = (&self.device, self.settings.receives, &mut self.spare);
                     let mut parts = posted.into_parts(device, octets, spare).into_iter().peekable();
                     while let Some(part) = parts.next() {
@@ -288,7 +293,7 @@ impl Engine {
                         self.copied += self.arrived.push(device, part, urgent, most, spare) as u64;
                     }
                 }
-                self.ended |= end != ReceiveEnd::More;
+                self.ended |= end != ReceiveOutcome::More;
                 self.reader.take().into_iter().for_each(Waker::wake);
                 if urgent || self.ended {
                     self.watchers.drain(..).for_each(Waker::wake);
@@ -313,14 +318,14 @@ impl Engine {
                 self.watchers.drain(..).for_each(Waker::wake);
             }
             Event::Resumed(_) => {
-                self.moves += u64::from(!self.ends.connected);
+                self.moves += u64::from(!self.addresses.connected);
                 self.watchers.drain(..).for_each(Waker::wake);
             }
             Event::PeerClosed | Event::ModeChanged { .. } | Event::Resized(_) => {}
         }
     }
 
-    /// Receives of up to this number of bytes are not advertised.
+    /// A receive is not advertised if its size is at most this number of bytes.
     fn least_advertised(&self) -> usize {
         usize::try_from(self.machine.sink_threshold()).unwrap_or(usize::MAX)
     }
@@ -344,7 +349,7 @@ impl Engine {
     }
 
     /// Handles the result of a wait for a completion.
-    pub(super) fn took(&mut self, now: Instant, completion: Result<WorkCompletion, CqError>) {
+    pub(super) fn handle_completion(&mut self, now: Instant, completion: Result<WorkCompletion, CqError>) {
         if matches!(&completion, Ok(completion) if completion.operation == CompletedOperation::Receive) {
             // Send completions come first: an answer cannot arrive before its message was sent.
             self.take_completions_of(now, &[self.cqs.send]);
@@ -364,15 +369,15 @@ impl Engine {
         sdp_rnic::complete(now, machine, &mut buffers, completion);
     }
 
-    /// Resets the state that belongs to a Queue Pair, before start-up on a new one.
+    /// Resets the state that belongs to a Queue Pair, before start-up on a new Queue Pair.
     pub(super) fn start_anew(&mut self) {
         self.queue.clear();
         self.streaming.clear();
-        (self.reading, self.start, self.hang_up, self.reconnect) = (None, None, None, None);
+        (self.reading, self.start, self.disconnect, self.reconnect) = (None, None, None, None);
     }
 
-    /// Destroys the Queue Pair and the CQs. Received bytes stay until they are read, including
-    /// those in Private Buffers.
+    /// Destroys the Queue Pair and the CQs. Received bytes, including the bytes in Private Buffers,
+    /// stay until they are read.
     pub(super) fn tear_down(&mut self) {
         // The calls fail only if the RNIC itself is gone.
         let _ = self.device.destroy_qp(self.qp);
@@ -383,7 +388,7 @@ impl Engine {
 
 /// Creates a Queue Pair for an SDP connection, and its CQs.
 pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(Cqs, QpHandle), SdpError> {
-    // While the Private Buffers are resized, there may be twice as many.
+    // While the Private Buffers are resized, their number may be twice `bufs`.
     let receives = u32::from(sdp.bufs).saturating_mul(4).max(64);
     let cqs = Cqs { send: device.create_cq(queue::SENDS)?, receive: device.create_cq(receives)? };
     let init = QpInit {
@@ -391,8 +396,9 @@ pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(C
         max_rq_wrs: receives,
         ord: sdp.ord.into(),
         ird: sdp.ird.into(),
-        // The peer's credit updates may arrive after this side closes. A reset would discard bytes
-        // that TCP has not sent yet.
+        // The RNIC drops segments that arrive after this side closes, for example the peer's credit
+        // updates. If it reset the connection instead, bytes that TCP has not sent yet would be
+        // lost.
         late: LateSegment::Drop,
         ..QpInit::new(pd, cqs.send, cqs.receive)
     };

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::net::{TcpSocket, TcpStream};
 
+use super::addresses::Addresses;
 use super::area::Area;
-use super::ends::Ends;
 use super::engine::{Engine, queue_pair};
 use super::stream::{Shared, set_up, until, wait};
 use super::{SdpError, SdpListener, SdpStream};
@@ -19,9 +19,9 @@ use crate::memory::PdId;
 use crate::verbs::Rnic;
 
 /// How long the peer may take to close the TCP connection that both sides leave. SuspCommAck is the
-/// last message on it (section 13.1.1), so no data is lost. One retransmission by TCP fits well
-/// within this time.
-const LEAVE: Duration = Duration::from_secs(2);
+/// last message on this connection (section 13.1.1), so no data is lost. This time is enough for
+/// one retransmission by TCP.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 impl SdpStream {
     /// Moves this side of the connection to `listener` and its device. The peer closes TCP and
@@ -41,20 +41,22 @@ impl SdpStream {
         let shared = self.shared();
         let moves = {
             let mut engine = self.lock();
-            let refused = |refused: crate::sdp::Refused| SdpError::Io(ErrorKind::InvalidInput, refused.to_string());
+            let refused =
+                |refused: crate::sdp::CommandError| SdpError::Io(ErrorKind::InvalidInput, refused.to_string());
             engine.machine.suspend(port).map_err(refused)?;
             self.go(&mut engine);
             engine.moves
         };
         wait(shared, |engine| engine.reconnect == Some(None) || engine.machine.is_over()).await;
-        let ends = self.lock().ends;
+        let addresses = self.lock().addresses;
         let accepted = async {
             loop {
                 let (tcp, from) = listener.tcp.accept().await?;
-                let port = ends.connected || from.port() == ends.peer.port();
-                // Checks SDP-13.1.1-2 to SDP-13.1.1-4. A peer that accepted the old connection
-                // still listens on its port, so it cannot connect from that port (note C30).
-                if port && from.ip() == ends.peer.ip() && tcp.local_addr()?.ip() == ends.local.ip() {
+                let port = addresses.connected || from.port() == addresses.peer.port();
+                // Checks SDP-13.1.1-2 to SDP-13.1.1-4. If the peer accepted the old connection, the
+                // check ignores the peer's port: the peer still listens on the old port, so it
+                // cannot connect from that port.
+                if port && from.ip() == addresses.peer.ip() && tcp.local_addr()?.ip() == addresses.local.ip() {
                     return Ok::<_, std::io::Error>(tcp);
                 }
             }
@@ -77,13 +79,13 @@ impl SdpStream {
 }
 
 /// Replaces the TCP connection of a suspended connection.
-pub(super) async fn go_on(shared: &Arc<Shared>) {
+pub(super) async fn replace_connection(shared: &Arc<Shared>) {
     let (device, qp) = {
         let engine = shared.lock();
         (engine.device.clone(), engine.qp)
     };
     // If the connection cannot be closed gracefully, it is reset with its Queue Pair.
-    let _ = tokio::time::timeout(LEAVE, device.disconnect(qp)).await;
+    let _ = tokio::time::timeout(CLOSE_WAIT, device.disconnect(qp)).await;
     if let Err(error) = replace(shared).await {
         let mut engine = shared.lock();
         engine.error.get_or_insert(error);
@@ -92,17 +94,17 @@ pub(super) async fn go_on(shared: &Arc<Shared>) {
 }
 
 async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
-    let (device, ends, port, timeout, deadline) = {
+    let (device, addresses, port, timeout, deadline) = {
         let engine = shared.lock();
         let port = engine.reconnect.flatten();
-        (engine.device.clone(), engine.ends, port, engine.settings.connect_timeout, engine.machine.poll_timeout())
+        (engine.device.clone(), engine.addresses, port, engine.settings.connect_timeout, engine.machine.poll_timeout())
     };
     let late = || SdpError::Io(ErrorKind::TimedOut, "the connection was not replaced in time".to_owned());
     let (device, tcp, opener) = match port {
         Some(port) => {
-            // If this side accepted the old connection, a listener still uses its port (note C30).
-            let before = ends.connected.then_some(ends.local);
-            let connecting = connect(before, SocketAddr::new(ends.peer.ip(), port));
+            // If this side accepted the old connection, a listener still uses its port.
+            let before = addresses.connected.then_some(addresses.local);
+            let connecting = connect(before, SocketAddr::new(addresses.peer.ip(), port));
             let tcp = tokio::time::timeout(timeout, connecting).await.map_err(|_| late())??;
             (device, tcp, Opener::Here)
         }
@@ -115,26 +117,27 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
             (device, tcp, Opener::Peer)
         }
     };
-    let ends = Ends { local: tcp.local_addr()?, peer: tcp.peer_addr()?, connected: port.is_some() };
+    let addresses = Addresses { local: tcp.local_addr()?, peer: tcp.peer_addr()?, connected: port.is_some() };
     let settings = shared.lock().settings;
-    settings.dress(&tcp)?;
+    settings.apply_keep_alive(&tcp)?;
     let stream = device.stream_of(tcp, opener)?;
     {
         let mut engine = shared.lock();
         engine.renew(&device)?;
-        engine.ends = ends;
+        engine.addresses = addresses;
         engine.machine.reconnected(shared.clock.now());
     }
     set_up(shared, stream).await
 }
 
-/// Connects from address `before`, or from a free port if that fails or is not given. The port is
-/// bound explicitly. The operating system then shares it with no other connection, so this side can
-/// use it again when the peer moves (section 13.1.1).
+/// Connects from the address `before`. If `before` is `None` or cannot be bound, connects from a
+/// free port. The port is bound explicitly. The operating system then gives the port to no other
+/// connection, so this side can use the port again when the peer moves (section 13.1.1).
 pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::io::Result<TcpStream> {
     let socket = reusable(to)?;
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    // If another socket uses the port, the peer may still accept a different one.
+    // If another socket uses the port, the peer may still accept a connection from a different
+    // port.
     if before.is_none_or(|before| socket.bind(before).is_err()) {
         socket.bind(SocketAddr::new(any, 0))?;
     }
@@ -175,12 +178,12 @@ impl Engine {
             area.move_to(&from, device)?;
         }
         (self.device, self.pd) = (device.clone(), pd);
-        give_up(&from, old);
+        deallocate_pd(&from, old);
         Ok(())
     }
 }
 
-fn give_up(device: &Device, pd: PdId) {
+fn deallocate_pd(device: &Device, pd: PdId) {
     // The connection has no objects left in this Protection Domain.
     let _ = device.verbs(|rnic| rnic.deallocate_pd(pd));
 }

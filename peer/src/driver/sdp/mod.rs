@@ -1,36 +1,39 @@
-//! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], which are used like TCP's.
+//! SDP sockets on a [`Device`]: [`SdpListener`] and [`SdpStream`], which are used like TCP sockets.
 //!
 //! Each connection has a Queue Pair and a task. The task connects the Queue Pair to the SDP state
 //! machine ([`Connection`](crate::sdp::Connection)). The modules:
 //!
-//! - `stream`: the socket and its task; `api`: the other calls of a socket;
+//! - `stream`: the socket, its task, reading and writing; `api`: all other calls of a socket;
 //! - `engine`: the state machine with its RNIC objects; `user`: reads and writes of the engine's
 //!   user;
-//! - `area`: memory of the RNIC; `spare`: unused memory, kept while the connection transfers data;
+//! - `area`: memory of the RNIC; `spare_memory`: unused memory, which is kept while the connection
+//!   transfers data;
 //! - `outgoing`, `queue`: written data, copied once into memory that Sends, Writes and SrcAvails
 //!   use;
-//! - `posted`, `ahead`: receives, posted before the user reads so that every mechanism finds one;
+//! - `posted`, `receive_sizer`: receives that are posted before the user reads. Therefore each
+//!   transfer mechanism finds a posted receive;
 //! - `arrived`: received data. A read copies it once, out of a receive or a Private Buffer;
 //! - `failover`: moves a connection to another listener;
 //! - `relay`: connects a socket to a TCP connection; `urgent`: TCP's urgent bytes for `relay`.
 //!
-//! Not supported: receives in the user's own memory. MSG_WAITALL ([`SdpStream::receive_all`])
-//! therefore does not use the state machine's `wait_all` (of
-//! [`Connection::receive`](crate::sdp::Connection::receive)): it fills the buffer as bytes arrive.
-//! No buffer that must be filled completely is ever advertised, as section 9.3 requires.
+//! Receives in the user's own memory are not supported. Therefore MSG_WAITALL
+//! ([`SdpStream::receive_all`]) does not use the parameter `wait_all` of the state machine's
+//! [`Connection::receive`](crate::sdp::Connection::receive). Instead, [`SdpStream::receive_all`]
+//! fills the buffer as bytes arrive. A buffer that must be filled completely is never advertised,
+//! as section 9.3 requires.
 
-mod ahead;
+mod addresses;
 mod api;
 mod area;
 mod arrived;
-mod ends;
 mod engine;
 mod failover;
 mod outgoing;
 mod posted;
 mod queue;
+mod receive_sizer;
 mod relay;
-mod spare;
+mod spare_memory;
 mod statistics;
 mod stream;
 mod urgent;
@@ -45,7 +48,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-pub use relay::{End, Relayed, Side, relay};
+pub use relay::{RelayEnd, RelayResult, Side, relay};
 pub use statistics::{HalfStatistics, Statistics};
 pub use stream::SdpStream;
 
@@ -57,7 +60,7 @@ use crate::verbs::{CqError, PostError, QpError};
 /// Settings of SDP sockets.
 #[derive(Debug, Clone, Copy)]
 pub struct SdpSettings {
-    /// Settings of SDP, and of MPA below it.
+    /// Settings of SDP and of MPA.
     pub sdp: Settings,
     /// Time limit for the TCP connection. Default 10 s.
     pub connect_timeout: Duration,
@@ -71,8 +74,8 @@ pub struct SdpSettings {
     /// Time without received data after which TCP's keep-alive probes the peer, at least 1 s
     /// (SO_KEEPALIVE; section 14.3). Default: no probes.
     pub keep_alive: Option<Duration>,
-    /// A listener on IPv6 accepts no IPv4 (IPV6_V6ONLY). Default false: `[::]` accepts both, unless
-    /// the host is configured otherwise.
+    /// A listener on IPv6 accepts no IPv4 connections (IPV6_V6ONLY). Default false: a listener on
+    /// `[::]` accepts IPv4 and IPv6, unless the host is configured otherwise.
     pub only_v6: bool,
     /// Out-Of-Band bytes stay in the stream from the start (SO_OOBINLINE). Default false.
     pub oob_inline: bool,
@@ -99,7 +102,7 @@ impl Default for SdpSettings {
 
 impl SdpSettings {
     /// Turns on TCP's keep-alive if the settings require it.
-    fn dress(&self, tcp: &TcpStream) -> io::Result<()> {
+    fn apply_keep_alive(&self, tcp: &TcpStream) -> io::Result<()> {
         match self.keep_alive {
             Some(idle) => SockRef::from(tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(idle)),
             None => Ok(()),
@@ -107,23 +110,23 @@ impl SdpSettings {
     }
 }
 
-/// Why there is no connection, or why it ended.
+/// Why no connection was opened, or why a connection ended.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SdpError {
     /// An error of TCP, with its message.
     #[error("{1}")]
     Io(io::ErrorKind, String),
     /// The RNIC cannot create the objects that a connection needs.
-    #[error("the RNIC has no room for a connection: {0}")]
+    #[error("the RNIC cannot create the objects of a connection: {0}")]
     Rnic(String),
     /// The peer refused the connection during SDP start-up.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The connection was reset during start-up.
-    #[error("closed during start-up")]
+    #[error("the connection was closed during start-up")]
     Closed,
     /// The peer broke a rule of SDP, so the connection cannot continue.
-    #[error("the peer broke a rule: {0}")]
+    #[error("the peer broke a rule of SDP: {0}")]
     Violation(#[from] Violation),
 }
 
@@ -157,7 +160,7 @@ impl SdpStream {
                 None => failover::connect(None, address).await,
             }
         };
-        let timed_out = |_| SdpError::Io(io::ErrorKind::TimedOut, "TCP was not connected in time".to_owned());
+        let timed_out = |_| SdpError::Io(io::ErrorKind::TimedOut, "TCP did not connect in time".to_owned());
         let tcp = tokio::time::timeout(settings.connect_timeout, connecting).await.map_err(timed_out)??;
         SdpStream::over(device, tcp, settings).await
     }
@@ -171,7 +174,7 @@ impl SdpStream {
         // When the peer moves the connection, this side connects again from the same port (section
         // 13.1.1).
         SockRef::from(&tcp).set_reuse_address(true)?;
-        settings.dress(&tcp)?;
+        settings.apply_keep_alive(&tcp)?;
         SdpStream::start(device, device.stream_of(tcp, Opener::Here)?, Role::Connecting, settings).await
     }
 }
@@ -187,12 +190,12 @@ pub struct SdpListener {
 }
 
 /// Maximum number of receives that are posted ahead.
-const MOST_RECEIVES: usize = 1 << 12;
-/// Connections that TCP queues for the listener.
+const MAX_RECEIVES: usize = 1 << 12;
+/// Maximum number of connections that TCP queues for the listener.
 const BACKLOG: u32 = 1024;
 /// Maximum number of start-ups that a listener runs at the same time. Further connections wait in
 /// TCP's queue.
-const STARTUPS: usize = 256;
+const MAX_STARTUPS: usize = 256;
 
 impl SdpListener {
     /// Listens on `address`. Port 0 picks a free port.
@@ -219,9 +222,9 @@ impl SdpListener {
     }
 
     /// Waits for the next connection whose start-up is complete, in the order of completion. Up to
-    /// 256 start-ups run concurrently, so a silent peer delays no other. A start-up fails after
-    /// [`startup_timeout`](Settings::startup_timeout). If this future is dropped, the start-ups
-    /// continue.
+    /// 256 start-ups run concurrently, so a silent peer does not delay other peers. A start-up
+    /// fails after [`startup_timeout`](Settings::startup_timeout). If this future is dropped, the
+    /// start-ups continue.
     ///
     /// # Errors
     /// See [`SdpError`]. The error concerns one peer. The listener continues.
@@ -231,7 +234,7 @@ impl SdpListener {
             tokio::select! {
                 biased;
                 Some(started) = startups.join_next() => return started.unwrap_or(Err(SdpError::Closed)),
-                incoming = self.incoming(), if startups.len() < STARTUPS => startups.spawn(incoming?.start()),
+                incoming = self.incoming(), if startups.len() < MAX_STARTUPS => startups.spawn(incoming?.start()),
             };
         }
     }
@@ -276,7 +279,7 @@ impl Incoming {
     /// # Errors
     /// See [`SdpError`].
     pub async fn start(self) -> Result<SdpStream, SdpError> {
-        self.settings.dress(&self.tcp)?;
+        self.settings.apply_keep_alive(&self.tcp)?;
         let stream = self.device.stream_of(self.tcp, Opener::Peer)?;
         SdpStream::start(&self.device, stream, Role::Accepting, self.settings).await
     }

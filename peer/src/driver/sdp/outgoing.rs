@@ -7,7 +7,7 @@ use std::io::IoSlice;
 
 use super::SdpError;
 use super::area::Area;
-use super::spare::Spare;
+use super::spare_memory::SpareMemory;
 use crate::driver::Device;
 use crate::memory::{Access, PdId};
 use crate::sdp::{Piece, SendId};
@@ -15,9 +15,9 @@ use crate::verbs::Sge;
 
 /// The largest area in bytes, and therefore the largest send. A longer write of a user
 /// becomes several sends.
-pub(super) const MOST: usize = 1 << 20;
+pub(super) const MAX_AREA_LEN: usize = 1 << 20;
 /// The smallest area in bytes.
-const LEAST: usize = 4 << 10;
+const MIN_AREA_LEN: usize = 4 << 10;
 
 /// Sends that have not ended, in the order in which they were written.
 #[derive(Debug, Default)]
@@ -59,12 +59,12 @@ impl Outgoing {
         SendId(self.first_send + self.sends.len() as u64)
     }
 
-    /// Makes room for a send of `len` bytes, at most [`MOST`].
+    /// Makes room for a send of `len` bytes, at most [`MAX_AREA_LEN`].
     pub(super) fn make_room(
         &mut self,
         (device, pd): (&Device, PdId),
         len: usize,
-        spare: &mut Spare,
+        spare: &mut SpareMemory,
     ) -> Result<(), SdpError> {
         if let Some(last) = self.chunks.back_mut() {
             if last.sends == 0 {
@@ -74,10 +74,10 @@ impl Outgoing {
                 return Ok(());
             }
         }
-        let wanted = len.clamp(LEAST, MOST).next_power_of_two();
+        let wanted = len.clamp(MIN_AREA_LEN, MAX_AREA_LEN).next_power_of_two();
         let mut area = spare.take(device, wanted..=wanted.saturating_mul(4))?;
-        // A spare area may be registered or not.
-        if let Err(error) = area.have_registered(device, pd, Access::LOCAL) {
+        // A spare area may already be registered.
+        if let Err(error) = area.ensure_registered(device, pd, Access::LOCAL) {
             spare.give(device, area);
             return Err(error);
         }
@@ -86,7 +86,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Adds the next send: `len` bytes, after a call of `make_room`.
+    /// Adds the next send, which has `len` bytes. The caller has called `make_room` before.
     pub(super) fn push(&mut self, device: &Device, octets: &[IoSlice<'_>], len: usize) {
         let number = self.first_chunk + (self.chunks.len() as u64).saturating_sub(1);
         let Some(chunk) = self.chunks.back_mut() else { return };
@@ -104,7 +104,7 @@ impl Outgoing {
     }
 
     /// Notes that a send has ended.
-    pub(super) fn over(&mut self, device: &Device, send: SendId, spare: &mut Spare) {
+    pub(super) fn over(&mut self, device: &Device, send: SendId, spare: &mut SpareMemory) {
         let Some(send) = self.index(send).and_then(|at| self.sends.get_mut(at)).filter(|send| !send.over) else {
             return;
         };
@@ -120,20 +120,20 @@ impl Outgoing {
     }
 
     /// Releases areas without sends, except the last area.
-    fn drop_unused(&mut self, device: &Device, spare: &mut Spare) {
+    fn drop_unused(&mut self, device: &Device, spare: &mut SpareMemory) {
         while self.chunks.len() > 1 && self.chunks.front().is_some_and(|chunk| chunk.sends == 0) {
             self.chunks.pop_front().into_iter().for_each(|chunk| spare.give(device, chunk.area));
             self.first_chunk += 1;
         }
     }
 
-    /// Returns whether there is memory, and none of it holds a send.
-    pub(super) fn is_resting(&self) -> bool {
+    /// Returns whether areas exist and no area holds a send.
+    pub(super) fn is_unused(&self) -> bool {
         self.sends.is_empty() && !self.chunks.is_empty()
     }
 
-    /// Releases all memory if none of it holds a send.
-    pub(super) fn rest(&mut self, device: &Device, spare: &mut Spare) {
+    /// Releases all memory if no area holds a send.
+    pub(super) fn rest(&mut self, device: &Device, spare: &mut SpareMemory) {
         if self.sends.is_empty() {
             self.first_chunk += self.chunks.len() as u64;
             self.chunks.drain(..).for_each(|chunk| spare.give(device, chunk.area));
@@ -145,7 +145,7 @@ impl Outgoing {
         let Some((at, from)) = self.find(piece) else { return Ok(None) };
         let Some(Chunk { area, .. }) = self.chunks.get_mut(at) else { return Ok(None) };
         // After a move to another device, the area is no longer registered.
-        area.have_registered(device, pd, Access::LOCAL)?;
+        area.ensure_registered(device, pd, Access::LOCAL)?;
         Ok(area.part(from as u64, piece.len))
     }
 

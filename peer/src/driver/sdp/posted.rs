@@ -6,7 +6,7 @@
 
 use super::SdpError;
 use super::area::Area;
-use super::spare::Spare;
+use super::spare_memory::SpareMemory;
 use crate::driver::Device;
 
 /// A receive that has not ended.
@@ -37,7 +37,7 @@ impl Posted {
     }
 
     /// Memory for all bytes of the receive, which is allocated at the first call.
-    pub(super) fn own(&mut self, device: &Device, spare: &mut Spare) -> Result<&mut Area, SdpError> {
+    pub(super) fn own(&mut self, device: &Device, spare: &mut SpareMemory) -> Result<&mut Area, SdpError> {
         let own = match self.own.take() {
             Some(own) => own,
             None => {
@@ -51,7 +51,7 @@ impl Posted {
     }
 
     /// Returns whether the receive may take over a Private Buffer for the bytes from `at` on. This
-    /// is only possible directly after the last buffer that it took over.
+    /// is possible only if these bytes directly follow the last buffer that the receive took over.
     pub(super) fn can_take(&self, at: u64) -> bool {
         at == self.in_taken as u64
     }
@@ -62,20 +62,20 @@ impl Posted {
         self.taken.push(part);
     }
 
-    /// The receive's own memory, if it has any.
+    /// The receive's own memory. `None` if it has no own memory.
     pub(super) fn own_area_mut(&mut self) -> Option<&mut Area> {
         self.own.as_mut()
     }
 
-    /// As [`own_area_mut`](Self::own_area_mut), for tests that only read.
+    /// Like [`own_area_mut`](Self::own_area_mut), but for tests, which only read.
     #[cfg(test)]
     pub(super) fn own_area(&self) -> Option<&Area> {
         self.own.as_ref()
     }
 
-    /// Ends the receive with `octets` bytes. Returns where the bytes are. Memory that holds none
-    /// goes to `spare`.
-    pub(super) fn into_parts(self, device: &Device, octets: usize, spare: &mut Spare) -> Vec<Part> {
+    /// Ends the receive with `octets` bytes. Returns the areas with these bytes. Memory without any
+    /// of these bytes goes to `spare`.
+    pub(super) fn into_parts(self, device: &Device, octets: usize, spare: &mut SpareMemory) -> Vec<Part> {
         let Posted { mut taken, in_taken, own, .. } = self;
         if let Some(mut area) = own {
             // An RDMA Read that the end of the connection interrupted may have left the area

@@ -43,7 +43,7 @@ impl SendQueue {
                 Some(heads) => heads,
                 None => device.verbs(|rnic| Area::new(rnic, HEAD * SENDS as usize))?,
             };
-            self.heads.insert(heads).have_registered(device, pd, Access::LOCAL)?;
+            self.heads.insert(heads).ensure_registered(device, pd, Access::LOCAL)?;
         }
         self.waiting.push_back(Waiting { wr, head });
         Ok(())
@@ -81,7 +81,7 @@ impl SendQueue {
             let posted = device.post_send(qp, due.by_ref()).unwrap_or_else(|error| error.posted);
             self.in_queue += u32::try_from(posted).unwrap_or(u32::MAX);
             if due.len() == left {
-                // The Queue Pair no longer exists, so it accepts none.
+                // The Queue Pair no longer exists, so it accepts no Work Request.
                 break;
             }
         }
@@ -126,8 +126,8 @@ mod tests {
     use crate::sdp::Settings;
     use crate::verbs::{Node, Rnic, RnicSettings};
 
-    /// A message may end the connection while Work Requests that an earlier message caused still
-    /// wait.
+    /// A message may end the connection while Work Requests still wait that an earlier message
+    /// caused. The queue then drops them.
     #[tokio::test]
     async fn a_queue_pair_that_is_gone_keeps_nobody_waiting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);

@@ -1,11 +1,11 @@
 //! Relays data between two streams: data that arrives on one side is sent on the other. Each side
 //! is TCP or SDP.
 //!
-//! If one side's stream ends, the other side's sending half is shut down, separately for each
-//! direction. If one side is reset, the other is reset too, even while it accepts no data. Earlier
-//! data is forwarded as far as the other side accepts it at once. An urgent byte (MSG_OOB) is sent
-//! as urgent on the other side, at the same position of the stream. The module `urgent` handles
-//! TCP's urgent bytes.
+//! Each direction ends separately: if one side's stream ends, the relay shuts down the sending half
+//! of the other side. If one side is reset, the relay resets the other side too, even while that
+//! side accepts no data. Before the reset, earlier data is forwarded as far as the other side
+//! accepts it at once. An urgent byte (MSG_OOB) is sent as urgent on the other side, at the same
+//! position of the stream. The module `urgent` handles TCP's urgent bytes.
 
 use core::future::Future;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -19,10 +19,10 @@ use tokio::net::TcpStream;
 
 use super::{SdpStream, urgent};
 
-/// Size in bytes of a direction's buffer: at first, and at most. The size doubles whenever a read
+/// Initial and maximum size in bytes of a direction's buffer. The size doubles whenever a read
 /// fills the buffer.
-const FIRST: usize = 4 << 10;
-const MOST: usize = 256 << 10;
+const INITIAL_BUFFER_LEN: usize = 4 << 10;
+const MAX_BUFFER_LEN: usize = 256 << 10;
 
 /// One of the two streams.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub enum Side {
 
 /// How a relay ended.
 #[derive(Debug)]
-pub enum End {
+pub enum RelayEnd {
     /// The streams of both directions ended.
     Graceful,
     /// The first side failed, and the second side was reset.
@@ -49,28 +49,29 @@ pub enum End {
 
 /// The result of a relay.
 #[derive(Debug)]
-pub struct Relayed {
+pub struct RelayResult {
     /// Number of bytes from the first side that the second side accepted.
     pub forth: u64,
     /// Number of bytes from the second side that the first side accepted.
     pub back: u64,
     /// How the relay ended.
-    pub end: End,
+    pub end: RelayEnd,
 }
 
 /// Which side of one direction failed.
-enum Broke {
+enum RelayFailure {
     From(io::Error),
     To(io::Error),
 }
 
 /// Relays data in both directions until both streams end, a side fails, or `stop` completes. Both
 /// connections are over when this function returns.
-pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> Relayed {
-    // Until both streams have ended, any other end has to reset both sides. This includes the end
-    // of the process: otherwise a TCP peer would take it for the normal end of the stream.
+pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> RelayResult {
+    // Until both streams have ended, both sides have to be reset if the relay ends in any way. This
+    // includes the end of the process: without a reset, a TCP peer would take the end of the
+    // process for the normal end of the stream.
     for side in [&first, &second] {
-        side.be_reset_when_dropped(true);
+        side.set_reset_on_drop(true);
         side.keep_urgent_inline();
     }
     let (forth, back) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -81,32 +82,32 @@ pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) ->
     };
     let end = tokio::select! {
         done = both => match done {
-            Ok(_) => End::Graceful,
-            Err((true, Broke::From(error)) | (false, Broke::To(error))) => End::First(error),
-            Err((true, Broke::To(error)) | (false, Broke::From(error))) => End::Second(error),
+            Ok(_) => RelayEnd::Graceful,
+            Err((true, RelayFailure::From(error)) | (false, RelayFailure::To(error))) => RelayEnd::First(error),
+            Err((true, RelayFailure::To(error)) | (false, RelayFailure::From(error))) => RelayEnd::Second(error),
         },
-        () = stop => End::Stopped,
+        () = stop => RelayEnd::Stopped,
     };
-    if matches!(end, End::Graceful) {
-        first.be_reset_when_dropped(false);
-        second.be_reset_when_dropped(false);
+    if matches!(end, RelayEnd::Graceful) {
+        first.set_reset_on_drop(false);
+        second.set_reset_on_drop(false);
     } else {
         first.reset();
         second.reset();
     }
     first.over().await;
     second.over().await;
-    Relayed { forth: forth.into_inner(), back: back.into_inner(), end }
+    RelayResult { forth: forth.into_inner(), back: back.into_inner(), end }
 }
 
 /// Relays one direction. Adds the number of relayed bytes to `count`.
-async fn carry(from: &Side, to: &Side, count: &AtomicU64) -> Result<(), Broke> {
-    let mut buffer = vec![0; FIRST];
+async fn carry(from: &Side, to: &Side, count: &AtomicU64) -> Result<(), RelayFailure> {
+    let mut buffer = vec![0; INITIAL_BUFFER_LEN];
     loop {
         let (read, urgent) = tokio::select! {
             biased;
-            read = from.read(&mut buffer) => read.map_err(Broke::From)?,
-            error = to.broken() => return Err(Broke::To(error)),
+            read = from.read(&mut buffer) => read.map_err(RelayFailure::From)?,
+            error = to.broken() => return Err(RelayFailure::To(error)),
         };
         let taken = async {
             match buffer.get(..read) {
@@ -117,14 +118,14 @@ async fn carry(from: &Side, to: &Side, count: &AtomicU64) -> Result<(), Broke> {
         };
         tokio::select! {
             biased;
-            taken = taken => taken.map_err(Broke::To)?,
-            error = from.broken() => return Err(Broke::From(error)),
+            taken = taken => taken.map_err(RelayFailure::To)?,
+            error = from.broken() => return Err(RelayFailure::From(error)),
         }
         if read == 0 {
             return Ok(());
         }
         count.fetch_add(read as u64, Ordering::Relaxed);
-        if read == buffer.len() && read < MOST {
+        if read == buffer.len() && read < MAX_BUFFER_LEN {
             buffer.resize(read * 2, 0);
         }
     }
@@ -231,13 +232,13 @@ impl Side {
     fn reset(&self) {
         match self {
             Side::Sdp(sdp) => sdp.abort(),
-            Side::Tcp(_) => self.be_reset_when_dropped(true),
+            Side::Tcp(_) => self.set_reset_on_drop(true),
         }
     }
 
-    /// Makes dropping a TCP side send RST or FIN. SDP needs no setting: until both sides have sent
-    /// their DisConn, dropping it resets the connection.
-    fn be_reset_when_dropped(&self, reset: bool) {
+    /// Makes dropping a TCP side send RST or FIN. SDP needs no setting: dropping an SDP stream
+    /// resets the connection until both sides have sent their DisConn.
+    fn set_reset_on_drop(&self, reset: bool) {
         if let Side::Tcp(tcp) = self {
             // With a linger time of zero, closing the socket sends RST. Setting the time fails only
             // if the connection is already closed.

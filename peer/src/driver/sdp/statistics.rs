@@ -2,7 +2,7 @@
 
 use weft_core::wire::sdp::Mode;
 
-use crate::sdp::Moved;
+use crate::sdp::TransferCounts;
 
 /// A connection's state, and its counters since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Statistics {
     pub receiving: HalfStatistics,
     /// Number of messages that this side may send now (section 10.2).
     pub credit: u16,
-    /// Number of messages that the peer may send now, by the credit that this side gave.
+    /// Number of messages that the peer may send now, which is the credit that this side gave.
     pub credit_given: u16,
     /// Maximum size in bytes of a message that this side may send: the size of the peer's Private
     /// Buffers.
@@ -24,7 +24,7 @@ pub struct Statistics {
     pub unsent: u64,
     /// Number of bytes that have arrived and were not read. Bytes in Private Buffers do not count.
     pub unread: u64,
-    /// Number of bytes that this side copied: from and to the user, and for Bcopy.
+    /// Number of bytes that this side copied from or to the user, or for Bcopy.
     pub copied: u64,
 }
 
@@ -34,8 +34,8 @@ pub struct HalfStatistics {
     /// The Mode of this half-connection (section 11).
     pub mode: Mode,
     /// Transferred messages and bytes, for each mechanism.
-    pub moved: Moved,
-    /// Number of this side's outstanding advertisements: SrcAvails if it sends on this half,
-    /// SinkAvails if it receives.
+    pub moved: TransferCounts,
+    /// Number of this side's outstanding advertisements: SrcAvails if this side sends on this half,
+    /// SinkAvails if this side receives on it.
     pub adverts: usize,
 }

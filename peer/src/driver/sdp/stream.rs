@@ -12,20 +12,20 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, sleep_until};
 use weft_core::wire::sdp::Mode;
 
-use super::ends::Ends;
+use super::addresses::Addresses;
 use super::engine::Engine;
-use super::failover::go_on;
+use super::failover::replace_connection;
 use super::{SdpError, SdpSettings};
 use crate::driver::Device;
 use crate::driver::clock::Clock;
 use crate::driver::stream::Stream;
-use crate::sdp::{Half, Policy, Refused, Role, Start};
+use crate::sdp::{CommandError, Half, Policy, Role, Start};
 use crate::verbs::{CqHandle, QpModify, QpState};
 
 /// A connection on which nothing has completed for this time frees its unused memory.
-const REST: Duration = Duration::from_secs(1);
+const IDLE_TIME: Duration = Duration::from_secs(1);
 /// Used in place of a missing deadline.
-const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// An SDP connection. Dropping it shuts the connection down. Written data is still sent.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ impl Shared {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the state machine act on the last change. Wakes the connection's task if more has to be
-    /// done than is possible here.
+    /// Lets the state machine act on the last change. Wakes the connection's task if only this task
+    /// can do the remaining work.
     fn go(&self, engine: &mut Engine) {
         if !engine.run_on(self.clock.now()) || engine.wants_task() {
             self.command.notify_one();
@@ -67,8 +67,8 @@ impl SdpStream {
         settings: SdpSettings,
     ) -> Result<Self, SdpError> {
         let (clock, local, peer) = (device.clock(), stream.local_addr()?, stream.peer_addr()?);
-        let ends = Ends { local, peer, connected: role == Role::Connecting };
-        let engine = Mutex::new(Engine::new(device, clock.now(), role, settings, ends)?);
+        let addresses = Addresses { local, peer, connected: role == Role::Connecting };
+        let engine = Mutex::new(Engine::new(device, clock.now(), role, settings, addresses)?);
         let shared = Arc::new(Shared { engine, command: Notify::new(), clock });
         if let Err(error) = set_up(&shared, stream).await {
             shared.lock().tear_down();
@@ -125,8 +125,8 @@ impl SdpStream {
     /// Requests a Mode. See [`Connection::set_mode`](crate::sdp::Connection::set_mode).
     ///
     /// # Errors
-    /// See [`Refused`].
-    pub fn set_mode(&self, half: Half, mode: Mode) -> Result<(), Refused> {
+    /// See [`CommandError`].
+    pub fn set_mode(&self, half: Half, mode: Mode) -> Result<(), CommandError> {
         let mut engine = self.shared.lock();
         engine.machine.set_mode(half, mode)?;
         self.shared.go(&mut engine);
@@ -147,7 +147,7 @@ impl SdpStream {
         self.shared.go(&mut engine);
     }
 
-    /// Number of bytes that this side copied: from and to the user, and for Bcopy.
+    /// Number of bytes that this side copied from or to the user, or for Bcopy.
     #[must_use]
     pub fn copied(&self) -> u64 {
         self.shared.lock().copied
@@ -165,21 +165,21 @@ impl SdpStream {
         over(&self.shared).await;
     }
 
-    /// As [`closed`](Self::closed), and returns how the connection ended.
+    /// Acts like [`closed`](Self::closed), and also returns how the connection ended.
     ///
     /// # Errors
     /// The connection did not end with a graceful close.
     pub async fn ended(&self) -> io::Result<()> {
         over(&self.shared).await;
         let engine = self.shared.lock();
-        if engine.is_broken() { Err(engine.why_broken().into()) } else { Ok(()) }
+        if engine.is_broken() { Err(engine.end_error().into()) } else { Ok(()) }
     }
 
-    /// Waits until the connection ends other than by a graceful close. Returns the reason. Never
-    /// returns after a graceful close.
+    /// Waits until the connection ends without a graceful close. Returns the reason. Never returns
+    /// after a graceful close.
     pub async fn broken(&self) -> io::Error {
         wait(&self.shared, Engine::is_broken).await;
-        self.shared.lock().why_broken().into()
+        self.shared.lock().end_error().into()
     }
 }
 
@@ -194,9 +194,9 @@ impl Drop for SdpStream {
 
 /// Reading and writing, also through shared references. A completed write only means that the bytes
 /// are in the send buffer. A completed flush or shut-down means that all bytes were sent: the peer
-/// has read them by RDMA Read, RDMA Writes have placed them, or TCP has accepted the messages. Both
-/// fail if the connection ends earlier. Only the last task that polled to read is woken, and only
-/// the last task that polled to write.
+/// has read them by RDMA Read, RDMA Writes have placed them, or TCP has accepted the messages.
+/// Flush and shut-down fail if the connection ends earlier. Only the last task that polled to read
+/// is woken. For writing, too, only the last task that polled is woken.
 impl SdpStream {
     pub(super) fn poll_send(
         &self,
@@ -311,21 +311,21 @@ impl From<SdpError> for io::Error {
 pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), SdpError> {
     let mut buffer = vec![0; 1024];
     loop {
-        let (streaming, start, deadline, hang_up) = {
+        let (streaming, start, deadline, disconnect) = {
             let mut engine = shared.lock();
             engine.run(shared.clock.now());
             let streaming: Vec<Vec<u8>> = engine.streaming.drain(..).collect();
-            let hang_up = engine.hang_up.map(|abortive| (abortive, engine.error.clone()));
-            (streaming, engine.start.take(), engine.machine.poll_timeout(), hang_up)
+            let disconnect = engine.disconnect.map(|abortive| (abortive, engine.error.clone()));
+            (streaming, engine.start.take(), engine.machine.poll_timeout(), disconnect)
         };
-        if let Some((true, error)) = hang_up {
+        if let Some((true, error)) = disconnect {
             stream.reset();
             return Err(error.unwrap_or(SdpError::Closed));
         }
         for octets in streaming {
             stream.write_all(&octets).await?;
         }
-        if let Some((_, error)) = hang_up {
+        if let Some((_, error)) = disconnect {
             // The last message was sent. Dropping the stream now closes TCP.
             return Err(error.unwrap_or(SdpError::Closed));
         }
@@ -341,7 +341,7 @@ pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), S
                     Err(error) => return Err(error.into()),
                 }
                 if engine.machine.is_over() {
-                    engine.hang_up.get_or_insert(true);
+                    engine.disconnect.get_or_insert(true);
                 }
             }
             () = until(shared, deadline) => {
@@ -371,38 +371,38 @@ fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpErr
 
 /// Drives the engine until the connection is over. This is the connection's task.
 async fn drive(shared: Arc<Shared>) {
-    let mut rest = pin!(sleep(REST));
-    let mut may_rest = false;
+    let mut idle_timer = pin!(sleep(IDLE_TIME));
+    let mut idle_timer_runs = false;
     loop {
         let (device, cqs, qp, deadline, done, idle, rests) = {
             let mut engine = shared.lock();
             let settled = engine.run_on(shared.clock.now());
-            let done = engine.machine.is_over().then_some(engine.hang_up);
+            let done = engine.machine.is_over().then_some(engine.disconnect);
             let deadline = engine.machine.poll_timeout();
             engine.watched = deadline;
             if !settled {
                 // Let other tasks run first.
                 shared.command.notify_one();
             }
-            if !may_rest && engine.keeps_spare() {
-                may_rest = true;
-                rest.as_mut().reset(tokio::time::Instant::now() + REST);
+            if !idle_timer_runs && engine.has_unused_memory() {
+                idle_timer_runs = true;
+                idle_timer.as_mut().reset(tokio::time::Instant::now() + IDLE_TIME);
             }
             engine.watches_sends = !engine.is_idle();
             let rests = engine.machine.is_suspended();
             (engine.device.clone(), engine.cqs, engine.qp, deadline, done, engine.is_idle(), rests)
         };
         if rests && idle {
-            go_on(&shared).await;
+            replace_connection(&shared).await;
             continue;
         }
-        if let Some(hang_up) = done
-            && (idle || hang_up != Some(false))
+        if let Some(disconnect) = done
+            && (idle || disconnect != Some(false))
         {
-            if hang_up == Some(false) {
+            if disconnect == Some(false) {
                 // If the connection cannot be closed gracefully, it is reset with its Queue Pair.
                 let _ = device.disconnect(qp).await;
-            } else if hang_up.is_none() {
+            } else if disconnect.is_none() {
                 let _ = device.ended(qp).await;
             }
             let mut engine = shared.lock();
@@ -421,30 +421,33 @@ async fn drive(shared: Arc<Shared>) {
             () = until(&shared, deadline), if deadline.is_some() => {
                 shared.lock().machine.handle_timeout(shared.clock.now());
             }
-            () = &mut rest, if may_rest => {
+            () = &mut idle_timer, if idle_timer_runs => {
                 let mut engine = shared.lock();
                 if !std::mem::take(&mut engine.busy) {
-                    engine.give_spare_back();
+                    engine.free_unused_memory();
                 }
-                may_rest = false;
+                idle_timer_runs = false;
             }
         }
     }
 }
 
 /// Waits for the next completion and handles it under one lock of the engine. Calls that read or
-/// write take completions too, and their order matters.
+/// write take completions too, and the order of the completions matters.
 async fn completion(shared: &Shared, device: &Device, cq: CqHandle) {
     let mut next = pin!(device.completion(cq));
     core::future::poll_fn(|cx| {
         let mut engine = shared.lock();
-        next.as_mut().poll(cx).map(|completion| engine.took(shared.clock.now(), completion))
+        next.as_mut().poll(cx).map(|completion| engine.handle_completion(shared.clock.now(), completion))
     })
     .await;
 }
 
 pub(super) async fn until(shared: &Shared, deadline: Option<crate::Instant>) {
-    let at = deadline.map_or_else(|| tokio::time::Instant::now() + YEAR, |deadline| shared.clock.to_tokio(deadline));
+    let at = match deadline {
+        Some(deadline) => shared.clock.to_tokio(deadline),
+        None => tokio::time::Instant::now() + NO_DEADLINE,
+    };
     sleep_until(at).await;
 }
 
@@ -456,7 +459,7 @@ async fn over(shared: &Shared) {
     wait(shared, |engine| engine.gone).await;
 }
 
-/// Waits until `there` returns true. It is called after each event that wakes the engine's
+/// Waits until `there` returns true. Calls `there` after each event that wakes the engine's
 /// watchers.
 pub(super) async fn wait(shared: &Shared, there: impl Fn(&Engine) -> bool) {
     core::future::poll_fn(|cx| {

@@ -2,10 +2,10 @@
 //! stream (SO_OOBINLINE).
 //!
 //! The kernel stops a read before an urgent byte. A read therefore returns either bytes before an
-//! urgent byte, or bytes that begin with one. The reader has to know which before it reads:
-//! otherwise an urgent byte that arrives between the check and the read would pass as an ordinary
-//! byte. TCP has only one urgent mark. If a newer urgent byte arrives, an unread older one becomes
-//! an ordinary byte.
+//! urgent byte, or bytes that begin with an urgent byte. The reader has to know which of the two
+//! before it reads: otherwise an urgent byte that arrives between the check and the read would pass
+//! as an ordinary byte. TCP has only one urgent mark. If a newer urgent byte arrives, an older
+//! urgent byte that is still unread becomes an ordinary byte.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 /// Reads bytes up to the next urgent byte, or only an urgent byte. Returns the number of bytes, and
-/// whether they are urgent. 0 bytes: the end of the stream.
+/// whether they are urgent. Returns 0 bytes at the end of the stream.
 pub(super) async fn read(tcp: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
     if first(tcp).await? == 0 {
         return Ok((0, false));

@@ -1,4 +1,4 @@
-//! What a socket's user does with an engine: writes, reads, Out-Of-Band data, buffer sizes.
+//! The calls of a socket's user on an engine: writing, reading, Out-Of-Band data, and buffer sizes.
 
 use std::io::{ErrorKind, IoSlice};
 use std::task::Waker;
@@ -14,8 +14,9 @@ use crate::sdp::Half;
 const PART: usize = 256 << 10;
 
 impl Engine {
-    /// Accepts bytes of the user, as many as the send buffer has room for. `None` if it is full. If
-    /// `urgent` is set and all bytes are accepted, the last one is Out-Of-Band data.
+    /// Accepts bytes of the user, as many as the send buffer has room for. Returns `None` if the
+    /// buffer is full. If `urgent` is set and all bytes are accepted, the last byte is Out-Of-Band
+    /// data.
     pub(super) fn write(&mut self, octets: &[IoSlice<'_>], urgent: bool) -> Option<Result<usize, SdpError>> {
         if self.gone || self.machine.is_over() {
             return Some(Err(self.broken_pipe()));
@@ -28,14 +29,14 @@ impl Engine {
         if room == 0 {
             return None;
         }
-        let len = wanted.min(room).min(self.most_of_a_send(wanted as u64));
+        let len = wanted.min(room).min(self.max_send_len(wanted as u64));
         if let Err(error) = self.outgoing.make_room((&self.device, self.pd), len, &mut self.spare) {
             return Some(Err(error));
         }
         if let Err(refused) = self.machine.send(self.outgoing.next_id(), len as u64, urgent && len == wanted) {
             return match refused {
-                // As if the buffer were full: when a send ends, the writer is woken.
-                crate::sdp::Refused::QueueFull => None,
+                // Acts as if the buffer were full. The writer is woken when a send ends.
+                crate::sdp::CommandError::QueueFull => None,
                 _ => {
                     let closed = "this side has shut down sending".to_owned();
                     Some(Err(SdpError::Io(ErrorKind::BrokenPipe, closed)))
@@ -53,12 +54,12 @@ impl Engine {
         self.error.clone().unwrap_or(closed)
     }
 
-    /// Maximum size in bytes of a send. A small send is still in the processor's cache when it goes
-    /// to TCP. A send by SrcAvail costs a round trip, so it may be larger.
-    fn most_of_a_send(&mut self, wanted: u64) -> usize {
+    /// Maximum size in bytes of a send. The bytes of a small send are still in the processor's
+    /// cache when they go to TCP. A send by SrcAvail costs a round trip, so it may be larger.
+    fn max_send_len(&mut self, wanted: u64) -> usize {
         let by_src_avail =
             self.machine.mode(Half::Out) == Mode::Combined && wanted > self.machine.policy_mut().source_threshold;
-        if by_src_avail { outgoing::MOST } else { PART }
+        if by_src_avail { outgoing::MAX_AREA_LEN } else { PART }
     }
 
     /// Number of bytes that are written and not sent yet.
@@ -66,8 +67,8 @@ impl Engine {
         self.outgoing.octets()
     }
 
-    /// Copies unread bytes to `to`, as many as fit. `None` if the reader has to wait, 0 at the end
-    /// of the stream. If `peek` is set, the bytes stay unread.
+    /// Copies unread bytes to `to`, as many as fit. Returns `None` if the reader has to wait, and 0
+    /// at the end of the stream. If `peek` is set, the bytes stay unread.
     pub(super) fn read(&mut self, to: &mut [u8], peek: bool) -> Option<Result<usize, SdpError>> {
         if to.is_empty() || self.discards {
             return Some(Ok(0));
@@ -84,7 +85,7 @@ impl Engine {
             return None;
         }
         if self.error.is_some() || self.graceful == Some(false) {
-            return Some(Err(self.why_broken()));
+            return Some(Err(self.end_error()));
         }
         Some(Ok(0))
     }
@@ -95,7 +96,7 @@ impl Engine {
         self.reader.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Drops unread data if reading has ended. Returns whether there was any.
+    /// Drops unread data if reading has ended. Returns whether it dropped data.
     pub(super) fn discard(&mut self) -> bool {
         self.discards && self.arrived.clear(&self.device, &mut self.spare)
     }
@@ -108,7 +109,7 @@ impl Engine {
         Err(if self.arrived.is_announced() && !self.arrived.inline {
             SdpError::Io(ErrorKind::WouldBlock, "the Out-Of-Band byte has not arrived".to_owned())
         } else {
-            SdpError::Io(ErrorKind::InvalidInput, "there is no Out-Of-Band byte beside the stream".to_owned())
+            SdpError::Io(ErrorKind::InvalidInput, "no Out-Of-Band byte was received outside the stream".to_owned())
         })
     }
 
@@ -121,7 +122,7 @@ impl Engine {
     /// Sets the total size in bytes of the receives that are posted ahead, rounded up to a multiple
     /// of one receive's size.
     pub(super) fn set_receive_buffer(&mut self, octets: usize) {
-        self.settings.receives = octets.div_ceil(self.settings.receive.max(1)).clamp(1, super::MOST_RECEIVES);
+        self.settings.receives = octets.div_ceil(self.settings.receive.max(1)).clamp(1, super::MAX_RECEIVES);
     }
 
     pub(super) fn statistics(&self) -> Statistics {

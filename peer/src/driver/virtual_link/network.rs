@@ -9,32 +9,32 @@ use weft_core::wire::portmap::UDP_PORT;
 pub(super) const LATENCY: Duration = Duration::from_micros(20);
 /// The target's address for TCP connections.
 pub(super) const TARGET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7174);
-/// Bytes in flight in one direction to a side that does not read. At this number the sender has to
-/// wait, as it would with a full TCP window.
+/// Limit of the bytes in flight in one direction to a side that does not read. At this limit the
+/// sender has to wait, as it would with a full TCP window.
 pub(super) const WINDOW: usize = 1 << 20;
 /// How long a send of the tester waits for a target that does not read.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A port that no port mapper listens on.
-const ASIDE: u16 = 40_404;
+const OTHER_PORT: u16 = 40_404;
 
-/// Address of the target's port mapper, or another port of the same host if `aside` is set.
-pub(super) fn mapper(v6: bool, aside: bool) -> SocketAddr {
+/// Address of the target's port mapper. If `other_port` is set, the address has another port.
+pub(super) fn mapper(v6: bool, other_port: bool) -> SocketAddr {
     let ip: IpAddr = if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into() } else { TARGET.ip() };
-    SocketAddr::new(ip, if aside { ASIDE } else { UDP_PORT })
+    SocketAddr::new(ip, if other_port { OTHER_PORT } else { UDP_PORT })
 }
 
-/// The tester's IP address, of either family.
+/// The tester's IPv6 address if `v6` is set, otherwise its IPv4 address.
 pub(super) fn tester_ip(v6: bool) -> IpAddr {
     if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2).into() } else { Ipv4Addr::new(192, 0, 2, 2).into() }
 }
 
-/// The IP address of another host, of either family.
+/// The IPv6 address of another host if `v6` is set, otherwise its IPv4 address.
 pub(super) fn other_ip(v6: bool) -> IpAddr {
     if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 3).into() } else { Ipv4Addr::new(192, 0, 2, 3).into() }
 }
 
-/// Address of the tester's port mapper, or another port of the same host if `aside` is set.
-pub(super) fn tester_mapper(v6: bool, aside: bool) -> SocketAddr {
-    SocketAddr::new(tester_ip(v6), if aside { ASIDE } else { UDP_PORT })
+/// Address of the tester's port mapper. If `other_port` is set, the address has another port.
+pub(super) fn tester_mapper(v6: bool, other_port: bool) -> SocketAddr {
+    SocketAddr::new(tester_ip(v6), if other_port { OTHER_PORT } else { UDP_PORT })
 }

@@ -11,28 +11,29 @@ use bytes::Bytes;
 
 use super::network::{self, LATENCY};
 use crate::hostile::Deviations;
-use crate::portmap::{Ask, AskError, Client, ClientSettings, Resolution};
+use crate::portmap::{Client, ClientSettings, Query, QueryError, Resolution};
 use crate::sdp::Role;
-use crate::service::{PlainEnd, SdpServer, SdpUser, Served};
+use crate::service::{DrivenConnection, PlainClient, SdpServer, SdpUser};
 use crate::time::Instant;
 use crate::workload::WorkloadError;
 
 /// Maximum number of datagrams in flight to the tester. Further datagrams are lost.
-const MOST: usize = 1 << 16;
+const MAX_IN_FLIGHT: usize = 1 << 16;
 /// The client's first AssocHandle, the same in each run.
 const FIRST_HANDLE: u64 = 0x5eed_0000_0000_0001;
-/// The client's connections come from the ports after this one.
+/// The client's connections come from the ports after this port.
 const BELOW_PORTS: u16 = 40_000;
-const ASKS_FROM: u16 = 33_331;
-/// The tester's addresses get the ports after this one.
-const BELOW_PLACES: u16 = 20_000;
+const QUERY_PORT: u16 = 33_331;
+/// The tester's addresses get the ports after this port.
+const BELOW_RESERVED_PORTS: u16 = 20_000;
 
 /// A TCP connection that the client is opening.
 #[derive(Debug, Clone, Copy)]
 struct Attempt {
-    /// When its SYN reaches the tester, or the RST that answers it reaches the target.
+    /// Time at which the SYN reaches the tester. For a refused attempt, time at which the RST that
+    /// answers the SYN reaches the target.
     at: Instant,
-    ask: Ask,
+    query: Query,
     from: SocketAddr,
     to: SocketAddr,
     sdp: bool,
@@ -56,7 +57,7 @@ pub(super) struct PmClient {
     sdp: SdpServer,
     listening: Vec<SocketAddr>,
     /// Number of addresses of the tester that are reserved, with or without a listener.
-    places: u16,
+    reserved: u16,
     /// Datagrams to the client: time of arrival, sender, payload.
     to_target: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
     /// Events for the tester, each with its time of arrival.
@@ -76,7 +77,7 @@ impl PmClient {
             client: Client::new(settings, FIRST_HANDLE),
             sdp,
             listening: Vec::new(),
-            places: 0,
+            reserved: 0,
             to_target: VecDeque::new(),
             calls: VecDeque::new(),
             attempts: VecDeque::new(),
@@ -86,26 +87,27 @@ impl PmClient {
     }
 
     /// Reserves a new address of the tester. Connections to it are refused unless `listens` is set.
-    pub(super) fn place(&mut self, v6: bool, other: bool, listens: bool) -> SocketAddr {
-        self.places += 1;
+    pub(super) fn reserve_address(&mut self, v6: bool, other: bool, listens: bool) -> SocketAddr {
+        self.reserved += 1;
         let ip = if other { network::other_ip(v6) } else { network::tester_ip(v6) };
-        let place = SocketAddr::new(ip, BELOW_PLACES.saturating_add(self.places));
+        let address = SocketAddr::new(ip, BELOW_RESERVED_PORTS.saturating_add(self.reserved));
         if listens {
-            self.listening.push(place);
+            self.listening.push(address);
         }
-        place
+        address
     }
 
     /// Queries the tester's port mapper for `service`, as for an application that needs a
     /// connection.
-    pub(super) fn ask(&mut self, now: Instant, service: SocketAddr) -> Result<(), AskError> {
-        let connecting = self.next_end(service.is_ipv6());
-        self.client.ask(now, Ask { mapper: network::tester_mapper(service.is_ipv6(), false), service, connecting })?;
+    pub(super) fn query(&mut self, now: Instant, service: SocketAddr) -> Result<(), QueryError> {
+        let connecting = self.next_address(service.is_ipv6());
+        self.client
+            .query(now, Query { mapper: network::tester_mapper(service.is_ipv6(), false), service, connecting })?;
         self.drain(now);
         Ok(())
     }
 
-    fn next_end(&mut self, v6: bool) -> SocketAddr {
+    fn next_address(&mut self, v6: bool) -> SocketAddr {
         self.ports += 1;
         SocketAddr::new(network::mapper(v6, false).ip(), BELOW_PORTS.saturating_add(self.ports))
     }
@@ -113,7 +115,7 @@ impl PmClient {
     /// Delivers a datagram of the tester at `arrival`. It is lost unless `to` is the client's own
     /// address.
     pub(super) fn send(&mut self, arrival: Instant, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
-        if to == asks_from(to.is_ipv6()) {
+        if to == query_address(to.is_ipv6()) {
             self.to_target.push_back((arrival, from, octets.to_vec()));
         }
     }
@@ -127,7 +129,7 @@ impl PmClient {
 
     /// Handles all events that are due at `now`. Returns the target's side of each new connection,
     /// with its number.
-    pub(super) fn handle(&mut self, now: Instant) -> Vec<(u32, Box<dyn Served>)> {
+    pub(super) fn handle(&mut self, now: Instant) -> Vec<(u32, Box<dyn DrivenConnection>)> {
         while let Some((_, from, octets)) = self.to_target.pop_front_if(|(at, ..)| *at <= now) {
             self.client.handle_datagram(now, from, &octets);
         }
@@ -143,13 +145,13 @@ impl PmClient {
         opened
     }
 
-    fn attempt(&mut self, now: Instant, attempt: Attempt) -> Option<(u32, Box<dyn Served>)> {
-        let Attempt { ask, from, to, sdp, .. } = attempt;
+    fn attempt(&mut self, now: Instant, attempt: Attempt) -> Option<(u32, Box<dyn DrivenConnection>)> {
+        let Attempt { query, from, to, sdp, .. } = attempt;
         if attempt.refused {
             if sdp && !attempt.again {
-                let resolution = self.client.reset(&ask, to);
-                let from = self.next_end(ask.service.is_ipv6());
-                self.connect(now, ask, from, resolution, true);
+                let resolution = self.client.reset(&query, to);
+                let from = self.next_address(query.service.is_ipv6());
+                self.connect(now, query, from, resolution, true);
             }
             return None;
         }
@@ -158,35 +160,37 @@ impl PmClient {
             return None;
         }
         // A socket was created in `new`, so the RNIC is known to have memory for one.
-        let served: Box<dyn Served> = if sdp { Box::new(self.sdp.start(now).ok()?) } else { Box::new(PlainEnd::new()) };
+        let connection: Box<dyn DrivenConnection> =
+            if sdp { Box::new(self.sdp.start(now).ok()?) } else { Box::new(PlainClient::new()) };
         let number = self.connections;
         self.connections += 1;
         self.calls.push_back((now, VirtualCall::Connection { number, from, to }));
-        Some((number, served))
+        Some((number, connection))
     }
 
-    /// Sends the client's pending datagrams, and connects to the addresses in the answers it
-    /// received.
+    /// Sends the client's pending datagrams, and connects to the addresses in the answers that the
+    /// client received.
     fn drain(&mut self, now: Instant) {
         while let Some(datagram) = self.client.poll_datagram() {
             let v6 = datagram.to.is_ipv6();
-            let from = if datagram.aside { network::mapper(v6, true) } else { asks_from(v6) };
-            let somebody = [false, true].iter().any(|aside| datagram.to == network::tester_mapper(v6, *aside));
-            if somebody && self.calls.len() < MOST {
+            let from = if datagram.from_other_port { network::mapper(v6, true) } else { query_address(v6) };
+            let is_to_mapper =
+                [false, true].iter().any(|other_port| datagram.to == network::tester_mapper(v6, *other_port));
+            if is_to_mapper && self.calls.len() < MAX_IN_FLIGHT {
                 let call = VirtualCall::Datagram { to: datagram.to, from, octets: Bytes::from(datagram.octets) };
                 self.calls.push_back((now + LATENCY, call));
             }
         }
         while let Some(resolved) = self.client.poll_event() {
-            self.connect(now, resolved.ask, resolved.ask.connecting, resolved.resolution, false);
+            self.connect(now, resolved.query, resolved.query.connecting, resolved.resolution, false);
         }
         while self.client.poll_discarded().is_some() {}
     }
 
-    fn connect(&mut self, now: Instant, ask: Ask, from: SocketAddr, resolution: Resolution, again: bool) {
+    fn connect(&mut self, now: Instant, query: Query, from: SocketAddr, resolution: Resolution, again: bool) {
         let sdp = matches!(resolution, Resolution::Sdp { .. });
         let at = now + LATENCY;
-        self.attempts.push_back(Attempt { at, ask, from, to: resolution.address(), sdp, again, refused: false });
+        self.attempts.push_back(Attempt { at, query, from, to: resolution.address(), sdp, again, refused: false });
     }
 
     /// When the next event for the tester arrives.
@@ -194,7 +198,8 @@ impl PmClient {
         self.calls.iter().map(|(at, _)| *at).min()
     }
 
-    /// The next event for the tester. If two arrive at the same time, the one that was sent first.
+    /// Returns the next event for the tester. If two events arrive at the same time, returns the
+    /// event that was sent first.
     pub(super) fn take(&mut self) -> Option<VirtualCall> {
         let due = self.due()?;
         let index = self.calls.iter().position(|(at, _)| *at == due)?;
@@ -203,6 +208,6 @@ impl PmClient {
 }
 
 /// The address that the client's datagrams come from.
-fn asks_from(v6: bool) -> SocketAddr {
-    SocketAddr::new(network::mapper(v6, false).ip(), ASKS_FROM)
+fn query_address(v6: bool) -> SocketAddr {
+    SocketAddr::new(network::mapper(v6, false).ip(), QUERY_PORT)
 }

@@ -10,7 +10,7 @@ use crate::portmap::Server;
 use crate::time::Instant;
 
 /// Maximum number of datagrams in flight to the tester. Further datagrams are lost.
-const MOST: usize = 1 << 16;
+const MAX_IN_FLIGHT: usize = 1 << 16;
 
 /// The server, and its datagrams in flight.
 pub(super) struct PmServer {
@@ -36,8 +36,8 @@ impl PmServer {
         while let Some((_, from, octets)) = self.to_target.pop_front_if(|(at, ..)| *at <= now) {
             self.server.handle_datagram(now, from, &octets);
             while let Some(datagram) = self.server.poll_datagram() {
-                let source = mapper(from.is_ipv6(), datagram.aside);
-                if self.to_tester.len() < MOST {
+                let source = mapper(from.is_ipv6(), datagram.from_other_port);
+                if self.to_tester.len() < MAX_IN_FLIGHT {
                     let octets = Bytes::from(datagram.octets);
                     self.to_tester.push_back((now + LATENCY, datagram.to, source, octets));
                 }

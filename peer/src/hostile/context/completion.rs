@@ -5,7 +5,7 @@ use crate::verbs::{CompletedOperation, CompletionStatus, WorkCompletion};
 /// The completions that are reported in place of one correct completion.
 #[derive(Debug)]
 pub(crate) struct Completed<'a> {
-    /// Completions to report now. Initially only the correct one.
+    /// Completions to report now. Initially only the correct completion.
     pub(in crate::hostile) out: Vec<WorkCompletion>,
     /// Completions to report later.
     held: &'a mut Vec<WorkCompletion>,
@@ -25,7 +25,8 @@ impl<'a> Completed<'a> {
         self.out.iter_mut().filter(|completion| is_receive(completion)).for_each(change);
     }
 
-    /// Reports the completions that `swapped` selects in pairs, the second one of each pair first.
+    /// Reports the completions that `swapped` selects in pairs. Reports the second completion of
+    /// each pair first.
     pub(in crate::hostile) fn swap(&mut self, swapped: impl Fn(&WorkCompletion) -> bool) {
         for completion in std::mem::take(&mut self.out) {
             match self.held.pop() {

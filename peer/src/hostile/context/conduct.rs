@@ -4,7 +4,7 @@
 /// Flags that change the actions of a connection. All are false for the correct endpoint.
 /// [`crate::connection`] and the RNIC read each flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a violation of its own, and they can be combined freely")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are separate violations and can be combined freely")]
 pub(crate) struct Conduct {
     /// Segments that arrive after an error are processed as if no error had occurred.
     pub(crate) acts_after_error: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Conduct {
     pub(crate) overlooks_markers: bool,
     /// PAD and CRC are passed to DDP as the end of the ULPDU.
     pub(crate) passes_trailer: bool,
-    /// The data of a rejected Write is placed as far as the region extends, before the error.
+    /// The part of a rejected Write that fits in the region is placed before the error is reported.
     pub(crate) places_refused: bool,
     /// The data of a Send is placed only when data of the next Send arrives.
     pub(crate) places_sends_late: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Conduct {
     pub(crate) resets: bool,
     /// If the memory of a message cannot be read, zeros are sent instead.
     pub(crate) sends_unreadable: bool,
-    /// A Responder sends FPDUs before it has received one.
+    /// A Responder sends FPDUs before it has received an FPDU.
     pub(crate) sends_early: bool,
     /// STags are consecutive numbers.
     pub(crate) numbers_stags: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Conduct {
     pub(crate) swallows_late_posts: bool,
     /// FPDUs are split across TCP segments.
     pub(crate) splits_fpdus: bool,
-    /// Bytes after a start-up frame that PD_Length does not count are ignored.
+    /// Surplus bytes after a start-up frame, which PD_Length does not count, are ignored.
     pub(crate) takes_surplus: bool,
     /// A Responder answers an invalid first FPDU with a Terminate.
     pub(crate) terminates_first_fpdu: bool,

@@ -64,7 +64,7 @@ impl<'a> SentFpdu<'a> {
     }
 
     /// Computes the CRC over `covered` and stores it in the CRC field.
-    pub(in crate::hostile) fn seal(&mut self, covered: &[u8]) {
+    pub(in crate::hostile) fn set_crc(&mut self, covered: &[u8]) {
         let value = if self.framing.crc { crc::crc32c(covered) } else { 0 };
         let at = self.octets.len().saturating_sub(4);
         self.octets.truncate(at);
@@ -78,7 +78,7 @@ impl<'a> SentFpdu<'a> {
         change(&mut self.octets);
         let covered = self.octets.clone();
         self.octets.extend([0; 4]);
-        self.seal(&covered);
+        self.set_crc(&covered);
     }
 
     /// Offset of `ULPDU_Length` in the FPDU, in bytes.

@@ -23,8 +23,8 @@ pub(crate) struct PmSent<'a> {
     pub(crate) octets: Vec<u8>,
     pub(crate) to: SocketAddr,
     /// Send the datagram from another UDP port.
-    pub(crate) aside: bool,
-    /// Number of times that the datagram is sent. 0: not at all.
+    pub(crate) from_other_port: bool,
+    /// Number of times that the datagram is sent. 0 means that it is not sent.
     pub(crate) copies: usize,
 }
 
@@ -43,7 +43,7 @@ impl PmSent<'_> {
     }
 
     /// Sends a message of this type to another port.
-    pub(in crate::hostile) fn mislead(&mut self, message_type: MessageType) {
+    pub(in crate::hostile) fn change_port(&mut self, message_type: MessageType) {
         if self.is(message_type) {
             let port = self.to.port();
             self.to.set_port(if port == u16::MAX { port - 1 } else { port + 1 });
@@ -53,7 +53,7 @@ impl PmSent<'_> {
 
 /// Flags that change the actions of a port mapper. [`crate::portmap`] reads each flag in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a violation of its own, and they can be combined freely")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are separate violations and can be combined freely")]
 pub(crate) struct PmConduct {
     /// Client: a repeated PMAccept is acknowledged again.
     pub(crate) acknowledges_again: bool,
@@ -81,7 +81,7 @@ pub(crate) struct PmConduct {
     pub(crate) never_repeats: bool,
     /// Client: a PMReq without answer is repeated for ever.
     pub(crate) never_stops: bool,
-    /// Client: a later reply replaces the first one.
+    /// Client: a later reply replaces the first reply.
     pub(crate) takes_later: bool,
     /// Client: an unsolicited PMAccept is acknowledged.
     pub(crate) takes_unasked: bool,
@@ -95,12 +95,12 @@ pub(crate) struct PmConduct {
     pub(crate) gives_anew: bool,
     /// Server: a duplicate PMReq gets no answer.
     pub(crate) ignores_duplicates: bool,
-    /// Server: a newer PMReq with a known four-tuple is treated as the older one.
+    /// Server: a newer PMReq with a known four-tuple is treated as the older PMReq.
     pub(crate) keeps_old_handle: bool,
     /// Server: a duplicate PMReq does not restart the timer.
     pub(crate) keeps_time: bool,
     /// Server: an offer never expires.
     pub(crate) never_expires: bool,
-    /// Server: while the server knows one PMReq, it answers no other.
+    /// Server: while the server knows one PMReq, it answers no other PMReq.
     pub(crate) one_at_a_time: bool,
 }

@@ -1,9 +1,9 @@
 //! Data of the hooks of SDP: outputs of the machine before the driver carries them out, and
 //! received messages before the machine processes them.
 //!
-//! A hook receives one correct output and replaces it: by a changed output, by several outputs, or
-//! by none. If messages are added or omitted, MSeq of later messages is adjusted, unless a wrong
-//! MSeq is the deviation itself.
+//! A hook receives one correct output and replaces it by a changed output, by several outputs, or
+//! by no output. If messages are added or omitted, MSeq of later messages is adjusted, unless a
+//! wrong MSeq is the deviation itself.
 
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
@@ -16,7 +16,7 @@ pub(in crate::hostile) const VERSION: usize = 19;
 
 /// State that the deviations of one connection keep between hooks.
 #[derive(Debug, Default)]
-pub(crate) struct SdpKept {
+pub(crate) struct SdpDeviationState {
     /// A counter for any purpose, initially 0.
     pub(in crate::hostile) count: u32,
     /// STags of advertisements.
@@ -36,7 +36,7 @@ pub(crate) struct SdpKept {
 pub(crate) struct SdpOut<'a> {
     pub(in crate::hostile) order: FieldOrder,
     pub(in crate::hostile) out: Vec<Output>,
-    pub(in crate::hostile) kept: &'a mut SdpKept,
+    pub(in crate::hostile) state: &'a mut SdpDeviationState,
 }
 
 /// A message that is about to be sent. Offsets are those of the draft's figures, in bytes from the
@@ -51,13 +51,13 @@ pub(in crate::hostile) struct OutMessage<'a> {
 }
 
 impl<'a> SdpOut<'a> {
-    pub(crate) fn right(order: FieldOrder, output: Output, kept: &'a mut SdpKept) -> Self {
-        SdpOut { order, out: vec![output], kept }
+    pub(crate) fn right(order: FieldOrder, output: Output, state: &'a mut SdpDeviationState) -> Self {
+        SdpOut { order, out: vec![output], state }
     }
 
-    /// Returns the outputs, with new MSeq values unless there is exactly the one correct message.
-    /// `sent` is MSeq of the last message that was sent, and is updated. `right` is true if the
-    /// correct output is a message with MSeq.
+    /// Returns the outputs. Sets new MSeq values, unless the only message with MSeq is the correct
+    /// message. `right` is true if the correct output is a message with MSeq. `sent` is MSeq of the
+    /// last message that was sent. The function updates `sent`.
     pub(crate) fn numbered(mut self, right: bool, sent: &mut u32) -> Vec<Output> {
         let order = self.order;
         let counted: Vec<&mut Output> = self.out.iter_mut().filter(|output| is_counted(output, order)).collect();
@@ -72,7 +72,7 @@ impl<'a> SdpOut<'a> {
         }
         let last = self.out.iter().rev().find(|output| is_counted(output, order));
         if let Some(Output::Send { head, .. }) = last {
-            self.kept.head.clone_from(head);
+            self.state.head.clone_from(head);
         }
         self.out
     }
@@ -109,13 +109,14 @@ impl<'a> SdpOut<'a> {
     }
 
     /// Drops messages with this MID.
-    pub(in crate::hostile) fn lose(&mut self, lost: Mid) {
+    pub(in crate::hostile) fn suppress(&mut self, lost: Mid) {
         let order = self.order;
         self.out.retain(|output| mid_of(output, order) != Some(lost));
     }
 
-    /// Sends the messages `more` after the correct output, if that is a message with this MID and
-    /// `picks` accepts its headers. Each message in `more` has a MID and the bytes after the BSDH.
+    /// Sends the messages `more` after the correct output, if this output is a message with this
+    /// MID and `picks` accepts its headers. Each message in `more` has a MID and the bytes after
+    /// the BSDH.
     pub(in crate::hostile) fn follow(&mut self, mid: Mid, picks: impl FnOnce(&[u8]) -> bool, more: &[(Mid, &[u8])]) {
         let Some(Output::Send { head, .. }) = self.out.first().filter(|_| self.mid() == Some(mid)) else { return };
         if picks(head) {
@@ -128,13 +129,13 @@ impl<'a> SdpOut<'a> {
     /// Composes a message with this MID that follows the last sent message. `rest` is the bytes
     /// after the BSDH.
     pub(in crate::hostile) fn compose(&self, mid: Mid, rest: &[u8]) -> Output {
-        let like = if self.kept.head.is_empty() { &[0; 16] } else { &self.kept.head[..] };
+        let like = if self.state.head.is_empty() { &[0; 16] } else { &self.state.head[..] };
         message(like, self.order, mid, rest)
     }
 
     /// Returns true on the first call only. Uses `count`.
     pub(in crate::hostile) fn once(&mut self) -> bool {
-        std::mem::replace(&mut self.kept.count, 1) == 0
+        std::mem::replace(&mut self.state.count, 1) == 0
     }
 
     /// Encodes the extended header of a ModeChange.
@@ -159,7 +160,7 @@ impl OutMessage<'_> {
 
     /// Changes the byte at this offset.
     pub(in crate::hostile) fn octet(&mut self, figure: usize, change: impl FnOnce(&mut u8)) {
-        let place = self.order.place(figure..figure + 1);
+        let place = self.order.wire_range(figure..figure + 1);
         if let Some(octet) = self.head.get_mut(place.start) {
             change(octet);
         }
@@ -177,7 +178,7 @@ impl OutMessage<'_> {
 
     /// Sets the 16 bits at this offset.
     pub(in crate::hostile) fn half(&mut self, figure: usize, value: u16) {
-        let place = self.order.place(figure..figure + 2);
+        let place = self.order.wire_range(figure..figure + 2);
         if let Some(field) = self.head.get_mut(place) {
             field.copy_from_slice(&value.to_be_bytes());
         }
@@ -185,7 +186,7 @@ impl OutMessage<'_> {
 
     /// Returns the 16 bits at this offset.
     pub(in crate::hostile) fn half_at(&self, figure: usize) -> u16 {
-        let field = self.head.get(self.order.place(figure..figure + 2)).and_then(|field| field.first_chunk());
+        let field = self.head.get(self.order.wire_range(figure..figure + 2)).and_then(|field| field.first_chunk());
         field.map_or(0, |field| u16::from_be_bytes(*field))
     }
 
@@ -225,7 +226,8 @@ fn message(like: &[u8], order: FieldOrder, mid: Mid, rest: &[u8]) -> Output {
     Output::Send { op: None, head, payload: None, solicited, invalidate: None }
 }
 
-/// Returns whether the output is a message that has its own MSeq. HelloAck has none.
+/// Returns whether the output is a message that has its own MSeq. A HelloAck has no MSeq of its
+/// own.
 pub(crate) fn is_counted(output: &Output, order: FieldOrder) -> bool {
     matches!(output, Output::Send { .. }) && mid_of(output, order) != Some(Mid::HELLO_ACK)
 }
@@ -239,7 +241,7 @@ fn mid_of(output: &Output, order: FieldOrder) -> Option<Mid> {
 
 fn mid(head: &[u8], order: FieldOrder) -> Option<Mid> {
     let is_mpa = head.starts_with(b"MPA ");
-    head.get(order.place(3..4).start).filter(|_| head.len() >= 16 && !is_mpa).map(|mid| Mid(*mid))
+    head.get(order.wire_range(3..4).start).filter(|_| head.len() >= 16 && !is_mpa).map(|mid| Mid(*mid))
 }
 
 /// A received message, before it is checked.
@@ -249,7 +251,7 @@ pub(crate) struct SdpArrived<'a> {
     pub(crate) octets: Vec<u8>,
     /// STag that the message invalidated.
     pub(crate) invalidated: Option<u32>,
-    pub(crate) kept: &'a mut SdpKept,
+    pub(crate) state: &'a mut SdpDeviationState,
 }
 
 impl SdpArrived<'_> {
@@ -259,11 +261,11 @@ impl SdpArrived<'_> {
 
     /// Returns the byte at this offset of the draft's figures.
     pub(in crate::hostile) fn octet(&self, figure: usize) -> u8 {
-        self.octets.get(self.order.place(figure..figure + 1).start).copied().unwrap_or(0)
+        self.octets.get(self.order.wire_range(figure..figure + 1).start).copied().unwrap_or(0)
     }
 
     pub(in crate::hostile) fn set_octet(&mut self, figure: usize, value: u8) {
-        let place = self.order.place(figure..figure + 1).start;
+        let place = self.order.wire_range(figure..figure + 1).start;
         if let Some(octet) = self.octets.get_mut(place) {
             *octet = value;
         }
@@ -271,12 +273,12 @@ impl SdpArrived<'_> {
 
     /// Returns the 16 bits at this offset.
     pub(in crate::hostile) fn half(&self, figure: usize) -> u16 {
-        let field = self.octets.get(self.order.place(figure..figure + 2)).and_then(|field| field.first_chunk());
+        let field = self.octets.get(self.order.wire_range(figure..figure + 2)).and_then(|field| field.first_chunk());
         field.map_or(0, |field| u16::from_be_bytes(*field))
     }
 
     pub(in crate::hostile) fn set_half(&mut self, figure: usize, value: u16) {
-        let place = self.order.place(figure..figure + 2);
+        let place = self.order.wire_range(figure..figure + 2);
         if let Some(field) = self.octets.get_mut(place) {
             field.copy_from_slice(&value.to_be_bytes());
         }
@@ -301,7 +303,7 @@ impl SdpArrived<'_> {
     pub(in crate::hostile) fn note(&mut self, mid: Mid) {
         if self.is(mid) {
             let stag = self.word(20);
-            self.kept.stags.push(stag);
+            self.state.stags.push(stag);
         }
     }
 
@@ -318,7 +320,7 @@ impl SdpArrived<'_> {
     /// Makes the message invalid, so that the machine ends the connection.
     pub(in crate::hostile) fn refuse(&mut self) {
         match mid(&self.octets, self.order) {
-            // MajV.
+            // Make MajV invalid.
             Some(Mid::HELLO | Mid::HELLO_ACK) => self.set_octet(19, 0x12),
             _ => self.set_octet(3, 0x0f),
         }

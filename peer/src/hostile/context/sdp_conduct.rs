@@ -10,15 +10,15 @@ pub(crate) struct SdpConduct {
     pub(crate) overdraws: u16,
     /// Stale SinkAvails are used.
     pub(crate) trusts_sink_avails: bool,
-    /// After a refused ChRcvBuf, another one in the same direction is sent.
+    /// After a refused ChRcvBuf, another ChRcvBuf in the same direction is sent.
     pub(crate) repeats_request: bool,
     /// After a ChRcvBuf for a smaller size, messages are not shortened until the answer.
     pub(crate) keeps_size: bool,
     /// SrcAvails that cross a SinkAvail are read.
     pub(crate) reads_crossing: bool,
-    /// Larger Private Buffers are posted only in place of smaller ones that are used up.
+    /// Larger Private Buffers are posted only in place of smaller buffers that are used up.
     pub(crate) renews_late: bool,
-    /// The first size of the Private Buffers, not the current one, limits SinkAvails.
+    /// The first size of the Private Buffers, not their current size, limits SinkAvails.
     pub(crate) sinks_by_first_size: bool,
     /// MSeqAck is not held back after a SrcAvailCancel.
     pub(crate) never_holds_back: bool,

@@ -1,14 +1,14 @@
 //! Data of the `Segment` hooks: DDP segments that are about to be sent.
 //!
-//! A hook receives the bytes of one correct segment and replaces it: by a changed segment, by
-//! several segments, or by none for now. [`Kept`] stores the state between segments, separately for
-//! each stream.
+//! A hook receives the bytes of one correct segment and replaces it by a changed segment, by
+//! several segments, or for now by no segment. [`DeviationState`] stores the state between
+//! segments, separately for each stream.
 
 use weft_core::wire::rdmap::Opcode;
 
 /// State that the deviations of one stream keep between segments.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct DeviationState {
     /// Segments to send later.
     pub(in crate::hostile) held: Vec<Vec<u8>>,
     /// A counter for any purpose, initially 0.
@@ -21,19 +21,19 @@ pub(crate) struct Kept {
 #[derive(Debug)]
 pub(crate) struct SentSegment<'a> {
     pub(in crate::hostile) out: Vec<Vec<u8>>,
-    pub(in crate::hostile) kept: &'a mut Kept,
+    pub(in crate::hostile) state: &'a mut DeviationState,
 }
 
 impl<'a> SentSegment<'a> {
-    pub(in crate::hostile) fn right(octets: Vec<u8>, kept: &'a mut Kept) -> Self {
-        SentSegment { out: vec![octets], kept }
+    pub(in crate::hostile) fn right(octets: Vec<u8>, state: &'a mut DeviationState) -> Self {
+        SentSegment { out: vec![octets], state }
     }
 
     /// Returns whether the segment continues the message of the previous segment. Call it for each
     /// segment.
-    pub(in crate::hostile) fn goes_on(&mut self) -> bool {
+    pub(in crate::hostile) fn continues_message(&mut self) -> bool {
         let open = self.out.first().is_some_and(|octets| !is_last(octets));
-        std::mem::replace(&mut self.kept.count, u32::from(open)) != 0
+        std::mem::replace(&mut self.state.count, u32::from(open)) != 0
     }
 
     /// Applies a change to each segment.
@@ -47,16 +47,17 @@ impl<'a> SentSegment<'a> {
     }
 
     /// Drops the segments that `lost` selects.
-    pub(in crate::hostile) fn lose(&mut self, lost: impl Fn(&[u8]) -> bool) {
+    pub(in crate::hostile) fn suppress(&mut self, lost: impl Fn(&[u8]) -> bool) {
         self.out.retain(|octets| !lost(octets));
     }
 
-    /// Sends the segments that `swapped` selects in pairs, the second one of each pair first.
+    /// Sends the segments that `swapped` selects in pairs. Sends the second segment of each pair
+    /// first.
     pub(in crate::hostile) fn swap(&mut self, swapped: impl Fn(&[u8]) -> bool) {
         for octets in std::mem::take(&mut self.out) {
-            match self.kept.held.pop() {
+            match self.state.held.pop() {
                 _ if !swapped(&octets) => self.out.push(octets),
-                None => self.kept.held.push(octets),
+                None => self.state.held.push(octets),
                 Some(first) => self.out.extend([octets, first]),
             }
         }
@@ -149,7 +150,7 @@ pub(in crate::hostile) fn octet(octets: &mut [u8], at: usize, change: impl FnOnc
     }
 }
 
-/// Converts an untagged segment to a tagged one with the same opcode, STag 0 and TO 0.
+/// Converts an untagged segment to a tagged segment with the same opcode, STag 0 and TO 0.
 pub(in crate::hostile) fn make_tagged(octets: &mut Vec<u8>) {
     if !is_tagged(octets) && octets.len() >= PAYLOAD {
         octet(octets, 0, |control| *control |= 0x80);
@@ -157,7 +158,7 @@ pub(in crate::hostile) fn make_tagged(octets: &mut Vec<u8>) {
     }
 }
 
-/// Converts a tagged segment to an untagged one with the same opcode, queue 0, MSN 1 and MO 0.
+/// Converts a tagged segment to an untagged segment with the same opcode, queue 0, MSN 1 and MO 0.
 pub(in crate::hostile) fn make_untagged(octets: &mut Vec<u8>) {
     if is_tagged(octets) && octets.len() >= 14 {
         octet(octets, 0, |control| *control &= !0x80);

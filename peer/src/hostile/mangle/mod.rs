@@ -1,19 +1,20 @@
 //! Random changes, from a seed, to the bytes that an endpoint sends. Deviations, in contrast, have
 //! names and change one defined thing.
 //!
-//! A [`Mangler`] is between an endpoint and its TCP connection. It receives what the endpoint would
-//! send, finds the PDUs in it, and returns what is sent instead, each piece with a time. It can
-//! change, truncate or duplicate a PDU, or insert random bytes. It can split, delay or reorder
-//! writes, and it can insert a half-close or a reset.
+//! A [`Mangler`] is between an endpoint and its TCP connection. It receives the bytes that the
+//! endpoint would send, finds the PDUs in them, and returns the bytes to send instead. Each
+//! returned piece has a send time. The mangler can change, truncate or duplicate a PDU, or insert
+//! random bytes. It can split, delay or reorder writes, and it can insert a half-close or a reset.
 //!
-//! A [`Plan`] sets how often each of these happens. The seed alone decides which PDUs are affected
-//! and how. So the same seed has the same effect on the same PDUs, over TCP and over a virtual
-//! link. Only timing decides whether a later write overtakes a write that is held back.
+//! A [`Plan`] sets how often each of these changes happens. The seed alone decides which PDUs are
+//! affected and how. Therefore the same seed has the same effect on the same PDUs, over TCP and
+//! over a virtual link. Only timing decides whether a later write overtakes a write that is held
+//! back.
 //!
 //! Half of the changed ULPDUs are sent with a matching length and CRC, so that DDP and RDMAP
-//! process them. For the others, the bytes of the finished FPDU change, so that MPA has to detect
-//! the error. Markers are inserted anew into all FPDUs, because a change of one length moves all
-//! later markers.
+//! process them. In the other half, the bytes of the finished FPDU change, so that MPA has to
+//! detect the error. Markers are inserted anew into all FPDUs, because a change of one length moves
+//! all later markers.
 //!
 //! This module knows neither correct values nor the peer's expected reaction.
 
@@ -29,7 +30,7 @@ use fastrand::Rng;
 use weft_core::wire::mpa::fpdu;
 
 use self::pdus::{Pdu, Pdus};
-pub use self::plan::{BadPlan, Kind, Often, Plan};
+pub use self::plan::{BadPlan, Frequency, Kind, Plan};
 use crate::connection::Transmit;
 use crate::time::Instant;
 
@@ -83,18 +84,18 @@ impl Mangling {
     }
 }
 
-/// Mangles what one endpoint sends on one connection. Pass in the output of the endpoint in order
-/// with [`push`](Self::push). Carry out what [`poll`](Self::poll) returns until it returns `None`,
-/// and call it again at [`poll_timeout`](Self::poll_timeout).
+/// Mangles the bytes that one endpoint sends on one connection. Pass in the output of the endpoint
+/// in order with [`push`](Self::push). Call [`poll`](Self::poll) until it returns `None`, and carry
+/// out each returned action. Call `poll` again at [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct Mangler {
     plan: Plan,
-    /// For each kind of change with [`Often::At`]: number of PDUs or writes so far.
+    /// For each kind of change with [`Frequency::At`]: number of PDUs or writes so far.
     met: [u32; Kind::ALL.len()],
     rng: Rng,
     longest_delay: Duration,
     pdus: Pdus,
-    /// Number of bytes of FPDUs so far, before changes to finished FPDUs.
+    /// Number of bytes of FPDUs so far. Changes to finished FPDUs do not count.
     position: u64,
     /// A write to send after the next write, or at this time at the latest.
     kept: Option<(Instant, Vec<u8>)>,
@@ -103,7 +104,8 @@ pub struct Mangler {
     queued: usize,
     /// Send time of the last write in the queue.
     last: Instant,
-    /// Further input is ignored: the sending direction is closed, or the connection is reset.
+    /// Further input is ignored, because the sending direction is closed or the connection is
+    /// reset.
     ended: bool,
 }
 
@@ -176,10 +178,10 @@ impl Mangler {
 
     /// Decides whether a kind of change happens now.
     fn draws(&mut self, kind: Kind) -> bool {
-        match self.plan.often(kind) {
-            Often::Never => false,
-            Often::OneIn(number) => self.rng.u32(0..number) == 0,
-            Often::At(number) => {
+        match self.plan.frequency(kind) {
+            Frequency::Never => false,
+            Frequency::OneIn(number) => self.rng.u32(0..number) == 0,
+            Frequency::At(number) => {
                 let met = &mut self.met[kind as usize];
                 *met = met.saturating_add(1);
                 *met == number
@@ -190,8 +192,8 @@ impl Mangler {
     /// Changes one PDU and writes the result.
     fn pdu(&mut self, now: Instant, pdu: &Pdu) {
         if self.draws(Kind::Insert) {
-            let made_up = self.made_up();
-            self.write(now, made_up);
+            let random_octets = self.random_octets();
+            self.write(now, random_octets);
         }
         let copies = if self.draws(Kind::Duplicate) { 2 } else { 1 };
         for _ in 0..copies {
@@ -231,16 +233,16 @@ impl Mangler {
     }
 
     /// Returns random bytes, or a valid FPDU with random bytes.
-    fn made_up(&mut self) -> Vec<u8> {
+    fn random_octets(&mut self) -> Vec<u8> {
         let mut octets = vec![0; self.rng.usize(1..=64)];
         self.rng.fill(&mut octets);
         match self.pdus.framing() {
             Some(framing) if self.rng.bool() => {
-                let mut made_up = Vec::new();
-                if let Ok(layout) = fpdu::emit(self.position, &[&octets], framing, &mut made_up) {
+                let mut random_octets = Vec::new();
+                if let Ok(layout) = fpdu::emit(self.position, &[&octets], framing, &mut random_octets) {
                     self.position = layout.end;
                 }
-                made_up
+                random_octets
             }
             _ => octets,
         }
@@ -315,8 +317,8 @@ impl Mangler {
     }
 }
 
-/// Returns the next action of a connection's driver: the output of `next`, as changed by the
-/// mangler, if there is one.
+/// Returns the next action for a connection's driver. Without a mangler, this is the output of
+/// `next`. A mangler changes this output.
 pub(crate) fn next_transmit(
     now: Instant,
     mut next: impl FnMut() -> Option<Transmit>,

@@ -67,8 +67,8 @@ pub(super) fn insert(rng: &mut Rng, octets: &mut Vec<u8>) {
     octets.splice(at..at, more);
 }
 
-/// Selects a byte. Half of the time it is one of the first 48 bytes, because changes in headers
-/// have the most effect.
+/// Selects a byte. Half of the time the function selects one of the first 48 bytes, because changes
+/// in headers have the most effect.
 fn pick<'a>(rng: &mut Rng, octets: &'a mut [u8]) -> Option<&'a mut u8> {
     const HEADERS: usize = 48;
     let among = if rng.bool() { octets.len().min(HEADERS) } else { octets.len() };

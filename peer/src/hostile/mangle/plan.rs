@@ -20,7 +20,7 @@ pub enum Kind {
     HalfClose,
     /// Unsolicited bytes are inserted into a PDU, or between two PDUs.
     Insert,
-    /// A write is sent after the next one.
+    /// A write is sent after the next write.
     Reorder,
     /// The connection is reset in the middle of a write.
     Reset,
@@ -56,13 +56,14 @@ impl Kind {
 
 /// How often a kind of change happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Often {
+pub enum Frequency {
     /// Never.
     #[default]
     Never,
-    /// On average once in N PDUs or writes, N at least 1. The seed decides which ones.
+    /// On average once in N PDUs or writes. N is at least 1. The seed decides which PDUs or writes
+    /// are changed.
     OneIn(u32),
-    /// Only to the Nth PDU or write of a connection, counted from 1.
+    /// Only for the Nth PDU or write of a connection, counted from 1.
     At(u32),
 }
 
@@ -71,7 +72,7 @@ pub enum Often {
 /// The text of a plan is a list of words, separated by commas. A word is a kind, `mutate` (`flip`,
 /// `edge`, `truncate`, `duplicate`, `insert`) or `all`. `=N` after a word means once in N PDUs or
 /// writes on average. `@N` after a word means only the Nth PDU or write. The start-up frame is the
-/// first one. A later word overrides an earlier one.
+/// first PDU. A later word overrides an earlier word.
 ///
 /// ```
 /// use weft_peer::hostile::mangle::Plan;
@@ -80,29 +81,29 @@ pub enum Often {
 /// assert_eq!(plan.to_string(), "flip=10,edge=10,truncate=10,duplicate=10,insert=10,delay=20,reset=1000");
 /// assert_eq!("reset@3".parse::<Plan>().unwrap().to_string(), "reset@3");
 /// assert!("all,cut=0".parse::<Plan>().unwrap().to_string().starts_with("flip=20,"));
-/// assert_eq!("cut=0".parse::<Plan>().unwrap_err().to_string(), "\"cut=0\" mangles nothing: use a number from 1");
+/// assert_eq!("cut=0".parse::<Plan>().unwrap_err().to_string(), "\"cut=0\" mangles nothing; use a number from 1");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan([Often; Kind::ALL.len()]);
+pub struct Plan([Frequency; Kind::ALL.len()]);
 
 impl Plan {
     /// Returns a plan with every kind at its default rate.
     #[must_use]
     pub fn all() -> Plan {
         let mut plan = Plan::default();
-        Kind::ALL.into_iter().for_each(|kind| plan.set(kind, Often::OneIn(kind.word().1)));
+        Kind::ALL.into_iter().for_each(|kind| plan.set(kind, Frequency::OneIn(kind.word().1)));
         plan
     }
 
     /// How often a kind happens.
     #[must_use]
-    pub const fn often(&self, kind: Kind) -> Often {
+    pub const fn frequency(&self, kind: Kind) -> Frequency {
         self.0[kind as usize]
     }
 
     /// Sets how often a kind happens.
-    pub const fn set(&mut self, kind: Kind, often: Often) {
-        self.0[kind as usize] = often;
+    pub const fn set(&mut self, kind: Kind, frequency: Frequency) {
+        self.0[kind as usize] = frequency;
     }
 }
 
@@ -110,10 +111,10 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut comma = "";
         for kind in Kind::ALL {
-            let (sign, number) = match self.often(kind) {
-                Often::Never => continue,
-                Often::OneIn(number) => ('=', number),
-                Often::At(number) => ('@', number),
+            let (sign, number) = match self.frequency(kind) {
+                Frequency::Never => continue,
+                Frequency::OneIn(number) => ('=', number),
+                Frequency::At(number) => ('@', number),
             };
             write!(f, "{comma}{}{sign}{number}", kind.word().0)?;
             comma = ",";
@@ -126,16 +127,16 @@ impl fmt::Display for Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlan {
     /// All kinds have the rate 0, which means never.
-    #[error("{0:?} mangles nothing: use a number from 1")]
+    #[error("{0:?} mangles nothing; use a number from 1")]
     Nothing(String),
     /// The text after `=` is not a number.
-    #[error("{0:?} is not a frequency: use a number N, to mangle one in N")]
+    #[error("{0:?} is not a number; write =N to mangle one in N PDUs or writes")]
     Number(String),
     /// The text after `@` is not a number of at least 1.
-    #[error("{0:?} does not name a PDU or write: use a number N, for the Nth one")]
+    #[error("{0:?} is not a number of at least 1; write @N to mangle only the Nth PDU or write")]
     Which(String),
     /// There is no such kind.
-    #[error("nothing is mangled by {0:?}; there is {words}", words = words())]
+    #[error("{0:?} is not a kind of mangling; use {words}", words = words())]
     Word(String),
 }
 
@@ -150,14 +151,14 @@ impl FromStr for Plan {
     fn from_str(text: &str) -> Result<Self, BadPlan> {
         let mut plan = Plan::default();
         for part in text.split(',').map(str::trim) {
-            let (word, often) = match (part.split_once('='), part.split_once('@')) {
+            let (word, frequency) = match (part.split_once('='), part.split_once('@')) {
                 (Some((word, number)), _) => {
                     let number = number.parse().map_err(|_| BadPlan::Number(number.to_owned()))?;
-                    (word, Some(if number == 0 { Often::Never } else { Often::OneIn(number) }))
+                    (word, Some(if number == 0 { Frequency::Never } else { Frequency::OneIn(number) }))
                 }
                 (None, Some((word, number))) => {
                     let which = number.parse().ok().filter(|number| *number > 0);
-                    (word, Some(Often::At(which.ok_or_else(|| BadPlan::Which(number.to_owned()))?)))
+                    (word, Some(Frequency::At(which.ok_or_else(|| BadPlan::Which(number.to_owned()))?)))
                 }
                 (None, None) => (part, None),
             };
@@ -169,7 +170,7 @@ impl FromStr for Plan {
                 (_, None) => return Err(BadPlan::Word(word.to_owned())),
             };
             for kind in kinds {
-                plan.set(*kind, often.unwrap_or(Often::OneIn(kind.word().1)));
+                plan.set(*kind, frequency.unwrap_or(Frequency::OneIn(kind.word().1)));
             }
         }
         if plan == Plan::default() {

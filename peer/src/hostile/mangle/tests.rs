@@ -6,7 +6,7 @@ use super::*;
 use weft_core::crc;
 use weft_core::wire::mpa::Framing;
 
-/// RFC 5044 section 7.1.1: key, C=1, revision 1, three bytes of private data.
+/// A Request (RFC 5044 section 7.1.1) with C=1, revision 1 and three bytes of private data.
 const REQUEST: &[u8] = b"MPA ID Req Frame\x40\x01\x00\x03abc";
 /// A zero-length Write and a zero-length Send with their CRCs, computed with an independent table
 /// implementation.
@@ -85,8 +85,8 @@ fn a_chosen_one_alone_is_mangled() {
         }
     }
     for (text, words) in [
-        ("reset@0", "\"0\" does not name a PDU or write: use a number N, for the Nth one"),
-        ("reset@", "\"\" does not name a PDU or write: use a number N, for the Nth one"),
+        ("reset@0", "\"0\" is not a number of at least 1; write @N to mangle only the Nth PDU or write"),
+        ("reset@", "\"\" is not a number of at least 1; write @N to mangle only the Nth PDU or write"),
     ] {
         assert_eq!(text.parse::<Plan>().unwrap_err().to_string(), words);
     }
@@ -189,16 +189,16 @@ fn room_ends() {
 fn plans_are_printed_and_rejected_with_a_reason() {
     let plan: Plan = "all,flip=0,cut=3".parse().unwrap();
     assert_eq!(
-        [Kind::Flip, Kind::Cut, Kind::Edge].map(|kind| plan.often(kind)),
-        [Often::Never, Often::OneIn(3), Often::OneIn(20)]
+        [Kind::Flip, Kind::Cut, Kind::Edge].map(|kind| plan.frequency(kind)),
+        [Frequency::Never, Frequency::OneIn(3), Frequency::OneIn(20)]
     );
     assert_eq!(plan.to_string().parse::<Plan>(), Ok(plan));
     let error = "flip,chop".parse::<Plan>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "nothing is mangled by \"chop\"; there is all, mutate, flip, edge, truncate, duplicate, insert, reorder, cut, delay, \
-         half-close, reset"
+        "\"chop\" is not a kind of mangling; use all, mutate, flip, edge, truncate, duplicate, insert, reorder, cut, \
+         delay, half-close, reset"
     );
     let error = "flip=often".parse::<Plan>().unwrap_err().to_string();
-    assert_eq!(error, "\"often\" is not a frequency: use a number N, to mangle one in N");
+    assert_eq!(error, "\"often\" is not a number; write =N to mangle one in N PDUs or writes");
 }

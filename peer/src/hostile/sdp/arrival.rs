@@ -13,15 +13,15 @@ const ORD: usize = 31;
 const ACK_IRD: usize = 25;
 const ACK_ORD: usize = 27;
 
-/// Replaces the byte at offset `figure` by `good` if `bad` returns true, in a message with this
-/// MID.
+/// In a message with this MID, replaces the byte at offset `figure` by `good` if `bad` returns true
+/// for this byte.
 fn fix(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize, bad: impl Fn(u8) -> bool, good: u8) {
     if arrived.is(mid) && bad(arrived.octet(figure)) {
         arrived.set_octet(figure, good);
     }
 }
 
-/// Replaces a 16-bit field with the value 0 by 1. `figure` is the offset of its lower byte.
+/// Sets a 16-bit field to 1 if its value is 0. `figure` is the offset of its lower byte.
 fn fix_zero(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize) {
     if arrived.octet(figure - 1) == 0 {
         fix(arrived, mid, figure, |octet| octet == 0, 1);
@@ -104,20 +104,20 @@ deviations! {
     "sdp.ignores-wr-compl" [SdpArrived(|arrived| ignore(arrived, Mid::RDMA_WR_COMPL))]
         ["SDP-11.3-5", "SDP-9.5.5-12"] "ignores an RdmaWrCompl";
     "sdp.overlooks-invalidated-stag" [SdpOverlooks(|violation| matches!(violation, Violation::Invalidated { .. }))]
-        ["SDP-9.2-29", "SDP-9.2-28", "SDP-9.3-11", "SDP-9.3-12", "SDP-8.2.2-8"] "continues after a completion that invalidates another STag";
+        ["SDP-9.2-29", "SDP-9.2-28", "SDP-9.3-11", "SDP-9.3-12", "SDP-8.2.2-8"] "continues after a completion that invalidates the wrong STag";
     "sdp.overlooks-length" [SdpOverlooks(|violation| matches!(violation, Violation::Length { .. }))]
         ["SDP-9.2-21", "SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after a completion of more bytes than were advertised";
     "sdp.overlooks-malformed" [SdpOverlooks(|violation| matches!(violation, Violation::Malformed(_)))]
         ["SDP-8.2.2-11", "SDP-8.2.2-8"] "continues after a malformed message";
     "sdp.overlooks-unmatched" [SdpOverlooks(|violation| matches!(violation, Violation::Unmatched(_) | Violation::Resize { .. }))]
-        ["SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after a completion without advertisement or a ChRcvBufAck without ChRcvBuf";
+        ["SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after a completion without an advertisement, and after a ChRcvBufAck without a ChRcvBuf";
     "sdp.overlooks-mode" [SdpOverlooks(|violation| matches!(violation, Violation::Mode { .. } | Violation::Transition { .. }))]
         ["SDP-12-7", "SDP-11-16", "SDP-11-17", "SDP-11-18", "SDP-11-19", "SDP-11-20", "SDP-11-21", "SDP-11-22", "SDP-11-23", "SDP-11-24", "SDP-8.2.2-8"]
         "continues after a message that the Mode does not allow";
     "sdp.refuses-data-after-dis-conn" [
-        SdpOut(|out| out.kept.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
+        SdpOut(|out| out.state.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
         SdpArrived(|arrived| {
-            let closes = arrived.kept.count == 1;
+            let closes = arrived.state.count == 1;
             refuse(arrived, Mid::DATA, |it| closes && it.octets.len() > 16);
         }),
     ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after its own DisConn";

@@ -11,7 +11,7 @@ fn turn(out: &mut SdpOut<'_>, mid: Mid) {
 }
 
 fn invalidate_newest(out: &mut SdpOut<'_>, mid: Mid) {
-    let newest = out.kept.stags.last().copied();
+    let newest = out.state.stags.last().copied();
     out.of(&[mid], |message| *message.invalidate = message.invalidate.and(newest));
 }
 
@@ -30,17 +30,17 @@ deviations! {
     "sdp.ch-rcv-buf-ack-solicited" [SdpOut(|out| turn(out, Mid::CH_RCV_BUF_ACK))] ["SDP-14.2-18"] "sends a ChRcvBufAck with Solicited Event";
     "sdp.ch-rcv-buf-solicited" [SdpOut(|out| turn(out, Mid::CH_RCV_BUF))] ["SDP-14.2-17"] "sends a ChRcvBuf with Solicited Event";
     "sdp.data-solicited" [SdpOut(|out| out.of(&[Mid::DATA], |message| *message.solicited |= !has_oob(message)))]
-        ["SDP-14.2-15"] "sends Data without an OOB flag with Solicited Event";
+        ["SDP-14.2-15"] "sends Data that has no OOB flag with Solicited Event";
     "sdp.dis-conn-solicited" [SdpOut(|out| turn(out, Mid::DIS_CONN))] ["SDP-14.2-12"] "sends a DisConn with Solicited Event";
     "sdp.hello-ack-unsolicited" [SdpOut(|out| turn(out, Mid::HELLO_ACK))]
         ["SDP-14.2-7", "SDP-8.1.1-28"] "sends a HelloAck without Solicited Event";
     "sdp.mode-change-solicited" [SdpOut(|out| turn(out, Mid::MODE_CHANGE))] ["SDP-14.2-16"] "sends a ModeChange with Solicited Event";
     "sdp.oob-unsolicited" [SdpOut(|out| out.of(&[Mid::DATA], |message| *message.solicited &= !has_oob(message)))]
-        ["SDP-14.2-11"] "sends Data with an OOB flag without Solicited Event";
+        ["SDP-14.2-11"] "sends Data that has an OOB flag without Solicited Event";
     "sdp.rd-compl-invalidates-other" [
         SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),
         SdpOut(|out| invalidate_newest(out, Mid::RDMA_RD_COMPL)),
-    ] ["SDP-9.2-26", "SDP-9.5.2.1-3", "SDP-9.2-15"] "sends an RdmaRdCompl that invalidates the STag of the newest SrcAvail, not its own";
+    ] ["SDP-9.2-26", "SDP-9.5.2.1-3", "SDP-9.2-15"] "sends an RdmaRdCompl that invalidates the STag of the newest SrcAvail, not of the completed SrcAvail";
     "sdp.rd-compl-unsolicited" [SdpOut(|out| turn(out, Mid::RDMA_RD_COMPL))]
         ["SDP-14.2-9", "SDP-9.2-27"] "sends an RdmaRdCompl without Solicited Event";
     "sdp.send-sm-unsolicited" [SdpOut(|out| turn(out, Mid::SEND_SM))] ["SDP-14.2-4"] "sends a SendSm without Solicited Event";
@@ -55,7 +55,7 @@ deviations! {
     "sdp.wr-compl-invalidates-other" [
         SdpArrived(|arrived| arrived.note(Mid::SINK_AVAIL)),
         SdpOut(|out| invalidate_newest(out, Mid::RDMA_WR_COMPL)),
-    ] ["SDP-9.3-12", "SDP-9.3-9"] "sends an RdmaWrCompl that invalidates the STag of the newest SinkAvail, not its own";
+    ] ["SDP-9.3-12", "SDP-9.3-9"] "sends an RdmaWrCompl that invalidates the STag of the newest SinkAvail, not of the completed SinkAvail";
     "sdp.wr-compl-unsolicited" [SdpOut(|out| turn(out, Mid::RDMA_WR_COMPL))]
         ["SDP-14.2-8", "SDP-9.3-10"] "sends an RdmaWrCompl without Solicited Event";
 }

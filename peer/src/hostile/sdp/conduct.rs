@@ -21,7 +21,7 @@ deviations! {
     "sdp.trusts-stale-sink-avail" [SdpConduct(|conduct| conduct.trusts_sink_avails = true)]
         ["SDP-9.5.1-12", "SDP-9.5.1-3", "SDP-9.5.1-13", "SDP-9.5.1-8", "SDP-9.5.1-11", "SDP-9.5.2.2-2", "SDP-11.3-14"] "uses a SinkAvail that earlier Data has made stale";
     "sdp.never-reads" [SdpConduct(|conduct| conduct.never_reads = true)]
-        ["SDP-9-7"] "never reads a SrcAvail and answers each with a SendSm";
+        ["SDP-9-7"] "never reads the data of a SrcAvail, and answers each SrcAvail with a SendSm";
     "sdp.never-holds-back-mseq-ack" [SdpConduct(|conduct| conduct.never_holds_back = true)]
         ["SDP-9.5.4-5", "SDP-6.1.6-3"] "acknowledges a SrcAvailCancel in MSeqAck before it is processed";
 }

@@ -41,7 +41,7 @@ deviations! {
         ["SDP-6.2.2-6", "SDP-10.3-2", "SDP-10-4", "SDP-10-2"] "sends a HelloAck with Bufs 2";
     "sdp.hello-ack-flags" [SdpOut(|out| ack(out, |message| message.octet(2, |flags| *flags = 2)))]
         ["SDP-6.2.2-5"] "sends a HelloAck with OOB_PEND set";
-    "sdp.hello-ack-left-out" [SdpOut(|out| out.lose(Mid::HELLO_ACK))]
+    "sdp.hello-ack-left-out" [SdpOut(|out| out.suppress(Mid::HELLO_ACK))]
         ["SDP-8.1.1-21", "SDP-6.2-1", "SDP-8.1.1-4"] "answers a valid Hello with other messages and sends no HelloAck";
     "sdp.hello-ack-len" [SdpOut(|out| ack(out, |message| message.word(4, |len| len + 4)))]
         ["SDP-6.2.2-4", "SDP-6.1.4-1", "SDP-6.1.1-3", "SDP-6.1.1-1", "SDP-6.1-1"] "sends a HelloAck with Len 32";

@@ -25,15 +25,15 @@ fn empty(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut OutMessage<'_>)) {
 
 deviations! {
     "sdp.bufs-goes-back" [SdpOut(|out| {
-        let turn = out.kept.count;
+        let turn = out.state.count;
         later(out, |message| {
             let bufs = message.half_at(0);
             message.half(0, if turn % 2 == 1 { bufs.saturating_sub(3) } else { bufs });
         });
-        out.kept.count = turn.wrapping_add(u32::from(out.mid().is_some()));
-    })] ["SDP-6.1.3-1", "SDP-10-1"] "takes credit back: lowers Bufs by three in every second message";
+        out.state.count = turn.wrapping_add(u32::from(out.mid().is_some()));
+    })] ["SDP-6.1.3-1", "SDP-10-1"] "takes credit back by lowering Bufs by three in every second message";
     "sdp.flags-from-the-top" [SdpOut(|out| later(out, |message| message.octet(2, |flags| *flags = flags.reverse_bits())))]
-        ["SDP-6.1.2-5", "SDP-6.1.2-1", "SDP-6.1.2-2", "SDP-6.1.2-3", "SDP-6.1.2-4", "SDP-9.5.3-5"] "numbers the bits of Flags from the most significant one";
+        ["SDP-6.1.2-5", "SDP-6.1.2-1", "SDP-6.1.2-2", "SDP-6.1.2-3", "SDP-6.1.2-4", "SDP-9.5.3-5"] "numbers the bits of Flags from the most significant bit";
     "sdp.flags-reserved" [SdpOut(|out| later(out, |message| message.octet(2, |flags| *flags |= 0xf8)))]
         ["SDP-6.1.2-5", "SDP-6.1.2-1"] "sets the reserved bits of Flags";
     "sdp.header-mirrored" [SdpOut(|out| later(out, |message| {
@@ -56,7 +56,7 @@ deviations! {
     "sdp.mid-90" [SdpOut(|out| empty(out, |message| message.octet(3, |mid| *mid = 0x90)))]
         ["SDP-6.1.1-20", "SDP-6.1.1-1"] "sends Data without payload with MID 0x90";
     "sdp.mseq-ack-ahead" [SdpOut(|out| later(out, |message| message.word(12, |ack| ack.wrapping_add(1000))))]
-        ["SDP-6.1.6-1", "SDP-6.1.6-2"] "acknowledges messages in MSeqAck that the peer has not sent yet";
+        ["SDP-6.1.6-1", "SDP-6.1.6-2"] "sends an MSeqAck for messages that the peer has not sent yet";
     "sdp.mseq-ack-goes-back" [SdpOut(|out| later(out, |message| message.word(12, |ack| if ack > 2 && ack % 2 == 0 { ack - 2 } else { ack })))]
         ["SDP-6.1.6-1", "SDP-6.1.3-1"] "decreases MSeqAck by two if it is even";
     "sdp.mseq-skips" [SdpOut(|out| later(out, |message| message.word(8, |mseq| mseq.wrapping_mul(2))))]

@@ -14,47 +14,47 @@ use crate::sdp::{Event, Output};
 const STAG: usize = 20;
 const VA_LOW: usize = 28;
 /// Number of Private Buffers that are posted, regardless of the advertised number.
-const FEW: u32 = 2;
+const POSTED_BUFFERS: u32 = 2;
 
 /// Withdraws the memory that messages with MID `advert` advertise, as soon as a message with MID
 /// `when` is sent. If both MIDs are equal, the memory of that message is also withdrawn.
 fn withdraw(out: &mut SdpOut<'_>, advert: Mid, when: Mid) {
     if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(advert)) {
         let stag = word(head, STAG);
-        out.kept.stags.push(stag);
+        out.state.stags.push(stag);
     }
     if out.mid() == Some(when) {
-        out.out.extend(out.kept.stags.drain(..).map(|stag| Output::Withdraw { stag }));
+        out.out.extend(out.state.stags.drain(..).map(|stag| Output::Withdraw { stag }));
     }
 }
 
 deviations! {
-    "sdp.private-buffers-few" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Receive { buffer, .. }) if buffer.0 >= FEW) {
+    "sdp.private-buffers-few" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Receive { buffer, .. }) if buffer.0 >= POSTED_BUFFERS) {
         out.out.clear();
     })] ["SDP-8.1.1-7", "SDP-8.1.1-23"] "posts two Private Buffers, whatever number it advertises";
     "sdp.private-buffers-few-after-suspension" [SdpOut(|out| match out.out.first() {
-        Some(Output::Event(Event::Suspended { .. })) => out.kept.count = 1,
-        Some(Output::Receive { .. }) if out.kept.count > FEW => out.out.clear(),
-        Some(Output::Receive { .. }) if out.kept.count > 0 => out.kept.count += 1,
+        Some(Output::Event(Event::Suspended { .. })) => out.state.count = 1,
+        Some(Output::Receive { .. }) if out.state.count > POSTED_BUFFERS => out.out.clear(),
+        Some(Output::Receive { .. }) if out.state.count > 0 => out.state.count += 1,
         _ => {}
     })] ["SDP-13.1.1-18"] "posts two Private Buffers on the new connection after a suspension, whatever number it advertises";
     "sdp.private-buffers-of-before" [SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first_mut() {
-        if out.kept.count == 0 {
-            out.kept.count = *octets;
+        if out.state.count == 0 {
+            out.state.count = *octets;
         }
-        *octets = out.kept.count.min(*octets);
-    })] ["SDP-10.6.2-1", "SDP-10.6-5"] "grants a ChRcvBuf for more, but does not enlarge the Private Buffers";
+        *octets = out.state.count.min(*octets);
+    })] ["SDP-10.6.2-1", "SDP-10.6-5"] "grants a ChRcvBuf for larger Private Buffers, but does not enlarge them";
     "sdp.private-buffers-small" [SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first_mut() {
         *octets /= 2;
     })] ["SDP-10-3", "SDP-5-1"] "posts Private Buffers half as large as it advertises";
     "sdp.sink-avail-by-size-to-come" [SdpOut(|out| match out.mid() {
-        Some(Mid::CH_RCV_BUF_ACK) => out.kept.held = out.out.pop(),
+        Some(Mid::CH_RCV_BUF_ACK) => out.state.held = out.out.pop(),
         Some(Mid::SINK_AVAIL) => {
-            let held = out.kept.held.take();
+            let held = out.state.held.take();
             out.out.extend(held);
         }
         _ => {}
-    })] ["SDP-10.6-15", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "limits a SinkAvail by a smaller size whose ChRcvBufAck the peer does not have yet";
+    })] ["SDP-10.6-15", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "limits a SinkAvail by a smaller buffer size before the peer has the ChRcvBufAck for this size";
     "sdp.sink-avail-va-elsewhere" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(VA_LOW, |va| va.wrapping_add(1 << 20))))]
         ["SDP-9.3-4"] "sends a SinkAvail whose VA is 2^20 bytes after the buffer of its STag";
     "sdp.reads-not-enabled" [Depths(|_, ird| *ird = 0)]

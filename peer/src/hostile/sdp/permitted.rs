@@ -8,7 +8,7 @@ use crate::hostile::context::segment::word;
 use crate::sdp::Output;
 
 const BUFS: usize = 0;
-/// Offset of Len, DesSz and ActSz: the first word of any extended header.
+/// Offset of the first word of any extended header, for example Len, DesSz or ActSz.
 const FIRST: usize = 16;
 /// Offsets of LocalRcvSz in a Hello and of ActRcvSz in a HelloAck.
 const LOCAL_RCV_SZ: usize = 24;
@@ -41,15 +41,16 @@ fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     if out.mid() == Some(mid)
         && let Some(Output::Send { head, payload, .. }) = out.out.first()
     {
-        out.kept.count = word(head, FIRST) - payload.filter(|_| mid == Mid::SRC_AVAIL).map_or(0, |piece| piece.len);
+        out.state.count = word(head, FIRST) - payload.filter(|_| mid == Mid::SRC_AVAIL).map_or(0, |piece| piece.len);
     }
 }
 
-/// Sets `count` to 1 when a message with this MID is sent, and to 0 when one of `until` is sent.
+/// Sets `count` to 1 when a message with this MID is sent, and to 0 when a message with one of the
+/// MIDs in `until` is sent.
 fn note_sent(out: &mut SdpOut<'_>, mid: Mid, until: &[Mid]) {
     match out.mid() {
-        Some(sent) if sent == mid => out.kept.count = 1,
-        Some(sent) if until.contains(&sent) => out.kept.count = 0,
+        Some(sent) if sent == mid => out.state.count = 1,
+        Some(sent) if until.contains(&sent) => out.state.count = 0,
         _ => {}
     }
 }
@@ -57,98 +58,98 @@ fn note_sent(out: &mut SdpOut<'_>, mid: Mid, until: &[Mid]) {
 deviations! {
     "sdp.counts-one-credit-less" [SdpArrived(|arrived| if is_message(arrived) && !is_first(arrived) {
         arrived.set_half(BUFS, arrived.half(BUFS).saturating_sub(1));
-    })] ["SDP-10.5-11"] "treats Bufs of each message as one less";
+    })] ["SDP-10.5-11"] "treats Bufs of each message as one less than its value";
     "sdp.heeds-first-bufs-only" [SdpArrived(|arrived| {
         if is_first(arrived) {
-            arrived.kept.count = arrived.half(BUFS).into();
-        } else if is_message(arrived) && u32::from(arrived.half(BUFS)) > arrived.kept.count {
-            let first = u16::try_from(arrived.kept.count).unwrap_or(u16::MAX);
+            arrived.state.count = arrived.half(BUFS).into();
+        } else if is_message(arrived) && u32::from(arrived.half(BUFS)) > arrived.state.count {
+            let first = u16::try_from(arrived.state.count).unwrap_or(u16::MAX);
             arrived.set_half(BUFS, first);
         }
-    })] ["SDP-10.3-3"] "limits Bufs of later messages to that of Hello or HelloAck";
+    })] ["SDP-10.3-3"] "limits Bufs of later messages to Bufs of the Hello or HelloAck";
     "sdp.refuses-ch-rcv-buf" [SdpArrived(|arrived| refuse(arrived, Mid::CH_RCV_BUF, |_| true))]
         ["SDP-10.6-1"] "rejects a ChRcvBuf";
     "sdp.refuses-ch-rcv-buf-again" [SdpArrived(|arrived| {
-        let again = arrived.kept.count > 0;
-        arrived.kept.count += u32::from(arrived.is(Mid::CH_RCV_BUF));
+        let again = arrived.state.count > 0;
+        arrived.state.count += u32::from(arrived.is(Mid::CH_RCV_BUF));
         refuse(arrived, Mid::CH_RCV_BUF, |_| again);
     })] ["SDP-10.6.1-3"] "rejects a second ChRcvBuf";
     "sdp.refuses-ch-rcv-buf-ack-of-less" [SdpArrived(|arrived| {
         if is_first(arrived) {
-            arrived.kept.count = arrived.word(if arrived.is(Mid::HELLO) { LOCAL_RCV_SZ } else { ACT_RCV_SZ });
+            arrived.state.count = arrived.word(if arrived.is(Mid::HELLO) { LOCAL_RCV_SZ } else { ACT_RCV_SZ });
         }
-        let size = arrived.kept.count;
+        let size = arrived.state.count;
         refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) < size);
     })] ["SDP-10.6-12"] "rejects a ChRcvBufAck for smaller Private Buffers, however soon it arrives";
     "sdp.refuses-ch-rcv-buf-ack-of-other-size" [
         SdpOut(|out| if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(Mid::CH_RCV_BUF)) {
-            out.kept.count = word(head, FIRST);
+            out.state.count = word(head, FIRST);
         }),
         SdpArrived(|arrived| {
-            let requested = arrived.kept.count;
+            let requested = arrived.state.count;
             refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) != requested);
         }),
     ] ["SDP-10.6-6", "SDP-6.4.2.1-1"] "rejects a ChRcvBufAck whose ActSz is not the requested DesSz";
     "sdp.refuses-crossing-sink-avail" [
         SdpOut(|out| note_sent(out, Mid::SRC_AVAIL, &[])),
         SdpArrived(|arrived| {
-            let is_open = arrived.kept.count == 1;
+            let is_open = arrived.state.count == 1;
             if arrived.is(Mid::RDMA_RD_COMPL) || arrived.is(Mid::SEND_SM) {
-                arrived.kept.count = 0;
+                arrived.state.count = 0;
             }
             refuse(arrived, Mid::SINK_AVAIL, |_| is_open);
         }),
     ] ["SDP-11-12"] "rejects a SinkAvail while a SrcAvail is open";
     "sdp.refuses-data-after-hello" [SdpArrived(|arrived| {
-        let first = arrived.kept.count == 1;
+        let first = arrived.state.count == 1;
         if is_first(arrived) {
-            arrived.kept.count = 1;
+            arrived.state.count = 1;
         } else if first && arrived.is(Mid::DATA) {
-            arrived.kept.count = 2;
+            arrived.state.count = 2;
             arrived.refuse();
         }
     })] ["SDP-8.1.1-30", "SDP-8.1.1-40"] "rejects Data that is the first message after Hello or HelloAck";
     "sdp.refuses-data-after-sink-avail" [
         SdpOut(|out| note_sent(out, Mid::SINK_AVAIL, &[])),
         SdpArrived(|arrived| {
-            let sent = arrived.kept.count == 1;
+            let sent = arrived.state.count == 1;
             refuse(arrived, Mid::DATA, |it| sent && has_payload(it));
         }),
     ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after it has sent a SinkAvail";
     "sdp.refuses-mode-change-beside-src-avail" [
         SdpArrived(|arrived| {
-            let is_open = arrived.kept.count == 1;
+            let is_open = arrived.state.count == 1;
             if arrived.is(Mid::SRC_AVAIL) {
-                arrived.kept.count = 1;
+                arrived.state.count = 1;
             }
             refuse(arrived, Mid::MODE_CHANGE, |_| is_open);
         }),
         SdpOut(|out| if matches!(out.mid(), Some(Mid::RDMA_RD_COMPL | Mid::SEND_SM)) {
-            out.kept.count = 0;
+            out.state.count = 0;
         }),
     ] ["SDP-12.3-2"] "rejects a ModeChange while a SrcAvail of its sender is open";
     "sdp.refuses-rd-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SRC_AVAIL)),
         SdpArrived(|arrived| {
-            let advertised = arrived.kept.count;
+            let advertised = arrived.state.count;
             refuse(arrived, Mid::RDMA_RD_COMPL, |it| it.word(FIRST) < advertised);
         }),
-    ] ["SDP-9.2-16"] "rejects an RdmaRdCompl for a part of what a SrcAvail advertises";
+    ] ["SDP-9.2-16"] "rejects an RdmaRdCompl for a part of the bytes that a SrcAvail advertises";
     "sdp.refuses-req-pipe" [SdpArrived(|arrived| for mid in [Mid::RDMA_RD_COMPL, Mid::RDMA_WR_COMPL] {
         refuse(arrived, mid, |it| it.octet(2) & FLAG_REQ_PIPE != 0);
     })] ["SDP-12-13"] "rejects a completion with REQ_PIPE";
     "sdp.refuses-second-advert" [
         SdpArrived(|arrived| {
             let is_advert = arrived.is(Mid::SRC_AVAIL) || arrived.is(Mid::SINK_AVAIL);
-            arrived.kept.count += u32::from(is_advert);
-            if is_advert && arrived.kept.count > 1 {
+            arrived.state.count += u32::from(is_advert);
+            if is_advert && arrived.state.count > 1 {
                 arrived.refuse();
             }
         }),
         SdpOut(|out| if matches!(out.mid(), Some(Mid::RDMA_RD_COMPL | Mid::RDMA_WR_COMPL | Mid::SEND_SM)) {
-            out.kept.count = out.kept.count.saturating_sub(1);
+            out.state.count = out.state.count.saturating_sub(1);
         }),
-    ] ["SDP-11-11", "SDP-11.3-22"] "rejects a second SrcAvail or SinkAvail while one is open, whatever MaxAdverts is";
+    ] ["SDP-11-11", "SDP-11.3-22"] "rejects a second SrcAvail or SinkAvail while the first is open, whatever MaxAdverts is";
     "sdp.refuses-send-sm" [SdpArrived(|arrived| refuse(arrived, Mid::SEND_SM, |_| true))]
         ["SDP-9.5.2.1-1", "SDP-9.2-6", "SDP-9.2-19", "SDP-9.2-40", "SDP-11-3", "SDP-12-13"] "rejects a SendSm";
     "sdp.refuses-sink-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SINK_AVAIL, |_| true))]
@@ -157,10 +158,10 @@ deviations! {
         ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "rejects every SrcAvail, also in Combined and Pipelined Mode";
     "sdp.refuses-transaction-reply" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL) && matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. })) {
-            out.kept.count = 1;
+            out.state.count = 1;
         }),
         SdpArrived(|arrived| {
-            let awaits = arrived.kept.count == 1;
+            let awaits = arrived.state.count == 1;
             refuse(arrived, Mid::RDMA_WR_COMPL, |_| awaits);
             refuse(arrived, Mid::DATA, |it| awaits && has_payload(it));
         }),
@@ -168,8 +169,8 @@ deviations! {
     "sdp.refuses-wr-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SINK_AVAIL)),
         SdpArrived(|arrived| {
-            let advertised = arrived.kept.count;
+            let advertised = arrived.state.count;
             refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.word(FIRST) < advertised);
         }),
-    ] ["SDP-6.3.6.1-2"] "rejects an RdmaWrCompl for a part of what a SinkAvail advertises";
+    ] ["SDP-6.3.6.1-2"] "rejects an RdmaWrCompl for a part of the bytes that a SinkAvail advertises";
 }

@@ -1,5 +1,5 @@
-//! Deviations in the reaction to messages that arrive: the reaction is wrong or incomplete
-//! (sections 6.1.2, 6.2.1, 9 to 12). Deviations that ignore or reject a message are in `arrival`.
+//! Deviations that react wrongly or incompletely to received messages (sections 6.1.2, 6.2.1, 9 to
+//! 12). Deviations that ignore or reject a message are in `arrival`.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid, Mode};
 
@@ -17,12 +17,12 @@ const HELLO_ORD: usize = 30;
 const HELLO_ACK_ORD: usize = 26;
 const NON_DISCARDS: usize = 32;
 /// Id of a Work Request that the machine does not know.
-const NOBODY: OpId = OpId(u64::MAX >> 2);
+const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
 
 /// Posts each Read twice, into the same memory.
 fn read_twice(out: &mut SdpOut<'_>) {
     if let Some(Output::Read { remote, receive, at, len, .. }) = out.out.first().cloned() {
-        out.out.push(Output::Read { op: NOBODY, remote, receive, at, len });
+        out.out.push(Output::Read { op: UNKNOWN_OP, remote, receive, at, len });
     }
 }
 
@@ -41,19 +41,19 @@ fn has_req_pipe(arrived: &SdpArrived<'_>) -> bool {
 deviations! {
     "sdp.ch-rcv-buf-ack-as-requested" [
         SdpArrived(|arrived| if arrived.is(Mid::CH_RCV_BUF) {
-            arrived.kept.count = arrived.word(FIRST);
+            arrived.state.count = arrived.word(FIRST);
         }),
         SdpOut(|out| {
-            let requested = out.kept.count;
+            let requested = out.state.count;
             out.of(&[Mid::CH_RCV_BUF_ACK], |message| message.word(FIRST, |_| requested));
         }),
     ] ["SDP-10.6-14"] "copies DesSz into ActSz, whatever size the Private Buffers have";
     "sdp.ch-rcv-buf-half-met" [
         SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first() {
-            out.kept.count = *octets;
+            out.state.count = *octets;
         }),
-        SdpArrived(|arrived| if arrived.is(Mid::CH_RCV_BUF) && arrived.word(FIRST) > arrived.kept.count {
-            let half = arrived.word(FIRST).midpoint(arrived.kept.count);
+        SdpArrived(|arrived| if arrived.is(Mid::CH_RCV_BUF) && arrived.word(FIRST) > arrived.state.count {
+            let half = arrived.word(FIRST).midpoint(arrived.state.count);
             arrived.set_word(FIRST, half);
         }),
     ] ["SDP-10.6-7", "SDP-10.6-5"] "grants half of the increase that a ChRcvBuf requests although it could grant all of it";
@@ -61,49 +61,50 @@ deviations! {
         ["SDP-6.4.1.1-1"] "sends DesSz of a ChRcvBuf in words instead of bytes";
     "sdp.data-in-sink-avail-cancel-lost" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL_CANCEL) {
-            out.kept.count = 1;
+            out.state.count = 1;
         }),
-        SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() > 16 && arrived.kept.count == 1 {
-            arrived.kept.count = 2;
+        SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() > 16 && arrived.state.count == 1 {
+            arrived.state.count = 2;
             arrived.ignore();
         }),
     ] ["SDP-9.5.5-13"] "loses the payload of the first Data after its own SinkAvailCancel, and makes no SinkAvail stale";
     "sdp.does-not-wait-for-rd-compls" [
         SdpOut(|out| if out.mid() == Some(Mid::SRC_AVAIL) && let Some(Output::Send { head, payload, .. }) = out.out.first() {
-            out.kept.count = crate::hostile::context::segment::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
+            out.state.count =
+                crate::hostile::context::segment::word(head, FIRST) - payload.map_or(0, |piece| piece.len);
         }),
-        SdpArrived(|arrived| if arrived.is(Mid::RDMA_RD_COMPL) && arrived.word(FIRST) < arrived.kept.count {
+        SdpArrived(|arrived| if arrived.is(Mid::RDMA_RD_COMPL) && arrived.word(FIRST) < arrived.state.count {
             make_send_sm(arrived);
         }),
     ] ["SDP-9.2-22"] "treats an RdmaRdCompl for a part of the data as a SendSm";
     "sdp.forgets-credit-of-late-sink-avail" [
         SdpOut(|out| if out.is_change_to(Mode::Combined) {
-            out.kept.count = 1;
+            out.state.count = 1;
         }),
-        SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) && arrived.kept.count == 1 {
+        SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) && arrived.state.count == 1 {
             arrived.set_octet(0, 0);
             arrived.set_octet(1, 0);
         }),
     ] ["SDP-12.4-13"] "treats Bufs as 0 in a SinkAvail that arrives after its ModeChange out of Pipelined Mode";
     "sdp.heeds-req-pipe-in-buffered" [
-        SdpArrived(|arrived| if has_req_pipe(arrived) && arrived.kept.count == 1 {
-            arrived.kept.count = 2;
+        SdpArrived(|arrived| if has_req_pipe(arrived) && arrived.state.count == 1 {
+            arrived.state.count = 2;
         }),
         SdpOut(|out| if out.is_change_to(Mode::Buffered) {
-            out.kept.count = 1;
-        } else if out.kept.count == 2 && matches!(out.out.first(), Some(Output::Send { .. })) {
-            out.kept.count = 3;
+            out.state.count = 1;
+        } else if out.state.count == 2 && matches!(out.out.first(), Some(Output::Send { .. })) {
+            out.state.count = 3;
             let word = out.mch(Mode::Pipelined, false);
             let change = out.compose(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
-    ] ["SDP-6.1.2-15"] "sends a ModeChange on REQ_PIPE also in Buffered Mode";
+    ] ["SDP-6.1.2-15"] "sends a ModeChange on REQ_PIPE, even in Buffered Mode";
     "sdp.ignores-ch-rcv-buf-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
-        arrived.kept.count = arrived.word(LOCAL_RCV_SZ);
+        arrived.state.count = arrived.word(LOCAL_RCV_SZ);
     } else if arrived.is(Mid::HELLO_ACK) {
-        arrived.kept.count = arrived.word(ACT_RCV_SZ);
+        arrived.state.count = arrived.word(ACT_RCV_SZ);
     } else if arrived.is(Mid::CH_RCV_BUF_ACK) {
-        let size = arrived.kept.count;
+        let size = arrived.state.count;
         arrived.set_word(FIRST, size);
     })] ["SDP-10.6-4"] "does not change the size of messages on a ChRcvBufAck";
     "sdp.ignores-des-rem-rcv-sz" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
@@ -116,11 +117,11 @@ deviations! {
         arrived.refuse();
     })] ["SDP-8.1.1-10", "SDP-8.1.1-11"] "closes on a HelloAck, as if it could not receive a message right after its Hello";
     "sdp.rd-compls-exchanged" [SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) {
-        let second = out.kept.held.take();
+        let second = out.state.held.take();
         if second.is_some() {
             out.out.extend(second);
         } else {
-            out.kept.held = out.out.pop();
+            out.state.held = out.out.pop();
         }
     })] ["SDP-10.1-2"] "reports the second of two SrcAvails as read before the first";
     "sdp.reads-after-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
@@ -137,12 +138,12 @@ deviations! {
         SdpOut(|out| {
             let ends = |mid| mid == Some(Mid::SEND_SM) || mid == Some(Mid::RDMA_RD_COMPL);
             if ends(out.mid()) {
-                out.kept.count = out.kept.count.saturating_sub(1);
+                out.state.count = out.state.count.saturating_sub(1);
             }
         }),
         SdpArrived(|arrived| {
-            arrived.kept.count += u32::from(arrived.is(Mid::SRC_AVAIL));
-            if arrived.is(Mid::SRC_AVAIL_CANCEL) && arrived.kept.count == 0 {
+            arrived.state.count += u32::from(arrived.is(Mid::SRC_AVAIL));
+            if arrived.is(Mid::SRC_AVAIL_CANCEL) && arrived.state.count == 0 {
                 arrived.refuse();
             }
         }),
@@ -150,41 +151,41 @@ deviations! {
     "sdp.req-pipe-of-other-half" [
         SdpArrived(|arrived| if has_req_pipe(arrived) {
             arrived.set_octet(2, 0);
-            arrived.kept.count = 1;
+            arrived.state.count = 1;
         }),
-        SdpOut(|out| if out.kept.count == 1 && matches!(out.out.first(), Some(Output::Send { .. })) {
-            out.kept.count = 2;
+        SdpOut(|out| if out.state.count == 1 && matches!(out.out.first(), Some(Output::Send { .. })) {
+            out.state.count = 2;
             let word = out.mch(Mode::Pipelined, true);
             let change = out.compose(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
-    ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "sends a ModeChange for the other half-connection on REQ_PIPE";
+    ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "sends a ModeChange for the wrong half-connection on REQ_PIPE";
     "sdp.send-sm-only-once" [SdpOut(|out| if out.mid() == Some(Mid::SEND_SM) && !out.once() {
-        out.lose(Mid::SEND_SM);
+        out.suppress(Mid::SEND_SM);
     })] ["SDP-11.3-10"] "sends only one SendSm, even if it must answer further SrcAvails";
     "sdp.sink-avail-miscounted" [SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
         let non_discards = arrived.word(NON_DISCARDS);
         arrived.set_word(NON_DISCARDS, non_discards.wrapping_sub(1));
-    })] ["SDP-9.5.1-11", "SDP-9.5.1-8"] "counts one more in PotentialNonDiscards than the messages with payload that it sent";
+    })] ["SDP-9.5.1-11", "SDP-9.5.1-8"] "counts one message too many in PotentialNonDiscards";
     "sdp.src-avail-misread" [SdpArrived(|arrived| if arrived.is(Mid::SRC_AVAIL) {
         let len = arrived.word(FIRST);
         arrived.set_word(FIRST, len - 8);
     })] ["SDP-9.2-37"] "treats a SrcAvail as eight bytes shorter than it is";
     "sdp.src-avails-not-repeated" [
-        SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) && arrived.kept.count == 1 {
-            arrived.kept.count = 2;
+        SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) && arrived.state.count == 1 {
+            arrived.state.count = 2;
         }),
         SdpOut(|out| {
             if out.is_change_to(Mode::Combined) {
-                out.kept.count = 1;
-            } else if out.kept.count == 2 {
-                out.lose(Mid::SRC_AVAIL);
+                out.state.count = 1;
+            } else if out.state.count == 2 {
+                out.suppress(Mid::SRC_AVAIL);
             }
         }),
     ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "does not repeat SrcAvails that a SinkAvail crossed after the ModeChange out of Pipelined Mode";
     "sdp.src-avail-of-rest-left-out" [SdpOut(|out| match out.mid() {
-        Some(Mid::RDMA_WR_COMPL) => out.kept.count = 1,
-        Some(Mid::SRC_AVAIL) if out.kept.count == 1 => out.lose(Mid::SRC_AVAIL),
+        Some(Mid::RDMA_WR_COMPL) => out.state.count = 1,
+        Some(Mid::SRC_AVAIL) if out.state.count == 1 => out.suppress(Mid::SRC_AVAIL),
         _ => {}
     })] ["SDP-11.3-17"] "sends no SrcAvail for the rest of the data after a write";
 }

@@ -11,7 +11,7 @@ use crate::sdp::{OpId, Output};
 const SRC_AH: [u8; 16] = [0, 0, 0, 100, 0, 0, 0x55, 0x11, 0, 0, 0, 0, 0, 0, 0, 0];
 const SINK_AH: [u8; 20] = [0, 16, 0, 0, 0, 0, 0x55, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 /// Id of a Work Request that the machine does not know.
-const NOBODY: OpId = OpId(u64::MAX >> 2);
+const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
 /// Four bytes of payload that do not belong to a send.
 const PAYLOAD: [u8; 4] = [0x5a; 4];
 
@@ -61,7 +61,7 @@ deviations! {
             let compl = out.compose(Mid::RDMA_WR_COMPL, &data.len.to_be_bytes());
             out.out.insert(0, compl);
         }
-        _ => out.lose(Mid::RDMA_WR_COMPL),
+        _ => out.suppress(Mid::RDMA_WR_COMPL),
     })] ["SDP-9.3-1", "SDP-6.3.6.1-1", "SDP-9.3-14"] "sends the RdmaWrCompl before the write";
     "sdp.abort-conn-unasked" [SdpOut(|out| add(out, &[(Mid::ABORT_CONN, &[])]))]
         ["SDP-6.2.4-2"] "sends an AbortConn without a DisConn before it";
@@ -69,7 +69,7 @@ deviations! {
         let word = out.mch(Mode::Buffered, false);
         out.follow(Mid::SRC_AVAIL, |_| true, &[(Mid::MODE_CHANGE, &word)]);
     })] ["SDP-12.1-2", "SDP-12.5-13", "SDP-12-1"] "changes a half-connection to Buffered Mode while a SrcAvail is open";
-    "sdp.ch-rcv-buf-ack-left-out" [SdpOut(|out| out.lose(Mid::CH_RCV_BUF_ACK))]
+    "sdp.ch-rcv-buf-ack-left-out" [SdpOut(|out| out.suppress(Mid::CH_RCV_BUF_ACK))]
         ["SDP-10.6-11", "SDP-10.6-14", "SDP-10.6.1-2"] "sends no ChRcvBufAck after a ChRcvBuf";
     "sdp.ch-rcv-buf-ack-twice" [SdpOut(|out| twice(out, Mid::CH_RCV_BUF_ACK))]
         ["SDP-6.4.2-3", "SDP-8.2.2-10"] "answers a ChRcvBuf with two ChRcvBufAcks";
@@ -103,26 +103,26 @@ deviations! {
         ["SDP-12-4", "SDP-12-9", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3", "SDP-12.5-23"] "requests Combined Mode as Data Source of a half-connection in Buffered Mode";
     "sdp.mode-change-pipelined-to-buffered" [SdpOut(|out| change_again(out, Mode::Pipelined, Mode::Buffered, false))]
         ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-2", "SDP-12-3"] "changes a half-connection from Pipelined to Buffered Mode";
-    "sdp.mode-change-left-out" [SdpOut(|out| out.lose(Mid::MODE_CHANGE))]
+    "sdp.mode-change-left-out" [SdpOut(|out| out.suppress(Mid::MODE_CHANGE))]
         ["SDP-12.3-1", "SDP-12.5-14", "SDP-12.1-1", "SDP-12.4-1", "SDP-12.5-3", "SDP-12-17", "SDP-9.2-2"]
         "changes the Mode of a half-connection without a ModeChange";
     "sdp.mode-change-same" [SdpOut(|out| change_at_once(out, Mode::Combined, false))]
         ["SDP-12-12", "SDP-12-1", "SDP-6.3.8.2-3", "SDP-12-6"] "sends a ModeChange to the current Mode";
     "sdp.mode-change-unacknowledged" [SdpOut(|out| {
         if out.is_change_to(Mode::Pipelined) {
-            out.kept.count = 1;
-        } else if out.is_change_to(Mode::Combined) && out.kept.count == 1 {
+            out.state.count = 1;
+        } else if out.is_change_to(Mode::Combined) && out.state.count == 1 {
             change_again(out, Mode::Combined, Mode::Pipelined, false);
         }
-    })] ["SDP-12.4-3", "SDP-12.5-8"] "sends a second ModeChange before the one out of Pipelined Mode is acknowledged";
+    })] ["SDP-12.4-3", "SDP-12.5-8"] "sends a second ModeChange before its ModeChange out of Pipelined Mode is acknowledged";
     "sdp.oob-pend-late" [SdpOut(|out| {
-        let owes = out.kept.count;
+        let owes = out.state.count;
         let mut now = owes;
         out.of(&[Mid::DATA], |message| message.octet(2, |flags| {
             *flags = *flags & !FLAG_OOB_PEND | if owes == 1 { FLAG_OOB_PEND } else { 0 };
             now = u32::from(*flags & FLAG_OOB_PRES != 0);
         }));
-        out.kept.count = now;
+        out.state.count = now;
     })] ["SDP-9.5.3-5", "SDP-6.1.2-3"] "sets OOB_PEND in the message after the Out-Of-Band byte";
     "sdp.oob-pend-left-out" [SdpOut(|out| out.each(|message| message.octet(2, |flags| *flags &= !FLAG_OOB_PEND)))]
         ["SDP-9.5.3-5", "SDP-6.1.2-3"] "never sets OOB_PEND";
@@ -135,16 +135,16 @@ deviations! {
             let compl = out.compose(Mid::RDMA_RD_COMPL, &len.to_be_bytes());
             out.out.insert(0, compl);
         }
-        _ => out.lose(Mid::RDMA_RD_COMPL),
+        _ => out.suppress(Mid::RDMA_RD_COMPL),
     })] ["SDP-9.2-12", "SDP-9.2-1", "SDP-6.3.7.1-1", "SDP-9.2-11", "SDP-9.2-34", "SDP-9.2-36", "SDP-9.5.4-8", "SDP-9.2-15"] "sends the RdmaRdCompl before the read";
-    "sdp.rd-compl-left-out" [SdpOut(|out| out.lose(Mid::RDMA_RD_COMPL))]
+    "sdp.rd-compl-left-out" [SdpOut(|out| out.suppress(Mid::RDMA_RD_COMPL))]
         ["SDP-9.2-11", "SDP-9.2-1", "SDP-9.5.4-7"] "sends no RdmaRdCompl after a read";
     "sdp.rd-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_RD_COMPL, &[0, 0, 0, 9])]))]
         ["SDP-9.2-1", "SDP-8.2.2-10", "SDP-9.2-15"] "sends an RdmaRdCompl without a SrcAvail";
     "sdp.reads-other-stag" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
-    })] ["SDP-6.3.2.3-2", "SDP-9.2-1"] "reads from another STag than that of the SrcAvail";
-    "sdp.send-sm-left-out" [SdpOut(|out| out.lose(Mid::SEND_SM))]
+    })] ["SDP-6.3.2.3-2", "SDP-9.2-1"] "reads from an STag that is not the STag of the SrcAvail";
+    "sdp.send-sm-left-out" [SdpOut(|out| out.suppress(Mid::SEND_SM))]
         ["SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9.5.4-9", "SDP-9-8", "SDP-9-9"] "sends no SendSm for a SrcAvail that it does not read or that was revoked";
     "sdp.send-sm-twice" [SdpOut(|out| twice(out, Mid::SEND_SM))]
         ["SDP-9.2-18", "SDP-9.5.4-9", "SDP-8.2.2-10"] "answers a SrcAvail with two SendSms";
@@ -157,15 +157,15 @@ deviations! {
     "sdp.sink-avail-in-combined" [SdpOut(|out| add(out, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
         ["SDP-12-20", "SDP-11-8", "SDP-9.4-2", "SDP-12-17", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-23", "SDP-11-20", "SDP-12-21", "SDP-12.5-16", "SDP-12.5-9"]
         "sends a SinkAvail in Combined Mode";
-    "sdp.sink-cancel-ack-left-out" [SdpOut(|out| out.lose(Mid::SINK_CANCEL_ACK))]
+    "sdp.sink-cancel-ack-left-out" [SdpOut(|out| out.suppress(Mid::SINK_CANCEL_ACK))]
         ["SDP-6.3.11-1", "SDP-9.5.5-10"] "sends no SinkCancelAck after a SinkAvailCancel";
     "sdp.sink-cancel-ack-twice" [SdpOut(|out| twice(out, Mid::SINK_CANCEL_ACK))]
         ["SDP-9.5.5-10"] "answers a SinkAvailCancel with two SinkCancelAcks";
     "sdp.sink-cancel-ack-unasked" [SdpOut(|out| add(out, &[(Mid::SINK_CANCEL_ACK, &[])]))]
         ["SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-8.2.2-10"] "sends a SinkCancelAck without a SinkAvailCancel";
     "sdp.speaks-before-hello-ack" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) {
-        out.kept.count = 1;
-    } else if let Some(Output::Start(start)) = out.out.first_mut().filter(|_| out.kept.count == 1) {
+        out.state.count = 1;
+    } else if let Some(Output::Start(start)) = out.out.first_mut().filter(|_| out.state.count == 1) {
         // An MPA Responder would hold back the message.
         start.speaks_first = true;
         let early = out.compose(Mid::DATA, &[]);
@@ -191,17 +191,17 @@ deviations! {
     "sdp.updates-left-out" [SdpOut(|out| {
         let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
         if !has_payload {
-            out.lose(Mid::DATA);
+            out.suppress(Mid::DATA);
         }
     })] ["SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10"] "never sends Data without payload, whatever credit the peer has left";
     "sdp.wr-compl-after-mode-change" [SdpOut(|out| {
         if out.mid() == Some(Mid::RDMA_WR_COMPL) {
-            out.kept.count = 1;
-        } else if out.is_change_to(Mode::Combined) && out.kept.count == 1 {
+            out.state.count = 1;
+        } else if out.is_change_to(Mode::Combined) && out.state.count == 1 {
             out.follow(Mid::MODE_CHANGE, |_| true, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]);
         }
     })] ["SDP-12.4-7", "SDP-12.5-2", "SDP-9.3-1", "SDP-12.5-19", "SDP-8.2.2-10"] "sends an RdmaWrCompl after the ModeChange out of Pipelined Mode";
-    "sdp.wr-compl-left-out" [SdpOut(|out| out.lose(Mid::RDMA_WR_COMPL))]
+    "sdp.wr-compl-left-out" [SdpOut(|out| out.suppress(Mid::RDMA_WR_COMPL))]
         ["SDP-9.3-8", "SDP-9.5.5-5", "SDP-9.5.5-8"] "sends no RdmaWrCompl after a write";
     "sdp.wr-compl-twice" [SdpOut(|out| twice(out, Mid::RDMA_WR_COMPL))]
         ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10", "SDP-6.3.4-1"] "answers a SinkAvail with two RdmaWrCompls";
@@ -209,16 +209,16 @@ deviations! {
         ["SDP-9.3-1", "SDP-8.2.2-10"] "sends an RdmaWrCompl without a SinkAvail";
     "sdp.writes-again" [SdpOut(|out| {
         if let Some(Output::Write { data, remote, .. }) = out.out.first() {
-            let again = Output::Write { op: NOBODY, data: *data, remote: *remote };
-            out.kept.held = Some(again);
+            let again = Output::Write { op: UNKNOWN_OP, data: *data, remote: *remote };
+            out.state.held = Some(again);
         }
         out.of(&[Mid::RDMA_WR_COMPL], |message| *message.invalidate = None);
         if out.mid() == Some(Mid::DIS_CONN) {
-            let again = out.kept.held.take();
+            let again = out.state.held.take();
             out.out.splice(0..0, again);
         }
     })] ["SDP-9.3-9"] "does not invalidate the STag in an RdmaWrCompl, and repeats the last write before the DisConn";
     "sdp.writes-other-stag" [SdpOut(|out| if let Some(Output::Write { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
-    })] ["SDP-6.3.3.3-2", "SDP-9.3-1", "SDP-6.3.4-1"] "writes to another STag than that of the SinkAvail";
+    })] ["SDP-6.3.3.3-2", "SDP-9.3-1", "SDP-6.3.4-1"] "writes to an STag that is not the STag of the SinkAvail";
 }

@@ -1,5 +1,6 @@
-//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2): SuspComm and
-//! SuspCommAck, later messages, and the connection that replaces the previous one.
+//! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2). They concern
+//! SuspComm and SuspCommAck, later messages, and the new connection that replaces the previous
+//! connection.
 
 use weft_core::wire::sdp::Mid;
 
@@ -21,14 +22,14 @@ fn after(out: &mut SdpOut<'_>, mid: Mid, more: &[(Mid, &[u8])]) {
     out.follow(mid, |_| true, more);
 }
 
-/// After the first message with this MID, writes the last payload that was sent to an STag that
-/// does not exist.
+/// After the first message with this MID, repeats the payload that was sent last, in an RDMA Write
+/// to an STag that does not exist.
 fn write_after(out: &mut SdpOut<'_>, mid: Mid) {
     if let Some(Output::Send { payload: Some(piece), .. }) = out.out.first() {
-        out.kept.piece = Some(*piece);
+        out.state.piece = Some(*piece);
     }
     if out.mid() == Some(mid)
-        && let Some(data) = out.kept.piece
+        && let Some(data) = out.state.piece
         && out.once()
     {
         let remote = RemoteAddress { stag: 0x5511, tagged_offset: 0 };
@@ -44,9 +45,9 @@ deviations! {
     "sdp.susp-comm-not-repeated" [SdpOut(|out| {
         // A SuspComm that crossed the peer's SuspComm is void and must be repeated.
         if out.mid() == Some(Mid::SUSP_COMM) && !out.once() {
-            out.lose(Mid::SUSP_COMM);
+            out.suppress(Mid::SUSP_COMM);
         }
-    })] ["SDP-13.1.2-3"] "does not repeat a SuspComm that crossed the peer's";
+    })] ["SDP-13.1.2-3"] "does not repeat a SuspComm that crossed the peer's SuspComm";
     "sdp.data-after-susp-comm" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-13.1.1-8", "SDP-13.1-2"] "sends payload after a SuspComm";
     "sdp.data-after-susp-comm-ack" [SdpOut(|out| after(out, Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
@@ -56,33 +57,33 @@ deviations! {
     })] ["SDP-13.1-1", "SDP-13.1.1-11", "SDP-13.1.2-2"] "ignores a SuspComm";
     "sdp.reconnects-elsewhere" [SdpOut(|out| if let Some(Output::Event(Event::Suspended { reconnect: Some(port) })) = out.out.first_mut() {
         *port ^= 0x100;
-    })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "connects to another port than that of the SuspComm, as Remote Peer";
+    })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "connects to another port than the port in the SuspComm, as Remote Peer";
     "sdp.reconnects-with-mseq" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) && !out.once() {
         out.of(&[Mid::HELLO], |message| message.word(8, |mseq| mseq + 7));
     } else if matches!(out.out.first(), Some(Output::Event(Event::Suspended { .. }))) {
-        out.kept.count = 1;
+        out.state.count = 1;
     })] ["SDP-13.1.1-19", "SDP-6.2.1-7"] "does not restart MSeq in the Hello of the new connection after a suspension";
     "sdp.stays-away" [SdpOut(|out| if is_reconnection(out) {
         out.out.clear();
     })] ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "does not reconnect as Remote Peer";
     "sdp.stays-connected" [SdpOut(|out| match out.out.first() {
-        Some(Output::Send { .. }) if out.mid() == Some(Mid::SUSP_COMM_ACK) => out.kept.count = 1,
-        Some(Output::Disconnect { .. }) if out.kept.count == 1 => out.out.clear(),
+        Some(Output::Send { .. }) if out.mid() == Some(Mid::SUSP_COMM_ACK) => out.state.count = 1,
+        Some(Output::Disconnect { .. }) if out.state.count == 1 => out.out.clear(),
         _ => {}
     })] ["SDP-13.1.1-15"] "leaves TCP open after a SuspCommAck";
     "sdp.susp-comm-ack-after-own" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
         ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck after its own SuspComm as Accepting Peer";
     "sdp.susp-comm-ack-early" [
-        SdpArrived(|arrived| arrived.kept.count = u32::from(arrived.kept.count == 1 || arrived.is(Mid::SUSP_COMM))),
-        SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) && out.kept.count == 1 {
-            out.kept.count = 2;
+        SdpArrived(|arrived| arrived.state.count = u32::from(arrived.state.count == 1 || arrived.is(Mid::SUSP_COMM))),
+        SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) && out.state.count == 1 {
+            out.state.count = 2;
             let ack = out.compose(Mid::SUSP_COMM_ACK, &[]);
             out.out.insert(0, ack);
-        } else if out.kept.count == 2 {
-            out.lose(Mid::SUSP_COMM_ACK);
+        } else if out.state.count == 2 {
+            out.suppress(Mid::SUSP_COMM_ACK);
         }),
     ] ["SDP-13.1.1-10", "SDP-13-2", "SDP-13.1.1-12", "SDP-6.5.2-2"] "sends a SuspCommAck before the RdmaRdCompl of a read";
-    "sdp.susp-comm-ack-left-out" [SdpOut(|out| out.lose(Mid::SUSP_COMM_ACK))]
+    "sdp.susp-comm-ack-left-out" [SdpOut(|out| out.suppress(Mid::SUSP_COMM_ACK))]
         ["SDP-13.1.1-11", "SDP-13.1-1"] "sends no SuspCommAck after a SuspComm";
     "sdp.susp-comm-ack-long" [SdpOut(|out| out.of(&[Mid::SUSP_COMM_ACK], |message| message.resize(20)))]
         ["SDP-6.5.2-1", "SDP-6.1.1-16", "SDP-6.1.1-1"] "sends four bytes after the header of a SuspCommAck";
@@ -113,9 +114,9 @@ deviations! {
     "sdp.trusts-advertisement-of-before" [
         SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),
         SdpOut(|out| match out.out.first_mut() {
-            Some(Output::Event(Event::Resumed(_))) => out.kept.count = 1,
-            Some(Output::Read { remote, .. }) if out.kept.count == 1 => {
-                remote.stag = out.kept.stags.first().copied().unwrap_or(remote.stag);
+            Some(Output::Event(Event::Resumed(_))) => out.state.count = 1,
+            Some(Output::Read { remote, .. }) if out.state.count == 1 => {
+                remote.stag = out.state.stags.first().copied().unwrap_or(remote.stag);
             }
             _ => {}
         }),

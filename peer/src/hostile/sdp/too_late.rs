@@ -1,7 +1,7 @@
 //! Deviations that continue an action after an event that ends it. The event is one of:
 //! - a revocation (sections 9.5.4 and 9.5.5),
 //! - a ModeChange out of Pipelined Mode (section 12.4),
-//! - a ChRcvBuf of this side that crosses the peer's (section 10.6.1).
+//! - a ChRcvBuf of this side that crosses the peer's ChRcvBuf (section 10.6.1).
 
 use weft_core::wire::sdp::{Mid, Mode};
 
@@ -9,7 +9,7 @@ use crate::sdp::{OpId, Output};
 use crate::verbs::RemoteAddress;
 
 /// Id of a Work Request that the machine does not know.
-const NOBODY: OpId = OpId(u64::MAX >> 2);
+const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
 
 deviations! {
     "sdp.ch-rcv-buf-ack-after-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, |_| true, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
@@ -17,9 +17,9 @@ deviations! {
     "sdp.pipelined-after-mode-change" [SdpOut(|out| {
         let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
         if out.is_change_to(Mode::Pipelined) {
-            out.kept.count = 1;
-        } else if out.mid() == Some(Mid::DATA) && has_payload && out.kept.count == 1 {
-            out.kept.count = 2;
+            out.state.count = 1;
+        } else if out.mid() == Some(Mid::DATA) && has_payload && out.state.count == 1 {
+            out.state.count = 2;
             let word = out.mch(Mode::Combined, false);
             out.follow(Mid::DATA, |_| true, &[(Mid::MODE_CHANGE, &word)]);
         }
@@ -28,20 +28,20 @@ deviations! {
     "sdp.writes-after-cancel" [
         SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
             let tagged_offset = u64::from(arrived.word(24)) << 32 | u64::from(arrived.word(28));
-            arrived.kept.sink = Some(RemoteAddress { stag: arrived.word(20), tagged_offset });
+            arrived.state.sink = Some(RemoteAddress { stag: arrived.word(20), tagged_offset });
         }),
         SdpOut(|out| {
             if let Some(Output::Send { payload: Some(piece), .. }) = out.out.first() {
-                out.kept.piece = Some(*piece);
+                out.state.piece = Some(*piece);
             }
             if out.mid() == Some(Mid::SINK_CANCEL_ACK)
-                && let (Some(data), Some(remote)) = (out.kept.piece, out.kept.sink)
+                && let (Some(data), Some(remote)) = (out.state.piece, out.state.sink)
             {
                 // Data without payload first shows in its MSeqAck that the SinkAvailCancel has
                 // arrived.
                 out.follow(Mid::SINK_CANCEL_ACK, |_| true, &[(Mid::DATA, &[])]);
                 out.out.reverse();
-                out.out.insert(1, Output::Write { op: NOBODY, data, remote });
+                out.out.insert(1, Output::Write { op: UNKNOWN_OP, data, remote });
             }
         }),
     ] ["SDP-9.5.5-7", "SDP-9.5.5-6", "SDP-9.5.5-3", "SDP-6.3.10-2"] "starts a write after a SinkAvailCancel";

@@ -1,12 +1,12 @@
-//! Protection Domains (draft section 5.2).
+//! Tests of Protection Domains (draft section 5.2).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 
 use super::*;
 
 #[test]
 fn domains_come_from_the_rnic_alone_and_have_names_of_their_own() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut memory = Memory::new(MemorySettings { max_pds: 3, ..MemorySettings::default() });
     let pds: Vec<PdId> = (0..3).map(|_| memory.allocate_pd().unwrap()).collect();
     shows! { proof:
@@ -29,38 +29,38 @@ fn domains_come_from_the_rnic_alone_and_have_names_of_their_own() {
 
 #[test]
 fn a_domain_in_use_stays() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let pd = world.pd;
-    let region = world.region(10);
-    let window = world.memory.allocate_window(pd).unwrap();
-    proof.shows(weft_core::requirement!("VERBS-5.2.2-2"), || {
-        assert!(world.memory.deallocate_pd(pd).is_err());
-        let another = world.memory.allocate_window(pd);
-        assert!(another.is_ok_and(|window| world.memory.deallocate(window).is_ok()), "the domain is still there");
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
+    let pd = setup.pd;
+    let region = setup.region(10);
+    let window = setup.memory.allocate_window(pd).unwrap();
+    proof.verify(weft_core::requirement!("VERBS-5.2.2-2"), || {
+        assert!(setup.memory.deallocate_pd(pd).is_err());
+        let another = setup.memory.allocate_window(pd);
+        assert!(another.is_ok_and(|window| setup.memory.deallocate(window).is_ok()), "the domain is still there");
     });
-    shows! { proof: "VERBS-5.2.2-3" => world.memory.deallocate_pd(pd) == Err(MemoryError::PdInUse); }
-    world.memory.deallocate(region.index).unwrap();
-    shows! { proof: "VERBS-9.2.2.2-3" => world.memory.deallocate_pd(pd) == Err(MemoryError::PdInUse); }
-    world.memory.deallocate(window).unwrap();
-    shows! { proof: "VERBS-9.2.2.2-5" => world.memory.deallocate_pd(pd) == Ok(()); }
-    shows! { proof: "VERBS-5.2.1-5" => world.memory.allocate_window(pd) == Err(MemoryError::InvalidPdId); }
+    shows! { proof: "VERBS-5.2.2-3" => setup.memory.deallocate_pd(pd) == Err(MemoryError::PdInUse); }
+    setup.memory.deallocate(region.index).unwrap();
+    shows! { proof: "VERBS-9.2.2.2-3" => setup.memory.deallocate_pd(pd) == Err(MemoryError::PdInUse); }
+    setup.memory.deallocate(window).unwrap();
+    shows! { proof: "VERBS-9.2.2.2-5" => setup.memory.deallocate_pd(pd) == Ok(()); }
+    shows! { proof: "VERBS-5.2.1-5" => setup.memory.allocate_window(pd) == Err(MemoryError::InvalidPdId); }
 }
 
 #[test]
 fn several_things_share_a_domain() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let (a, b) = (world.region(10), world.region(20));
-    let windows = [world.memory.allocate_window(world.pd).unwrap(), world.memory.allocate_window(world.pd).unwrap()];
-    let pd = world.pd;
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
+    let (a, b) = (setup.region(10), setup.region(20));
+    let windows = [setup.memory.allocate_window(setup.pd).unwrap(), setup.memory.allocate_window(setup.pd).unwrap()];
+    let pd = setup.pd;
     shows! { proof:
-        "VERBS-5.2-3" => world.memory.query_region(a.index).unwrap().pd == pd;
-        "VERBS-5.2-4" => world.memory.query_region(b.index).unwrap().pd == pd;
-        "VERBS-5.2-5" => world.memory.query_window(windows[0]).unwrap().pd == pd;
-        "VERBS-5.2-6" => world.memory.query_window(windows[1]).unwrap().pd == pd;
-        "VERBS-5.2-7" => world.memory.allocate_stag(pd, 1, true).is_ok();
-        "VERBS-5.2-12" => world.memory.locate(world.stranger, a.to_bits(), VA, 1, Right::LocalRead)
+        "VERBS-5.2-3" => setup.memory.query_region(a.index).unwrap().pd == pd;
+        "VERBS-5.2-4" => setup.memory.query_region(b.index).unwrap().pd == pd;
+        "VERBS-5.2-5" => setup.memory.query_window(windows[0]).unwrap().pd == pd;
+        "VERBS-5.2-6" => setup.memory.query_window(windows[1]).unwrap().pd == pd;
+        "VERBS-5.2-7" => setup.memory.allocate_stag(pd, 1, true).is_ok();
+        "VERBS-5.2-12" => setup.memory.locate(setup.other_pd_qp, a.to_bits(), VA, 1, Right::LocalRead)
             == Err(AccessError::NotAssociated);
     }
 }

@@ -12,27 +12,27 @@ proptest! {
         pages in proptest::collection::vec(0u64..8, 1..6), fbo in 0u32..4096, cut in 0u64..9000,
         accesses in proptest::collection::vec((0u64..25_000, 0usize..9000), 1..8),
     ) {
-        let mut world = World::new();
+        let mut setup = Setup::new();
         let room = pages.len() as u64 * PAGE - u64::from(fbo);
         let length = room.saturating_sub(cut).max(1);
-        let entries = pages.iter().map(|page| PhysicalAddress(world.buffer.address().0 + page * PAGE)).collect();
+        let entries = pages.iter().map(|page| PhysicalAddress(setup.buffer.address().0 + page * PAGE)).collect();
         let list = PhysicalBufferList { entry_size: 4096, entries, first_byte_offset: fbo, length };
-        let stag = world.memory.register(&Registration { list, ..world.registration(0, 1) }).unwrap().stag;
+        let stag = setup.memory.register(&Registration { list, ..setup.registration(0, 1) }).unwrap().stag;
         let walk: Vec<usize> = (0..length)
             .map(|n| (pages[((n + u64::from(fbo)) / PAGE) as usize] * PAGE + (n + u64::from(fbo)) % PAGE) as usize)
             .collect();
-        let mut model = vec![0u8; world.buffer.len()];
+        let mut model = vec![0u8; setup.buffer.len()];
         for (round, (to, len)) in accesses.into_iter().enumerate() {
-            let located = world.locate(stag, to, len, Right::RemoteWrite);
+            let located = setup.locate(stag, to, len, Right::RemoteWrite);
             prop_assert_eq!(located.is_ok(), len == 0 || to + len as u64 <= length);
             let Ok(place) = located else { continue };
             let octets: Vec<u8> = (0..len).map(|n| (n * 7 + round * 31 + 1) as u8).collect();
-            world.memory.put(place, &octets);
+            setup.memory.put(place, &octets);
             for (n, octet) in octets.iter().enumerate() {
                 model[walk[to as usize + n]] = *octet;
             }
-            prop_assert_eq!(world.memory.buffer(world.buffer).unwrap(), &model[..]);
-            let read: Vec<u8> = world.memory.slices(place).flatten().copied().collect();
+            prop_assert_eq!(setup.memory.buffer(setup.buffer).unwrap(), &model[..]);
+            let read: Vec<u8> = setup.memory.slices(place).flatten().copied().collect();
             let expected: Vec<u8> = (0..len).map(|n| model[walk[to as usize + n]]).collect();
             prop_assert_eq!(read, expected);
         }
@@ -41,11 +41,11 @@ proptest! {
     /// Random STags and TOs do not give access to unregistered memory.
     #[test]
     fn arbitrary_names_reach_nothing(stag: u32, to: u64, len in 1usize..100_000) {
-        let mut world = World::new();
-        let region = world.region(100);
+        let mut setup = Setup::new();
+        let region = setup.region(100);
         prop_assume!(stag != region.to_bits());
         for right in [Right::LocalRead, Right::LocalWrite, Right::RemoteRead, Right::RemoteWrite] {
-            prop_assert!(world.memory.locate(world.qp, stag, to, len, right).is_err());
+            prop_assert!(setup.memory.locate(setup.qp, stag, to, len, right).is_err());
         }
     }
 }

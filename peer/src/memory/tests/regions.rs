@@ -1,94 +1,94 @@
-//! Registration, reregistration, deallocation and the bounds of access.
+//! Tests of registration, reregistration, deallocation, and the bounds of access.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
 
 use super::*;
 
 #[test]
 fn an_allocated_stag_is_invalid_until_it_is_registered() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(MemorySettings { max_pbl_entries: 16, ..MemorySettings::default() });
-    let allocated = world.memory.allocate_stag(world.pd, 4, true).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::with(MemorySettings { max_pbl_entries: 16, ..MemorySettings::default() });
+    let allocated = setup.memory.allocate_stag(setup.pd, 4, true).unwrap();
     let index = allocated.stag.index;
     shows! { proof:
         "VERBS-7.3.2.1-2" => allocated.pbl_entries >= 4;
-        "VERBS-7.3.2.1-4" => world.memory.query_region(index).is_ok();
-        "VERBS-7.3.2.1-5" => world.memory.allocate_stag(world.pd, 17, true) == Err(MemoryError::InsufficientResources);
-        "VERBS-7.3.2.1-6" => world.memory.query_region(index).unwrap().remote;
-        "VERBS-7.3.2.1-10" => !world.is_reachable(allocated.stag, 0);
-        "VERBS-7.3.2.1-11" => world.state(index) == StagState::Invalid;
-        "VERBS-9.5.1.6-14" => world.memory.allocate_stag(PdId(99), 1, true) == Err(MemoryError::InvalidPdId);
-        "VERBS-9.5.1.6-1" => world.memory.allocate_stag(world.pd, u32::MAX, true)
+        "VERBS-7.3.2.1-4" => setup.memory.query_region(index).is_ok();
+        "VERBS-7.3.2.1-5" => setup.memory.allocate_stag(setup.pd, 17, true) == Err(MemoryError::InsufficientResources);
+        "VERBS-7.3.2.1-6" => setup.memory.query_region(index).unwrap().remote;
+        "VERBS-7.3.2.1-10" => !setup.is_reachable(allocated.stag, 0);
+        "VERBS-7.3.2.1-11" => setup.state(index) == StagState::Invalid;
+        "VERBS-9.5.1.6-14" => setup.memory.allocate_stag(PdId(99), 1, true) == Err(MemoryError::InvalidPdId);
+        "VERBS-9.5.1.6-1" => setup.memory.allocate_stag(setup.pd, u32::MAX, true)
             == Err(MemoryError::InsufficientResources);
     }
 }
 
 #[test]
 fn ri_register_gives_a_valid_stag_with_the_requested_key_and_rights() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let registration = Registration { key: StagKey(0xc3), ..world.registration(100, 5000) };
-    let registered = world.memory.register(&registration).unwrap();
-    let query = world.memory.query_region(registered.stag.index).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
+    let registration = Registration { key: StagKey(0xc3), ..setup.registration(100, 5000) };
+    let registered = setup.memory.register(&registration).unwrap();
+    let query = setup.memory.query_region(registered.stag.index).unwrap();
     shows! { proof:
         "VERBS-7.3.2.2-1" => registered.stag.key == StagKey(0xc3) && query.key == Some(StagKey(0xc3));
-        "VERBS-7.3.2.2-6" => world.locate(registered.stag, 0, 5000, Right::LocalRead).is_ok();
-        "VERBS-7.3.2.2-7" => world.memory.query_region(registered.stag.index).is_ok() && world.memory.deallocate_pd(world.pd).is_err();
+        "VERBS-7.3.2.2-6" => setup.locate(registered.stag, 0, 5000, Right::LocalRead).is_ok();
+        "VERBS-7.3.2.2-7" => setup.memory.query_region(registered.stag.index).is_ok() && setup.memory.deallocate_pd(setup.pd).is_err();
         "VERBS-7.3.2.2-8" => registered.pbl_entries >= 2;
         "VERBS-7.3.2.2-9" => query.state == StagState::Valid;
-        "VERBS-7.3.2.2-4" => world.locate(registered.stag, 0, 1, Right::RemoteWrite).is_ok();
-        "VERBS-9.2.6.3-6" => query.access == Some(Access::ALL) && query.pd == world.pd && query.remote
+        "VERBS-7.3.2.2-4" => setup.locate(registered.stag, 0, 1, Right::RemoteWrite).is_ok();
+        "VERBS-9.2.6.3-6" => query.access == Some(Access::ALL) && query.pd == setup.pd && query.remote
             && query.kind == RegionKind::NonShared && query.pbl_entries == registered.pbl_entries;
     }
-    proof.shows(requirement!("VERBS-7.3.2.2-2"), || {
-        let place = world.locate(registered.stag, 4999, 1, Right::RemoteWrite).unwrap();
-        world.memory.put(place, &[9]);
-        assert_eq!(world.memory.buffer(world.buffer).unwrap()[5099], 9);
+    proof.verify(requirement!("VERBS-7.3.2.2-2"), || {
+        let place = setup.locate(registered.stag, 4999, 1, Right::RemoteWrite).unwrap();
+        setup.memory.put(place, &[9]);
+        assert_eq!(setup.memory.buffer(setup.buffer).unwrap()[5099], 9);
     });
 }
 
 #[test]
 fn the_remote_access_flag_guards_remote_rights() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let local = Registration { remote: false, access: Access::LOCAL, ..world.registration(0, 10) };
-    let asking = Registration { remote: false, ..world.registration(0, 10) };
-    let stag = world.memory.register(&local).unwrap().stag;
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
+    let local = Registration { remote: false, access: Access::LOCAL, ..setup.registration(0, 10) };
+    let asking = Registration { remote: false, ..setup.registration(0, 10) };
+    let stag = setup.memory.register(&local).unwrap().stag;
     shows! { proof:
-        "VERBS-7.3.2.2-5" => world.locate(stag, 0, 1, Right::RemoteRead) == Err(AccessError::Rights);
-        "VERBS-7.4-4" => !world.memory.query_region(stag.index).unwrap().remote;
-        "VERBS-7.4-6" => world.memory.register(&asking) == Err(MemoryError::InvalidAccessRights);
+        "VERBS-7.3.2.2-5" => setup.locate(stag, 0, 1, Right::RemoteRead) == Err(AccessError::Rights);
+        "VERBS-7.4-4" => !setup.memory.query_region(stag.index).unwrap().remote;
+        "VERBS-7.4-6" => setup.memory.register(&asking) == Err(MemoryError::InvalidAccessRights);
         "VERBS-7.3.2.2-3" => [false, true].map(|remote| {
-            let stag = world.memory.register(&Registration { remote, ..local.clone() }).unwrap().stag;
-            world.memory.query_region(stag.index).unwrap().remote
+            let stag = setup.memory.register(&Registration { remote, ..local.clone() }).unwrap().stag;
+            setup.memory.query_region(stag.index).unwrap().remote
         }) == [false, true];
-        "VERBS-7.4-5" => world.memory.register(&Registration { remote: true, ..asking.clone() }).is_ok();
+        "VERBS-7.4-5" => setup.memory.register(&Registration { remote: true, ..asking.clone() }).is_ok();
     }
     let neither = Registration { access: Access { bind: true, ..Access::default() }, ..local.clone() };
-    shows! { proof: "VERBS-7.4.1-2" => world.memory.register(&neither) == Err(MemoryError::InvalidAccessRights); }
+    shows! { proof: "VERBS-7.4.1-2" => setup.memory.register(&neither) == Err(MemoryError::InvalidAccessRights); }
     let write_only = Access { local_write: false, ..Access::ALL };
     let read_only = Access { local_read: false, ..Access::ALL };
     let with = |access| Registration { access, remote: true, ..local.clone() };
     shows! { proof:
-        "VERBS-7.4.2-1" => world.memory.register(&with(write_only)) == Err(MemoryError::InvalidAccessRights);
-        "VERBS-7.4.2-2" => world.memory.register(&with(read_only)) == Err(MemoryError::InvalidAccessRights);
+        "VERBS-7.4.2-1" => setup.memory.register(&with(write_only)) == Err(MemoryError::InvalidAccessRights);
+        "VERBS-7.4.2-2" => setup.memory.register(&with(read_only)) == Err(MemoryError::InvalidAccessRights);
     }
 }
 
-/// Draft Figure 33, the column of RI-Register.
+/// Checks each error in the column RI-Register of draft Figure 33.
 #[test]
 fn register_names_what_is_wrong() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(MemorySettings { max_regions: 1, ..MemorySettings::default() });
-    let good = world.registration(0, 100);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::with(MemorySettings { max_regions: 1, ..MemorySettings::default() });
+    let good = setup.registration(0, 100);
     let list = |change: fn(&mut PhysicalBufferList)| {
         let mut list = good.list.clone();
         change(&mut list);
         Registration { list, ..good.clone() }
     };
     let with_va = Registration { base: ToBase::VaBased(VA + 1), ..good.clone() };
-    let mut fails = |registration: &Registration, error| world.memory.register(registration) == Err(error);
+    let mut fails = |registration: &Registration, error| setup.memory.register(registration) == Err(error);
     shows! { proof:
         "VERBS-9.5.1.6-15" => fails(&Registration { pd: PdId(9), ..good.clone() }, MemoryError::InvalidPdId);
         "VERBS-9.5.1.6-19" => fails(&with_va, MemoryError::InvalidVirtualAddress);
@@ -98,20 +98,20 @@ fn register_names_what_is_wrong() {
         "VERBS-9.5.1.6-29" => fails(&list(|list| list.entry_size = 4095), MemoryError::InvalidPhysicalBufferSize);
         "VERBS-9.5.1.6-36" => fails(&list(|list| list.first_byte_offset = 4096), MemoryError::InvalidFirstByteOffset);
     }
-    world.memory.register(&good).unwrap();
-    shows! { proof: "VERBS-9.5.1.6-2" => world.memory.register(&good) == Err(MemoryError::InsufficientResources); }
+    setup.memory.register(&good).unwrap();
+    shows! { proof: "VERBS-9.5.1.6-2" => setup.memory.register(&good) == Err(MemoryError::InsufficientResources); }
 }
 
 #[test]
 fn lists_are_checked_as_their_mode_asks() {
-    let mut proof = Proof::new(By::Test);
-    let mut pages = World::new();
-    let mut blocks = World::with(MemorySettings { mode: ListMode::Block, ..MemorySettings::default() });
-    let list = |world: &World, entry_size, first: u64, second: u64| {
-        let at = |offset| PhysicalAddress(world.buffer.address().0 + offset);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut pages = Setup::new();
+    let mut blocks = Setup::with(MemorySettings { mode: ListMode::Block, ..MemorySettings::default() });
+    let list = |setup: &Setup, entry_size, first: u64, second: u64| {
+        let at = |offset| PhysicalAddress(setup.buffer.address().0 + offset);
         let entries = vec![at(first), at(second)];
         let list = PhysicalBufferList { entry_size, entries, first_byte_offset: 3, length: 20 };
-        Registration { list, ..world.registration(0, 1) }
+        Registration { list, ..setup.registration(0, 1) }
     };
     let odd = list(&pages, 12, 7, 100);
     let odd_block = list(&blocks, 12, 7, 100);
@@ -143,17 +143,17 @@ fn lists_are_checked_as_their_mode_asks() {
 
 #[test]
 fn offsets_count_from_the_va_or_from_zero() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
     let first = VA + 300;
-    let based = Registration { base: ToBase::VaBased(first), ..world.registration(300, 1000) };
-    let va = world.memory.register(&based).unwrap().stag;
-    let zero = world.memory.register(&world.registration(300, 1000)).unwrap().stag;
+    let based = Registration { base: ToBase::VaBased(first), ..setup.registration(300, 1000) };
+    let va = setup.memory.register(&based).unwrap().stag;
+    let zero = setup.memory.register(&setup.registration(300, 1000)).unwrap().stag;
     let mut reaches = |stag, to, octet| {
-        let place = world.locate(stag, to, 1, Right::RemoteWrite).unwrap();
-        world.memory.buffer_mut(world.buffer).unwrap().fill(0);
-        world.memory.put(place, &[1]);
-        world.memory.buffer(world.buffer).unwrap()[octet] == 1
+        let place = setup.locate(stag, to, 1, Right::RemoteWrite).unwrap();
+        setup.memory.buffer_mut(setup.buffer).unwrap().fill(0);
+        setup.memory.put(place, &[1]);
+        setup.memory.buffer(setup.buffer).unwrap()[octet] == 1
     };
     shows! { proof:
         "VERBS-7.3.1.1-2" => reaches(va, first, 300);
@@ -162,55 +162,55 @@ fn offsets_count_from_the_va_or_from_zero() {
         "VERBS-7.3.1-1" => reaches(va, first + 999, 1299);
     }
     shows! { proof:
-        "VERBS-7.3.1.1-1" => world.locate(va, 0, 1, Right::LocalRead) == Err(AccessError::BaseAndBounds)
-            && world.locate(zero, first, 1, Right::LocalRead) == Err(AccessError::BaseAndBounds);
-        "VERBS-7.6.1.2-3" => world.locate(zero, 0, 1000, Right::LocalRead).is_ok();
+        "VERBS-7.3.1.1-1" => setup.locate(va, 0, 1, Right::LocalRead) == Err(AccessError::BaseAndBounds)
+            && setup.locate(zero, first, 1, Right::LocalRead) == Err(AccessError::BaseAndBounds);
+        "VERBS-7.6.1.2-3" => setup.locate(zero, 0, 1000, Right::LocalRead).is_ok();
         "VERBS-7.6.1.1-1" => {
             let top = u64::MAX - 4095 + 300;
-            let high = Registration { base: ToBase::VaBased(top), ..world.registration(300, 3796) };
-            let stag = world.memory.register(&high).unwrap().stag;
-            world.locate(stag, u64::MAX, 1, Right::LocalRead).is_ok()
+            let high = Registration { base: ToBase::VaBased(top), ..setup.registration(300, 3796) };
+            let stag = setup.memory.register(&high).unwrap().stag;
+            setup.locate(stag, u64::MAX, 1, Right::LocalRead).is_ok()
         };
         "VERBS-7.6.1.1-5" => {
-            let wrong = Registration { base: ToBase::VaBased(VA + 299), ..world.registration(300, 1000) };
-            world.memory.register(&wrong) == Err(MemoryError::InvalidVirtualAddress)
+            let wrong = Registration { base: ToBase::VaBased(VA + 299), ..setup.registration(300, 1000) };
+            setup.memory.register(&wrong) == Err(MemoryError::InvalidVirtualAddress)
         };
     }
 }
 
 #[test]
 fn bounds_are_exact_to_the_octet() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let stag = world.memory.register(&world.registration(7, 1000)).unwrap().stag;
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
+    let stag = setup.memory.register(&setup.registration(7, 1000)).unwrap().stag;
     shows! { proof:
-        "VERBS-7.6.3-2" => world.locate(stag, 0, 1000, Right::RemoteRead).is_ok()
-            && world.locate(stag, 0, 1001, Right::RemoteRead) == Err(AccessError::BaseAndBounds);
-        "VERBS-7.5.1-4" => world.locate(stag, 999, 1, Right::LocalWrite).is_ok()
-            && world.locate(stag, 1000, 1, Right::LocalWrite) == Err(AccessError::BaseAndBounds);
-        "VERBS-7.6.3-9" => world.locate(stag, 500, 501, Right::RemoteWrite) == Err(AccessError::BaseAndBounds);
-        "VERBS-7.6.3-3" => world.memory.locate(world.stranger, 0xffff_ffff, u64::MAX, 0, Right::RemoteWrite).is_ok();
-        "VERBS-7.6.3-6" => world.memory.locate(world.stranger, stag.to_bits(), 0, 1, Right::RemoteRead)
+        "VERBS-7.6.3-2" => setup.locate(stag, 0, 1000, Right::RemoteRead).is_ok()
+            && setup.locate(stag, 0, 1001, Right::RemoteRead) == Err(AccessError::BaseAndBounds);
+        "VERBS-7.5.1-4" => setup.locate(stag, 999, 1, Right::LocalWrite).is_ok()
+            && setup.locate(stag, 1000, 1, Right::LocalWrite) == Err(AccessError::BaseAndBounds);
+        "VERBS-7.6.3-9" => setup.locate(stag, 500, 501, Right::RemoteWrite) == Err(AccessError::BaseAndBounds);
+        "VERBS-7.6.3-3" => setup.memory.locate(setup.other_pd_qp, 0xffff_ffff, u64::MAX, 0, Right::RemoteWrite).is_ok();
+        "VERBS-7.6.3-6" => setup.memory.locate(setup.other_pd_qp, stag.to_bits(), 0, 1, Right::RemoteRead)
             == Err(AccessError::NotAssociated);
-        "DDP-7.1-12" => world.locate(stag, u64::MAX, 1, Right::RemoteWrite) == Err(AccessError::BaseAndBounds);
-        "DDP-7.1-13" => world.locate(stag, 1, 1000, Right::RemoteWrite) == Err(AccessError::BaseAndBounds);
-        "DDP-7.1-14" => world.locate(stag, u64::MAX, 2, Right::RemoteWrite) == Err(AccessError::Wrap);
+        "DDP-7.1-12" => setup.locate(stag, u64::MAX, 1, Right::RemoteWrite) == Err(AccessError::BaseAndBounds);
+        "DDP-7.1-13" => setup.locate(stag, 1, 1000, Right::RemoteWrite) == Err(AccessError::BaseAndBounds);
+        "DDP-7.1-14" => setup.locate(stag, u64::MAX, 2, Right::RemoteWrite) == Err(AccessError::Wrap);
     }
 }
 
 #[test]
 fn each_use_needs_its_right() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
     let read = Access { local_read: true, remote_read: true, ..Access::default() };
     let write = Access { local_write: true, remote_write: true, ..Access::default() };
     let local = Access::LOCAL;
     let [read, write, local] = [read, write, local].map(|access| {
-        let registration = Registration { access, ..world.registration(0, 10) };
-        world.memory.register(&registration).unwrap().stag
+        let registration = Registration { access, ..setup.registration(0, 10) };
+        setup.memory.register(&registration).unwrap().stag
     });
-    let refused = |stag, right| world.locate(stag, 0, 1, right) == Err(AccessError::Rights);
-    let allowed = |stag, right| world.locate(stag, 0, 1, right).is_ok();
+    let refused = |stag, right| setup.locate(stag, 0, 1, right) == Err(AccessError::Rights);
+    let allowed = |stag, right| setup.locate(stag, 0, 1, right).is_ok();
     shows! { proof:
         "VERBS-8.1.2.2-20" => allowed(read, Right::LocalRead);
         "VERBS-8.1.2.2-21" => refused(write, Right::LocalRead);
@@ -226,73 +226,74 @@ fn each_use_needs_its_right() {
 
 #[test]
 fn reregistering_changes_everything_but_the_index() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let stag = world.region(100);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
+    let stag = setup.region(100);
     let new = Registration {
-        pd: world.other_pd,
+        pd: setup.other_pd,
         key: StagKey(0x77),
         access: Access { bind: false, ..Access::LOCAL },
         remote: false,
-        ..world.registration(50, 9000)
+        ..setup.registration(50, 9000)
     };
-    let registered = world.memory.reregister(stag.index, &new).unwrap();
-    let query = world.memory.query_region(registered.stag.index).unwrap();
+    let registered = setup.memory.reregister(stag.index, &new).unwrap();
+    let query = setup.memory.query_region(registered.stag.index).unwrap();
     shows! { proof:
         "VERBS-7.3.2.3-3" => query.key == Some(StagKey(0x77));
-        "VERBS-7.3.2.3-9" => world.memory.locate(world.stranger, registered.stag.to_bits(), 0, 9000, Right::LocalRead).is_ok();
+        "VERBS-7.3.2.3-9" => setup.memory.locate(setup.other_pd_qp, registered.stag.to_bits(), 0, 9000, Right::LocalRead).is_ok();
         "VERBS-7.3.2.3-12" => registered.pbl_entries >= 3;
         "VERBS-7.3.2.3-13" => !query.remote && query.access == Some(Access::LOCAL);
         "VERBS-7.3.2.3-14" => query.state == StagState::Valid;
-        "VERBS-7.3.2.3-18" => query.pd == world.other_pd;
-        "VERBS-7.3.2.3-19" => !world.is_reachable(stag, VA);
-        "VERBS-9.2.6.5-10" => world.memory.locate(world.stranger, stag.to_bits(), 0, 1, Right::LocalRead)
+        "VERBS-7.3.2.3-18" => query.pd == setup.other_pd;
+        "VERBS-7.3.2.3-19" => !setup.is_reachable(stag, VA);
+        "VERBS-9.2.6.5-10" => setup.memory.locate(setup.other_pd_qp, stag.to_bits(), 0, 1, Right::LocalRead)
             == Err(AccessError::InvalidStag);
     }
 }
 
 #[test]
 fn reregister_refuses_some_stags_and_drops_others() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let good = world.registration(0, 10);
-    let window = world.memory.allocate_window(world.pd).unwrap();
-    let region = world.region(100);
-    world.bind(window, 1, region, VA, 1).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
+    let good = setup.registration(0, 10);
+    let window = setup.memory.allocate_window(setup.pd).unwrap();
+    let region = setup.region(100);
+    setup.bind(window, 1, region, VA, 1).unwrap();
     let index = region.index;
     shows! { proof:
-        "VERBS-9.5.1.6-39" => world.memory.reregister(index, &good) == Err(MemoryError::WindowsStillBound);
-        "VERBS-7.3.2.3-4" => world.state(index) == StagState::Valid && world.is_reachable(region, VA);
-        "VERBS-7.3.2.3-7" => world.memory.reregister(StagIndex::new(999).unwrap(), &good)
-            == Err(MemoryError::InvalidStagIndex) && world.is_reachable(region, VA);
-        "VERBS-9.5.1.6-32" => world.memory.reregister(window, &good) == Err(MemoryError::InvalidStagIndex);
+        "VERBS-9.5.1.6-39" => setup.memory.reregister(index, &good) == Err(MemoryError::WindowsStillBound);
+        "VERBS-7.3.2.3-4" => setup.state(index) == StagState::Valid && setup.is_reachable(region, VA);
+        "VERBS-7.3.2.3-7" => setup.memory.reregister(StagIndex::new(999).unwrap(), &good)
+            == Err(MemoryError::InvalidStagIndex) && setup.is_reachable(region, VA);
+        "VERBS-9.5.1.6-32" => setup.memory.reregister(window, &good) == Err(MemoryError::InvalidStagIndex);
     }
-    world.memory.deallocate(window).unwrap();
+    setup.memory.deallocate(window).unwrap();
     let bad = Registration { pd: PdId(99), ..good.clone() };
     shows! { proof:
-        "VERBS-9.5.1.6-16" => world.memory.reregister(index, &bad) == Err(MemoryError::InvalidPdId);
-        "VERBS-7.3.2.3-8" => world.memory.query_region(index) == Err(MemoryError::InvalidStagIndex);
+        "VERBS-9.5.1.6-16" => setup.memory.reregister(index, &bad) == Err(MemoryError::InvalidPdId);
+        "VERBS-7.3.2.3-8" => setup.memory.query_region(index) == Err(MemoryError::InvalidStagIndex);
     }
-    let invalid = world.memory.allocate_stag(world.pd, 1, true).unwrap().stag;
-    let longer = world.registration(0, 3 * PAGE);
+    let invalid = setup.memory.allocate_stag(setup.pd, 1, true).unwrap().stag;
+    let longer = setup.registration(0, 3 * PAGE);
     shows! { proof:
-        "VERBS-7.3.2.3-2" => world.memory.reregister(invalid.index, &good).is_ok();
-        "VERBS-7.3.2.3-5" => world.memory.reregister(invalid.index, &longer).unwrap().pbl_entries == 3;
+        "VERBS-7.3.2.3-2" => setup.memory.reregister(invalid.index, &good).is_ok();
+        "VERBS-7.3.2.3-5" => setup.memory.reregister(invalid.index, &longer).unwrap().pbl_entries == 3;
     }
 }
 
-/// Draft Figure 33, the column of RI-Reregister: all errors except two deallocate the region.
+/// Checks each error in the column RI-Reregister of draft Figure 33. All errors except two
+/// deallocate the region.
 #[test]
 fn reregister_names_what_is_wrong() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(MemorySettings { max_pbl_entries: 4, ..MemorySettings::default() });
-    let good = world.registration(0, 100);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::with(MemorySettings { max_pbl_entries: 4, ..MemorySettings::default() });
+    let good = setup.registration(0, 100);
     let mut fails = |error, change: fn(&mut Registration)| {
-        let stag = world.region(10);
+        let stag = setup.region(10);
         let mut registration = good.clone();
         change(&mut registration);
-        let result = world.memory.reregister(stag.index, &registration);
-        result == Err(error) && world.memory.query_region(stag.index).is_err()
+        let result = setup.memory.reregister(stag.index, &registration);
+        result == Err(error) && setup.memory.query_region(stag.index).is_err()
     };
     shows! { proof:
         "VERBS-9.5.1.6-20" => fails(MemoryError::InvalidVirtualAddress, |r| r.base = ToBase::VaBased(5));
@@ -308,43 +309,43 @@ fn reregister_names_what_is_wrong() {
 
 #[test]
 fn deallocation_ends_access_through_one_stag_alone() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let (region, overlapping) = (world.region(100), world.region(200));
-    world.memory.deallocate(region.index).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut setup = Setup::new();
+    let (region, overlapping) = (setup.region(100), setup.region(200));
+    setup.memory.deallocate(region.index).unwrap();
     shows! { proof:
-        "VERBS-7.9-1" => !world.is_reachable(region, VA);
-        "VERBS-7.9-4" => world.is_reachable(overlapping, VA);
+        "VERBS-7.9-1" => !setup.is_reachable(region, VA);
+        "VERBS-7.9-4" => setup.is_reachable(overlapping, VA);
         "VERBS-7.4.3-1" => overlapping.index != region.index;
-        "VERBS-7.9-2" => world.memory.deallocate(region.index) == Err(MemoryError::InvalidStagIndex);
-        "VERBS-9.5.1.6-33" => world.memory.deallocate(StagIndex::new(StagIndex::MAX).unwrap())
+        "VERBS-7.9-2" => setup.memory.deallocate(region.index) == Err(MemoryError::InvalidStagIndex);
+        "VERBS-9.5.1.6-33" => setup.memory.deallocate(StagIndex::new(StagIndex::MAX).unwrap())
             == Err(MemoryError::InvalidStagIndex);
     }
-    let invalid = world.memory.allocate_stag(world.pd, 1, true).unwrap().stag;
-    shows! { proof: "VERBS-7.9-9" => world.memory.deallocate(invalid.index) == Ok(()); }
-    let window = world.memory.allocate_window(world.pd).unwrap();
-    world.bind(window, 1, overlapping, VA, 1).unwrap();
+    let invalid = setup.memory.allocate_stag(setup.pd, 1, true).unwrap().stag;
+    shows! { proof: "VERBS-7.9-9" => setup.memory.deallocate(invalid.index) == Ok(()); }
+    let window = setup.memory.allocate_window(setup.pd).unwrap();
+    setup.bind(window, 1, overlapping, VA, 1).unwrap();
     shows! { proof:
-        "VERBS-7.9-10" => world.memory.deallocate(overlapping.index) == Err(MemoryError::WindowsStillBound);
-        "VERBS-7.9-11" => world.is_reachable(overlapping, VA);
+        "VERBS-7.9-10" => setup.memory.deallocate(overlapping.index) == Err(MemoryError::WindowsStillBound);
+        "VERBS-7.9-11" => setup.is_reachable(overlapping, VA);
     }
 }
 
 #[test]
 fn stag_zero_is_physical_local_and_privileged() {
-    let mut proof = Proof::new(By::Test);
-    let world = World::new();
-    let privileged = Accessor { physical: true, ..world.qp };
-    let at = world.buffer.address().0;
-    let locate = |accessor, to, len, right| world.memory.locate(accessor, STAG_ZERO, to, len, right);
-    let end = at + world.buffer.len() as u64;
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let setup = Setup::new();
+    let privileged = Accessor { physical: true, ..setup.qp };
+    let at = setup.buffer.address().0;
+    let locate = |accessor, to, len, right| setup.memory.locate(accessor, STAG_ZERO, to, len, right);
+    let end = at + setup.buffer.len() as u64;
     shows! { proof:
         "VERBS-7.2.1-1" => locate(privileged, at, 8, Right::LocalRead).is_ok();
-        "VERBS-7.2.1-5" => locate(world.qp, at, 8, Right::LocalRead).is_err();
-        "VERBS-7.2.1-6" => locate(world.qp, at, 8, Right::LocalWrite) == Err(AccessError::InvalidStag);
+        "VERBS-7.2.1-5" => locate(setup.qp, at, 8, Right::LocalRead).is_err();
+        "VERBS-7.2.1-6" => locate(setup.qp, at, 8, Right::LocalWrite) == Err(AccessError::InvalidStag);
         "VERBS-7.2.1-7" => locate(privileged, at, 8, Right::RemoteRead).is_err();
         "VERBS-7.2.1-8" => locate(privileged, at, 8, Right::RemoteWrite) == Err(AccessError::InvalidStag);
-        "VERBS-7.2.1-4" => locate(Accessor { physical: true, ..world.stranger }, at, 8, Right::LocalWrite).is_ok();
+        "VERBS-7.2.1-4" => locate(Accessor { physical: true, ..setup.other_pd_qp }, at, 8, Right::LocalWrite).is_ok();
         "VERBS-7.2.1-9" => locate(privileged, at, 8, Right::LocalWrite).is_ok();
         "VERBS-7.2.1-19" => locate(privileged, end - 1, 2, Right::LocalRead) == Err(AccessError::BaseAndBounds);
     }

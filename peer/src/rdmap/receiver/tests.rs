@@ -1,7 +1,7 @@
 //! Tests every opcode and each fault, with a sink that records its calls.
 
 use proptest::prelude::*;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
 use weft_core::wire::rdmap::{AtomicOperation, Control};
 use weft_core::wire::{ddp, rdmap::TerminateError};
@@ -21,7 +21,7 @@ enum Call {
     Terminate(TerminateError),
 }
 
-/// Accepts all calls. Each receive buffer has eight bytes.
+/// A sink that accepts all calls. Each receive buffer has eight bytes.
 #[derive(Debug, Default)]
 struct Notes {
     calls: Vec<Call>,
@@ -110,20 +110,21 @@ fn fault(segments: &[Vec<u8>]) -> Fault {
 
 #[test]
 fn every_send_is_recognised_by_its_opcode() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let received = |opcode| match calls(&[send(opcode, 1, b"abc")]).pop() {
         Some(Call::Received(received)) => received,
         other => panic!("{other:?}"),
     };
     let plain = Received { length: 3, solicited: false, invalidate: None, immediate: None };
     let (stag, solicited) = (Some(0x0102_0304), true);
-    proof.shows(requirement!("RDMAP-4.1-17"), || assert_eq!(received(Opcode::SEND), plain));
-    proof
-        .shows(requirement!("RDMAP-4.1-11"), || assert_eq!(received(Opcode::SEND_SE), Received { solicited, ..plain }));
-    proof.shows(requirement!("RDMAP-4.1-10"), || {
+    proof.verify(requirement!("RDMAP-4.1-17"), || assert_eq!(received(Opcode::SEND), plain));
+    proof.verify(requirement!("RDMAP-4.1-11"), || {
+        assert_eq!(received(Opcode::SEND_SE), Received { solicited, ..plain });
+    });
+    proof.verify(requirement!("RDMAP-4.1-10"), || {
         assert_eq!(received(Opcode::SEND_INVALIDATE), Received { invalidate: stag, ..plain });
     });
-    proof.shows(requirement!("RDMAP-4.1-12"), || {
+    proof.verify(requirement!("RDMAP-4.1-12"), || {
         assert_eq!(received(Opcode::SEND_SE_INVALIDATE), Received { invalidate: stag, solicited, ..plain });
     });
     let immediate = |opcode| match calls(&[send(opcode, 1, b"12345678")]).as_slice() {
@@ -131,31 +132,31 @@ fn every_send_is_recognised_by_its_opcode() {
         other => panic!("{other:?}"),
     };
     let data = Received { length: 0, immediate: Some(Immediate { data: *b"12345678" }), ..plain };
-    proof.shows(requirement!("RDMAP-7306.4.1-1"), || assert_eq!(immediate(Opcode::IMMEDIATE), data));
-    proof.shows(requirement!("RDMAP-7306.4.1-2"), || {
+    proof.verify(requirement!("RDMAP-7306.4.1-1"), || assert_eq!(immediate(Opcode::IMMEDIATE), data));
+    proof.verify(requirement!("RDMAP-7306.4.1-2"), || {
         assert_eq!(immediate(Opcode::IMMEDIATE_SE), Received { solicited, ..data });
     });
-    proof.shows(requirement!("RDMAP-7306.4.1-9"), || assert_eq!(immediate(Opcode::IMMEDIATE).invalidate, None));
+    proof.verify(requirement!("RDMAP-7306.4.1-9"), || assert_eq!(immediate(Opcode::IMMEDIATE).invalidate, None));
 }
 
 #[test]
 fn tagged_segments_and_requests_reach_the_sink() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let write = [tagged(Opcode::WRITE, 5, 10, false, b"ab"), tagged(Opcode::WRITE, 5, 12, true, b"c")];
-    proof.shows(requirement!("RDMAP-4.1-6"), || {
+    proof.verify(requirement!("RDMAP-4.1-6"), || {
         assert_eq!(calls(&write), [Call::Write(5, 10, b"ab".to_vec()), Call::Write(5, 12, b"c".to_vec())]);
     });
-    proof.shows(requirement!("DDP-5.2-10"), || {
+    proof.verify(requirement!("DDP-5.2-10"), || {
         assert_eq!(calls(&[tagged(Opcode::WRITE, 0xffff_ffff, u64::MAX, true, b"")]), []);
     });
-    proof.shows(requirement!("RDMAP-4.1-8"), || {
+    proof.verify(requirement!("RDMAP-4.1-8"), || {
         let response = tagged(Opcode::READ_RESPONSE, 6, 1, true, b"x");
         assert_eq!(calls(&[response]), [Call::Response(6, 1, b"x".to_vec(), true)]);
     });
     let request = ReadRequest { sink_stag: 1, sink_to: 2, rdmardsz: 3, src_stag: 4, src_to: 5 };
     let mut octets = Vec::new();
     request.emit(&mut octets);
-    proof.shows(requirement!("RDMAP-4.1-7"), || {
+    proof.verify(requirement!("RDMAP-4.1-7"), || {
         let segment = untagged(Opcode::READ_REQUEST, 1, 1, 0, true, &octets);
         assert_eq!(calls(&[segment]), [Call::Read(request)]);
     });
@@ -163,18 +164,18 @@ fn tagged_segments_and_requests_reach_the_sink() {
     let atomic = AtomicRequest { request_identifier: 9, remote_stag: 8, remote_tagged_offset: 7, operation };
     let mut octets = Vec::new();
     atomic.emit(&mut octets);
-    proof.shows(requirement!("RDMAP-7306.4.1-3"), || {
+    proof.verify(requirement!("RDMAP-7306.4.1-3"), || {
         let segment = untagged(Opcode::ATOMIC_REQUEST, 1, 1, 0, true, &octets);
         assert_eq!(calls(&[segment]), [Call::Atomic(atomic)]);
     });
     let response = AtomicResponse { original_request_identifier: 9, original_remote_data_value: 1 };
     let mut octets = Vec::new();
     response.emit(&mut octets);
-    proof.shows(requirement!("RDMAP-7306.4.1-4"), || {
+    proof.verify(requirement!("RDMAP-7306.4.1-4"), || {
         let segment = untagged(Opcode::ATOMIC_RESPONSE, 3, 1, 0, true, &octets);
         assert_eq!(calls(&[segment]), [Call::AtomicResponse(response)]);
     });
-    proof.shows(requirement!("RDMAP-4.1-13"), || {
+    proof.verify(requirement!("RDMAP-4.1-13"), || {
         let segment = untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0x20, 2, 0, 0]);
         assert_eq!(calls(&[segment]), [Call::Terminate(TerminateError::MPA_CRC)]);
     });
@@ -182,16 +183,16 @@ fn tagged_segments_and_requests_reach_the_sink() {
 
 #[test]
 fn without_the_extensions_their_opcodes_are_reserved() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let refusal =
         |segment: Vec<u8>| Receiver::new(1, false).handle_segment(&segment, &mut Notes::default()).unwrap_err().code();
-    proof.shows(requirement!("RDMAP-7306.1.1-1"), || {
+    proof.verify(requirement!("RDMAP-7306.1.1-1"), || {
         for (opcode, qn) in [(8, 0), (9, 0), (10, 1), (11, 3)] {
             let segment = untagged(Opcode(opcode), qn, 1, 0, true, &[0; 52]);
             assert_eq!(refusal(segment), TerminateError::RDMAP_UNEXPECTED_OPCODE);
         }
     });
-    proof.shows(requirement!("DDP-7.1-1"), || {
+    proof.verify(requirement!("DDP-7.1-1"), || {
         assert_eq!(refusal(untagged(Opcode::SEND, 3, 1, 0, true, b"")), TerminateError::DDP_UNTAGGED_INVALID_QN);
     });
 }
@@ -217,22 +218,22 @@ fn a_message_goes_on_until_its_last_segment() {
 
 #[test]
 fn requests_and_immediate_data_have_one_size() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     for length in [0, 27, 29] {
         let segment = untagged(Opcode::READ_REQUEST, 1, 1, 0, true, &vec![0; length]);
         assert_eq!(fault(&[segment]), Fault::RequestSize);
     }
-    proof.shows(requirement!("RDMAP-7306.6.3-4"), || {
+    proof.verify(requirement!("RDMAP-7306.6.3-4"), || {
         for length in [0, 7] {
             assert_eq!(fault(&[send(Opcode::IMMEDIATE, 1, &vec![0; length])]), Fault::ImmediateSize);
         }
     });
-    proof.shows(requirement!("RDMAP-7306.5.2.1-5"), || {
+    proof.verify(requirement!("RDMAP-7306.5.2.1-5"), || {
         let mut atomic = vec![0; 52];
         atomic[3] = 1;
         assert_eq!(fault(&[untagged(Opcode::ATOMIC_REQUEST, 1, 1, 0, true, &atomic)]), Fault::AtomicOpcode);
     });
-    proof.shows(requirement!("RDMAP-7306.5.2.2-5"), || {
+    proof.verify(requirement!("RDMAP-7306.5.2.2-5"), || {
         let segment = untagged(Opcode::ATOMIC_RESPONSE, 3, 1, 0, true, &[0; 11]);
         assert_eq!(fault(&[segment]), Fault::AtomicResponse);
     });
@@ -246,7 +247,7 @@ fn requests_and_immediate_data_have_one_size() {
 /// requested memory.
 #[test]
 fn a_refused_read_request_is_given_back() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let request = ReadRequest { sink_stag: 1, sink_to: 2, rdmardsz: 3, src_stag: 4, src_to: 5 };
     let mut octets = Vec::new();
     request.emit(&mut octets);
@@ -254,20 +255,21 @@ fn a_refused_read_request_is_given_back() {
     let mut notes = Notes { refuse_reads: Some(AccessError::Wrap), ..Notes::default() };
     let refused = Receiver::new(1, true).handle_segment(&segment, &mut notes).unwrap_err();
     let terminate = refused.terminate(refused.code());
-    proof.shows(requirement!("RDMAP-4.8-22"), || assert_eq!(terminate.error, TerminateError::RDMAP_TO_WRAP));
-    proof.shows(requirement!("RDMAP-7.1-5"), || {
+    proof.verify(requirement!("RDMAP-4.8-22"), || assert_eq!(terminate.error, TerminateError::RDMAP_TO_WRAP));
+    proof.verify(requirement!("RDMAP-7.1-5"), || {
         assert_eq!((terminate.segment_length, terminate.read_request), (Some(46), Some(request)));
         assert_eq!(terminate.ddp_header.unwrap().as_octets(), &segment[..18]);
     });
     let gap = untagged(Opcode::READ_REQUEST, 1, 7, 0, true, &octets);
     let refused = Receiver::new(1, true).handle_segment(&gap, &mut Notes::default()).unwrap_err();
-    proof.shows(requirement!("RDMAP-4.8-16"), || {
+    proof.verify(requirement!("RDMAP-4.8-16"), || {
         let terminate = refused.terminate(refused.code());
         assert_eq!((terminate.segment_length, terminate.read_request), (Some(46), None));
     });
 }
 
-/// A receiver rejects the other version: 0 of the RDMA Consortium, 1 of the IETF (DDP-4.1-13).
+/// A receiver rejects segments of the other version (DDP-4.1-13). Version 0 is that of the RDMA
+/// Consortium, version 1 that of the IETF.
 #[test]
 fn each_version_receives_its_own() {
     let mut version_0 = send(Opcode::SEND, 1, b"abc");
@@ -289,8 +291,8 @@ proptest! {
         }
     }
 
-    /// For segments with a valid header length and any contents: the receiver accepts the segment,
-    /// or rejects it with a code that a specification assigns.
+    /// Any segment with a valid header length has one of two results: the receiver accepts the
+    /// segment, or rejects it with a code that a specification assigns.
     #[test]
     fn codes_are_assigned(opcode in 0u8..16, qn in 0u32..5, msn in 0u32..3, mo in 0u32..3, last: bool, length in 0usize..80, is_tagged: bool) {
         let segment = if is_tagged {

@@ -3,12 +3,12 @@
 //!
 //! Receives are filled in the order in which they were posted. The next bytes of the stream come
 //! from these sources, in this order:
-//! 1. bytes in Private Buffers (`held`),
+//! 1. bytes in Private Buffers (`buffered`),
 //! 2. bytes that a SendSm requested as Data (`owed`),
 //! 3. bytes that the peer's SrcAvails advertise (`sources`).
 //!
-//! Receives that a SinkAvail advertises precede all other receives. Either the peer writes into
-//! such a receive, or exactly one message fills it (section 9.5.1).
+//! Receives that a SinkAvail advertises precede all other receives. There are two ways to fill an
+//! advertised receive: the peer writes into it, or exactly one message fills it (section 9.5.1).
 //!
 //! `read_zcopy` answers the peer's SrcAvails, `write_zcopy` handles this side's own SinkAvails.
 
@@ -24,7 +24,7 @@ use read_zcopy::{Reading, RemoteSource};
 pub(super) use write_zcopy::Revoke;
 
 use super::pool::Pool;
-use super::{Event, Output, PrivateBuffer, ReceiveEnd, ReceiveId};
+use super::{Event, Output, PrivateBuffer, ReceiveId, ReceiveOutcome};
 use crate::hostile::SdpConduct;
 
 /// A receive of the user.
@@ -49,7 +49,7 @@ impl Receive {
 
 /// Bytes in a Private Buffer that no receive has taken yet.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct BufferedData {
     buffer: PrivateBuffer,
     /// Offset in the message of the first byte that no receive has taken.
     from: u32,
@@ -67,7 +67,7 @@ pub(super) struct Sink {
     receives: VecDeque<Receive>,
     /// Number of receives that have ended.
     pub(super) ends: u64,
-    held: VecDeque<Held>,
+    buffered: VecDeque<BufferedData>,
     sources: VecDeque<RemoteSource>,
     /// Number of bytes that are to arrive as Data because this side sent SendSms.
     owed: u64,
@@ -94,7 +94,7 @@ impl Sink {
             wants_combined: false,
             receives: VecDeque::new(),
             ends: 0,
-            held: VecDeque::new(),
+            buffered: VecDeque::new(),
             sources: VecDeque::new(),
             owed: 0,
             reading: None,
@@ -133,7 +133,7 @@ impl Sink {
         out: &mut VecDeque<Output>,
     ) {
         self.owed = self.owed.saturating_sub(u64::from(len));
-        self.held.push_back(Held { buffer, from, len, urgent });
+        self.buffered.push_back(BufferedData { buffer, from, len, urgent });
         let Some(front) = self.receives.front_mut().filter(|receive| receive.advertised.is_some()) else {
             self.non_discards = self.non_discards.wrapping_add(1);
             return;
@@ -141,9 +141,9 @@ impl Sink {
         // The oldest SinkAvail is stale: its receive takes only this message, and then ends.
         let stag = front.advertised.take();
         out.extend(stag.map(|stag| Output::Withdraw { stag }));
-        self.pour(out);
+        self.fill_front(out);
         if self.receives.front().is_some_and(|receive| receive.filled > 0) {
-            self.end_front(false, ReceiveEnd::More, out);
+            self.end_front(false, ReceiveOutcome::More, out);
         }
         self.settle_revocation();
     }
@@ -152,7 +152,7 @@ impl Sink {
     /// return to `pool`. Returns whether a Private Buffer was posted again.
     pub(super) fn advance(&mut self, pool: &mut Pool, out: &mut VecDeque<Output>) -> bool {
         loop {
-            let ended = self.pour(out);
+            let ended = self.fill_front(out);
             if !ended && !self.end_short(out) {
                 break;
             }
@@ -160,35 +160,35 @@ impl Sink {
         self.free(pool, out)
     }
 
-    /// Returns empty Private Buffers to `pool`. Returns whether one was posted again.
+    /// Returns empty Private Buffers to `pool`. Returns whether a Private Buffer was posted again.
     fn free(&mut self, pool: &mut Pool, out: &mut VecDeque<Output>) -> bool {
         let mut any = false;
-        while self.held.front().is_some_and(|held| held.len == 0) {
-            if let Some(held) = self.held.pop_front() {
-                any |= pool.free(held.buffer, out);
+        while self.buffered.front().is_some_and(|buffered| buffered.len == 0) {
+            if let Some(buffered) = self.buffered.pop_front() {
+                any |= pool.free(buffered.buffer, out);
             }
         }
         any
     }
 
     /// Fills the oldest receive from Private Buffers. Returns whether the receive ended.
-    fn pour(&mut self, out: &mut VecDeque<Output>) -> bool {
+    fn fill_front(&mut self, out: &mut VecDeque<Output>) -> bool {
         if self.reading.is_some() {
             return false;
         }
-        for held in self.held.iter_mut().filter(|held| held.len > 0) {
+        for buffered in self.buffered.iter_mut().filter(|buffered| buffered.len > 0) {
             let Some(front) = self.receives.front_mut().filter(|front| front.advertised.is_none()) else {
                 return false;
             };
-            let len = u32::try_from(front.len - front.filled).unwrap_or(u32::MAX).min(held.len);
-            let (buffer, from, receive, at) = (held.buffer, held.from, front.receive, front.filled);
+            let len = u32::try_from(front.len - front.filled).unwrap_or(u32::MAX).min(buffered.len);
+            let (buffer, from, receive, at) = (buffered.buffer, buffered.from, front.receive, front.filled);
             out.push_back(Output::Place { buffer, from, len, receive, at });
-            held.from += len;
-            held.len -= len;
+            buffered.from += len;
+            buffered.len -= len;
             front.filled += u64::from(len);
-            let urgent = held.urgent && held.len == 0;
+            let urgent = buffered.urgent && buffered.len == 0;
             if urgent || front.filled == front.len {
-                self.end_front(urgent, ReceiveEnd::More, out);
+                self.end_front(urgent, ReceiveOutcome::More, out);
                 return true;
             }
         }
@@ -198,29 +198,30 @@ impl Sink {
     /// Ends the oldest receive if no more bytes are available for it now. Returns whether the
     /// receive ended.
     fn end_short(&mut self, out: &mut VecDeque<Output>) -> bool {
-        let busy = self.reading.is_some() || self.held.iter().any(|held| held.len > 0);
+        let busy = self.reading.is_some() || self.buffered.iter().any(|buffered| buffered.len > 0);
         let Some(front) = self.receives.front().copied().filter(|_| !busy) else { return false };
         if front.canceled && front.advertised.is_none() {
-            self.end_front(false, ReceiveEnd::Canceled, out);
+            self.end_front(false, ReceiveOutcome::Canceled, out);
             return true;
         }
         if front.advertised.is_some() {
             return false;
         }
-        // Further bytes of the stream are advertised or requested: a Read or Data will bring them.
+        // If further bytes of the stream are advertised or requested, a Read or Data will bring
+        // them.
         let more = !self.sources.is_empty() || self.owed > 0;
         if self.ended && !more {
-            self.end_front(false, ReceiveEnd::EndOfStream, out);
+            self.end_front(false, ReceiveOutcome::EndOfStream, out);
             return true;
         }
         if front.filled > 0 && !front.wait_all && !more {
-            self.end_front(false, ReceiveEnd::More, out);
+            self.end_front(false, ReceiveOutcome::More, out);
             return true;
         }
         false
     }
 
-    fn end_front(&mut self, urgent: bool, end: ReceiveEnd, out: &mut VecDeque<Output>) {
+    fn end_front(&mut self, urgent: bool, end: ReceiveOutcome, out: &mut VecDeque<Output>) {
         if let Some(Receive { receive, filled, .. }) = self.receives.pop_front() {
             self.ends += 1;
             out.push_back(Output::Event(Event::Received { receive, octets: filled, urgent, end }));
@@ -272,15 +273,15 @@ impl Sink {
     }
 
     /// Ends all receives, because the connection has ended.
-    pub(super) fn abort(&mut self, end: ReceiveEnd, out: &mut VecDeque<Output>) {
+    pub(super) fn abort(&mut self, end: ReceiveOutcome, out: &mut VecDeque<Output>) {
         self.void(out);
         self.reading = None;
         self.sources.clear();
         self.owed = 0;
-        if end == ReceiveEnd::Aborted {
-            self.held.clear();
+        if end == ReceiveOutcome::Aborted {
+            self.buffered.clear();
         }
-        while self.pour(out) {}
+        while self.fill_front(out) {}
         while !self.receives.is_empty() {
             self.end_front(false, end, out);
         }
@@ -290,15 +291,15 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
 
     #[test]
     fn non_discards_rolls_over() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut sink = Sink::new();
         sink.non_discards = u32::MAX;
         sink.arrived((PrivateBuffer(0), 16, 1), false, &mut VecDeque::new());
-        proof.shows(requirement!("SDP-6.3.3.4-3"), || assert_eq!(sink.non_discards, 0));
+        proof.verify(requirement!("SDP-6.3.3.4-3"), || assert_eq!(sink.non_discards, 0));
     }
 }

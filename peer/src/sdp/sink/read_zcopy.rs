@@ -95,7 +95,7 @@ impl Sink {
             return answers;
         }
         // Data that a SendSm requested precedes everything else (section 9.2).
-        if self.halted || self.owed > 0 || !self.held.iter().all(|held| held.len == 0) {
+        if self.halted || self.owed > 0 || !self.buffered.iter().all(|buffered| buffered.len == 0) {
             return answers;
         }
         // A SrcAvail whose bytes all arrived as payload needs no Read.
@@ -113,7 +113,7 @@ impl Sink {
             SrcAvailAnswer::ReadThenSendSm => oldest.touched,
         };
         if by_data {
-            answers.extend(self.ask_for_data());
+            answers.extend(self.request_data());
             return answers;
         }
         let room = u32::try_from(front.len - front.filled).unwrap_or(u32::MAX);
@@ -128,7 +128,7 @@ impl Sink {
 
     /// Requests the rest of the oldest SrcAvail as Data. Returns the SendSm, and before it an
     /// RdmaRdCompl if bytes were read and not reported.
-    pub(in super::super) fn ask_for_data(&mut self) -> Vec<Answer> {
+    pub(in super::super) fn request_data(&mut self) -> Vec<Answer> {
         let Some(oldest) = self.sources.pop_front() else { return Vec::new() };
         self.owed += u64::from(oldest.left);
         let report = (oldest.unreported > 0).then_some(Answer::RdmaRdCompl { len: oldest.unreported, last: None });
@@ -166,7 +166,7 @@ impl Sink {
             self.sources.pop_front();
         }
         if full {
-            self.end_front(false, super::ReceiveEnd::More, out);
+            self.end_front(false, super::ReceiveOutcome::More, out);
         }
         answer
     }
@@ -178,12 +178,12 @@ impl Sink {
     }
 
     /// Returns whether the peer waits for a Read of its SrcAvail while no receive is posted.
-    pub(in super::super) fn is_waited_for(&self) -> bool {
+    pub(in super::super) fn is_peer_waiting(&self) -> bool {
         !self.sources.is_empty() && self.receives.is_empty() && self.owed == 0
     }
 
     /// Returns whether no Read is in progress and no requested Data is missing.
-    pub(in super::super) fn is_still(&self) -> bool {
+    pub(in super::super) fn is_idle(&self) -> bool {
         self.reading.is_none() && self.owed == 0
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use weft_core::wire::sdp::{Mid, Mode};
 
-use super::super::{Output, ReceiveEnd, ReceiveId, Violation};
+use super::super::{Output, ReceiveId, ReceiveOutcome, Violation};
 use super::Sink;
 
 /// State of a revocation of this side's SinkAvails.
@@ -46,10 +46,10 @@ impl Sink {
         let possible = self.mode == Mode::Pipelined
             && self.revoke == Revoke::No
             && !self.ended
-            && self.held.iter().all(|held| held.len == 0)
+            && self.buffered.iter().all(|buffered| buffered.len == 0)
             // Section 11.3, rule 2a.
             && self.sources.is_empty()
-            && self.is_still();
+            && self.is_idle();
         let next = self.receives.get(self.adverts()).filter(|_| possible)?;
         // A receive with MSG_WAITALL is never advertised (section 9.3).
         let suits = !next.wait_all && !next.canceled && next.filled == 0 && next.len > least;
@@ -64,7 +64,7 @@ impl Sink {
         }
     }
 
-    /// Processes an RdmaWrCompl for `len` bytes: the oldest SinkAvail is Processed (C16).
+    /// Processes an RdmaWrCompl for `len` bytes: the oldest SinkAvail is Processed.
     /// `invalidated` is the STag that the message invalidated, if any.
     pub(in super::super) fn write_completed(
         &mut self,
@@ -84,7 +84,7 @@ impl Sink {
         }
         front.filled = u64::from(len);
         front.advertised = None;
-        let end = if front.canceled { ReceiveEnd::Canceled } else { ReceiveEnd::More };
+        let end = if front.canceled { ReceiveOutcome::Canceled } else { ReceiveOutcome::More };
         out.push_back(Output::Withdraw { stag: expected });
         self.end_front(false, end, out);
         self.settle_revocation();
@@ -123,7 +123,7 @@ impl Sink {
         self.has_revoked = true;
     }
 
-    /// Ends a revocation as soon as no SinkAvail is open (C17).
+    /// Ends a revocation as soon as no SinkAvail is open.
     pub(super) fn settle_revocation(&mut self) {
         if !self.has_adverts() {
             self.revoke = Revoke::No;

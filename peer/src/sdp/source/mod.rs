@@ -10,8 +10,8 @@
 //!
 //! If advertisements become void, `next` moves back to their first byte.
 //!
-//! `read_zcopy` handles SrcAvails, `write_zcopy` the peer's SinkAvails and which of them are stale.
-//! `plan` selects the mechanism.
+//! `read_zcopy` handles this side's SrcAvails. `write_zcopy` handles the peer's SinkAvails, and
+//! decides which of them are stale. `plan` selects the mechanism.
 
 mod plan;
 mod read_zcopy;
@@ -26,7 +26,7 @@ use read_zcopy::OpenSrcAvail;
 use write_zcopy::OpenSinkAvail;
 pub(super) use write_zcopy::Writing;
 
-use super::{Event, Output, Piece, SendEnd, SendId};
+use super::{Event, Output, Piece, SendId, SendOutcome};
 use crate::hostile::SdpConduct;
 
 /// A send of the user, with the positions of its first byte (`start`) and of the byte after its
@@ -46,8 +46,8 @@ pub(super) struct Source {
     pub(super) mode: Mode,
     /// The Mode that the user, or a hint of the peer, requests.
     pub(super) wanted: Option<Mode>,
-    /// Set from the ModeChange out of Pipelined Mode until its acknowledgement: MSeq of the
-    /// ModeChange, and the value of PotentialNonDiscards at that time (C12).
+    /// MSeq of the ModeChange that left Pipelined Mode, and the value of PotentialNonDiscards at
+    /// that time. Set until the peer acknowledges the ModeChange.
     pub(super) left_pipelined: Option<(u32, u32)>,
     items: VecDeque<Item>,
     end: u64,
@@ -58,8 +58,8 @@ pub(super) struct Source {
     pub(super) writing: VecDeque<Writing>,
     /// PotentialNonDiscards: counts messages with payload that this side sent (section 9.5.1).
     pub(super) potential_non_discards: u32,
-    /// The peer revoked its SinkAvails while this side still had some. SinkCancelAck is due when
-    /// the writes in progress are complete.
+    /// The peer revoked its SinkAvails while this side still had some of them. SinkCancelAck is due
+    /// when the writes in progress are complete.
     pub(super) sink_cancel: bool,
     cancel: Option<Cancel>,
     /// First position of each message with payload that the RNIC has not completed.
@@ -124,7 +124,7 @@ impl Source {
     }
 
     /// Notes that a message carries `len` bytes from position `start`.
-    pub(super) fn took(&mut self, start: u64, len: u64) {
+    pub(super) fn assign(&mut self, start: u64, len: u64) {
         self.potential_non_discards = self.potential_non_discards.wrapping_add(1);
         self.in_flight.push_back(start);
         match self.owed.front_mut() {
@@ -141,12 +141,12 @@ impl Source {
     }
 
     /// Notes that the RNIC has completed the oldest message with payload.
-    pub(super) fn flown(&mut self) {
+    pub(super) fn completed(&mut self) {
         self.in_flight.pop_front();
     }
 
     /// Returns whether bytes that a SendSm requested remain to be sent.
-    pub(super) fn owes(&self) -> bool {
+    pub(super) fn has_requested_data(&self) -> bool {
         !self.owed.is_empty()
     }
 
@@ -158,7 +158,7 @@ impl Source {
                 break;
             }
             self.items.pop_front();
-            out.push_back(sent(&item, item.end - item.start, SendEnd::Complete));
+            out.push_back(sent(&item, item.end - item.start, SendOutcome::Complete));
         }
         self.finish_cancel(out);
     }
@@ -213,7 +213,10 @@ impl Source {
     /// Reports the canceled sends as soon as none of their bytes is in progress.
     fn finish_cancel(&mut self, out: &mut VecDeque<Output>) {
         let Some(Cancel { upto, .. }) = self.cancel else { return };
-        let busy = !self.open.is_empty() || self.owes() || !self.writing.is_empty() || !self.in_flight.is_empty();
+        let busy = !self.open.is_empty()
+            || self.has_requested_data()
+            || !self.writing.is_empty()
+            || !self.in_flight.is_empty();
         if busy {
             return;
         }
@@ -221,7 +224,7 @@ impl Source {
         let settled = self.next;
         while let Some(item) = self.items.front().copied().filter(|item| item.end <= upto) {
             self.items.pop_front();
-            out.push_back(sent(&item, settled.saturating_sub(item.start), SendEnd::Canceled));
+            out.push_back(sent(&item, settled.saturating_sub(item.start), SendOutcome::Canceled));
         }
         // Sends that were posted after the cancellation continue. The positions of canceled bytes
         // are skipped.
@@ -236,7 +239,7 @@ impl Source {
         }
         for item in std::mem::take(&mut self.items) {
             let octets = settled.clamp(item.start, item.end) - item.start;
-            out.push_back(sent(&item, octets, SendEnd::Aborted));
+            out.push_back(sent(&item, octets, SendOutcome::Aborted));
         }
         self.owed.clear();
         self.usable.clear();
@@ -259,6 +262,6 @@ impl Source {
     }
 }
 
-fn sent(item: &Item, octets: u64, end: SendEnd) -> Output {
+fn sent(item: &Item, octets: u64, end: SendOutcome) -> Output {
     Output::Event(Event::Sent { send: item.send, octets, end })
 }

@@ -29,8 +29,8 @@ pub(in super::super) struct Room {
 }
 
 impl Source {
-    /// Returns the next action. `refused` is a send that the RNIC could not register: it is sent
-    /// with Bcopy.
+    /// Returns the next action. `refused` is a send that the RNIC could not register. The bytes of
+    /// this send are sent with Bcopy.
     pub(in super::super) fn plan(&self, policy: &Policy, room: Room, refused: Option<SendId>) -> Plan {
         if let Some((start, left)) = self.owed.front().copied() {
             return self.data(start, left, room);
@@ -44,7 +44,7 @@ impl Source {
         let ordinary = item.end - u64::from(item.urgent) - start;
         let suits = ordinary > policy.source_threshold && refused != Some(item.send);
         if suits && self.mode == Mode::Pipelined {
-            // Each RdmaWrCompl is sent before any later transfer, also before another write. So an
+            // Each RdmaWrCompl is sent before any later transfer, even before another write. So an
             // observer can match the written bytes with the RdmaWrCompl.
             if !self.writing.is_empty() {
                 return Plan::Nothing;
@@ -70,8 +70,8 @@ impl Source {
                 return Plan::SrcAvail { start, len, payload };
             }
         }
-        // Bcopy is always possible. It is the only way if this side's SinkAvails already reach the
-        // MaxAdverts of the peer.
+        // Bcopy is always possible. If this side's SinkAvails already reach the MaxAdverts of the
+        // peer, no other mechanism is possible.
         self.data(start, item.end - start, room)
     }
 

@@ -25,7 +25,7 @@ impl Source {
     pub(in super::super) fn advertised(&mut self, mseq: u32, start: u64, len: u32, payload: u32, stag: u32) {
         let unread = start + u64::from(payload);
         if payload > 0 {
-            self.took(start, u64::from(payload));
+            self.assign(start, u64::from(payload));
         }
         self.open.push_back(OpenSrcAvail { mseq, start: unread, left: len - payload, stag });
         self.next = start + u64::from(len);
@@ -41,15 +41,15 @@ impl Source {
     ) -> Result<(), Violation> {
         let mid = Mid::RDMA_RD_COMPL;
         let oldest = self.open.front_mut().ok_or(Violation::Unmatched(mid))?;
-        // Len 0 is allowed if the payload of the SrcAvail was all of its data (SDP-6.3.7.1-3).
+        // Len 0 is allowed if the SrcAvail carried all of its data as payload (SDP-6.3.7.1-3).
         if len > oldest.left || len == 0 && oldest.left > 0 {
             return Err(Violation::Length { mid, found: len, left: oldest.left });
         }
         let (expected, is_complete) = (oldest.stag, len == oldest.left);
         oldest.left -= len;
         oldest.start += u64::from(len);
-        // An RdmaRdCompl for a part may also invalidate the STag: a SendSm for the rest may follow
-        // (section 9.2).
+        // An RdmaRdCompl for a part of the data may also invalidate the STag, because a SendSm for
+        // the rest of the data may follow (section 9.2).
         if let Some(found) = invalidated.filter(|found| *found != expected) {
             return Err(Violation::Invalidated { mid, found, expected });
         }
@@ -61,7 +61,7 @@ impl Source {
     }
 
     /// Processes a SendSm, which ends the oldest advertisement. The rest of its bytes is sent as
-    /// Data, unless the SendSm answers a SrcAvailCancel (C18).
+    /// Data, unless the SendSm answers a SrcAvailCancel.
     pub(in super::super) fn send_sm(&mut self, mseq_ack: u32, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         if self.open.is_empty() {
             return Err(Violation::Unmatched(Mid::SEND_SM));

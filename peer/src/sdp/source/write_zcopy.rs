@@ -37,8 +37,8 @@ impl Source {
     ) -> Result<(), Violation> {
         if let Some((change, known)) = &mut self.left_pipelined {
             // The SinkAvail crossed the ModeChange. It is dropped, but counted as if it had arrived
-            // before the ModeChange (C12). If it is not stale, the peer has dropped the SrcAvails
-            // that crossed it (C39).
+            // before the ModeChange. If the SinkAvail is not stale, the peer has dropped the
+            // SrcAvails that crossed the SinkAvail.
             if advert.non_discards == *known {
                 let change = *change;
                 self.void(|own| !reached(own.mseq, change), out);
@@ -88,8 +88,8 @@ impl Source {
         }
     }
 
-    /// Notes that a write is complete. Returns the oldest writes that are complete: each needs an
-    /// RdmaWrCompl.
+    /// Notes that a write is complete. Returns the oldest writes that are complete. Each of these
+    /// writes needs an RdmaWrCompl.
     pub(in super::super) fn written(&mut self, op: OpId) -> Vec<Writing> {
         if let Some(writing) = self.writing.iter_mut().find(|writing| writing.op == op) {
             writing.written = true;
@@ -99,7 +99,7 @@ impl Source {
     }
 
     /// Processes a SinkAvailCancel: drops the SinkAvails that this side is not writing to. Returns
-    /// whether there were any (section 9.5.5).
+    /// whether a SinkAvail was dropped (section 9.5.5).
     pub(in super::super) fn sink_avail_cancel(&mut self) -> bool {
         let any = !self.usable.is_empty();
         self.usable.clear();
@@ -107,7 +107,7 @@ impl Source {
     }
 
     /// Leaves Pipelined Mode with a ModeChange whose MSeq is `mseq`. All usable SinkAvails are
-    /// void. A stale SinkAvail that arrives later still lowers PotentialNonDiscards (C12).
+    /// void. A stale SinkAvail that arrives later still lowers PotentialNonDiscards.
     pub(in super::super) fn leave_pipelined(&mut self, mseq: u32) {
         self.usable.clear();
         self.left_pipelined = Some((mseq, self.potential_non_discards));
@@ -125,22 +125,22 @@ impl Source {
 mod tests {
     use super::super::super::SendId;
     use super::*;
-    use weft_core::coverage::{By, Proof};
+    use weft_core::coverage::{Coverage, CoverageKind};
     use weft_core::requirement;
 
     #[test]
     fn potential_non_discards_rolls_over() {
-        let mut proof = Proof::new(By::Test);
+        let mut proof = Coverage::new(CoverageKind::Test);
         let mut source = Source::new();
         (source.mode, source.potential_non_discards) = (Mode::Pipelined, u32::MAX);
         source.post(SendId(1), 10, false);
-        source.took(0, 5);
+        source.assign(0, 5);
         let mut offers = |non_discards| {
             let advert = SinkAvail { len: 100, stag: 1, va: 0, non_discards };
             source.sink_avail(&advert, 4, &mut VecDeque::new()).unwrap();
             (source.usable.len(), source.potential_non_discards)
         };
         let (stale, fresh) = (offers(u32::MAX), offers(u32::MAX));
-        proof.shows(requirement!("SDP-9.5.1-10"), || assert_eq!((stale, fresh), ((0, u32::MAX), (1, u32::MAX))));
+        proof.verify(requirement!("SDP-9.5.1-10"), || assert_eq!((stale, fresh), ((0, u32::MAX), (1, u32::MAX))));
     }
 }

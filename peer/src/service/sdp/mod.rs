@@ -1,15 +1,15 @@
 //! An SDP socket with a simple user, as a state machine: SDP on a Queue Pair of its own software
 //! RNIC.
 //!
-//! [`SdpServer`] creates one for each connection. All Private Buffers, receives and advertised
-//! sends are memory of that RNIC. Not included: the TCP connections. If the peer suspends a
-//! connection, the owner of the socket opens the new TCP connection. A connection that this side
-//! suspends cannot be resumed.
+//! [`SdpServer`] creates one socket for each connection. All Private Buffers, receives and
+//! advertised sends are memory of that RNIC. This module opens no TCP connections. If the peer
+//! suspends a connection, the owner of the socket opens the new TCP connection. A connection that
+//! this side suspends cannot be resumed.
 
-mod end;
+mod connection;
 mod user;
 
-pub(crate) use end::SdpEnd;
+pub(crate) use connection::SdpConnection;
 pub use user::SdpUser;
 
 use crate::hostile::Deviations;
@@ -52,7 +52,7 @@ impl SdpServer {
     ///
     /// # Errors
     /// The RNIC cannot create the objects of a connection.
-    pub(crate) fn start(&self, now: Instant) -> Result<SdpEnd, WorkloadError> {
-        SdpEnd::new(now, self)
+    pub(crate) fn start(&self, now: Instant) -> Result<SdpConnection, WorkloadError> {
+        SdpConnection::new(now, self)
     }
 }

@@ -4,14 +4,15 @@
 //! command:
 //!
 //! - `send N`: send N bytes; `urgent N`: the same, and the last byte is Out-Of-Band data;
-//! - `read N N..`: post receives and discard their data. Until all of them have ended, no further
-//!   command is read;
+//! - `read N N..`: post a receive of N bytes for each N, and discard the data. The user reads the
+//!   next command after all these receives have ended;
 //! - `mode out|in buffered|combined|pipelined`: request a Mode for a half-connection;
 //! - `resize N`: request another size of the peer's Private Buffers;
 //! - `suspend PORT`: suspend the connection;
-//! - `cancel-sends`, `cancel-receives`, `shut`, `abort`: cancel or close;
+//! - `cancel-sends`, `cancel-receives`: cancel the posted sends or receives;
+//! - `shut`, `abort`: shut down or abort the connection;
 //! - `answer read|send-sm|both`, `threshold N`, `payload N`, `max-read N`, `hints`, `follow`:
-//!   change the policy;
+//!   change the policy of the SDP endpoint, for example how it answers a SrcAvail;
 //! - `wait N`: wait N milliseconds before the next command.
 
 use core::time::Duration;
@@ -31,9 +32,9 @@ const COMMAND: u64 = 64;
 /// Sizes in bytes of the sends of a source.
 const SOURCE: [usize; 3] = [300, 3000, 2500];
 /// Maximum number of bytes in one send or receive of a command.
-const MOST: u64 = 1 << 20;
-/// Maximum number of bytes of commands that wait.
-const MOST_TEXT: usize = 4096;
+const MAX_COMMAND_OCTETS: u64 = 1 << 20;
+/// Maximum number of received command bytes that wait to be executed.
+const MAX_COMMAND_TEXT: usize = 4096;
 
 /// The application on an SDP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,21 +49,22 @@ pub enum SdpUser {
     Drive,
 }
 
-/// A user's request to the [`SdpEnd`](super::SdpEnd), which owns the memory.
+/// A user's request to the [`SdpConnection`](super::SdpConnection), which owns the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum UserRequest {
     Send { octets: Vec<u8>, urgent: bool },
     Receive(u64),
-    Nothing,
+    ShutDown,
 }
 
 /// A user and its state.
 #[derive(Debug)]
-pub(super) struct Mind {
+pub(super) struct UserState {
     user: SdpUser,
     text: Vec<u8>,
-    wishes: VecDeque<Wish>,
-    /// Number of receives that have not ended. `commanded` counts those that a command posted.
+    requests: VecDeque<UserRequest>,
+    /// Number of receives that have not ended. `commanded` counts only the receives that a command
+    /// posted.
     receives: usize,
     commanded: usize,
     commands: VecDeque<String>,
@@ -71,16 +73,16 @@ pub(super) struct Mind {
     ended: bool,
 }
 
-impl Mind {
+impl UserState {
     pub(super) fn new(user: SdpUser) -> Self {
-        let (wishes, commands) = (VecDeque::new(), VecDeque::new());
-        Mind { user, text: Vec::new(), wishes, receives: 0, commanded: 0, commands, wait: None, ended: false }
+        let (requests, commands) = (VecDeque::new(), VecDeque::new());
+        UserState { user, text: Vec::new(), requests, receives: 0, commanded: 0, commands, wait: None, ended: false }
     }
 
     /// The connection has opened.
     pub(super) fn opened(&mut self) {
         if self.user == SdpUser::Source {
-            self.wishes.extend(SOURCE.map(|len| Wish::Send { octets: pattern(len), urgent: false }));
+            self.requests.extend(SOURCE.map(|len| UserRequest::Send { octets: pattern(len), urgent: false }));
         }
         self.post();
     }
@@ -91,14 +93,14 @@ impl Mind {
         let commanded = self.commanded > 0;
         self.commanded = self.commanded.saturating_sub(1);
         match self.user {
-            SdpUser::Echo if !octets.is_empty() => self.wishes.push_back(Wish::Send { octets, urgent }),
-            SdpUser::Drive if !commanded && self.text.len() < MOST_TEXT => self.read(&octets),
+            SdpUser::Echo if !octets.is_empty() => self.requests.push_back(UserRequest::Send { octets, urgent }),
+            SdpUser::Drive if !commanded && self.text.len() < MAX_COMMAND_TEXT => self.read(&octets),
             _ => {}
         }
         if !more && !self.ended {
             self.ended = true;
             // Shut down after the sends that are still pending.
-            self.wishes.push_back(Wish::Nothing);
+            self.requests.push_back(UserRequest::ShutDown);
         }
         if more {
             self.post();
@@ -124,33 +126,33 @@ impl Mind {
     fn post(&mut self) {
         let idle = self.receives == 0 && self.commands.is_empty() && self.wait.is_none();
         match self.user {
-            SdpUser::Drive if idle => self.want_receive(COMMAND),
+            SdpUser::Drive if idle => self.request_receive(COMMAND),
             SdpUser::Drive => {}
-            _ => (self.receives..RECEIVES).for_each(|_| self.want_receive(RECEIVE)),
+            _ => (self.receives..RECEIVES).for_each(|_| self.request_receive(RECEIVE)),
         }
     }
 
-    fn want_receive(&mut self, len: u64) {
+    fn request_receive(&mut self, len: u64) {
         self.receives += 1;
-        self.wishes.push_back(Wish::Receive(len));
+        self.requests.push_back(UserRequest::Receive(len));
     }
 
     /// The user's next request. Commands for the SDP state machine are executed at once.
-    pub(super) fn next(&mut self, now: Instant, machine: &mut Connection) -> Option<Wish> {
+    pub(super) fn next(&mut self, now: Instant, machine: &mut Connection) -> Option<UserRequest> {
         loop {
-            if let Some(wish) = self.wishes.pop_front() {
-                if wish == Wish::Nothing {
+            if let Some(request) = self.requests.pop_front() {
+                if request == UserRequest::ShutDown {
                     machine.shut_down();
                     continue;
                 }
-                return Some(wish);
+                return Some(request);
             }
             if self.wait.is_some_and(|until| until > now) {
                 return None;
             }
             let waited = self.wait.take().is_some();
             match self.commands.pop_front() {
-                Some(command) => self.obey(now, &command, machine),
+                Some(command) => self.execute(now, &command, machine),
                 None if waited => {}
                 None => return None,
             }
@@ -161,21 +163,21 @@ impl Mind {
     }
 
     /// Executes a command. An unknown command is ignored.
-    fn obey(&mut self, now: Instant, command: &str, machine: &mut Connection) {
+    fn execute(&mut self, now: Instant, command: &str, machine: &mut Connection) {
         let mut words = command.split_whitespace();
         let name = words.next().unwrap_or_default();
         let numbers = || command.split_whitespace().skip(1).filter_map(|word| word.parse::<u64>().ok());
-        let number = numbers().next().unwrap_or(0).min(MOST);
+        let number = numbers().next().unwrap_or(0).min(MAX_COMMAND_OCTETS);
         let size = || u32::try_from(number).unwrap_or(u32::MAX);
         match name {
             "send" | "urgent" => {
                 let octets = pattern(usize::try_from(number).unwrap_or(0));
-                self.wishes.push_back(Wish::Send { octets, urgent: name == "urgent" });
+                self.requests.push_back(UserRequest::Send { octets, urgent: name == "urgent" });
             }
             "read" => {
                 for len in numbers() {
                     self.commanded += 1;
-                    self.want_receive(len.clamp(1, MOST));
+                    self.request_receive(len.clamp(1, MAX_COMMAND_OCTETS));
                 }
             }
             "mode" => {
@@ -215,7 +217,7 @@ impl Mind {
     }
 }
 
-/// Test data in which no short sequence repeats another.
+/// Test data in which no short sequence of bytes occurs twice.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|n| u8::try_from((n ^ n >> 8) & 0xff).unwrap_or(0)).collect()
 }

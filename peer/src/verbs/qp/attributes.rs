@@ -33,7 +33,7 @@ pub struct QpInit {
     pub rq_limit: u32,
     /// Greatest number of outstanding Reads and Atomic Operations.
     pub ord: u32,
-    /// Greatest number of the peer's Read and Atomic Requests held at a time.
+    /// Greatest number of the peer's Read and Atomic Requests that the Queue Pair holds at a time.
     pub ird: u32,
     /// Peers may read and use Atomic Operations.
     pub inbound_read: bool,
@@ -65,15 +65,16 @@ pub enum LateSegment {
     /// (draft Figure 11).
     #[default]
     Reset,
-    /// The segment is dropped. For protocols in which the peer may still send when this endpoint
-    /// closes, and a reset would discard bytes that this endpoint must deliver.
+    /// The segment is dropped. This is for protocols in which the peer may still send when this
+    /// endpoint closes. In these protocols, a reset would discard bytes that this endpoint must
+    /// deliver.
     Drop,
 }
 
 impl QpInit {
     /// Default arguments: 256 Work Requests per queue, four elements per list, 16 Reads in each
-    /// direction. All operations are enabled. A message without a posted receive ends the stream.
-    /// So does a segment that arrives after the close.
+    /// direction. All operations are enabled. A message without a posted receive ends the stream. A
+    /// segment that arrives after the close also ends the stream.
     #[must_use]
     pub const fn new(pd: PdId, sq_cq: CqHandle, rq_cq: CqHandle) -> Self {
         QpInit {
@@ -122,7 +123,7 @@ pub struct QpAttributes {
     pub rq_limit_armed: bool,
     /// The Terminate of the last stream. `None` in states other than Terminate and Error.
     pub terminate: Option<TerminateRecord>,
-    /// The stream. `None` if the Queue Pair has none.
+    /// The stream. `None` if the Queue Pair has no stream.
     pub llp: Option<LlpHandle>,
 }
 
@@ -199,6 +200,6 @@ pub struct QpAllocated {
     pub max_receive_sges: Option<u32>,
     /// ORD, which is less than requested if the pool had less. At least 1 unless 0 was requested.
     pub ord: u32,
-    /// IRD, with the same rule.
+    /// IRD, which follows the same rule as `ord`.
     pub ird: u32,
 }

@@ -4,7 +4,7 @@
 use weft_core::wire::ddp::{RawHeader, queue};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
 
-use super::machine::{At, Context, receive};
+use super::machine::{Context, FailedWork, receive};
 use super::send_queue::Progress;
 use super::source::walk;
 use super::table::{QpEvent, QpState};
@@ -14,7 +14,7 @@ use crate::memory::{AccessError, InvalidateBy, Right};
 use crate::rdmap::{DataSink, Fault, Received};
 use crate::verbs::async_event::{AsyncEvent, EventId, Resource};
 use crate::verbs::completion::CompletionStatus;
-use crate::verbs::shared::Placed;
+use crate::verbs::shared::PlacedPayload;
 use crate::verbs::work_request::{Operation, length};
 
 impl Context<'_> {
@@ -38,7 +38,7 @@ impl Context<'_> {
         if let Some(event) = self.qp.local_error {
             self.local_error(event);
         } else if let Some(status) = failed {
-            self.work_error(status, At::Answer);
+            self.work_error(status, FailedWork::Answer);
         } else if let Some(terminate) = terminate {
             self.terminate_received(terminate);
         } else if let Err(error) = result {
@@ -48,8 +48,8 @@ impl Context<'_> {
         self.check_local_error();
     }
 
-    /// Returns whether `ulpdu` begins a Send without a posted receive, and the Queue Pair's
-    /// settings let it wait (draft section 13.2).
+    /// Returns whether `ulpdu` begins a Send for which no receive is posted, and the Queue Pair's
+    /// settings let the Send wait (draft section 13.2).
     pub(in crate::verbs) fn must_wait(&self, ulpdu: &[u8]) -> bool {
         let qp = &self.qp;
         if qp.init.overflow != ReceiveOverflow::Wait || qp.state != QpState::Rts || qp.receiving.is_some() {
@@ -96,7 +96,7 @@ impl DataSink for Sink<'_, '_> {
             return Err(Fault::WriteDisabled);
         }
         match shared.memory.locate(qp.accessor(), stag, to, payload.len(), Right::RemoteWrite) {
-            Ok(place) => shared.place(Placed::Write, place, payload),
+            Ok(range) => shared.place(PlacedPayload::Write, range, payload),
             Err(error) => {
                 shared.refuse_write(stag, to, payload);
                 return Err(Fault::Tagged(error));
@@ -112,11 +112,11 @@ impl DataSink for Sink<'_, '_> {
     fn read_response(&mut self, stag: u32, to: u64, payload: &[u8], last: bool) -> Result<(), Fault> {
         let Context { shared, qp, .. } = self.context;
         let (accessor, inbound_write) = (qp.accessor(), qp.init.inbound_write);
-        let wqe = qp.sq.waiting().ok_or(Fault::Unasked)?;
+        let wqe = qp.sq.waiting().ok_or(Fault::UnexpectedReadResponse)?;
         let (Operation::Read { local, invalidate_local, .. }, Progress::Waiting { arrived }) =
             (&wqe.wr.operation, &mut wqe.progress)
         else {
-            return Err(Fault::Unasked);
+            return Err(Fault::UnexpectedReadResponse);
         };
         let (local, invalidate) = (*local, *invalidate_local);
         if !payload.is_empty() {
@@ -130,8 +130,8 @@ impl DataSink for Sink<'_, '_> {
             if to != local.tagged_offset.wrapping_add(u64::from(*arrived)) || end > u64::from(local.length) {
                 return Err(Fault::Tagged(AccessError::BaseAndBounds));
             }
-            let place = shared.memory.locate(accessor, stag, to, payload.len(), Right::RemoteWrite);
-            shared.memory.put(place.map_err(Fault::Tagged)?, payload);
+            let range = shared.memory.locate(accessor, stag, to, payload.len(), Right::RemoteWrite);
+            shared.memory.put(range.map_err(Fault::Tagged)?, payload);
             *arrived = u32::try_from(end).unwrap_or(u32::MAX);
         }
         match (last, *arrived == local.length) {
@@ -190,18 +190,18 @@ impl DataSink for Sink<'_, '_> {
         let accessor = qp.receive_accessor();
         let Some(wr) = &qp.receiving else { return Err(Fault::NoBuffer) };
         let end = offset.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
-        // `places` returns to `shared` after use, so that its memory can be reused.
-        let mut places = std::mem::take(&mut shared.places);
-        places.clear();
-        walk(&shared.memory, accessor, &wr.scatter, offset..end, Right::LocalWrite, |place| places.push(place))
+        // `ranges` returns to `shared` after use, so that its memory can be reused.
+        let mut ranges = std::mem::take(&mut shared.ranges);
+        ranges.clear();
+        walk(&shared.memory, accessor, &wr.scatter, offset..end, Right::LocalWrite, |range| ranges.push(range))
             .map_err(Fault::Buffer)?;
         let mut rest = payload;
-        for place in places.drain(..) {
-            let (now, later) = rest.split_at(place.len().min(rest.len()));
-            shared.place(Placed::Send, place, now);
+        for range in ranges.drain(..) {
+            let (now, later) = rest.split_at(range.len().min(rest.len()));
+            shared.place(PlacedPayload::Send, range, now);
             rest = later;
         }
-        shared.places = places;
+        shared.ranges = ranges;
         Ok(())
     }
 
@@ -249,10 +249,10 @@ impl DataSink for Sink<'_, '_> {
     fn atomic_request(&mut self, request: AtomicRequest) -> Result<(), Fault> {
         let Context { shared, qp, .. } = self.context;
         for right in [Right::RemoteRead, Right::RemoteWrite] {
-            let place =
+            let range =
                 shared.memory.locate(qp.accessor(), request.remote_stag, request.remote_tagged_offset, 8, right);
-            let place = place.map_err(Fault::Source)?;
-            if !shared.memory.is_aligned_word(place) {
+            let range = range.map_err(Fault::Source)?;
+            if !shared.memory.is_aligned_word(range) {
                 return Err(Fault::Misaligned);
             }
         }
@@ -279,7 +279,7 @@ impl DataSink for Sink<'_, '_> {
 }
 
 impl Sink<'_, '_> {
-    /// Completes a receive for a message that must not use one (a deviation).
+    /// Completes a receive for a message that must not use a receive (a deviation).
     fn deliver(&mut self) {
         let qp = &mut self.context.qp;
         if let Some(wr) = qp.receives.pop_front() {

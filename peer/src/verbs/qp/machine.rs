@@ -1,4 +1,4 @@
-//! Executes the state table: finds the cell for an event, and executes its actions.
+//! Executes the state table: finds the entry for an event, and executes its actions.
 
 use weft_core::wire::rdmap::{Terminate, TerminateError};
 
@@ -11,7 +11,7 @@ use crate::rdmap::{Fault, SegmentError};
 use crate::time::Instant;
 use crate::verbs::async_event::{AsyncEvent, EventId, Resource, terminate_code};
 use crate::verbs::completion::{CompletedOperation, CompletionStatus, WorkCompletion};
-use crate::verbs::cq::{Cqe, Frees};
+use crate::verbs::cq::{Cqe, FreedSlot};
 use crate::verbs::llp::{Fin, Llp};
 use crate::verbs::shared::Shared;
 use weft_core::wire::ddp::queue;
@@ -29,12 +29,12 @@ pub(in crate::verbs) struct Context<'a> {
 pub(in crate::verbs) struct Cause {
     pub(in crate::verbs) event: Option<EventId>,
     pub(in crate::verbs) terminate: Option<Terminate>,
-    pub(in crate::verbs) status: Option<(CompletionStatus, At)>,
+    pub(in crate::verbs) status: Option<(CompletionStatus, FailedWork)>,
 }
 
 /// The Work Request whose completion reports an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::verbs) enum At {
+pub(in crate::verbs) enum FailedWork {
     /// The Work Request that is being sent, or the next one to begin.
     Send,
     /// The oldest Read or Atomic Operation in flight.
@@ -66,7 +66,7 @@ impl Cause {
         Cause { event: Some(event), terminate: Some(bare(error)), status: None }
     }
 
-    fn work(status: CompletionStatus, at: At) -> Self {
+    fn work(status: CompletionStatus, at: FailedWork) -> Self {
         let terminate = Some(bare(TerminateError::RDMAP_LOCAL_CATASTROPHIC));
         Cause { event: None, terminate, status: Some((status, at)) }
     }
@@ -77,16 +77,16 @@ fn bare(error: TerminateError) -> Terminate {
 }
 
 impl Context<'_> {
-    /// Processes `event`. Returns false if the current state has no cell for it.
+    /// Processes `event`. Returns false if the current state has no entry for it.
     pub(in crate::verbs) fn react(&mut self, event: QpEvent, cause: Cause) -> bool {
-        let Some(cell) = table::find(self.qp.state, event) else { return false };
-        for action in cell.actions {
+        let Some(entry) = table::find(self.qp.state, event) else { return false };
+        for action in entry.actions {
             self.act(*action, &cause);
         }
-        if cell.next == QpState::Terminate && cell.state != QpState::Terminate {
-            self.qp.quiet = cause.event.is_none();
+        if entry.next == QpState::Terminate && entry.state != QpState::Terminate {
+            self.qp.no_event_reported = cause.event.is_none();
         }
-        self.qp.state = cell.next;
+        self.qp.state = entry.next;
         true
     }
 
@@ -100,7 +100,8 @@ impl Context<'_> {
                 let mut terminate = cause.terminate.unwrap_or(bare(TerminateError::RDMAP_LOCAL_CATASTROPHIC));
                 hostile::hook::terminate(&self.shared.deviations, &mut terminate);
                 self.qp.terminate = Some(TerminateRecord { terminate, local: true });
-                // A Responder that has received no valid FPDU may send nothing (MPA-7.1.2-17).
+                // A Responder that has received no valid FPDU must not send anything
+                // (MPA-7.1.2-17).
                 let silent = hostile::hook::conduct(&self.shared.deviations).skips_terminate;
                 if !silent && self.llp.as_ref().is_some_and(|llp| llp.may_send && llp.fin != Fin::Sent) {
                     let mut octets = Vec::new();
@@ -150,9 +151,9 @@ impl Context<'_> {
 
     fn complete_in_error(&mut self, cause: &Cause) {
         match cause.status {
-            Some((status, At::Send)) => self.qp.sq.finish(status),
-            Some((status, At::Answer)) => self.qp.sq.answer(status, None),
-            Some((status, At::Receive)) => {
+            Some((status, FailedWork::Send)) => self.qp.sq.finish(status),
+            Some((status, FailedWork::Answer)) => self.qp.sq.answer(status, None),
+            Some((status, FailedWork::Receive)) => {
                 if let Some(wr) = self.qp.receiving.take() {
                     self.complete_receive(receive(wr.wr_id, self.qp, status));
                 }
@@ -179,14 +180,14 @@ impl Context<'_> {
                 original_value: finished.original_value,
                 solicited: false,
             };
-            let cqe = Cqe { completion, qp: self.qp.handle.key, frees: Frees::Sq };
+            let cqe = Cqe { completion, qp: self.qp.handle.key, frees: FreedSlot::Sq };
             let error = self.shared.complete(self.qp.sq_cq, cqe);
             self.qp.local_error = self.qp.local_error.or(error);
         }
     }
 
     pub(in crate::verbs) fn complete_receive(&mut self, completion: WorkCompletion) {
-        let frees = self.qp.srq.map_or(Frees::Rq, Frees::Srq);
+        let frees = self.qp.srq.map_or(FreedSlot::Rq, FreedSlot::Srq);
         let cqe = Cqe { completion, qp: self.qp.handle.key, frees };
         let error = self.shared.complete(self.qp.rq_cq, cqe);
         self.qp.local_error = self.qp.local_error.or(error);
@@ -227,7 +228,7 @@ pub(super) fn receive(wr_id: u64, qp: &Qp, status: CompletionStatus) -> WorkComp
 /// Errors, grouped by the place of detection.
 impl Context<'_> {
     /// Handles the error of a local Work Request (draft Figure 23, lower part).
-    pub(in crate::verbs) fn work_error(&mut self, status: CompletionStatus, at: At) {
+    pub(in crate::verbs) fn work_error(&mut self, status: CompletionStatus, at: FailedWork) {
         self.react(QpEvent::WorkError, Cause::work(status, at));
     }
 
@@ -242,7 +243,7 @@ impl Context<'_> {
             self.qp.delayed = self.qp.delayed.or(terminate);
             return;
         }
-        let receive = |status| Cause { event: None, terminate, status: Some((status, At::Receive)) };
+        let receive = |status| Cause { event: None, terminate, status: Some((status, FailedWork::Receive)) };
         let status = match error.fault {
             Fault::Buffer(error) => Some(error.into()),
             Fault::Queue { qn: queue::SEND, error: QueueError::TooLong } => Some(CompletionStatus::BaseAndBounds),
@@ -259,7 +260,7 @@ impl Context<'_> {
         };
     }
 
-    /// Handles an invalid FPDU. The Terminate does not return its headers, because they are
+    /// Handles an invalid FPDU. The Terminate contains no headers of the FPDU, because they are
     /// unreliable.
     pub(in crate::verbs) fn fpdu_error(&mut self, error: FpduError) {
         let event = EventId::of_fpdu(&error);
@@ -283,12 +284,12 @@ impl Context<'_> {
         self.react(QpEvent::LlpErrorSpeaking, cause);
     }
 
-    /// Ends the stream because the RNIC failed. The peer gets a Terminate. The event is that of the
-    /// RNIC, not of the Queue Pair.
+    /// Ends the stream because the RNIC failed. The peer gets a Terminate. The event reports the
+    /// failure of the RNIC, not a failure of the Queue Pair.
     pub(in crate::verbs) fn rnic_error(&mut self) {
         let terminate = Some(bare(TerminateError::RDMAP_CATASTROPHIC_GLOBAL));
         self.react(QpEvent::LlpErrorSpeaking, Cause { terminate, ..Cause::default() });
-        self.qp.quiet = false;
+        self.qp.no_event_reported = false;
     }
 
     /// Handles the peer's Terminate, and stores it for Query QP.
@@ -312,7 +313,7 @@ impl Context<'_> {
             WireEvent::Fin if state == QpState::Rts => {
                 let ends_cleanly =
                     self.llp.as_ref().and_then(|llp| llp.deframer.as_ref()).is_none_or(Deframer::is_at_boundary);
-                if ends_cleanly && self.qp.is_at_rest() && !self.qp.is_mid_message() {
+                if ends_cleanly && self.qp.is_idle() && !self.qp.is_mid_message() {
                     self.react(QpEvent::LlpCloseDone, Cause::default());
                 } else {
                     let code = TerminateError::RDMAP_CATASTROPHIC_STREAM;
@@ -327,7 +328,7 @@ impl Context<'_> {
             }
             WireEvent::Reset | WireEvent::TimedOut => {
                 let event = match state {
-                    QpState::Terminate => self.qp.quiet.then_some(EventId::BadClose),
+                    QpState::Terminate => self.qp.no_event_reported.then_some(EventId::BadClose),
                     QpState::Rts if event == WireEvent::Reset => Some(EventId::LlpConnectionReset),
                     QpState::Rts | QpState::Closing => Some(EventId::LlpConnectionLost),
                     QpState::Idle | QpState::Error => None,

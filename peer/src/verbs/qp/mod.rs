@@ -58,8 +58,8 @@ pub(super) struct Qp {
     /// Number of posted receives, plus used receives whose completion was not polled. 0 with an
     /// S-RQ.
     receives_used: u32,
-    /// Number of receives taken from the S-RQ whose completion was not polled. These are the
-    /// messages in progress (section 6.3.8).
+    /// Number of receives that were taken from the S-RQ and whose completion was not polled. These
+    /// are the messages in progress (section 6.3.8).
     shared_receives: u32,
     /// The receive for the message that is arriving.
     receiving: Option<ReceiveWr>,
@@ -83,7 +83,7 @@ pub(super) struct Qp {
     /// Payload of the Terminate, until it is sent.
     terminate_out: Option<Bytes>,
     /// The Queue Pair entered Terminate without an Asynchronous Event.
-    quiet: bool,
+    no_event_reported: bool,
     /// Event for a completion that a CQ rejected, or for a receive that a failed S-RQ did not
     /// provide.
     local_error: Option<EventId>,
@@ -153,7 +153,7 @@ impl Qp {
             terminate: None,
             delayed: None,
             terminate_out: None,
-            quiet: false,
+            no_event_reported: false,
             local_error: None,
             word: None,
             llp: None,
@@ -172,7 +172,7 @@ impl Qp {
         (self.send_msn, self.request_msn, self.atomic_msn) = (1, 1, 1);
         self.irrq.clear();
         (self.response, self.terminate, self.terminate_out, self.delayed) = (None, None, None, None);
-        (self.quiet, self.local_error) = (false, None);
+        (self.no_event_reported, self.local_error) = (false, None);
     }
 
     /// Counts the sent ready-to-receive message. The next message of its queue has MSN 2.
@@ -202,8 +202,8 @@ impl Qp {
         Accessor { pd: self.receive_pd, ..self.accessor() }
     }
 
-    /// Returns whether no local work and no request of the peer is unfinished.
-    pub(super) fn is_at_rest(&self) -> bool {
+    /// Returns whether all local work and all requests of the peer are finished.
+    pub(super) fn is_idle(&self) -> bool {
         self.sq.is_empty() && self.irrq.is_empty() && self.response.is_none()
     }
 

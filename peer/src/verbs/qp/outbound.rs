@@ -9,7 +9,7 @@ use bytes::Bytes;
 use weft_core::wire::ddp::{RawHeader, RawUntagged, queue};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, Control, Opcode, RawReadRequest, ReadRequest};
 
-use super::machine::{At, Context};
+use super::machine::{Context, FailedWork};
 use super::send_queue::{Progress, Wqe};
 use super::source::walk;
 use super::table::QpState;
@@ -18,7 +18,7 @@ use crate::ddp::{Destination, Segmenter};
 use crate::hostile;
 use crate::memory::{InvalidateBy, Right, STAG_ZERO};
 use crate::rdmap::{Fault, SegmentError};
-use crate::verbs::batch::{Batch, PayloadOf};
+use crate::verbs::batch::{Batch, PayloadSource};
 use crate::verbs::completion::CompletionStatus;
 use crate::verbs::work_request::{Operation, Payload, length};
 
@@ -61,9 +61,9 @@ impl Context<'_> {
                 Next::Response => self.response_segment(batch),
                 Next::Terminate => self.terminate_segment(batch),
                 Next::Begin => match self.begin(batch) {
-                    Begun::Something => false,
-                    Begun::Nothing => return Step::Nothing,
-                    Begun::Blocked => return Step::Flush,
+                    BeginResult::Something => false,
+                    BeginResult::Nothing => return Step::Nothing,
+                    BeginResult::Blocked => return Step::Flush,
                 },
             };
             if added {
@@ -72,29 +72,29 @@ impl Context<'_> {
         }
     }
 
-    fn begin(&mut self, batch: &Batch) -> Begun {
+    fn begin(&mut self, batch: &Batch) -> BeginResult {
         let ready = self.qp.sq.ready(self.qp.ord).is_some();
         if !self.qp.irrq.is_empty() && (self.qp.response_turn || !ready) {
             return self.begin_response(batch);
         }
         if !ready {
-            return Begun::Nothing;
+            return BeginResult::Nothing;
         }
         self.qp.response_turn = true;
         self.begin_work(batch)
     }
 
     /// Begins the next Work Request.
-    fn begin_work(&mut self, batch: &Batch) -> Begun {
+    fn begin_work(&mut self, batch: &Batch) -> BeginResult {
         let (ord, version, max_message) = (self.qp.ord, self.qp.version, self.shared.settings.max_message);
         let accessor = self.qp.accessor();
-        let Some(wqe) = self.qp.sq.ready(ord) else { return Begun::Nothing };
+        let Some(wqe) = self.qp.sq.ready(ord) else { return BeginResult::Nothing };
         let memory = &mut self.shared.memory;
         let control = |opcode| Control::new(opcode, version);
         let untagged = |qn, msn, word| Destination::Untagged { qn, msn, word };
         let message = match &wqe.wr.operation {
             Operation::Bind(_) | Operation::FastRegister(_) | Operation::InvalidateLocal(_) if !batch.is_empty() => {
-                return Begun::Blocked;
+                return BeginResult::Blocked;
             }
             Operation::Bind(bind) => Err(memory.bind(accessor, bind).map_err(CompletionStatus::from)),
             Operation::FastRegister(_) if !self.qp.privileged => Err(Err(CompletionStatus::NotPrivileged)),
@@ -158,11 +158,11 @@ impl Context<'_> {
         match message {
             Ok(message) => self.qp.sq.begin(Progress::Sending(message)),
             Err(Ok(())) => self.qp.sq.finish(CompletionStatus::Success),
-            Err(Err(status)) => self.work_error(status, At::Send),
+            Err(Err(status)) => self.work_error(status, FailedWork::Send),
         }
         self.drain();
         self.check_local_error();
-        Begun::Something
+        BeginResult::Something
     }
 
     /// Adds a segment of the Work Request that is being sent.
@@ -208,37 +208,37 @@ impl Context<'_> {
             }
             Operation::Bind(_) | Operation::FastRegister(_) | Operation::InvalidateLocal(_) => return false,
         };
-        let places = &mut batch.places;
-        places.clear();
+        let ranges = &mut batch.ranges;
+        ranges.clear();
         let found = match payload {
             Payload::Inline(octets) => {
                 let part = octets.slice(range.start as usize..range.end as usize);
-                self.push(batch, &segment.header, &PayloadOf::Octets(&part));
+                self.push(batch, &segment.header, &PayloadSource::Octets(&part));
                 return self.sent(finished, waits);
             }
             // Check the memory of the complete message before sending its first byte.
             Payload::Gather(sges) if first => {
                 let all = 0..octets(length(sges));
                 walk(&self.shared.memory, accessor, sges, all, Right::LocalRead, |_| {}).and_then(|()| {
-                    walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| places.push(at))
+                    walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| ranges.push(at))
                 })
             }
             Payload::Gather(sges) => {
-                walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| places.push(at))
+                walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| ranges.push(at))
             }
         };
         let unreadable = found.is_err() && hostile::hook::conduct(&self.shared.deviations).sends_unreadable;
         if unreadable {
             small = vec![0; segment.payload.len()];
         } else if let Err(error) = found {
-            self.work_error(error.into(), At::Send);
+            self.work_error(error.into(), FailedWork::Send);
             self.drain();
             return false;
         }
         if small.is_empty() {
-            self.push(batch, &segment.header, &PayloadOf::Places);
+            self.push(batch, &segment.header, &PayloadSource::Ranges);
         } else {
-            self.push(batch, &segment.header, &PayloadOf::Octets(&small));
+            self.push(batch, &segment.header, &PayloadSource::Octets(&small));
         }
         self.sent(finished, waits)
     }
@@ -263,8 +263,8 @@ impl Context<'_> {
     }
 
     /// Begins the response to the oldest request.
-    fn begin_response(&mut self, batch: &Batch) -> Begun {
-        let Some(of) = self.qp.irrq.front().copied() else { return Begun::Nothing };
+    fn begin_response(&mut self, batch: &Batch) -> BeginResult {
+        let Some(of) = self.qp.irrq.front().copied() else { return BeginResult::Nothing };
         let version = self.qp.version;
         match of.request {
             Request::Read(request) => {
@@ -272,7 +272,7 @@ impl Context<'_> {
                 let message = Segmenter::new(to, Control::new(Opcode::READ_RESPONSE, version), request.rdmardsz);
                 self.qp.response = Some(Response { message, of, octets: Bytes::new() });
             }
-            Request::Atomic(_) if !batch.is_empty() => return Begun::Blocked,
+            Request::Atomic(_) if !batch.is_empty() => return BeginResult::Blocked,
             Request::Atomic(request) => match self.atomic(&request) {
                 Ok(value) => {
                     let original_request_identifier = request.request_identifier;
@@ -287,31 +287,31 @@ impl Context<'_> {
                 }
                 Err(fault) => {
                     self.response_error(of, fault, 0);
-                    return Begun::Something;
+                    return BeginResult::Something;
                 }
             },
         }
         self.qp.irrq.pop_front();
         self.qp.response_turn = false;
-        Begun::Something
+        BeginResult::Something
     }
 
     fn atomic(&mut self, request: &AtomicRequest) -> Result<u64, Fault> {
         let (stag, to) = (request.remote_stag, request.remote_tagged_offset);
         let memory = &mut self.shared.memory;
         memory.locate(self.qp.accessor(), stag, to, 8, Right::RemoteRead).map_err(Fault::Source)?;
-        let place = memory.locate(self.qp.accessor(), stag, to, 8, Right::RemoteWrite).map_err(Fault::Source)?;
+        let range = memory.locate(self.qp.accessor(), stag, to, 8, Right::RemoteWrite).map_err(Fault::Source)?;
         let mut operation = request.operation;
         hostile::hook::atomic(&self.shared.deviations, &mut operation);
         if !hostile::hook::conduct(&self.shared.deviations).knows_words_by_stream {
-            return memory.atomic(place, operation).map_err(|_| Fault::Misaligned);
+            return memory.atomic(range, operation).map_err(|_| Fault::Misaligned);
         }
         if let Some((_, octets)) = self.qp.word.take_if(|(at, _)| *at == (stag, to)) {
-            memory.put(place, &octets);
+            memory.put(range, &octets);
         }
-        let found = memory.atomic(place, operation).map_err(|_| Fault::Misaligned);
+        let found = memory.atomic(range, operation).map_err(|_| Fault::Misaligned);
         let mut now = Vec::new();
-        memory.copy_to(place, &mut now);
+        memory.copy_to(range, &mut now);
         self.qp.word = Some(((stag, to), now));
         found
     }
@@ -329,21 +329,21 @@ impl Context<'_> {
         if response.message.is_finished() {
             self.qp.response = None;
         }
-        batch.places.clear();
+        batch.ranges.clear();
         if let Request::Read(request) = of.request {
             let (start, len) = (segment.payload.start, segment.payload.len());
             let to = request.src_to.wrapping_add(u64::from(start));
             match self.shared.memory.locate(accessor, request.src_stag, to, len, Right::RemoteRead) {
-                Ok(place) => batch.places.push(place),
+                Ok(range) => batch.ranges.push(range),
                 Err(error) => {
                     self.qp.response = None;
                     self.response_error(of, Fault::Source(error), start);
                     return false;
                 }
             }
-            self.push(batch, &segment.header, &PayloadOf::Places);
+            self.push(batch, &segment.header, &PayloadSource::Ranges);
         } else {
-            self.push(batch, &segment.header, &PayloadOf::Octets(&octets));
+            self.push(batch, &segment.header, &PayloadSource::Octets(&octets));
         }
         true
     }
@@ -372,18 +372,18 @@ impl Context<'_> {
         let control = Control::new(Opcode::TERMINATE, self.qp.version);
         let mut message = Segmenter::new(to, control, octets(payload.len() as u64));
         let Some(segment) = message.next_segment(self.qp.mulpdu) else { return false };
-        self.push(batch, &segment.header, &PayloadOf::Octets(&payload));
+        self.push(batch, &segment.header, &PayloadSource::Octets(&payload));
         true
     }
 
-    fn push(&mut self, batch: &mut Batch, header: &RawHeader, payload: &PayloadOf<'_>) {
+    fn push(&mut self, batch: &mut Batch, header: &RawHeader, payload: &PayloadSource<'_>) {
         let Some(llp) = &mut self.llp else { return };
         llp.push(&self.shared.memory, batch, header.as_octets(), payload);
     }
 }
 
-/// Result of [`Context::begin`].
-enum Begun {
+/// Result of [`Context::begin_work`] and of [`Context::begin_response`].
+enum BeginResult {
     Something,
     Nothing,
     /// Memory would change while the batch refers to it.

@@ -1,8 +1,9 @@
 //! The Send Queue: Work Requests begin and complete in the order of posting (draft sections 8.2.1
 //! and 8.2.2).
 //!
-//! This module determines the next Work Request, the Reads in flight, and which Work Requests may
-//! complete. Other modules determine whether an operation succeeds.
+//! This module selects the next Work Request, counts the Reads in flight, and decides which Work
+//! Requests may complete. Other modules determine whether an operation succeeds. A WQE (Work Queue
+//! Element) is a Work Request in the queue.
 
 use std::collections::VecDeque;
 
@@ -72,8 +73,8 @@ impl SendQueue {
         self.wqes.get_mut(last).filter(|wqe| matches!(wqe.progress, Progress::Sending(_)))
     }
 
-    /// The next WQE to begin, if its fence and `ord` allow its start. With an ORD of 0, a Read is
-    /// allowed to start, because it then fails.
+    /// The next WQE to begin, if its fence and `ord` allow its start. With an ORD of 0, a Read may
+    /// also start, so that it can fail.
     pub(super) fn ready(&self, ord: u32) -> Option<&Wqe> {
         let wqe = self.wqes.get(self.begun)?;
         let fenced = match wqe.wr.fence {

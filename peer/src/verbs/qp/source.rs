@@ -2,18 +2,18 @@
 
 use core::ops::Range;
 
-use crate::memory::{AccessError, Accessor, Memory, Place, Right};
+use crate::memory::{AccessError, Accessor, Memory, MemoryRange, Right};
 use crate::verbs::work_request::Sge;
 
 /// Finds the bytes `range` of the message in the elements `sges`. Checks each part for `right`, and
-/// passes its [`Place`] to `each`.
+/// passes its [`MemoryRange`] to `each`.
 pub(super) fn walk(
     memory: &Memory,
     accessor: Accessor,
     sges: &[Sge],
     range: Range<u32>,
     right: Right,
-    mut each: impl FnMut(Place),
+    mut each: impl FnMut(MemoryRange),
 ) -> Result<(), AccessError> {
     let (mut passed, end) = (0u64, u64::from(range.end));
     let mut from = u64::from(range.start);

@@ -1,10 +1,10 @@
 //! The states of a Queue Pair as a table: draft Figures 4 and 5 (attributes) and 7 to 11 (events).
-//! The text of Figure 6, the state diagram, is missing in the draft. The table contains its
-//! transitions.
+//! The draft has no drawing for Figure 6, the state diagram. The table also contains the
+//! transitions of that diagram.
 //!
-//! The module `machine` executes the actions of the cell for a state and an event, and nothing
-//! else. If a verb has no cell in the current state, the result is an Immediate Error. Other events
-//! without a cell have no effect.
+//! The module `machine` executes only the actions of the table entry for a state and an event. If a
+//! verb has no entry in the current state, the result is an Immediate Error. Other events without
+//! an entry have no effect.
 //!
 //! ```text
 //!            Modify            Modify              LLP closed
@@ -56,13 +56,13 @@ impl fmt::Display for QpState {
 /// Event of a Queue Pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QpEvent {
-    /// Modify QP to this state.
+    /// The Consumer calls Modify QP with this state.
     Modify(QpState),
-    /// PostSQ or PostRQ.
+    /// The Consumer calls PostSQ or PostRQ.
     Post,
-    /// A valid inbound segment.
+    /// A valid inbound segment arrived.
     Segment,
-    /// The peer's Terminate.
+    /// The peer's Terminate arrived.
     TerminateReceived,
     /// An error with a local Work Request. A Work Completion reports it.
     WorkError,
@@ -85,7 +85,7 @@ pub enum QpEvent {
     WorkLeft,
 }
 
-/// Action for an event. The actions of a cell are executed in order.
+/// Action for an event. The actions of a table entry are executed in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QpAction {
     /// Set the new values of attributes.
@@ -116,7 +116,7 @@ pub enum QpAction {
 
 /// The actions for an event in a state: one row of a state summary of the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cell {
+pub struct TableEntry {
     /// Number of the draft's figure that contains the row.
     pub figure: u8,
     /// State before the event.
@@ -129,8 +129,8 @@ pub struct Cell {
     pub next: QpState,
 }
 
-const fn cell(figure: u8, state: QpState, event: QpEvent, actions: &'static [QpAction], next: QpState) -> Cell {
-    Cell { figure, state, event, actions, next }
+const fn entry(figure: u8, state: QpState, event: QpEvent, actions: &'static [QpAction], next: QpState) -> TableEntry {
+    TableEntry { figure, state, event, actions, next }
 }
 
 use QpAction::{
@@ -143,44 +143,44 @@ use QpEvent::{
 };
 use QpState::{Closing, Error, Idle, Rts, Terminate};
 
-/// The cells of Figures 7 to 11. The actions on entry to a state are part of each cell that leads
-/// to this state. Work is flushed on entry to Terminate already (VERBS-6.2.3-12). Terminate, Error
-/// and Closing have no cell for `Post`, because they reject posted work (VERBS-6.2.3-11,
-/// VERBS-6.2.4-6, VERBS-6.2.5-7).
-pub const CELLS: &[Cell] = &[
-    cell(7, Idle, Post, &[Enqueue], Idle),
-    cell(7, Idle, Modify(Idle), &[ChangeAttributes], Idle),
-    cell(7, Idle, Modify(Rts), &[ChangeAttributes, Attach], Rts),
-    cell(7, Idle, Modify(Error), &[Flush], Error),
-    cell(8, Rts, Post, &[Enqueue], Rts),
-    cell(8, Rts, Segment, &[Process], Rts),
-    cell(8, Rts, Modify(Closing), &[CloseLlp, FlushReceives], Closing),
-    cell(8, Rts, Modify(Rts), &[ChangeAttributes], Rts),
-    cell(8, Rts, Modify(Error), &[ResetLlp, Detach, Flush], Error),
-    cell(8, Rts, Modify(Terminate), &[SendTerminate, CloseLlp, Flush], Terminate),
-    cell(8, Rts, LlpFailure, &[ResetLlp, Detach, Notify, Flush], Error),
-    cell(8, Rts, LlpErrorSpeaking, &[Notify, SendTerminate, CloseLlp, Flush], Terminate),
-    cell(8, Rts, MessageError, &[Notify, SendTerminate, CloseLlp, Flush], Terminate),
-    cell(8, Rts, SendError, &[CompleteInError, SendTerminate, CloseLlp, Flush], Terminate),
-    cell(8, Rts, WorkError, &[CompleteInError, SendTerminate, CloseLlp, Flush], Terminate),
-    cell(8, Rts, TerminateReceived, &[Notify, CloseLlp, Flush], Terminate),
-    cell(8, Rts, LlpCloseBusy, &[Notify, SendTerminate, CloseLlp, Flush], Terminate),
-    cell(8, Rts, LlpCloseDone, &[CloseLlp, FlushReceives], Closing),
-    cell(9, Terminate, CloseComplete, &[Detach], Error),
-    cell(9, Terminate, LlpFailure, &[ResetLlp, Notify, Detach], Error),
-    cell(9, Terminate, Segment, &[], Terminate),
-    cell(10, Error, Modify(Idle), &[], Idle),
-    cell(11, Closing, CloseComplete, &[Notify, Detach], Idle),
-    cell(11, Closing, WorkLeft, &[ResetLlp, Notify, Detach, Flush], Error),
-    cell(11, Closing, LlpFailure, &[ResetLlp, Notify, Detach, Flush], Error),
-    cell(11, Closing, Segment, &[ResetLlp, Notify, Detach, Flush], Error),
-    cell(11, Closing, TerminateReceived, &[ResetLlp, Notify, Detach, Flush], Error),
+/// The rows of Figures 7 to 11. If the draft requires actions when a Queue Pair enters a state,
+/// each entry that leads to this state has these actions. Work is flushed when the Queue Pair
+/// enters Terminate (VERBS-6.2.3-12). Terminate, Error and Closing have no entry for `Post`,
+/// because they reject posted work (VERBS-6.2.3-11, VERBS-6.2.4-6, VERBS-6.2.5-7).
+pub const ENTRIES: &[TableEntry] = &[
+    entry(7, Idle, Post, &[Enqueue], Idle),
+    entry(7, Idle, Modify(Idle), &[ChangeAttributes], Idle),
+    entry(7, Idle, Modify(Rts), &[ChangeAttributes, Attach], Rts),
+    entry(7, Idle, Modify(Error), &[Flush], Error),
+    entry(8, Rts, Post, &[Enqueue], Rts),
+    entry(8, Rts, Segment, &[Process], Rts),
+    entry(8, Rts, Modify(Closing), &[CloseLlp, FlushReceives], Closing),
+    entry(8, Rts, Modify(Rts), &[ChangeAttributes], Rts),
+    entry(8, Rts, Modify(Error), &[ResetLlp, Detach, Flush], Error),
+    entry(8, Rts, Modify(Terminate), &[SendTerminate, CloseLlp, Flush], Terminate),
+    entry(8, Rts, LlpFailure, &[ResetLlp, Detach, Notify, Flush], Error),
+    entry(8, Rts, LlpErrorSpeaking, &[Notify, SendTerminate, CloseLlp, Flush], Terminate),
+    entry(8, Rts, MessageError, &[Notify, SendTerminate, CloseLlp, Flush], Terminate),
+    entry(8, Rts, SendError, &[CompleteInError, SendTerminate, CloseLlp, Flush], Terminate),
+    entry(8, Rts, WorkError, &[CompleteInError, SendTerminate, CloseLlp, Flush], Terminate),
+    entry(8, Rts, TerminateReceived, &[Notify, CloseLlp, Flush], Terminate),
+    entry(8, Rts, LlpCloseBusy, &[Notify, SendTerminate, CloseLlp, Flush], Terminate),
+    entry(8, Rts, LlpCloseDone, &[CloseLlp, FlushReceives], Closing),
+    entry(9, Terminate, CloseComplete, &[Detach], Error),
+    entry(9, Terminate, LlpFailure, &[ResetLlp, Notify, Detach], Error),
+    entry(9, Terminate, Segment, &[], Terminate),
+    entry(10, Error, Modify(Idle), &[], Idle),
+    entry(11, Closing, CloseComplete, &[Notify, Detach], Idle),
+    entry(11, Closing, WorkLeft, &[ResetLlp, Notify, Detach, Flush], Error),
+    entry(11, Closing, LlpFailure, &[ResetLlp, Notify, Detach, Flush], Error),
+    entry(11, Closing, Segment, &[ResetLlp, Notify, Detach, Flush], Error),
+    entry(11, Closing, TerminateReceived, &[ResetLlp, Notify, Detach, Flush], Error),
 ];
 
-/// The cell for a state and an event. `None` if the table has no such cell.
+/// Returns the entry for a state and an event. `None` if the table has no such entry.
 #[must_use]
-pub fn find(state: QpState, event: QpEvent) -> Option<&'static Cell> {
-    CELLS.iter().find(|cell| cell.state == state && cell.event == event)
+pub fn find(state: QpState, event: QpEvent) -> Option<&'static TableEntry> {
+    ENTRIES.iter().find(|entry| entry.state == state && entry.event == event)
 }
 
 /// An attribute of Modify QP, besides the next state.

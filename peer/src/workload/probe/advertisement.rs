@@ -3,7 +3,7 @@
 use crate::memory::Access;
 use crate::verbs::RemoteAddress;
 
-/// A side's region for its peer.
+/// A region that one side registers for its peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advertisement {
     /// Address of the first byte.
@@ -17,7 +17,8 @@ pub struct Advertisement {
 }
 
 const MAGIC: &[u8; 4] = b"SIWP";
-/// libibverbs' `IBV_ACCESS_LOCAL_WRITE`, `_REMOTE_WRITE` and `_REMOTE_READ`.
+/// The values of `IBV_ACCESS_LOCAL_WRITE`, `IBV_ACCESS_REMOTE_WRITE` and `IBV_ACCESS_REMOTE_READ`
+/// in libibverbs.
 const LOCAL_WRITE: u32 = 1;
 const REMOTE_WRITE: u32 = 2;
 const REMOTE_READ: u32 = 4;
@@ -73,8 +74,8 @@ impl Advertisement {
 mod tests {
     use super::*;
 
-    /// Data from a capture of siwprobe on siw: the private data of its Reply (probe-ops-mpa1-crc),
-    /// and the same data with a text.
+    /// Uses the private data of a Reply in a capture of siwprobe on siw (capture
+    /// probe-ops-mpa1-crc). Then uses the same data with a text after it.
     #[test]
     fn as_siwprobe_has_it() {
         let octets = [

@@ -1,20 +1,21 @@
-//! Single operations on one connection, valid and invalid ones, with a result for each. `siwprobe`
-//! of `interop/siw` does the same over libibverbs. The peer can be `siwprobe` or another probe.
+//! Runs single operations on one connection, and returns the result of each operation. The
+//! operations may be valid or invalid. `siwprobe` of `interop/siw` does the same over libibverbs.
+//! The peer can be `siwprobe` or another probe.
 //!
 //! Each side has a region for its peer, and advertises it at the start of its private data
 //! ([`Advertisement`]). A text may follow. Byte `i` of the region is `7 i + 3` at first. Byte `i`
 //! of a Send or Write is `13 i + 5`, with `i` from 0 in each message. Both values are modulo 256.
-//! At the end, 64-bit FNV-1a hashes of the contents are compared. A side that
-//! [echoes](ProbeSettings::echo) sends each Send back.
+//! The results contain 64-bit FNV-1a hashes of the contents, so that the caller can compare them. A
+//! side that [echoes](ProbeSettings::echo) sends each Send back.
 //!
-//! Not included: malformed segments, which the verbs cannot express. [`hostile`](crate::hostile)
-//! and the suites cover them.
+//! The probe sends no malformed segments, because the verbs cannot express such segments.
+//! [`hostile`](crate::hostile) and the suites send malformed segments.
 
 mod advertisement;
 mod op;
 
 pub use advertisement::Advertisement;
-pub use op::{Op, Place, Target};
+pub use op::{Op, RemotePosition, Target};
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -37,8 +38,8 @@ use crate::verbs::{
 /// Settings of one side. The defaults are those of siwprobe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSettings {
-    /// Size in bytes of the region for the peer, and of the largest message of this side. Default
-    /// 2^20.
+    /// Size in bytes of the region for the peer. Also the maximum size of this side's messages.
+    /// Default 2^20.
     pub region: u32,
     /// The peer may read the region. Default true.
     pub readable: bool,
@@ -82,7 +83,7 @@ impl ProbeSettings {
     }
 }
 
-/// A message that filled a receive.
+/// A message that completed a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
     /// Size of the message in bytes.
@@ -141,8 +142,8 @@ pub struct Probe {
     peer: Option<Advertisement>,
     /// Messages that [`Probe::next`] has not returned yet.
     arrived: VecDeque<Arrived>,
-    /// A receive is posted, or will be after an echo. If the peer has closed the connection, no
-    /// receive can be posted.
+    /// A receive is posted, or will be posted after an echo. If the peer has closed the connection,
+    /// no receive can be posted.
     listens: bool,
 }
 
@@ -226,11 +227,11 @@ impl Probe {
                 None => Err(self.endpoint.failure(CompletedOperation::Receive, CompletionStatus::Flushed)),
             },
             Op::Burst { carrier, octets, count } => {
-                let place = Place::At { offset: 0, wrong: 0 };
+                let position = RemotePosition::Offset { offset: 0, wrong: 0 };
                 let op = match carrier {
-                    Carrier::Read => Op::Read { octets, place },
+                    Carrier::Read => Op::Read { octets, position },
                     Carrier::Send => Op::Send { octets, solicited: false, invalidate: None },
-                    Carrier::Write => Op::Write { octets, place },
+                    Carrier::Write => Op::Write { octets, position },
                 };
                 self.burst(op, count).await
             }
@@ -257,7 +258,8 @@ impl Probe {
         Ok(done)
     }
 
-    /// The operation for a Work Request, and the number of bytes that it reads, if it reads.
+    /// Returns the operation for a Work Request. For an RDMA Read, also returns the number of bytes
+    /// to read.
     fn operation(&self, op: Op) -> Result<(Operation, Option<u32>), WorkloadError> {
         let largest = self.settings.region;
         let local = |region: Region, octets: u32| -> Result<Sge, WorkloadError> {
@@ -278,16 +280,19 @@ impl Probe {
                 };
                 (Operation::Send { payload: payload(octets)?, solicited, invalidate }, None)
             }
-            Op::Write { octets, place } => {
-                (Operation::Write { payload: payload(octets)?, remote: self.remote(place, octets)? }, None)
+            Op::Write { octets, position } => {
+                (Operation::Write { payload: payload(octets)?, remote: self.remote(position, octets)? }, None)
             }
-            Op::Read { octets, place } => {
-                let (local, remote) = (local(self.sink, octets)?, self.remote(place, octets)?);
+            Op::Read { octets, position } => {
+                let (local, remote) = (local(self.sink, octets)?, self.remote(position, octets)?);
                 (Operation::Read { local, remote, invalidate_local: false }, Some(octets))
             }
             Op::FetchAdd { offset, wrong } => {
                 let operation = AtomicOperation::FetchAdd { add_data: 1, add_mask: 0 };
-                (Operation::Atomic { remote: self.remote(Place::At { offset, wrong }, 8)?, operation }, None)
+                (
+                    Operation::Atomic { remote: self.remote(RemotePosition::Offset { offset, wrong }, 8)?, operation },
+                    None,
+                )
             }
             Op::Immediate => (Operation::Immediate { data: Immediate { data: *b"immedia." }, solicited: false }, None),
             Op::Abort | Op::Burst { .. } | Op::Disconnect | Op::End | Op::Receive => {
@@ -297,16 +302,16 @@ impl Probe {
     }
 
     fn advertised(&self) -> Result<Advertisement, WorkloadError> {
-        self.peer.ok_or_else(|| WorkloadError::Protocol("the private data advertises no region".to_owned()))
+        self.peer.ok_or_else(|| WorkloadError::Protocol("the peer's private data advertises no region".to_owned()))
     }
 
-    fn remote(&self, place: Place, octets: u32) -> Result<RemoteAddress, WorkloadError> {
+    fn remote(&self, position: RemotePosition, octets: u32) -> Result<RemoteAddress, WorkloadError> {
         let Advertisement { address, length, .. } = self.advertised()?;
         let (first, half) = (address.tagged_offset, u64::from(octets / 2));
-        let (tagged_offset, wrong) = match place {
-            Place::At { offset, wrong } => (first.wrapping_add(offset), wrong),
-            Place::AcrossTheEnd => (first.wrapping_add(u64::from(length)).wrapping_sub(half), 0),
-            Place::AcrossTheWrap => (half.wrapping_neg(), 0),
+        let (tagged_offset, wrong) = match position {
+            RemotePosition::Offset { offset, wrong } => (first.wrapping_add(offset), wrong),
+            RemotePosition::AcrossTheEnd => (first.wrapping_add(u64::from(length)).wrapping_sub(half), 0),
+            RemotePosition::AcrossTheWrap => (half.wrapping_neg(), 0),
         };
         Ok(RemoteAddress { stag: address.stag ^ wrong, tagged_offset })
     }
@@ -342,7 +347,8 @@ impl Probe {
             match (completion.status, is_operation) {
                 (CompletionStatus::Success, true) => return Ok(completion),
                 (CompletionStatus::Success, false) => self.handle(completion)?,
-                // The operation's own completion follows, and has more details.
+                // A different Work Request failed. The completion of the awaited operation follows,
+                // and has more details.
                 (_, false) => {}
                 (status, true) => return Err(self.endpoint.failure(completion.operation, status)),
             }

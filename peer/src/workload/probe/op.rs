@@ -4,8 +4,8 @@ use core::fmt;
 
 use crate::workload::bench::Carrier;
 
-/// An operation. The value `wrong` is XORed with the peer's STag. With 0, the operation uses the
-/// region that the peer advertised.
+/// An operation. Some operations have a field `wrong`, which is XORed with the peer's STag. If
+/// `wrong` is 0, the operation uses the region that the peer advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Reset the connection.
@@ -23,7 +23,7 @@ pub enum Op {
     Disconnect,
     /// Wait until the peer ends the connection.
     End,
-    /// FetchAdd of 1 (RFC 7306) on the eight bytes at `offset`.
+    /// FetchAdd (RFC 7306) that adds 1 to the eight bytes at `offset`.
     FetchAdd {
         /// Offset from the region's first byte.
         offset: u64,
@@ -37,7 +37,7 @@ pub enum Op {
         /// Number of bytes.
         octets: u32,
         /// Address in the peer's memory.
-        place: Place,
+        position: RemotePosition,
     },
     /// Wait for one Send of the peer.
     Receive,
@@ -55,15 +55,15 @@ pub enum Op {
         /// Number of bytes.
         octets: u32,
         /// Address in the peer's memory.
-        place: Place,
+        position: RemotePosition,
     },
 }
 
 /// An address in the peer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum RemotePosition {
     /// `offset` bytes after the region's first byte. The address may be outside the region.
-    At {
+    Offset {
         /// Added to the region's Tagged Offset, modulo 2^64.
         offset: u64,
         /// XORed with the STag, see [`Op`].
@@ -109,35 +109,37 @@ impl Op {
             Some(Err(_)) => Err(format!("{text}: a number has more than 32 bits")),
         };
         let octets = small(0)?;
-        let place = || Ok::<_, String>(Place::At { offset: numbers.get(1).copied().unwrap_or(0), wrong: small(2)? });
-        let bad = Place::At { offset: 0, wrong: BAD_KEY };
+        let position = || {
+            Ok::<_, String>(RemotePosition::Offset { offset: numbers.get(1).copied().unwrap_or(0), wrong: small(2)? })
+        };
+        let bad = RemotePosition::Offset { offset: 0, wrong: BAD_KEY };
         let invalidate = || Ok::<_, String>(Some(Target::Region(small(2)?)));
         Ok(match name {
             "abort" => Op::Abort,
             "burst" => {
                 let carrier = Carrier::ALL.into_iter().find(|carrier| burst == Some(carrier.name()));
-                let carrier = carrier.ok_or_else(|| format!("{text}: write burst:send, burst:write or burst:read"))?;
+                let carrier = carrier.ok_or_else(|| format!("{text}: use burst:send, burst:write or burst:read"))?;
                 Op::Burst { carrier, octets, count: small(1)? }
             }
             "disc" => Op::Disconnect,
             "end" => Op::End,
             "fetchadd" => Op::FetchAdd { offset: numbers.first().copied().unwrap_or(0), wrong: small(1)? },
             "immediate" => Op::Immediate,
-            "read" => Op::Read { octets, place: place()? },
-            "readbadkey" => Op::Read { octets, place: bad },
-            "readoob" => Op::Read { octets, place: Place::AcrossTheEnd },
-            "readwrap" => Op::Read { octets, place: Place::AcrossTheWrap },
+            "read" => Op::Read { octets, position: position()? },
+            "readbadkey" => Op::Read { octets, position: bad },
+            "readoob" => Op::Read { octets, position: RemotePosition::AcrossTheEnd },
+            "readwrap" => Op::Read { octets, position: RemotePosition::AcrossTheWrap },
             "recv" => Op::Receive,
             "send" => Op::Send { octets, solicited: false, invalidate: None },
             "sendse" => Op::Send { octets, solicited: true, invalidate: None },
             "sendinv" => Op::Send { octets, solicited: false, invalidate: invalidate()? },
             "sendseinv" => Op::Send { octets, solicited: true, invalidate: invalidate()? },
             "sendinvz" => Op::Send { octets, solicited: false, invalidate: Some(Target::Zero) },
-            "write" => Op::Write { octets, place: place()? },
-            "writebadkey" => Op::Write { octets, place: bad },
-            "writewrap" => Op::Write { octets, place: Place::AcrossTheWrap },
+            "write" => Op::Write { octets, position: position()? },
+            "writebadkey" => Op::Write { octets, position: bad },
+            "writewrap" => Op::Write { octets, position: RemotePosition::AcrossTheWrap },
             // `writeoob`. The function `most` has rejected all other names.
-            _ => Op::Write { octets, place: Place::AcrossTheEnd },
+            _ => Op::Write { octets, position: RemotePosition::AcrossTheEnd },
         })
     }
 }
@@ -145,7 +147,7 @@ impl Op {
 /// The text that [`Op::parse`] accepts.
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, octets, place) = match *self {
+        let (name, octets, position) = match *self {
             Op::Abort => return f.write_str("abort"),
             Op::Burst { carrier, octets, count } => return write!(f, "burst:{}:{octets}:{count}", carrier.name()),
             Op::Disconnect => return f.write_str("disc"),
@@ -162,21 +164,21 @@ impl fmt::Display for Op {
                     Some(Target::Zero) => write!(f, "send{event}invz:{octets}"),
                 };
             }
-            Op::Read { octets, place } => ("read", octets, place),
-            Op::Write { octets, place } => ("write", octets, place),
+            Op::Read { octets, position } => ("read", octets, position),
+            Op::Write { octets, position } => ("write", octets, position),
         };
-        match place {
-            Place::AcrossTheEnd => write!(f, "{name}oob:{octets}"),
-            Place::AcrossTheWrap => write!(f, "{name}wrap:{octets}"),
-            Place::At { offset: 0, wrong: 0 } => write!(f, "{name}:{octets}"),
-            Place::At { offset, wrong: 0 } => write!(f, "{name}:{octets}:{offset}"),
-            Place::At { offset: 0, wrong: BAD_KEY } => write!(f, "{name}badkey:{octets}"),
-            Place::At { offset, wrong } => write!(f, "{name}:{octets}:{offset}:{wrong:#x}"),
+        match position {
+            RemotePosition::AcrossTheEnd => write!(f, "{name}oob:{octets}"),
+            RemotePosition::AcrossTheWrap => write!(f, "{name}wrap:{octets}"),
+            RemotePosition::Offset { offset: 0, wrong: 0 } => write!(f, "{name}:{octets}"),
+            RemotePosition::Offset { offset, wrong: 0 } => write!(f, "{name}:{octets}:{offset}"),
+            RemotePosition::Offset { offset: 0, wrong: BAD_KEY } => write!(f, "{name}badkey:{octets}"),
+            RemotePosition::Offset { offset, wrong } => write!(f, "{name}:{octets}:{offset}:{wrong:#x}"),
         }
     }
 }
 
-/// Maximum number of numbers after an operation's name. `None` if the name is unknown.
+/// Returns how many numbers may follow an operation's name. `None` if the name is unknown.
 fn most(name: &str) -> Option<usize> {
     Some(match name {
         "abort" | "disc" | "end" | "immediate" | "recv" => 0,
@@ -201,19 +203,19 @@ mod tests {
 
     #[test]
     fn words_are_operations() {
-        let at = |offset, wrong| Place::At { offset, wrong };
+        let at = |offset, wrong| RemotePosition::Offset { offset, wrong };
         for (text, op) in [
             ("send:0", Op::Send { octets: 0, solicited: false, invalidate: None }),
             ("sendse:5", Op::Send { octets: 5, solicited: true, invalidate: None }),
             ("sendinv:9", Op::Send { octets: 9, solicited: false, invalidate: Some(Target::Region(0)) }),
             ("sendseinv:9:0:1", Op::Send { octets: 9, solicited: true, invalidate: Some(Target::Region(1)) }),
             ("sendinvz:9", Op::Send { octets: 9, solicited: false, invalidate: Some(Target::Zero) }),
-            ("write:100", Op::Write { octets: 100, place: at(0, 0) }),
-            ("write:100:64:0xff00", Op::Write { octets: 100, place: at(64, 0xff00) }),
-            ("read:1:18446744073709551615", Op::Read { octets: 1, place: at(u64::MAX, 0) }),
-            ("readbadkey:64", Op::Read { octets: 64, place: at(0, 0x00ab_cd00) }),
-            ("writeoob:64", Op::Write { octets: 64, place: Place::AcrossTheEnd }),
-            ("readwrap:64", Op::Read { octets: 64, place: Place::AcrossTheWrap }),
+            ("write:100", Op::Write { octets: 100, position: at(0, 0) }),
+            ("write:100:64:0xff00", Op::Write { octets: 100, position: at(64, 0xff00) }),
+            ("read:1:18446744073709551615", Op::Read { octets: 1, position: at(u64::MAX, 0) }),
+            ("readbadkey:64", Op::Read { octets: 64, position: at(0, 0x00ab_cd00) }),
+            ("writeoob:64", Op::Write { octets: 64, position: RemotePosition::AcrossTheEnd }),
+            ("readwrap:64", Op::Read { octets: 64, position: RemotePosition::AcrossTheWrap }),
             ("burst:read:500:40", Op::Burst { carrier: Carrier::Read, octets: 500, count: 40 }),
             ("fetchadd:8", Op::FetchAdd { offset: 8, wrong: 0 }),
             ("recv", Op::Receive),

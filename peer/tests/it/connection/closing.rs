@@ -1,8 +1,8 @@
-//! FIN and RST in each state, closing and aborting.
+//! Tests of FIN and RST in each state, and of close and abort by the user.
 
 use std::time::Duration;
 
-use weft_peer::connection::{By, Closed, Event, Refused, Transmit, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy, CommandError, Event, Transmit};
 use weft_peer::{Instant, Settings};
 
 use crate::connection::machine::{Machine, Pair, REPLY, REQUEST, SEND, WRITE};
@@ -42,7 +42,7 @@ fn states() -> Vec<(&'static str, Machine)> {
 fn a_reset_in_each_state() {
     for (name, mut machine) in states() {
         machine.reset();
-        assert_eq!(machine.events, [Event::Closed(Closed { by: By::Peer, why: Why::Reset })], "{name}");
+        assert_eq!(machine.events, [Event::Closed(Closed { by: ClosedBy::Peer, why: CloseCause::Reset })], "{name}");
         assert_eq!((machine.sent.len(), machine.connection.poll_timeout()), (0, None), "{name}");
         assert!(machine.connection.is_over(), "{name}");
         // No later event changes anything.
@@ -69,15 +69,15 @@ fn a_fin_in_each_state() {
         }
         assert_eq!(machine.sent, [Transmit::Fin], "{name}");
         let closed = machine.closed().unwrap_or_else(|| panic!("{name}: {:?}", machine.events));
-        assert_eq!(closed.by, By::Peer, "{name}");
+        assert_eq!(closed.by, ClosedBy::Peer, "{name}");
         let abortive = matches!(name, "part of a request" | "part of an FPDU");
-        assert_eq!(closed.why == Why::Fin, !abortive, "{name}: {closed}");
+        assert_eq!(closed.why == CloseCause::Fin, !abortive, "{name}: {closed}");
         assert!(machine.connection.is_over(), "{name}");
     }
 }
 
-/// close() in each state: FIN, and the end when the peer's FIN arrives. Without one, a reset ten
-/// seconds later.
+/// In each state, close() sends FIN. The connection ends when the peer's FIN arrives. Without the
+/// peer's FIN, the connection is reset ten seconds later.
 #[test]
 fn closing_in_each_state() {
     for peer_closes in [true, false] {
@@ -85,7 +85,7 @@ fn closing_in_each_state() {
             machine.close();
             assert_eq!(machine.sent, [Transmit::Fin], "{name}");
             assert_eq!(machine.events, [], "{name}");
-            assert_eq!(machine.connection.post_send(&b""[..]), Err(Refused::NotOperating), "{name}");
+            assert_eq!(machine.connection.post_send(&b""[..]), Err(CommandError::NotOperating), "{name}");
             machine.close();
             if peer_closes {
                 machine.fin();
@@ -95,7 +95,7 @@ fn closing_in_each_state() {
                 machine.pass(Duration::from_millis(1));
                 assert_eq!(machine.sent[1..], [Transmit::Reset], "{name}");
             }
-            assert_eq!(machine.closed(), Some(Closed { by: By::User, why: Why::Requested }), "{name}");
+            assert_eq!(machine.closed(), Some(Closed { by: ClosedBy::User, why: CloseCause::Requested }), "{name}");
             assert!(machine.connection.is_over(), "{name}");
         }
     }
@@ -108,7 +108,7 @@ fn aborting_in_each_state() {
         assert!(machine.connection.is_aborting(), "{name}");
         machine.settle();
         assert_eq!(machine.sent, [Transmit::Reset], "{name}");
-        assert_eq!(machine.closed(), Some(Closed { by: By::User, why: Why::Requested }), "{name}");
+        assert_eq!(machine.closed(), Some(Closed { by: ClosedBy::User, why: CloseCause::Requested }), "{name}");
     }
 }
 
@@ -130,8 +130,8 @@ fn a_graceful_close_sends_posted_messages_and_still_receives() {
     pair.responder.close();
     pair.run();
     assert_eq!(pair.initiator.received(), [b"late"]);
-    assert_eq!(pair.initiator.closed(), Some(Closed { by: By::User, why: Why::Requested }));
-    assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
+    assert_eq!(pair.initiator.closed(), Some(Closed { by: ClosedBy::User, why: CloseCause::Requested }));
+    assert_eq!(pair.responder.closed(), Some(Closed { by: ClosedBy::Peer, why: CloseCause::Fin }));
 }
 
 /// The close time-out restarts while the peer accepts or sends octets.
@@ -156,7 +156,7 @@ fn waits_for_a_slow_peer_that_makes_progress() {
     assert!(deadline > Some(Instant::ORIGIN + Duration::from_secs(90)));
 }
 
-/// After an error, no arriving octets delay the end.
+/// After an error, arriving octets do not delay the end.
 #[test]
 fn a_peer_that_floods_after_an_error_is_reset() {
     let mut responder = Machine::established(0);
@@ -172,7 +172,7 @@ fn a_peer_that_floods_after_an_error_is_reset() {
     assert!(responder.connection.is_over());
 }
 
-/// FIN in the middle of a message of complete FPDUs.
+/// FIN arrives in the middle of a message, after complete FPDUs.
 #[test]
 fn a_message_cut_short() {
     let mut pair = Pair::established();
@@ -183,5 +183,5 @@ fn a_message_cut_short() {
     };
     pair.responder.octets(&first);
     pair.responder.fin();
-    assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::CutShort }));
+    assert_eq!(pair.responder.closed(), Some(Closed { by: ClosedBy::Peer, why: CloseCause::CutShort }));
 }

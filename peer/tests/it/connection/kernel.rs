@@ -1,13 +1,15 @@
-//! Octets that the Linux kernel's siw sent and received, from the captures of the project.
+//! Tests with octets that siw of the Linux kernel sent and received. The octets are from the
+//! captures of the project.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::Settings;
-use weft_peer::connection::{By, Closed, Event, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy, Event};
 use weft_peer::mpa::PrivateData;
 
 use crate::connection::machine::{Machine, REPLY, mpa};
 
-/// `rdma-client-server-mpa1`: revision 1 without CRC; 16 zero octets there and back.
+/// The capture `rdma-client-server-mpa1` has revision 1 without CRC, and a Send of 16 zero octets
+/// in each direction.
 const REQUEST: &[u8] = b"MPA ID Req Frame\0\x01\0\0";
 const REPLY_WITHOUT_CRC: &[u8] = b"MPA ID Rep Frame\0\x01\0\0";
 const SEND: &[u8] = b"\0\x22\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -16,7 +18,7 @@ fn without_crc() -> Settings {
     mpa(|mpa| mpa.crc = false)
 }
 
-/// In place of siw, each of our roles sends exactly the octets that siw sent.
+/// Each role of this endpoint, used in place of siw, sends exactly the octets that siw sent.
 #[test]
 fn the_same_exchange_without_siw() {
     let mut responder = Machine::responder(without_crc());
@@ -39,7 +41,7 @@ fn the_same_exchange_without_siw() {
     assert_eq!(initiator.received(), [[0; 16]]);
 }
 
-/// `reject-mpa1`.
+/// The same for a rejection, with the octets of the capture `reject-mpa1`.
 #[test]
 fn the_same_rejection_without_siw() {
     let request = b"MPA ID Req Frame\0\x01\0\x06please";
@@ -60,8 +62,8 @@ fn the_same_rejection_without_siw() {
     assert_eq!(rejection.private_data.as_octets(), b"sorry");
 }
 
-/// `terminate-no-receive-crc`: siw's Terminate has additional bits, and a triplet that no
-/// specification assigns. It ends the stream nevertheless.
+/// In the capture `terminate-no-receive-crc`, the Terminate of siw has additional bits, and a code
+/// that no specification assigns. It ends the stream nevertheless.
 #[test]
 fn siws_terminate_is_understood() {
     let terminate = b"\x00\x2a\x41\x47\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x21\x02\x03\x00\
@@ -72,5 +74,5 @@ fn siws_terminate_is_understood() {
     initiator.fin();
     let error = TerminateError::new(2, 1, 2);
     assert!(initiator.events.contains(&Event::TerminateReceived(error)), "{:?}", initiator.events);
-    assert_eq!(initiator.closed(), Some(Closed { by: By::Peer, why: Why::TerminateReceived(error) }));
+    assert_eq!(initiator.closed(), Some(Closed { by: ClosedBy::Peer, why: CloseCause::TerminateReceived(error) }));
 }

@@ -1,4 +1,5 @@
-//! Test machines: a connection with everything that it sent, and a pair of them joined by queues.
+//! Machines for tests: a connection with everything that it sent, and a pair of connections joined
+//! by queues.
 
 use std::time::Duration;
 
@@ -6,15 +7,15 @@ use weft_peer::connection::{Closed, Event, Transmit};
 use weft_peer::mpa::MpaSettings;
 use weft_peer::{Connection, Instant, Settings};
 
-/// MPA Request of revision 1 with CRC and without private data, and the Reply to it.
+/// An MPA Request of revision 1 with CRC and without private data, and the Reply to this Request.
 pub(crate) const REQUEST: &[u8; 20] = b"MPA ID Req Frame\x40\x01\x00\x00";
 pub(crate) const REPLY: &[u8; 20] = b"MPA ID Rep Frame\x40\x01\x00\x00";
-/// FPDUs with CRCs computed by an independent table implementation: a Send and a Write of no
-/// octets.
+/// FPDUs of a Send and a Write without payload. An independent table implementation computed their
+/// CRCs.
 pub(crate) const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 pub(crate) const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
 
-/// Default settings except those of MPA.
+/// Default settings, in which `change` changes the MPA settings.
 pub(crate) fn mpa(change: impl FnOnce(&mut MpaSettings)) -> Settings {
     let mut settings = Settings::default();
     change(&mut settings.mpa);
@@ -38,8 +39,8 @@ impl Machine {
         Machine::new(Connection::respond(Instant::ORIGIN, settings))
     }
 
-    /// A Responder after start-up, with `receives` of 64 octets posted. Its earlier output is
-    /// discarded.
+    /// A Responder after start-up that has posted `receives` receives of 64 octets. Its earlier
+    /// output is discarded.
     pub(crate) fn established(receives: usize) -> Self {
         let mut machine = Machine::responder(Settings::default());
         machine.octets(REQUEST);
@@ -141,9 +142,9 @@ impl Machine {
 pub(crate) struct Pair {
     pub(crate) initiator: Machine,
     pub(crate) responder: Machine,
-    /// How many transmits of each machine the other has received.
+    /// Number of transmits of each machine that the other machine has received.
     passed: [usize; 2],
-    /// Octets of a TCP segment. Transmits are split into segments.
+    /// Number of octets of a TCP segment. Transmits are split into segments.
     pub(crate) segment: usize,
 }
 
@@ -157,7 +158,7 @@ impl Pair {
         }
     }
 
-    /// Default settings, start-up done.
+    /// A pair with default settings after start-up.
     pub(crate) fn established() -> Self {
         let mut pair = Pair::new(Settings::default(), Settings::default());
         pair.run();
@@ -165,7 +166,7 @@ impl Pair {
         pair
     }
 
-    /// Passes on everything that is sent until both are silent.
+    /// Delivers everything that the machines send, until both machines send nothing more.
     pub(crate) fn run(&mut self) {
         loop {
             self.initiator.settle();

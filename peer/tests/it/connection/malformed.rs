@@ -1,15 +1,16 @@
-//! Every malformed start-up frame closes, without a Reply (RFC 5044 sections 7.1.1, 7.1.2, 8).
+//! Every malformed start-up frame makes the endpoint close without a Reply (RFC 5044 sections
+//! 7.1.1, 7.1.2, 8).
 
 use weft_core::requirement;
-use weft_peer::connection::{By, Closed, Transmit, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy, Transmit};
 use weft_peer::mpa::{EnhancedUse, StartupError};
 use weft_peer::{Deviations, Settings};
 
 use crate::connection::machine::{Machine, REPLY, REQUEST, WRITE, mpa};
 
-/// The effect of `octets` on a machine that waits for its peer's frame. It closes at once and sends
-/// only FIN.
-fn refused(mut machine: Machine, octets: &[u8]) -> Why {
+/// Delivers `octets` to a machine that waits for its peer's frame. The machine closes at once and
+/// sends only FIN. Returns the cause.
+fn refused(mut machine: Machine, octets: &[u8]) -> CloseCause {
     machine.forget();
     machine.octets(octets);
     assert_eq!(machine.sent, [Transmit::Fin], "{octets:02x?}");
@@ -17,7 +18,7 @@ fn refused(mut machine: Machine, octets: &[u8]) -> Why {
     machine.fin();
     assert_eq!(machine.sent.len(), 1, "nothing after FIN");
     match machine.closed() {
-        Some(Closed { by: By::Library, why }) => why,
+        Some(Closed { by: ClosedBy::Library, why }) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -50,10 +51,10 @@ fn a_key_wrong_in_one_bit() {
     }
 }
 
-/// MPA-7.1.2-22: two Initiators, or an unexpected Reply.
+/// MPA-7.1.2-22: both endpoints are Initiators, or the peer sends an unexpected Reply.
 #[test]
 fn the_key_of_the_other_role() {
-    assert_eq!(refused(initiator(), REQUEST), Why::Startup(StartupError::BothInitiators));
+    assert_eq!(refused(initiator(), REQUEST), CloseCause::Startup(StartupError::BothInitiators));
     assert_eq!(refused(initiator(), &REQUEST[..10]).requirement(), Some(requirement!("MPA-7.1.2-22")));
     assert_eq!(refused(responder(), REPLY).requirement(), Some(requirement!("MPA-7.1.1-2")));
 }
@@ -72,8 +73,8 @@ fn each_revision_that_is_not_known() {
     }
 }
 
-/// P2P-10-4: without RFC 6581, an enhanced Request closes, also one that is too short for its words
-/// (P2P-6-12).
+/// P2P-10-4: without RFC 6581, an endpoint closes after an enhanced Request, even if the Request is
+/// too short for IRD and ORD (P2P-6-12).
 #[test]
 fn an_enhanced_request() {
     for tail in [&b"\x50\x02\x00\x04\x80\x01\xc0\x01"[..], b"\x50\x02\x00\x00", b"\x50\x02\x00\x03abc"] {
@@ -95,17 +96,18 @@ fn pd_length_beyond_512() {
     }
 }
 
-/// MPA-7.1.1-26: more octets than PD_Length, on either side.
+/// MPA-7.1.1-26: a frame is followed by more octets than PD_Length announces, on either side.
 #[test]
 fn surplus_octets() {
     for (machine, frame) in [(responder(), &REQUEST[..]), (initiator(), REPLY)] {
         let why = refused(machine, &[frame, WRITE].concat());
         assert_eq!(why.requirement(), Some(requirement!("MPA-7.1.1-26")));
-        assert_eq!(why.to_string(), "20 bytes after the start-up frame, before any may be sent");
+        assert_eq!(why.to_string(), "20 bytes follow the start-up frame, but the peer may not send yet");
     }
 }
 
-/// MPA-7.1.1-26: fewer octets, then FIN, at every offset. The time-out handles a stall.
+/// MPA-7.1.1-26: a frame has fewer octets than it announces, and FIN follows, at every offset. If
+/// no FIN follows, the time-out applies.
 #[test]
 fn a_frame_cut_short_by_fin() {
     let request = [&b"MPA ID Req Frame\x40\x01\x00\x04"[..], b"four"].concat();
@@ -114,7 +116,7 @@ fn a_frame_cut_short_by_fin() {
         machine.octets(&request[..cut]);
         machine.fin();
         assert_eq!(machine.sent, [Transmit::Fin]);
-        let Some(Closed { by: By::Peer, why }) = machine.closed() else { panic!("{:?}", machine.events) };
+        let Some(Closed { by: ClosedBy::Peer, why }) = machine.closed() else { panic!("{:?}", machine.events) };
         let expected = if cut == 0 { None } else { Some(requirement!("MPA-7.1.1-26")) };
         assert_eq!(why.requirement(), expected, "cut at {cut}");
     }
@@ -124,8 +126,8 @@ fn a_frame_cut_short_by_fin() {
     assert_eq!(machine.closed().unwrap().why.requirement(), Some(requirement!("MPA-7.1.1-26")));
 }
 
-/// The deviation `mpa.accepts-wrong-key`: each wrong key gets the same Reply as a correct one, and
-/// nothing else changes.
+/// With the deviation `mpa.accepts-wrong-key`, each wrong key gets the same Reply as a correct key.
+/// Nothing else changes.
 #[test]
 fn the_deviating_responder_takes_any_key() {
     let deviating =

@@ -1,4 +1,5 @@
-//! Connections under a virtual clock: two joined by queues, and one with a synthetic peer.
+//! Tests of connections under a virtual clock: two connections joined by queues, and one connection
+//! with a synthetic peer.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod closing;

@@ -1,4 +1,4 @@
-//! No octets cause a panic or make a connection hold more than its user posted.
+//! No octets from the peer cause a panic, or make a connection hold more than its user posted.
 
 use proptest::prelude::*;
 use std::time::Duration;
@@ -45,8 +45,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Any events in any order: nothing panics, the end is reported once and last, and only a reset
-    /// follows FIN.
+    /// For any events in any order, three conditions are met: nothing panics, the end is reported
+    /// once and last, and only a reset follows FIN.
     #[test]
     fn any_sequence_keeps_the_contract(
         initiator: bool, accept: bool, deviates: bool, steps in prop::collection::vec(step(), 0..40),
@@ -87,7 +87,8 @@ proptest! {
             machine.connection.post_receive(100).unwrap();
         }
         for piece in pieces {
-            // A valid header, and then arbitrary octets: more than posted, longer than posted.
+            // A valid header is followed by arbitrary octets. There may be more messages than
+            // receives, and longer messages than the receives allow.
             let mut ulpdu = b"\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0".to_vec();
             ulpdu[13] = machine.received().len() as u8 + 1;
             ulpdu.extend_from_slice(&piece);

@@ -1,10 +1,10 @@
-//! Full Operation: Sends in both directions, and the answers to faulty FPDUs and segments.
+//! Tests of Full Operation: Sends in both directions, and the answers to faulty FPDUs and segments.
 
 use weft_core::crc;
 use weft_core::requirement;
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::Settings;
-use weft_peer::connection::{By, Closed, Event, Refused, Transmit, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy, CommandError, Event, Transmit};
 use weft_peer::rdmap::SendId;
 
 use crate::connection::machine::{Machine, Pair, REQUEST, SEND, WRITE, mpa};
@@ -46,7 +46,7 @@ fn a_send_each_way_in_every_segment_size() {
     }
 }
 
-/// No FPDU exceeds the EMSS (DDP-5.2-12), and only a message's last one is much shorter.
+/// No FPDU exceeds the EMSS (DDP-5.2-12). Only the last FPDU of a message is much shorter.
 #[test]
 fn fpdus_fill_the_emss() {
     let mut pair = Pair::new(Settings { emss: 1448, ..Settings::default() }, Settings::default());
@@ -65,8 +65,8 @@ fn fpdus_fill_the_emss() {
     assert_eq!(lengths, [1448, 1448, 1448, 1448, 1448, 1448, 1448, 32 + 24]);
 }
 
-/// MPA-7.1.2-17: the Responder sends no FPDU before the first valid one arrived, whatever its user
-/// requests. A zero-length Write is one.
+/// MPA-7.1.2-17: whatever its user requests, the Responder sends no FPDU before the first valid
+/// FPDU has arrived. A zero-length Write is such an FPDU.
 #[test]
 fn the_responder_is_silent_before_the_first_fpdu() {
     let mut responder = Machine::established(1);
@@ -90,8 +90,8 @@ fn sends_markers_to_a_peer_that_requests_them() {
     responder.connection.post_send((0..1424u32).map(|i| i as u8).collect::<Vec<u8>>()).unwrap();
     responder.settle();
     let octets = responder.octets_sent();
-    // A full segment: 1442 octets of ULPDU, markers at 0, 512 and 1024; the CRC comes from an
-    // independent implementation.
+    // A full segment has 1442 octets of ULPDU, and markers at 0, 512 and 1024. The CRC comes from
+    // an independent implementation.
     assert_eq!((responder.sent.len(), octets.len()), (1, 1460));
     for (at, pointer) in [(0, [0, 0]), (512, [0x01, 0xfc]), (1024, [0x03, 0xfc])] {
         assert_eq!(octets[at..at + 4], [0, 0, pointer[0], pointer[1]]);
@@ -133,12 +133,13 @@ fn a_wrong_crc_in_the_first_fpdu_only_closes() {
         send[at] ^= 0x10;
         responder.octets(&send);
         if at < 2 {
-            // Another ULPDU_Length: more octets are due, and any octets are wrong.
+            // With the changed ULPDU_Length, the machine waits for more octets. Whatever their
+            // values are, the CRC is then wrong.
             responder.octets(&[0; 1 << 16]);
         }
         assert_eq!(responder.sent, [Transmit::Fin], "octet {at}");
         responder.fin();
-        let Some(Closed { by: By::Library, why: why @ Why::FirstFpdu(_) }) = responder.closed() else {
+        let Some(Closed { by: ClosedBy::Library, why: why @ CloseCause::FirstFpdu(_) }) = responder.closed() else {
             panic!("{:?}", responder.events)
         };
         assert_eq!(why.requirement(), Some(requirement!("MPA-8-2")));
@@ -161,7 +162,7 @@ fn a_later_wrong_crc_causes_a_terminate() {
     assert_eq!(responder.octets_sent(), terminate);
     assert_eq!(responder.sent.last(), Some(&Transmit::Fin));
     responder.fin();
-    let [Event::TerminateSent(error), Event::Closed(Closed { by: By::Library, why: Why::Fault(fault) })] =
+    let [Event::TerminateSent(error), Event::Closed(Closed { by: ClosedBy::Library, why: CloseCause::Fault(fault) })] =
         &responder.events[..]
     else {
         panic!("{:?}", responder.events)
@@ -169,7 +170,7 @@ fn a_later_wrong_crc_causes_a_terminate() {
     assert_eq!((error, error.code()), (fault, TerminateError::MPA_CRC));
 }
 
-/// The answer to each faulty segment: octets 18 and 19, and the copied header.
+/// Checks the Terminate for each faulty segment: octets 18 and 19, and the copied header.
 #[test]
 fn each_faulty_segment_has_its_terminate() {
     let send = |qn: u8, msn: u8, mo: u8, payload: usize| {
@@ -207,13 +208,15 @@ fn each_faulty_segment_has_its_terminate() {
         assert_eq!(responder.sent.last(), Some(&Transmit::Fin));
         assert_eq!(responder.received(), [b""; 0], "nothing is delivered");
         responder.fin();
-        let Some(Closed { by: By::Library, why: why @ Why::Fault(_) }) = responder.closed() else { panic!("{code:?}") };
+        let Some(Closed { by: ClosedBy::Library, why: why @ CloseCause::Fault(_) }) = responder.closed() else {
+            panic!("{code:?}")
+        };
         assert!(why.requirement().is_some(), "{code:02x?}");
     }
 }
 
-/// RDMAP-7.1-7: the message in progress may precede the Terminate, later messages may not
-/// (RDMAP-5.4-12).
+/// RDMAP-7.1-7: the message in progress may precede the Terminate. Later messages must not precede
+/// it (RDMAP-5.4-12).
 #[test]
 fn a_terminate_overtakes_messages_not_yet_begun() {
     let mut initiator = Pair::established().initiator;
@@ -238,27 +241,27 @@ fn the_peers_terminate_ends_the_stream() {
     pair.run();
     let code = TerminateError::DDP_UNTAGGED_NO_BUFFER;
     assert!(pair.initiator.events.contains(&Event::TerminateReceived(code)));
-    assert_eq!(pair.initiator.closed(), Some(Closed { by: By::Peer, why: Why::TerminateReceived(code) }));
-    assert!(matches!(pair.responder.closed(), Some(Closed { by: By::Library, why: Why::Fault(_) })));
-    assert_eq!(pair.initiator.connection.post_send(&b""[..]), Err(Refused::NotOperating));
+    assert_eq!(pair.initiator.closed(), Some(Closed { by: ClosedBy::Peer, why: CloseCause::TerminateReceived(code) }));
+    assert!(matches!(pair.responder.closed(), Some(Closed { by: ClosedBy::Library, why: CloseCause::Fault(_) })));
+    assert_eq!(pair.initiator.connection.post_send(&b""[..]), Err(CommandError::NotOperating));
 }
 
 #[test]
 fn queues_have_their_limits() {
     let settings = Settings { max_sends: 2, max_receives: 3, ..Settings::default() };
     let mut responder = Machine::responder(settings);
-    assert_eq!(responder.connection.post_receive(1), Err(Refused::NotOperating));
+    assert_eq!(responder.connection.post_receive(1), Err(CommandError::NotOperating));
     responder.octets(REQUEST);
     for _ in 0..3 {
         responder.connection.post_receive(1).unwrap();
     }
-    assert_eq!(responder.connection.post_receive(1), Err(Refused::QueueFull(3)));
+    assert_eq!(responder.connection.post_receive(1), Err(CommandError::QueueFull(3)));
     assert_eq!(responder.connection.posted_receives(), 3);
     responder.connection.post_send(&b"a"[..]).unwrap();
     responder.connection.post_send(&b"bc"[..]).unwrap();
-    assert_eq!(responder.connection.post_send(&b""[..]), Err(Refused::QueueFull(2)));
+    assert_eq!(responder.connection.post_send(&b""[..]), Err(CommandError::QueueFull(2)));
     assert_eq!(responder.connection.outstanding_octets(), 3);
-    // The first FPDU releases both.
+    // The first FPDU allows both messages to be sent.
     responder.octets(WRITE);
     assert_eq!(responder.connection.post_send(&b""[..]), Ok(SendId(2)));
 }

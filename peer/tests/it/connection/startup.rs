@@ -1,9 +1,9 @@
-//! Start-up that succeeds, is rejected, or is too slow (RFC 5044 section 7.1).
+//! Tests of a start-up that succeeds, is rejected, or is too slow (RFC 5044 section 7.1).
 
 use std::time::Duration;
 
 use weft_core::requirement;
-use weft_peer::connection::{By, Closed, Event, Refused, Transmit, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy, CommandError, Event, Transmit};
 use weft_peer::mpa::{Negotiated, PrivateData, Role, RtrKinds, StartupError};
 use weft_peer::{Connection, Settings};
 
@@ -66,11 +66,11 @@ fn private_data_of_every_length_goes_both_ways() {
     }
     assert_eq!(
         PrivateData::new(vec![0; 513]).unwrap_err().to_string(),
-        "private data of 513 bytes; a start-up frame carries at most 512"
+        "513 bytes of private data are too long: a start-up frame carries at most 512 bytes"
     );
 }
 
-/// Split at every offset, and octet by octet, the result is the same.
+/// The result is the same if a frame is split at any offset, or arrives octet by octet.
 #[test]
 fn any_split_of_the_frames_is_the_same() {
     let request = [&b"MPA ID Req Frame\xc0\x01\x00\x05"[..], b"there"].concat();
@@ -92,7 +92,7 @@ fn any_split_of_the_frames_is_the_same() {
 #[test]
 fn the_user_may_decide() {
     let mut responder = Machine::responder(Settings { accept: false, ..Settings::default() });
-    assert_eq!(responder.connection.accept(responder.now, &private(b"")), Err(Refused::NoRequest));
+    assert_eq!(responder.connection.accept(responder.now, &private(b"")), Err(CommandError::NoRequest));
     responder.octets(b"MPA ID Req Frame\x40\x01\x00\x02hi");
     assert_eq!(responder.sent, []);
     let [Event::Request(request)] = &responder.events[..] else { panic!("{:?}", responder.events) };
@@ -100,7 +100,7 @@ fn the_user_may_decide() {
     responder.connection.accept(responder.now, &private(b"ok")).unwrap();
     responder.settle();
     assert_eq!(responder.octets_sent(), b"MPA ID Rep Frame\x40\x01\x00\x02ok");
-    assert_eq!(responder.connection.reject(&private(b"")), Err(Refused::NoRequest));
+    assert_eq!(responder.connection.reject(&private(b"")), Err(CommandError::NoRequest));
 }
 
 /// MPA-7.1.2-5, -7, -15: R=1 ends MPA. TCP stays open until the user closes it, and no FPDU
@@ -114,7 +114,7 @@ fn a_rejected_start_up_leaves_tcp_to_the_user() {
     assert_eq!(pair.responder.octets_sent(), b"MPA ID Rep Frame\x60\x01\x00\x02no");
     let [Event::Rejected(reply)] = &pair.initiator.events[..] else { panic!("{:?}", pair.initiator.events) };
     assert_eq!(reply.private_data.as_octets(), b"no");
-    assert_eq!(pair.initiator.connection.post_send(&b"x"[..]), Err(Refused::NotOperating));
+    assert_eq!(pair.initiator.connection.post_send(&b"x"[..]), Err(CommandError::NotOperating));
     pair.initiator.pass(Duration::from_secs(3600));
     assert_eq!(pair.initiator.sent.len(), 1);
     pair.initiator.close();
@@ -122,8 +122,8 @@ fn a_rejected_start_up_leaves_tcp_to_the_user() {
     assert_eq!(pair.responder.events.last(), Some(&Event::HalfClosed));
     pair.responder.close();
     pair.run();
-    assert_eq!(pair.initiator.closed(), Some(Closed { by: By::User, why: Why::Requested }));
-    assert_eq!(pair.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
+    assert_eq!(pair.initiator.closed(), Some(Closed { by: ClosedBy::User, why: CloseCause::Requested }));
+    assert_eq!(pair.responder.closed(), Some(Closed { by: ClosedBy::Peer, why: CloseCause::Fin }));
 }
 
 /// MPA-7.1.1-16, -19: R and the reserved bits of a Request have no meaning. In the Reply they are
@@ -170,18 +170,18 @@ fn start_up_times_out() {
         assert_eq!(machine.sent, []);
         machine.pass(Duration::from_millis(1));
         assert_eq!(machine.sent, [Transmit::Fin]);
-        // Too late now.
+        // The rest of the frame arrives too late.
         machine.octets(&frame[9..]);
         assert_eq!((machine.sent.len(), machine.events.len()), (1, 0));
         machine.fin();
-        let why = Why::StartupTimeout;
-        assert_eq!(machine.closed(), Some(Closed { by: By::Library, why }));
+        let why = CloseCause::StartupTimeout;
+        assert_eq!(machine.closed(), Some(Closed { by: ClosedBy::Library, why }));
         assert_eq!(why.requirement(), Some(requirement!("MPA-7.1.2-28")));
         assert!(machine.connection.is_over());
     }
 }
 
-/// MPA-7.1.2-29: a Request with surplus octets could look like one that waits to continue.
+/// MPA-7.1.2-29: a Request with surplus octets could look like a Request that is still incomplete.
 #[test]
 fn waiting_for_the_first_fpdu_times_out() {
     let mut responder = Machine::established(1);
@@ -189,7 +189,7 @@ fn waiting_for_the_first_fpdu_times_out() {
     responder.pass(Duration::from_secs(60));
     assert_eq!(responder.sent, [Transmit::Fin]);
     responder.fin();
-    assert_eq!(responder.closed(), Some(Closed { by: By::Library, why: Why::FirstFpduTimeout }));
+    assert_eq!(responder.closed(), Some(Closed { by: ClosedBy::Library, why: CloseCause::FirstFpduTimeout }));
 
     let mut served = Machine::established(1);
     served.octets(SEND);
@@ -205,10 +205,10 @@ fn octets_before_the_reply_are_surplus() {
     responder.octets(REQUEST);
     responder.octets(SEND);
     assert_eq!(responder.sent, [Transmit::Fin]);
-    assert_eq!(responder.connection.accept(responder.now, &private(b"")), Err(Refused::NoRequest));
+    assert_eq!(responder.connection.accept(responder.now, &private(b"")), Err(CommandError::NoRequest));
     responder.fin();
-    let why = Why::Startup(StartupError::Surplus { octets: SEND.len() });
-    assert_eq!(responder.closed(), Some(Closed { by: By::Library, why }));
+    let why = CloseCause::Startup(StartupError::Surplus { octets: SEND.len() });
+    assert_eq!(responder.closed(), Some(Closed { by: ClosedBy::Library, why }));
 }
 
 #[test]

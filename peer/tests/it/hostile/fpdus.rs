@@ -1,4 +1,4 @@
-//! Deviations in FPDUs.
+//! Checks of deviations in FPDUs.
 
 use weft_core::crc;
 use weft_peer::connection::Transmit;
@@ -8,7 +8,8 @@ use crate::connection::machine::{Machine, REPLY, REQUEST, SEND, WRITE, mpa};
 use crate::hostile::Check;
 use crate::mpa::wire::read;
 
-/// The output of an Initiator for Sends of these lengths to a peer with these flags.
+/// Returns the output of an Initiator that posts Sends of these lengths. Its peer's Reply has these
+/// flags.
 fn sent(deviations: &Deviations, flags: u8, emss: u32, lengths: &[usize]) -> Vec<u8> {
     let settings = Settings { deviations: deviations.clone(), emss, ..mpa(|mpa| mpa.crc = flags & 0x40 != 0) };
     let mut machine = Machine::initiator(settings);
@@ -26,7 +27,7 @@ fn plain(deviations: &Deviations) -> Vec<u8> {
     sent(deviations, 0x40, 1460, &[5])
 }
 
-/// Sends of these lengths with markers.
+/// The output for Sends of these lengths with markers.
 fn marked(deviations: &Deviations, lengths: &[usize]) -> Vec<u8> {
     sent(deviations, 0xc0, 1460, lengths)
 }
@@ -48,8 +49,8 @@ fn with_crc(octets: &[u8]) -> Vec<u8> {
     [octets, &crc::to_octets(crc::crc32c(octets))].concat()
 }
 
-/// A Responder after start-up with receives, with the given C and M of its own; its peer's are 0.
-/// It has received these octets, one write each.
+/// A Responder after start-up with posted receives. Its own flags C and M are `crc` and `markers`,
+/// and the flags of its peer are 0. It has received these octets, each slice with one write.
 fn receives(deviations: &Deviations, crc: bool, markers: bool, octets: &[&[u8]]) -> Machine {
     let settings = mpa(|mpa| (mpa.crc, mpa.markers) = (crc, markers));
     let mut machine = Machine::responder(Settings { deviations: deviations.clone(), ..settings });
@@ -84,7 +85,7 @@ fn longest(deviations: &Deviations, emss: u32) -> usize {
     read(&octets, false).iter().map(|fpdu| fpdu.ulpdu.len()).max().unwrap()
 }
 
-/// 488 octets, then a Send whose PAD ends at 512.
+/// Lengths of two Sends: the first ends at octet 488, and the PAD of the second ends at octet 512.
 const TO_THE_EDGE: [usize; 2] = [458, 4];
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -98,7 +99,8 @@ pub(crate) const CHECKS: &[Check] = &[
     ("mpa.checks-unused-crc", |d| receives(d, false, false, &[&bad(1)]).received().is_empty()),
     ("mpa.coalesces-sends", |d| {
         let octets = sent(d, 0x40, 1460, &[5, 6]);
-        // MSN 1 and five octets, then MSN 2 and six.
+        // The FPDU contains a segment with MSN 1 and five octets, and then a segment with MSN 2 and
+        // six octets.
         octets[..2] == [0, 47]
             && octets[15] == 1
             && octets[25..27] == [0x41, 0x43]
@@ -151,8 +153,8 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     ("mpa.pad-of-ulpdu", |d| {
         let octets = plain(d);
-        // 23 octets of ULPDU need one more for a multiple of four; with its length the FPDU needs
-        // three.
+        // The ULPDU of 23 octets needs one octet of PAD to become a multiple of four. Together with
+        // ULPDU_Length, three octets would be correct.
         octets[..25] == right_plain()[..25] && octets.len() == 2 + 23 + 1 + 4 && sealed(&octets)
     }),
     ("mpa.stops-at-fin", |d| {
@@ -223,7 +225,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     ("mpa.refuses-short-ulpdu", |d| !receives(d, true, false, &[WRITE]).connection.is_operating()),
     ("mpa.refuses-ulpdu-over-127", |d| {
-        // ULPDUs of 127 and of 128 octets.
+        // The two ULPDUs have 127 and 128 octets.
         let (short, long) = (send(1, &[0x11; 109]), send(1, &[0x11; 110]));
         let takes = |fpdu: &[u8]| receives(d, true, false, &[WRITE, fpdu]).connection.is_operating();
         takes(&short) && !takes(&long)

@@ -1,5 +1,5 @@
-//! The hostile endpoint: each deviation matches its description, and the correct endpoint does not
-//! deviate.
+//! Tests of the hostile endpoint: each deviation matches its description, and the correct endpoint
+//! does not deviate.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod fpdus;
@@ -43,8 +43,8 @@ fn each_deviation_matches_its_description() {
     assert!(wanting.is_empty(), "without a check: {wanting:?}");
 }
 
-/// For each row of the six catalogues whose violation a tester can observe, there is a deviation,
-/// or a list gives the reason why not.
+/// If a tester can observe the violation of a row of the six catalogues, either a deviation
+/// violates the row, or a list gives the reason why no deviation does.
 #[test]
 fn each_row_has_a_deviation_or_a_reason() {
     let list = include_str!("../data/rows-without-deviation.csv");
@@ -70,8 +70,8 @@ fn each_row_has_a_deviation_or_a_reason() {
     println!("{} deviations; {} of {rows} rows, {} listed", hostile::all().count(), rows - listed.len(), listed.len());
 }
 
-/// Every pair of MPA's deviations, and one in 16 of the other pairs, works together without a
-/// panic, on either side.
+/// Every pair of deviations of MPA, and one in 16 of the other pairs of deviations, works together
+/// without a panic, on either side.
 #[test]
 fn deviations_can_be_combined() {
     // The deviations of SDP and its port mapper do not concern an iWARP connection.
@@ -86,7 +86,7 @@ fn deviations_can_be_combined() {
             let settings = |markers| {
                 let mut settings = machine::mpa(|mpa| {
                     mpa.markers = markers;
-                    mpa.enhanced = weft_peer::mpa::EnhancedUse::Ask;
+                    mpa.enhanced = weft_peer::mpa::EnhancedUse::Request;
                     mpa.enhanced_settings.model = weft_peer::mpa::Model::PeerToPeer;
                 });
                 settings.deviations = deviations.clone();
@@ -95,7 +95,7 @@ fn deviations_can_be_combined() {
             let mut wire = wire::Wire::new(settings(true), settings(false));
             wire.run();
             for machine in [&mut wire.initiator, &mut wire.responder] {
-                // Rejected, because no connection was established.
+                // The receive is rejected if no connection was established.
                 let _ = machine.connection.post_receive(3000);
                 let _ = machine.connection.post_send(vec![1; 3000]);
             }

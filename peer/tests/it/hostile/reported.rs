@@ -1,9 +1,9 @@
-//! Deviations in the events of start-up and of ends that the user gets, and in the octets of
-//! ULPDUs.
+//! Checks of deviations in the octets of ULPDUs, and in the events that the user gets about
+//! start-up and the end of a connection.
 
 use weft_core::wire::mpa::Framing;
 use weft_peer::Deviations;
-use weft_peer::hostile::{Fate, conceals_fate};
+use weft_peer::hostile::{ConnectionOutcome, conceals_outcome};
 use weft_peer::mpa::{
     AfterReply, AfterRequest, Deframer, Depth, EnhancedUse, MpaSettings, PeerFrame, PrivateData, WaitReply, WaitRequest,
 };
@@ -11,7 +11,7 @@ use weft_peer::mpa::{
 use crate::connection::machine::mpa;
 use crate::hostile::Check;
 
-/// The frame reported to the user for a Request with these octets after its key.
+/// The frame that is reported to the user for a Request with these octets after its key.
 fn reported_frame(deviations: &Deviations, tail: &[u8]) -> PeerFrame {
     let waiting = WaitRequest::start(MpaSettings::default(), deviations.clone());
     match waiting.handle_octets(&[b"MPA ID Req Frame", tail].concat()) {
@@ -24,11 +24,11 @@ fn reported_length(deviations: &Deviations, tail: &[u8]) -> usize {
     reported_frame(deviations, tail).private_data.as_octets().len()
 }
 
-/// The decision of an Initiator that requests four Reads in each direction, for a Reply with these
-/// words.
+/// Returns how an Initiator reacts to a Reply with these words. The Initiator requests four Reads
+/// in each direction.
 fn concluded(deviations: &Deviations, words: [u8; 4]) -> AfterReply {
     let settings = mpa(|mpa| {
-        mpa.enhanced = EnhancedUse::Ask;
+        mpa.enhanced = EnhancedUse::Request;
         (mpa.enhanced_settings.ird, mpa.enhanced_settings.ord) = (Depth::negotiated(4), Depth::negotiated(4));
     });
     let waiting = WaitReply::start(settings.mpa, &PrivateData::default(), deviations.clone(), &mut Vec::new()).unwrap();
@@ -38,12 +38,14 @@ fn concluded(deviations: &Deviations, words: [u8; 4]) -> AfterReply {
 const WITH_WORDS: &[u8] = b"\x50\x02\0\x06\0\x03\0\x05hi";
 
 pub(crate) const CHECKS: &[Check] = &[
-    ("mpa.conceals-end", |d| conceals_fate(d, Fate::Disconnected)),
-    ("mpa.conceals-failure", |d| conceals_fate(d, Fate::Failed) && conceals_fate(d, Fate::Rejected)),
+    ("mpa.conceals-end", |d| conceals_outcome(d, ConnectionOutcome::Disconnected)),
+    ("mpa.conceals-failure", |d| {
+        conceals_outcome(d, ConnectionOutcome::Failed) && conceals_outcome(d, ConnectionOutcome::Rejected)
+    }),
     ("mpa.conceals-private-data", |d| reported_length(d, b"\x40\x01\0\x02hi") == 0),
     ("mpa.pads-private-data", |d| reported_length(d, b"\x40\x01\0\x02hi") == 196),
     ("mpa.passes-trailer", |d| {
-        // A ULPDU of one octet, one of PAD.
+        // The FPDU has a ULPDU of one octet, and one octet of PAD.
         let mut octets = b"\x00\x01U\x00".to_vec();
         octets.extend(weft_core::crc::to_octets(weft_core::crc::crc32c(&octets)));
         let mut deframer = Deframer::deviating(Framing { markers: false, crc: true }, d.clone());
@@ -56,6 +58,6 @@ pub(crate) const CHECKS: &[Check] = &[
         AfterReply::Accepted(negotiated, _) => negotiated.enhanced.unwrap().ord == 0,
         other => panic!("{other:?}"),
     }),
-    ("p2p.takes-open-ord-for-a-number", |d| matches!(concluded(d, [0, 4, 0x3f, 0xff]), AfterReply::Impossible(..))),
+    ("p2p.takes-open-ord-for-a-number", |d| matches!(concluded(d, [0, 4, 0x3f, 0xff]), AfterReply::Unacceptable(..))),
     ("p2p.reports-words", |d| reported_length(d, WITH_WORDS) == 6),
 ];

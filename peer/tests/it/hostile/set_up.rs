@@ -1,4 +1,4 @@
-//! Deviations in the enhanced set-up.
+//! Checks of deviations in the enhanced set-up.
 
 use weft_peer::connection::Transmit;
 use weft_peer::mpa::{EnhancedSettings, EnhancedUse, Model, PrivateData, Rtr, RtrKinds};
@@ -10,14 +10,14 @@ use crate::mpa::wire::fpdus;
 
 fn peer_to_peer(deviations: &Deviations, change: impl FnOnce(&mut EnhancedSettings)) -> Settings {
     let settings = mpa(|mpa| {
-        mpa.enhanced = EnhancedUse::Ask;
+        mpa.enhanced = EnhancedUse::Request;
         mpa.enhanced_settings.model = Model::PeerToPeer;
         change(&mut mpa.enhanced_settings);
     });
     Settings { deviations: deviations.clone(), ..settings }
 }
 
-/// The octets from 16 of a Request in the peer-to-peer model.
+/// A Request in the peer-to-peer model, without its first 16 octets.
 fn request(deviations: &Deviations) -> Vec<u8> {
     Machine::initiator(peer_to_peer(deviations, |_| ())).octets_sent()[16..].to_vec()
 }
@@ -29,7 +29,7 @@ fn responder(deviations: &Deviations, tail: &[u8]) -> Machine {
     machine
 }
 
-/// The octets from 16 of the Reply to an enhanced Request with these words.
+/// The Reply to an enhanced Request with these words, without its first 16 octets.
 fn reply(deviations: &Deviations, words: [u8; 4]) -> Vec<u8> {
     let octets = responder(deviations, &[&[0x50, 2, 0, 4][..], &words].concat()).octets_sent();
     octets.get(16..).unwrap_or_default().to_vec()

@@ -1,4 +1,4 @@
-//! Deviations in start-up.
+//! Checks of deviations in start-up.
 
 use std::time::Duration;
 
@@ -46,12 +46,13 @@ fn with_private_data(deviations: &Deviations, octets: usize) -> Vec<u8> {
     Machine::initiator(Settings { private_data, ..settings(deviations) }).octets_sent()
 }
 
-/// A frame's header with these four octets, and private data after it.
+/// A frame with these four octets in its header after the key, and private data.
 fn frame(key: &[u8], tail: [u8; 4], private_data: usize) -> Vec<u8> {
     [&key[..16], &tail, &vec![0x55; private_data]].concat()
 }
 
-/// The Send of an Initiator after a Reply of revision 0, if it accepts that.
+/// The Send of an Initiator after a Reply of revision 0. `None` if the Initiator does not accept
+/// this Reply.
 fn after_revision_0(deviations: &Deviations) -> Option<Vec<u8>> {
     let mut machine = replied(deviations, b"MPA ID Rep Frame\xc0\0\0\0");
     machine.connection.post_send(&b""[..]).ok()?;
@@ -145,7 +146,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("mpa.refuses-revision-1", |d| refuses(&responder(d, REQUEST))),
     ("mpa.reply-key", |d| reply(d, REQUEST)[..16] == REQUEST[..16]),
     ("mpa.reply-markers-not-requested", |d| {
-        // An FPDU in the format of M=0 is not understood.
+        // The machine does not understand an FPDU in the format of M=0.
         let mut machine = responder(d, REQUEST);
         let m = machine.octets_sent()[16] & 0x80;
         machine.connection.post_receive(0).unwrap();

@@ -1,11 +1,12 @@
-//! RFC 5044 Appendix C: RDMA Consortium and IETF endpoints, permissive and not, as Initiator and as
-//! Responder. The cells of figures 15 to 17 are in a data file, copied from the RFC.
+//! Tests of RFC 5044 Appendix C: RDMA Consortium and IETF endpoints, permissive and not permissive,
+//! as Initiator and as Responder. The cells of figures 15 to 17 are in a data file, copied from the
+//! RFC.
 
-use weft_core::coverage::{By as Proven, Proof};
+use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::requirement;
 use weft_core::wire::mpa::Framing;
 use weft_peer::Settings;
-use weft_peer::connection::{By, Closed, Transmit, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy, Transmit};
 use weft_peer::mpa::{Rnic, Role, StartupError};
 
 use crate::connection::machine::{Machine, mpa};
@@ -23,7 +24,8 @@ fn endpoint(name: &str, m: &str) -> Settings {
     mpa(|mpa| (mpa.rnic, mpa.markers) = (rnic, m == "1"))
 }
 
-/// A connection of two endpoints, and the contents of its cell.
+/// Connects two endpoints. Returns the contents that the cell for these endpoints must have, and
+/// the wire.
 fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
     let mut wire = Wire::new(initiator, responder);
     wire.run();
@@ -37,7 +39,7 @@ fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
     }
     wire.run();
     assert_eq!((wire.initiator.received().len(), wire.responder.received().len()), (1, 1));
-    // The versions and markers of the streams, not those that the endpoints report.
+    // These are the versions and markers in the streams, not the values that the endpoints report.
     let (there, back) = (wire.initiator.octets_sent(), wire.responder.octets_sent());
     let crc = established(&wire.initiator).0.crc;
     let [(to_responder, v), (to_initiator, w)] = [&there, &back].map(|octets| {
@@ -52,8 +54,8 @@ fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
     (format!("V={v} M={to_initiator}/{to_responder}"), wire)
 }
 
-/// Cell by cell. N/A, a permissive Responder's M=0 to an RDMAC Initiator, does not occur: it has
-/// M=1 and works.
+/// Checks the figures cell by cell. The cells with N/A are for a permissive Responder that answers
+/// an RDMAC Initiator with M=0. This does not occur, because the Responder answers with M=1.
 #[test]
 fn figures_15_to_17() {
     let cells: Vec<Vec<&str>> = FIGURES.lines().skip(1).map(|line| line.split(',').collect()).collect();
@@ -74,47 +76,47 @@ fn figures_15_to_17() {
     };
     let closes = |cell: &[&str]| cell[5] == "close";
     let rdmac = |cell: &[&str]| cell[1] == "rdmac" || cell[3] == "rdmac";
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-C.2-1"), || assert_eq!(check("15", &closes), 4));
-    proof.shows(requirement!("MPA-C.2-2"), || assert_eq!(check("15", &|cell| !rdmac(cell)), 4));
-    proof.shows(requirement!("MPA-C.2.3-1"), || assert_eq!(check("16", &rdmac), 5));
-    proof.shows(requirement!("MPA-C.2.3-3"), || assert_eq!(check("15", &|cell| rdmac(cell) && !closes(cell)), 1));
-    proof.shows(requirement!("MPA-C.3-1"), || assert_eq!(check("17", &|_| true), 16));
-    proof.shows(requirement!("MPA-C.1-7"), || assert_eq!(check("16", &|cell| !rdmac(cell)), 4));
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-C.2-1"), || assert_eq!(check("15", &closes), 4));
+    proof.verify(requirement!("MPA-C.2-2"), || assert_eq!(check("15", &|cell| !rdmac(cell)), 4));
+    proof.verify(requirement!("MPA-C.2.3-1"), || assert_eq!(check("16", &rdmac), 5));
+    proof.verify(requirement!("MPA-C.2.3-3"), || assert_eq!(check("15", &|cell| rdmac(cell) && !closes(cell)), 1));
+    proof.verify(requirement!("MPA-C.3-1"), || assert_eq!(check("17", &|_| true), 16));
+    proof.verify(requirement!("MPA-C.1-7"), || assert_eq!(check("16", &|cell| !rdmac(cell)), 4));
 }
 
 const RDMAC_REQUEST: &[u8; 20] = b"MPA ID Req Frame\xc0\0\0\0";
 const RDMAC_REPLY: &[u8; 20] = b"MPA ID Rep Frame\xc0\0\0\0";
 
-/// The frames of C.2.1 to C.2.5, copied manually.
+/// Checks the frames of sections C.2.1 to C.2.5, which were copied manually.
 #[test]
 fn frames_of_and_to_rdmac() {
     let permissive = |m: &str| endpoint("permissive", m);
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-C.2.4-1"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-C.2.4-1"), || {
         assert_eq!(Machine::initiator(endpoint("rdmac", "0")).octets_sent(), RDMAC_REQUEST);
     });
-    proof.shows(requirement!("MPA-C.2.4-2"), || {
+    proof.verify(requirement!("MPA-C.2.4-2"), || {
         let mut responder = Machine::responder(permissive("0"));
         responder.octets(RDMAC_REQUEST);
         assert_eq!(responder.octets_sent(), RDMAC_REPLY);
         assert_eq!(established(&responder).0.version, 0);
     });
-    proof.shows(requirement!("MPA-C.2.3-2"), || {
+    proof.verify(requirement!("MPA-C.2.3-2"), || {
         for flags in [0x40, 0x80, 0xc0, 0] {
             let mut responder = Machine::responder(permissive("0"));
             responder.octets(&[&RDMAC_REQUEST[..16], &[flags, 0, 0, 0]].concat());
             assert_eq!(responder.octets_sent()[16], 0xc0);
         }
     });
-    proof.shows(requirement!("MPA-C.2.5-1"), || {
+    proof.verify(requirement!("MPA-C.2.5-1"), || {
         for m in [0x00, 0x80] {
             let mut responder = Machine::responder(endpoint("rdmac", "1"));
             responder.octets(&[&RDMAC_REQUEST[..16], &[m, 1, 0, 0]].concat());
             assert_eq!(responder.octets_sent(), RDMAC_REPLY);
         }
     });
-    proof.shows(requirement!("MPA-C.2.5-2"), || {
+    proof.verify(requirement!("MPA-C.2.5-2"), || {
         for m in ["0", "1"] {
             let mut initiator = Machine::initiator(permissive(m));
             initiator.octets(RDMAC_REPLY);
@@ -122,24 +124,24 @@ fn frames_of_and_to_rdmac() {
             initiator.connection.post_send(&b"x"[..]).unwrap();
             initiator.settle();
             let sent = initiator.octets_sent();
-            // A marker, then a Send of version 0.
+            // A marker is followed by a Send of version 0.
             assert_eq!(sent[20..28], *b"\0\0\0\0\0\x13\x40\x03");
             fpdus(&sent[20..], Framing { markers: true, crc: true });
         }
     });
-    proof.shows(requirement!("MPA-C.1-6"), || {
+    proof.verify(requirement!("MPA-C.1-6"), || {
         let (found, wire) = result(permissive("0"), endpoint("rdmac", "1"));
         assert_eq!(found, "V=0 M=1/1");
         assert_eq!((wire.initiator.octets_sent()[17], wire.responder.octets_sent()[17]), (1, 0));
     });
-    proof.shows(requirement!("MPA-C.1-3"), || {
+    proof.verify(requirement!("MPA-C.1-3"), || {
         for (peer, version) in [("rdmac", 0), ("non-permissive", 1)] {
             let (_, wire) = result(endpoint(peer, "1"), permissive("0"));
             assert_eq!(established(&wire.responder).0.version, version);
         }
     });
-    proof.shows(requirement!("MPA-C.1-5"), || {
-        // Rev 0, and then a Send of version 1, in DDP or in RDMAP.
+    proof.verify(requirement!("MPA-C.1-5"), || {
+        // After a frame of revision 0, the peer sends a Send with version 1 in DDP or in RDMAP.
         for control in [*b"\x41\x43", *b"\x40\x43", *b"\x41\x03"] {
             let mut responder = Machine::responder(permissive("1"));
             responder.octets(RDMAC_REQUEST);
@@ -153,41 +155,42 @@ fn frames_of_and_to_rdmac() {
     });
 }
 
-/// Figure 14, and the two closes of C.2.1 and C.2.2.
+/// Checks Figure 14, and the two cases of C.2.1 and C.2.2 in which an endpoint closes.
 #[test]
 fn a_non_permissive_endpoint_and_rdmac() {
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-C.2.1-1"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-C.2.1-1"), || {
         let mut responder = Machine::responder(mpa(|mpa| mpa.answer_revision_0 = true));
         responder.octets(RDMAC_REQUEST);
         assert_eq!(responder.octets_sent(), b"MPA ID Rep Frame\x40\x01\0\0");
         assert_eq!(responder.sent.last(), Some(&Transmit::Fin));
-        // By RFC 5044 7.1.1 alone it would only close, and this is the default.
+        // According to RFC 5044 section 7.1.1 alone, the Responder only closes. This is the
+        // default.
         let mut default = Machine::responder(Settings::default());
         default.octets(RDMAC_REQUEST);
         assert_eq!(default.sent, [Transmit::Fin]);
     });
-    proof.shows(requirement!("MPA-C.2.2-1"), || {
+    proof.verify(requirement!("MPA-C.2.2-1"), || {
         let mut initiator = Machine::initiator(Settings::default());
         initiator.forget();
         initiator.octets(RDMAC_REPLY);
         assert_eq!(initiator.sent, [Transmit::Fin]);
         initiator.fin();
-        let why = Why::Startup(StartupError::UnsupportedRevision { revision: 0, receiver: Role::Initiator });
-        assert_eq!(initiator.closed(), Some(Closed { by: By::Library, why }));
+        let why = CloseCause::Startup(StartupError::UnsupportedRevision { revision: 0, receiver: Role::Initiator });
+        assert_eq!(initiator.closed(), Some(Closed { by: ClosedBy::Library, why }));
     });
-    proof.shows(requirement!("MPA-C.1-1"), || {
+    proof.verify(requirement!("MPA-C.1-1"), || {
         let (found, wire) = result(endpoint("rdmac", "0"), endpoint("rdmac", "0"));
         assert_eq!(found, "V=0 M=1/1");
         assert!(established(&wire.initiator).0.crc);
     });
-    proof.shows(requirement!("MPA-C.1-2"), || {
+    proof.verify(requirement!("MPA-C.1-2"), || {
         for (m, flags) in [("0", 0x40), ("1", 0xc0)] {
             assert_eq!(Machine::initiator(endpoint("non-permissive", m)).octets_sent()[16..18], [flags, 1]);
         }
     });
-    proof.shows(requirement!("MPA-C.1-8"), || {
-        // Neither requests CRCs, except for the RDMAC endpoint's C=1.
+    proof.verify(requirement!("MPA-C.1-8"), || {
+        // The permissive endpoint requests no CRCs. The RDMAC endpoint has C=1.
         let mut settings = endpoint("permissive", "0");
         settings.mpa.crc = false;
         let (_, wire) = result(endpoint("rdmac", "1"), settings);

@@ -1,20 +1,20 @@
-//! RFC 6581: frames, IRD and ORD, and how each side uses the other's values.
+//! Tests of RFC 6581: frames, IRD and ORD, and how each side uses the values of the other side.
 
-use weft_core::coverage::{By as Proven, Proof};
+use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::requirement;
 use weft_core::wire::mpa::Enhanced;
 use weft_peer::Settings;
-use weft_peer::connection::{By, Closed, Event, Refused, Transmit, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy, CommandError, Event, Transmit};
 use weft_peer::mpa::{Agreed, Depth, EnhancedSettings, EnhancedUse, Model, PrivateData, Rtr, RtrKinds, SetupError};
 use weft_peer::rdmap::StreamError;
 
 use crate::connection::machine::{Machine, mpa};
 use crate::mpa::wire::{Wire, established};
 
-/// Requests the enhanced set-up.
+/// Settings that request the enhanced set-up.
 fn asking(change: impl FnOnce(&mut EnhancedSettings)) -> Settings {
     mpa(|mpa| {
-        mpa.enhanced = EnhancedUse::Ask;
+        mpa.enhanced = EnhancedUse::Request;
         change(&mut mpa.enhanced_settings);
     })
 }
@@ -29,12 +29,12 @@ fn reply(tail: &[u8]) -> Vec<u8> {
     [b"MPA ID Rep Frame", &[0x50, 2, 0, length][..], tail].concat()
 }
 
-/// IRD word, ORD word: A and B, C and D are above the numbers.
+/// The two words with IRD and ORD. The two high bits of a word are the flags A and B, or C and D.
 fn words(ird: u16, ord: u16) -> Vec<u8> {
     [ird.to_be_bytes(), ord.to_be_bytes()].concat()
 }
 
-/// The tail of the Reply of a Responder with these settings: its two words.
+/// The two words, IRD and ORD, in the Reply of a Responder with these settings.
 fn answer(change: impl FnOnce(&mut EnhancedSettings), ird: u16, ord: u16) -> (u16, u16) {
     let mut responder = Machine::responder(asking(change));
     responder.octets(&request(0x50, 2, &words(ird, ord)));
@@ -43,7 +43,7 @@ fn answer(change: impl FnOnce(&mut EnhancedSettings), ird: u16, ord: u16) -> (u1
     (u16::from_be_bytes([sent[20], sent[21]]), u16::from_be_bytes([sent[22], sent[23]]))
 }
 
-/// An Initiator that received this Reply to its Request.
+/// An Initiator that has received a Reply with these values.
 fn answered(change: impl FnOnce(&mut EnhancedSettings), ird: u16, ord: u16) -> Machine {
     let mut initiator = Machine::initiator(asking(change));
     initiator.forget();
@@ -55,8 +55,8 @@ fn agreed(machine: &Machine) -> Agreed {
     established(machine).0.enhanced.unwrap()
 }
 
-/// Octets that the kernel's siw sent as Initiator and as Responder in `rping-p2p-crc`,
-/// `rping-p2p-read-rtr` and `rping-crc`.
+/// The kernel's siw sent these octets as Initiator and as Responder in the captures
+/// `rping-p2p-crc`, `rping-p2p-read-rtr` and `rping-crc`.
 #[test]
 fn the_frames_of_siw() {
     let peer_to_peer = |rtr: RtrKinds, crc: bool| {
@@ -67,24 +67,24 @@ fn the_frames_of_siw() {
         settings
     };
     let write_or_read = RtrKinds { send: false, ..RtrKinds::ALL };
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-9-7"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-9-7"), || {
         let initiator = Machine::initiator(peer_to_peer(write_or_read, true));
         assert_eq!(initiator.octets_sent(), request(0x50, 2, b"\x80\x01\xc0\x01"));
     });
-    proof.shows(requirement!("P2P-9.2-5"), || {
+    proof.verify(requirement!("P2P-9.2-5"), || {
         let mut responder = Machine::responder(peer_to_peer(RtrKinds::only(Rtr::Write), true));
         responder.octets(&request(0x50, 2, b"\x80\x01\xc0\x01"));
         assert_eq!(responder.octets_sent(), reply(b"\x80\x01\x80\x01"));
     });
-    proof.shows(requirement!("P2P-9-6"), || {
+    proof.verify(requirement!("P2P-9-6"), || {
         let read = RtrKinds::only(Rtr::Read);
         assert_eq!(Machine::initiator(peer_to_peer(read, false)).octets_sent(), request(0x10, 2, b"\x80\x01\x40\x01"));
         let mut responder = Machine::responder(peer_to_peer(read, false));
         responder.octets(&request(0x10, 2, b"\x80\x01\x40\x01"));
         assert_eq!(responder.octets_sent()[16..], *b"\x10\x02\0\x04\x80\x01\x40\x01");
     });
-    proof.shows(requirement!("P2P-9.2-24"), || {
+    proof.verify(requirement!("P2P-9.2-24"), || {
         let client = asking(|e| (e.ird, e.ord) = (Depth::negotiated(1), Depth::negotiated(1)));
         assert_eq!(Machine::initiator(client).octets_sent(), request(0x50, 2, b"\0\x01\0\x01"));
     });
@@ -99,11 +99,11 @@ fn each_flag_and_field_has_its_place() {
         });
         Machine::initiator(settings).octets_sent()[16..].to_vec()
     };
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-9-4"), || assert_eq!(one(Rtr::Send), b"\x50\x02\0\x04\xea\xaa\x15\x55"));
-    proof.shows(requirement!("P2P-9-5"), || assert_eq!(one(Rtr::Write), b"\x50\x02\0\x04\xaa\xaa\x95\x55"));
-    proof.shows(requirement!("P2P-9-2"), || assert_eq!(one(Rtr::Read), b"\x50\x02\0\x04\xaa\xaa\x55\x55"));
-    proof.shows(requirement!("P2P-9.2-2"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-9-4"), || assert_eq!(one(Rtr::Send), b"\x50\x02\0\x04\xea\xaa\x15\x55"));
+    proof.verify(requirement!("P2P-9-5"), || assert_eq!(one(Rtr::Write), b"\x50\x02\0\x04\xaa\xaa\x95\x55"));
+    proof.verify(requirement!("P2P-9-2"), || assert_eq!(one(Rtr::Read), b"\x50\x02\0\x04\xaa\xaa\x55\x55"));
+    proof.verify(requirement!("P2P-9.2-2"), || {
         for bits in 1..8u8 {
             let rtr = RtrKinds { send: bits & 1 != 0, write: bits & 2 != 0, read: bits & 4 != 0 };
             let sent = Machine::initiator(asking(|e| (e.model, e.rtr) = (Model::PeerToPeer, rtr))).octets_sent();
@@ -111,34 +111,37 @@ fn each_flag_and_field_has_its_place() {
             assert_eq!(flags, [rtr.send, rtr.write, rtr.read]);
         }
     });
-    proof.shows(requirement!("P2P-9.2-3"), || {
-        // Whatever kinds it supports.
+    proof.verify(requirement!("P2P-9.2-3"), || {
+        // The Request does not show which kinds of ready-to-receive message the endpoint supports.
         assert_eq!(Machine::initiator(asking(|_| ())).octets_sent()[20..], words(32, 32));
     });
-    proof.shows(requirement!("P2P-6-10"), || {
+    proof.verify(requirement!("P2P-6-10"), || {
         let private_data = PrivateData::new(&b"hello"[..]).unwrap();
         let sent = Machine::initiator(Settings { private_data, ..asking(|_| ()) }).octets_sent();
         assert_eq!(sent[18..], *b"\0\x09\0\x20\0\x20hello");
     });
-    proof.shows(requirement!("P2P-9-8"), || {
+    proof.verify(requirement!("P2P-9-8"), || {
         let private_data = |octets: usize| PrivateData::new(vec![1; octets]).unwrap();
         let settings = |octets| Settings { private_data: private_data(octets), ..asking(|_| ()) };
         let error = weft_peer::Connection::initiate(weft_peer::Instant::ORIGIN, settings(509)).unwrap_err();
-        assert_eq!(error.to_string(), "private data of 509 bytes; an enhanced start-up frame carries at most 508");
+        assert_eq!(
+            error.to_string(),
+            "509 bytes of private data are too long: an enhanced start-up frame carries at most 508 bytes"
+        );
         assert_eq!(Machine::initiator(settings(508)).octets_sent().len(), 532);
-        // A Responder with the same amount consults its user if the Reply has no space, and rejects
-        // the user's data too.
+        // If the private data of a Responder is too long for the Reply, the Responder lets its user
+        // decide. It then also rejects private data of the same length from the user.
         let mut responder = Machine::responder(settings(509));
         responder.octets(&request(0x50, 2, &words(1, 1)));
         assert!(matches!(responder.events[..], [Event::Request(_)]));
         let refused = responder.connection.accept(responder.now, &private_data(509));
-        assert!(matches!(refused, Err(Refused::PrivateData(_))), "{refused:?}");
+        assert!(matches!(refused, Err(CommandError::PrivateData(_))), "{refused:?}");
         assert_eq!(responder.connection.reject(&private_data(509)), refused);
         responder.connection.accept(responder.now, &private_data(508)).unwrap();
         responder.settle();
         assert_eq!(responder.octets_sent().len(), 532);
     });
-    proof.shows(requirement!("P2P-6-2"), || {
+    proof.verify(requirement!("P2P-6-2"), || {
         let mut responder = Machine::responder(Settings::default());
         responder.octets(&request(0x50, 2, b"\0\x01\0\x01data"));
         assert_eq!(established(&responder).1.private_data.as_octets(), b"data");
@@ -146,71 +149,72 @@ fn each_flag_and_field_has_its_place() {
     });
 }
 
-/// RFC 6581 9.1, the Responder's part.
+/// Checks the Responder's part of RFC 6581 section 9.1.
 #[test]
 fn a_responder_answers_ird_and_ord() {
     let depths =
         |ird, ord| move |e: &mut EnhancedSettings| (e.ird, e.ord) = (Depth::negotiated(ird), Depth::negotiated(ord));
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-9.1-20"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-9.1-20"), || {
         for ird in [0, 1, 3, 31, 32, 33, 0x3ffe] {
             assert_eq!(answer(depths(8, 32), ird, 1).1, ird.min(32));
         }
     });
-    proof.shows(requirement!("P2P-9.1-7"), || {
-        // Raised to the requested number, up to the limit of 128, which is reported.
+    proof.verify(requirement!("P2P-9.1-7"), || {
+        // The IRD is raised to the requested number, at most to the limit of 128. The Reply has the
+        // raised IRD.
         for (ord, ird) in [(0, 8), (8, 8), (9, 9), (128, 128), (129, 128), (16_000, 128)] {
             assert_eq!(answer(depths(8, 8), 1, ord).0, ird);
         }
     });
-    proof.shows(requirement!("P2P-9.1-13"), || assert_eq!(answer(depths(8, 8), 4, 0x3fff).0, 0x3fff));
-    proof.shows(requirement!("P2P-9.1-14"), || assert_eq!(answer(depths(8, 8), 0x3fff, 4).1, 0x3fff));
-    proof.shows(requirement!("P2P-9.1-17"), || {
+    proof.verify(requirement!("P2P-9.1-13"), || assert_eq!(answer(depths(8, 8), 4, 0x3fff).0, 0x3fff));
+    proof.verify(requirement!("P2P-9.1-14"), || assert_eq!(answer(depths(8, 8), 0x3fff, 4).1, 0x3fff));
+    proof.verify(requirement!("P2P-9.1-17"), || {
         assert_eq!(answer(depths(8, 8), 4, 0x3fff), (0x3fff, 4));
         assert_eq!(answer(depths(8, 8), 0x3fff, 9), (9, 0x3fff));
     });
-    proof.shows(requirement!("P2P-9.1-19"), || {
-        // A Read as ready-to-receive message needs one place.
+    proof.verify(requirement!("P2P-9.1-19"), || {
+        // A Read as ready-to-receive message needs an IRD of at least one.
         let read = |e: &mut EnhancedSettings| {
             (e.rtr, e.ird) = (RtrKinds::only(Rtr::Read), Depth::negotiated(0));
         };
         assert_eq!(answer(read, 0x8000, 0x4000), (0x8001, 0x4000));
     });
-    proof.shows(requirement!("P2P-9.1-3"), || {
+    proof.verify(requirement!("P2P-9.1-3"), || {
         let mut responder = Machine::responder(asking(depths(8, 8)));
         responder.octets(&request(0x50, 2, &words(3, 20)));
         assert_eq!(responder.octets_sent()[20..], words(20, 3));
         assert_eq!(agreed(&responder), Agreed { ird: 20, ord: 3, peer_to_peer: false });
     });
-    proof.shows(requirement!("P2P-9.1-8"), || {
+    proof.verify(requirement!("P2P-9.1-8"), || {
         let mut responder = Machine::responder(asking(depths(8, 8)));
         responder.octets(&request(0x50, 2, &words(3, 0x3fff)));
         let peer = Enhanced { ird: 3, ord: 0x3fff, ..Enhanced::default() };
         assert_eq!(established(&responder).1.enhanced, Some(peer));
-        // Its own IRD stays unchanged.
+        // The IRD of the Responder stays unchanged.
         assert_eq!(agreed(&responder).ird, 8);
     });
 }
 
-/// RFC 6581 9.1, the Initiator's part.
+/// Checks the Initiator's part of RFC 6581 section 9.1.
 #[test]
 fn an_initiator_follows_the_reply() {
     let depths =
         |ird, ord| move |e: &mut EnhancedSettings| (e.ird, e.ord) = (Depth::negotiated(ird), Depth::negotiated(ord));
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-9.1-9"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-9.1-9"), || {
         for (ird, ord) in [(0, 0), (1, 1), (15, 15), (16, 16), (17, 16), (0x3ffe, 16)] {
             assert_eq!(agreed(&answered(depths(4, 16), ird, 1)).ord, ord);
         }
     });
-    proof.shows(requirement!("P2P-9.1-23"), || {
+    proof.verify(requirement!("P2P-9.1-23"), || {
         for (ord, ird) in [(0, 4), (4, 4), (5, 5), (128, 128)] {
             assert_eq!(agreed(&answered(depths(4, 4), 1, ord)).ird, ird);
         }
     });
-    proof.shows(requirement!("P2P-9.1-15"), || assert_eq!(agreed(&answered(depths(4, 16), 0x3fff, 4)).ord, 16));
-    proof.shows(requirement!("P2P-9.1-16"), || assert_eq!(agreed(&answered(depths(4, 16), 16, 0x3fff)).ird, 4));
-    proof.shows(requirement!("P2P-9.1-12"), || {
+    proof.verify(requirement!("P2P-9.1-15"), || assert_eq!(agreed(&answered(depths(4, 16), 0x3fff, 4)).ord, 16));
+    proof.verify(requirement!("P2P-9.1-16"), || assert_eq!(agreed(&answered(depths(4, 16), 16, 0x3fff)).ird, 4));
+    proof.verify(requirement!("P2P-9.1-12"), || {
         let fixed = asking(|e| (e.ird, e.ord) = (Depth::fixed(7), Depth::fixed(9)));
         assert_eq!(Machine::initiator(fixed.clone()).octets_sent()[20..], words(0x3fff, 0x3fff));
         let mut wire = Wire::new(fixed, asking(depths(2, 3)));
@@ -218,20 +222,20 @@ fn an_initiator_follows_the_reply() {
         assert_eq!(agreed(&wire.initiator), Agreed { ird: 7, ord: 9, peer_to_peer: false });
         assert_eq!(agreed(&wire.responder), Agreed { ird: 2, ord: 3, peer_to_peer: false });
     });
-    proof.shows(requirement!("P2P-9.1-24"), || {
+    proof.verify(requirement!("P2P-9.1-24"), || {
         let initiator = answered(depths(4, 4), 1, 129);
-        // Terminate 20 06: CRC by an independent table implementation.
+        // A Terminate with code 20 06. An independent table implementation computed its CRC.
         let terminate = b"\0\x16\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x20\x06\0\0\x65\x40\xfb\x1b";
         assert_eq!(initiator.octets_sent(), terminate);
     });
-    proof.shows(requirement!("P2P-9.1-10"), || {
+    proof.verify(requirement!("P2P-9.1-10"), || {
         let mut initiator = answered(depths(4, 4), 1, 0x3ffe);
         assert_eq!(initiator.sent.last(), Some(&Transmit::Fin));
         initiator.fin();
         let error = StreamError::Setup(SetupError::InsufficientIrd { wanted: 0x3ffe, most: 128 });
-        assert_eq!(initiator.closed(), Some(Closed { by: By::Library, why: Why::Fault(error) }));
+        assert_eq!(initiator.closed(), Some(Closed { by: ClosedBy::Library, why: CloseCause::Fault(error) }));
     });
-    proof.shows(requirement!("P2P-9.1-25"), || {
+    proof.verify(requirement!("P2P-9.1-25"), || {
         let initiator = answered(depths(4, 4), 1, 129);
         let [Event::Unusable(peer), Event::TerminateSent(_)] = &initiator.events[..] else { panic!() };
         assert_eq!(peer.enhanced.map(|words| (words.ird, words.ord)), Some((1, 129)));
@@ -243,12 +247,12 @@ fn an_initiator_follows_the_reply() {
     });
 }
 
-/// Every pair of small depths: ORD is at most the peer's IRD on both sides, whatever the settings
-/// are.
+/// For every pair of small depths, the ORD is at most the peer's IRD on both sides, whatever the
+/// settings are.
 #[test]
 fn ord_never_exceeds_the_peers_ird() {
     let sizes = [0, 1, 2, 7, 128, 129, 0x3ffe];
-    let mut proof = Proof::new(Proven::Test);
+    let mut proof = Coverage::new(Proven::Test);
     let pairs = |check: &dyn Fn(Agreed, Agreed)| {
         let mut checked = 0;
         let size = |index: usize, place: u32| sizes[index / sizes.len().pow(place) % sizes.len()];
@@ -262,56 +266,56 @@ fn ord_never_exceeds_the_peers_ird() {
         }
         assert_eq!(checked, 2401);
     };
-    proof.shows(requirement!("P2P-9.1-4"), || pairs(&|initiator, responder| assert!(initiator.ord <= responder.ird)));
-    proof.shows(requirement!("P2P-9.1-5"), || pairs(&|initiator, responder| assert!(responder.ord <= initiator.ird)));
+    proof.verify(requirement!("P2P-9.1-4"), || pairs(&|initiator, responder| assert!(initiator.ord <= responder.ird)));
+    proof.verify(requirement!("P2P-9.1-5"), || pairs(&|initiator, responder| assert!(responder.ord <= initiator.ird)));
 }
 
-/// RFC 6581 sections 6 and 10: the answer to each kind of Request.
+/// Checks the answer to each kind of Request (RFC 6581 sections 6 and 10).
 #[test]
 fn enhanced_and_unenhanced_endpoints() {
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-10-2"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-10-2"), || {
         let mut responder = Machine::responder(Settings { accept: false, ..Settings::default() });
         responder.octets(&request(0x50, 2, &words(1, 1)));
         responder.connection.reject(&PrivateData::new(&b"no"[..]).unwrap()).unwrap();
         responder.settle();
         assert_eq!(responder.octets_sent(), [&b"MPA ID Rep Frame\x70\x02\0\x06"[..], &words(32, 1), b"no"].concat());
     });
-    proof.shows(requirement!("P2P-9.1-21"), || {
+    proof.verify(requirement!("P2P-9.1-21"), || {
         let mut responder = Machine::responder(asking(|e| e.min_ord = 4));
         responder.octets(&request(0x50, 2, &words(3, 1)));
         assert_eq!(responder.octets_sent()[16..], [&b"\x70\x02\0\x04"[..], &words(32, 4)].concat());
         assert_eq!(responder.sent.last(), Some(&Transmit::Fin));
         responder.fin();
-        assert_eq!(responder.closed(), Some(Closed { by: By::Library, why: Why::PeerIrd }));
+        assert_eq!(responder.closed(), Some(Closed { by: ClosedBy::Library, why: CloseCause::PeerIrd }));
         assert_eq!(answer(|e| e.min_ord = 4, 4, 1).1, 4);
     });
-    proof.shows(requirement!("P2P-10-3"), || {
+    proof.verify(requirement!("P2P-10-3"), || {
         let mut responder = Machine::responder(asking(|_| ()));
         responder.octets(&request(0x50, 1, &words(1, 1)));
         assert_eq!(responder.octets_sent(), b"MPA ID Rep Frame\x40\x01\0\0");
         assert_eq!(established(&responder).1.private_data.as_octets(), words(1, 1));
     });
-    proof.shows(requirement!("P2P-10-11"), || {
+    proof.verify(requirement!("P2P-10-11"), || {
         let mut responder = Machine::responder(asking(|_| ()));
         responder.octets(&request(0x40, 2, b"eight octets"));
         assert_eq!(responder.octets_sent(), b"MPA ID Rep Frame\x40\x02\0\0");
         assert_eq!(established(&responder).1.private_data.as_octets(), b"eight octets");
     });
-    proof.shows(requirement!("P2P-6-5"), || {
+    proof.verify(requirement!("P2P-6-5"), || {
         let mut responder = Machine::responder(asking(|_| ()));
         responder.octets(&request(0x5f, 2, &words(1, 1)));
         assert_eq!(responder.octets_sent()[16], 0x50);
     });
-    proof.shows(requirement!("P2P-10-4"), || {
+    proof.verify(requirement!("P2P-10-4"), || {
         let mut responder = Machine::responder(mpa(|mpa| mpa.enhanced = EnhancedUse::Off));
         responder.octets(&request(0x50, 2, &words(1, 1)));
         assert_eq!(responder.sent, [Transmit::Fin]);
     });
-    proof.shows(requirement!("P2P-10-1"), || {
+    proof.verify(requirement!("P2P-10-1"), || {
         assert_eq!(Machine::initiator(Settings::default()).octets_sent()[16..18], [0x40, 1]);
     });
-    proof.shows(requirement!("P2P-6-12"), || {
+    proof.verify(requirement!("P2P-6-12"), || {
         for length in 0..4 {
             let mut responder = Machine::responder(Settings::default());
             responder.octets(&request(0x50, 2, &[0; 3][..length]));
@@ -331,24 +335,24 @@ fn falling_back_to_revision_1() {
         end(&mut initiator);
         initiator.connection.may_fall_back()
     };
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-10-5"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-10-5"), || {
         assert!(refused(&|machine| machine.fin(), asking(|_| ())));
         assert!(refused(&|machine| machine.reset(), asking(|_| ())));
-        assert!(!refused(&|machine| machine.fin(), Settings::default()), "it was no enhanced Request");
+        assert!(!refused(&|machine| machine.fin(), Settings::default()), "the Request was not enhanced");
         let answered = |machine: &mut Machine| {
             machine.octets(&reply(&words(1, 1)));
             machine.fin();
         };
-        assert!(!refused(&answered, asking(|_| ())), "it was answered");
+        assert!(!refused(&answered, asking(|_| ())), "the peer answered the Request");
         let again = Machine::initiator(asking(|_| ()).unenhanced());
         assert_eq!(again.octets_sent(), b"MPA ID Req Frame\x40\x01\0\0");
     });
-    proof.shows(requirement!("P2P-10-12"), || {
+    proof.verify(requirement!("P2P-10-12"), || {
         let mut wire = Wire::new(asking(|_| ()), mpa(|mpa| mpa.enhanced = EnhancedUse::Off));
         wire.run();
-        assert_eq!(wire.initiator.closed(), Some(Closed { by: By::Peer, why: Why::Fin }));
-        assert!(matches!(wire.responder.closed(), Some(Closed { by: By::Library, why: Why::Startup(_) })));
+        assert_eq!(wire.initiator.closed(), Some(Closed { by: ClosedBy::Peer, why: CloseCause::Fin }));
+        assert!(matches!(wire.responder.closed(), Some(Closed { by: ClosedBy::Library, why: CloseCause::Startup(_) })));
     });
 }
 
@@ -362,7 +366,7 @@ fn an_unenhanced_reply_to_an_enhanced_request() {
         assert_eq!(established(&initiator).0.enhanced, None);
         assert_eq!(initiator.sent, [], "no ready-to-receive message");
     }
-    // Unless enhancement is requested, revision 2 is not an answer to revision 1.
+    // If the Initiator did not request the enhanced set-up, a Reply of revision 2 is invalid.
     let mut initiator = Machine::initiator(Settings::default());
     initiator.octets(&reply(&words(1, 1)));
     assert_eq!(initiator.sent.last(), Some(&Transmit::Fin));

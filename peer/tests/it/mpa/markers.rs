@@ -1,10 +1,10 @@
-//! Markers, sent and received (RFC 5044 sections 4.2, 4.3, 8).
+//! Tests of markers that are sent and received (RFC 5044 sections 4.2, 4.3, 8).
 
-use weft_core::coverage::{By as Proven, Proof};
+use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::wire::mpa::Framing;
 use weft_core::{crc, requirement};
 use weft_peer::Settings;
-use weft_peer::connection::{Event, Transmit, Why};
+use weft_peer::connection::{CloseCause, Event, Transmit};
 use weft_peer::mpa::FpduError;
 use weft_peer::rdmap::StreamError;
 
@@ -21,7 +21,8 @@ fn sender(emss: u32) -> Machine {
     initiator
 }
 
-/// The stream of an Initiator that sends messages of these lengths towards M=1, and its FPDUs.
+/// The stream of an Initiator that sends messages of these lengths to a peer with M=1. Also returns
+/// the FPDUs of this stream.
 fn stream(emss: u32, lengths: &[usize]) -> (Vec<u8>, Vec<SeenFpdu>) {
     let mut initiator = sender(emss);
     for length in lengths {
@@ -36,44 +37,44 @@ fn stream(emss: u32, lengths: &[usize]) -> (Vec<u8>, Vec<SeenFpdu>) {
 /// RFC 5044 Figure 4: an FPDU of 28 octets at 500 has its marker after 12 octets.
 #[test]
 fn positions_of_markers() {
-    let mut proof = Proof::new(Proven::Test);
+    let mut proof = Coverage::new(Proven::Test);
     let long = stream(1460, &[20_000]);
     let markers = |seen: &[SeenFpdu]| seen.iter().flat_map(|fpdu| fpdu.markers.clone()).collect::<Vec<_>>();
-    proof.shows(requirement!("MPA-4.3-4"), || {
+    proof.verify(requirement!("MPA-4.3-4"), || {
         let positions: Vec<usize> = markers(&long.1).iter().map(|(at, _)| *at).collect();
         let due: Vec<usize> = (0..long.0.len()).step_by(512).collect();
         assert_eq!(positions, due);
     });
-    proof.shows(requirement!("MPA-4.3-10"), || {
+    proof.verify(requirement!("MPA-4.3-10"), || {
         assert_eq!(long.0[..6], *b"\0\0\0\0\x05\xa2", "a marker, then ULPDU_Length 1442");
     });
-    proof.shows(requirement!("MPA-4.3-13"), || {
+    proof.verify(requirement!("MPA-4.3-13"), || {
         assert_eq!(long.1[0].markers, [(0, 0), (512, 0x1fc), (1024, 0x3fc)]);
     });
-    // 28 octets per FPDU: 18 of them and a marker are 508 octets. The next one has the marker at
-    // 512 after four octets.
+    // Each FPDU has 28 octets. 18 FPDUs and a marker are 508 octets. The next FPDU has the marker
+    // at 512, after four of its octets.
     let short = stream(1460, &[4; 40]);
-    proof.shows(requirement!("MPA-4.3-14"), || {
+    proof.verify(requirement!("MPA-4.3-14"), || {
         assert_eq!(short.1[18].markers, [(512, 4)]);
         assert!(short.1[1].markers.is_empty() && short.1[17].markers.is_empty());
     });
-    proof.shows(requirement!("MPA-4.3-7"), || {
-        // 52 with the leading marker, 16 of 28, 12 more octets: the marker at 512 is between two
-        // FPDUs.
+    proof.verify(requirement!("MPA-4.3-7"), || {
+        // 52 octets with the leading marker, 15 FPDUs of 28 octets, and an FPDU of 40 octets are
+        // 512 octets. The marker at 512 is therefore between two FPDUs.
         let (octets, seen) = stream(1460, &[&[24][..], &[4; 15], &[16, 4]].concat());
         assert_eq!(seen[17].markers, [(512, 0)]);
         assert_eq!(octets[512..518], *b"\0\0\0\0\0\x16");
     });
-    proof.shows(requirement!("MPA-4.2-2"), || {
+    proof.verify(requirement!("MPA-4.2-2"), || {
         assert!(markers(&long.1).iter().all(|(at, _)| long.0[*at..*at + 2] == [0, 0]));
     });
-    proof.shows(requirement!("MPA-4.2-5"), || {
+    proof.verify(requirement!("MPA-4.2-5"), || {
         for lengths in [&[1, 2, 3, 5, 7, 11, 700][..], &[1441; 30]] {
             let (octets, seen) = stream(1460, lengths);
             assert!(markers(&seen).iter().all(|(at, pointer)| pointer & 3 == 0 && octets[at + 3] & 3 == 0));
         }
     });
-    proof.shows(requirement!("MPA-4.2-4"), || {
+    proof.verify(requirement!("MPA-4.2-4"), || {
         // `fpdus` compares each FPDUPTR with the distance back. An EMSS of 130 octets puts markers
         // everywhere.
         let (_, seen) = stream(140, &[17_000]);
@@ -84,16 +85,16 @@ fn positions_of_markers() {
 
 #[test]
 fn markers_belong_to_the_fpdu_around_them() {
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-4.4-17"), || {
-        // Figure 5, whose payload is zeros: the CRC covers everything from the marker.
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-4.4-17"), || {
+        // Figure 5, in which the payload is zeros. The CRC covers everything from the marker on.
         let mut initiator = sender(1460);
         initiator.connection.post_send(vec![0; 24]).unwrap();
         initiator.settle();
         let figure = [&b"\0\0\0\0\0\x2a\x41\x43"[..], &[0; 11], &[1], &[0; 28], b"\x52\x23\x99\x83"].concat();
         assert_eq!(initiator.octets_sent(), figure);
     });
-    proof.shows(requirement!("MPA-4.3-1"), || {
+    proof.verify(requirement!("MPA-4.3-1"), || {
         // Figure 6: at 0x1ec, after Figure 5 and an FPDU that fills 440 octets.
         let mut initiator = sender(1460);
         for length in [24, 416, 24] {
@@ -102,13 +103,13 @@ fn markers_belong_to_the_fpdu_around_them() {
         initiator.settle();
         let octets = initiator.octets_sent();
         let mut third = octets[0x1ec..].to_vec();
-        // The figure has MSN 2; this is the third Send.
+        // In the figure, this Send has MSN 2. Here it is the third Send.
         assert_eq!(third[15], 3);
         third[15] = 2;
         assert_eq!(third[20..24], [0, 0, 0, 0x14]);
         assert_eq!(crc::to_octets(crc::crc32c(&third[..48])), *b"\x84\x92\x58\x98");
     });
-    proof.shows(requirement!("MPA-4.4-16"), || {
+    proof.verify(requirement!("MPA-4.4-16"), || {
         // PAD ends at 512: 4 + 444 (a marker before it) leave 488 for an FPDU of 24 octets and its
         // marker.
         let (octets, seen) = stream(1460, &[458, 4]);
@@ -116,15 +117,15 @@ fn markers_belong_to_the_fpdu_around_them() {
         assert_eq!((body + 4, last.markers.as_slice()), (488, &[(512, 24)][..]));
         assert_eq!((octets[512..516].to_vec(), last.length), (vec![0, 0, 0, 24], 32));
     });
-    proof.shows(requirement!("MPA-4.3-8"), || {
+    proof.verify(requirement!("MPA-4.3-8"), || {
         let (octets, seen) = stream(1460, &[&[24][..], &[4; 15], &[16, 4]].concat());
         assert_eq!(seen[17].crc_field, crc::to_octets(crc::crc32c(&octets[512..512 + seen[17].length - 4])));
     });
-    proof.shows(requirement!("MPA-4.1-2"), || {
+    proof.verify(requirement!("MPA-4.1-2"), || {
         let (_, seen) = stream(1460, &[1424]);
         assert_eq!((seen[0].ulpdu.len(), seen[0].length), (1442, 2 + 1442 + 4 + 3 * 4));
     });
-    proof.shows(requirement!("MPA-7.1.1-8"), || {
+    proof.verify(requirement!("MPA-7.1.1-8"), || {
         let mut initiator = Machine::initiator(Settings::default());
         initiator.octets(REPLY);
         initiator.forget();
@@ -134,8 +135,8 @@ fn markers_belong_to_the_fpdu_around_them() {
         assert_eq!(octets[..2], [5, 174]);
         assert_eq!(fpdus(&octets, Framing { markers: false, crc: true }).len(), 3);
     });
-    proof.shows(requirement!("MPA-7.1.2-21"), || {
-        // A Responder likewise: its peer's M counts, not its own.
+    proof.verify(requirement!("MPA-7.1.2-21"), || {
+        // For a Responder too, the flag M of its peer decides, and not its own flag M.
         for (m, own, first) in [(0x80, false, &b"\0\0\0\0\0\x12"[..]), (0, true, b"\0\x12\x41\x43\0\0")] {
             let mut responder = Machine::responder(mpa(|mpa| mpa.markers = own));
             responder.octets(&[b"MPA ID Req Frame", &[m | 0x40, 1, 0, 0][..]].concat());
@@ -147,8 +148,9 @@ fn markers_belong_to_the_fpdu_around_them() {
             assert_eq!(responder.octets_sent()[..6], *first);
         }
     });
-    proof.shows(requirement!("MPA-4.3-3"), || {
-        // No setting can refuse it. This side requests none.
+    proof.verify(requirement!("MPA-4.3-3"), || {
+        // No setting of this side can reject the peer's request for markers. This side itself
+        // requests no markers.
         let mut responder = Machine::responder(Settings::default());
         responder.octets(b"MPA ID Req Frame\xc0\x01\0\0");
         assert!(crate::mpa::wire::established(&responder).0.markers_sent);
@@ -176,8 +178,8 @@ fn receiver() -> Machine {
     responder
 }
 
-/// A Write of no octets, then a Send of 550 (0..=255 over and over), whose marker at 512 is
-/// `marker`.
+/// A Write without payload, and then a Send of 550 octets (0 to 255 repeatedly), whose marker at
+/// 512 is `marker`.
 fn marked(marker: [u8; 4]) -> (Vec<u8>, Vec<u8>) {
     let first = with_leading_marker(&WRITE[..16]);
     assert_eq!(first.len(), 24);
@@ -190,8 +192,8 @@ fn marked(marker: [u8; 4]) -> (Vec<u8>, Vec<u8>) {
 #[test]
 fn markers_that_are_received() {
     let right = 488u16.to_be_bytes();
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-4.3-18"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-4.3-18"), || {
         let (stream, payload) = marked([0, 0, right[0], right[1]]);
         for cut in 0..=stream.len() {
             let mut machine = receiver();
@@ -200,19 +202,19 @@ fn markers_that_are_received() {
             assert_eq!(machine.received(), [&payload[..]], "cut at {cut}");
         }
     });
-    proof.shows(requirement!("MPA-4.2-3"), || {
+    proof.verify(requirement!("MPA-4.2-3"), || {
         let mut machine = receiver();
         machine.octets(&marked([0xff, 0xff, right[0], right[1]]).0);
         assert_eq!(machine.received().len(), 1);
     });
-    proof.shows(requirement!("MPA-4.2-6"), || {
+    proof.verify(requirement!("MPA-4.2-6"), || {
         for low in 1..4 {
             let mut machine = receiver();
             machine.octets(&marked([0, 0, right[0], right[1] | low]).0);
             assert_eq!(machine.received().len(), 1);
         }
     });
-    proof.shows(requirement!("MPA-8-3"), || {
+    proof.verify(requirement!("MPA-8-3"), || {
         for wrong in [0u16, 4, 484, 492, 0xfffc] {
             let mut machine = receiver();
             let wrong_octets = wrong.to_be_bytes();
@@ -222,14 +224,14 @@ fn markers_that_are_received() {
             assert_eq!(machine.events, [Event::TerminateSent(StreamError::Fpdu(error))]);
         }
     });
-    proof.shows(requirement!("MPA-8-6"), || {
+    proof.verify(requirement!("MPA-8-6"), || {
         let mut machine = receiver();
         machine.octets(&marked([0, 0, 0, 4]).0);
         assert_eq!(machine.octets_sent()[18 + 2..][..2], [0x20, 0x03], "Terminate: layer 2, type 0, code 3");
         assert_eq!(machine.sent.last(), Some(&Transmit::Fin));
     });
-    proof.shows(requirement!("MPA-4.3-6"), || {
-        // The pointer of an FPDU after more than 2^16 octets is as valid as that of the first.
+    proof.verify(requirement!("MPA-4.3-6"), || {
+        // FPDUPTR is also valid in an FPDU after more than 2^16 octets of the stream.
         let mut machine = Machine::responder(mpa(|mpa| mpa.markers = true));
         machine.octets(b"MPA ID Req Frame\x40\x01\0\0");
         let mut peer = sender(1460);
@@ -241,12 +243,12 @@ fn markers_that_are_received() {
         machine.octets(&peer.octets_sent());
         assert_eq!(machine.received().len(), 100);
     });
-    // The first FPDU: no permission to send, so there is not even a Terminate.
+    // The faulty FPDU is the first FPDU, so this side may not send, and there is no Terminate.
     let mut machine = receiver();
     machine.octets(&with_crc([&b"\0\0\0\x04"[..], &WRITE[..16]].concat()));
     assert_eq!(machine.sent, [Transmit::Fin]);
     machine.fin();
     let why = machine.closed().unwrap().why;
-    assert_eq!(why, Why::FirstFpdu(FpduError::Marker { position: 0, expected: 0, found: 4 }));
+    assert_eq!(why, CloseCause::FirstFpdu(FpduError::Marker { position: 0, expected: 0, found: 4 }));
     assert_eq!(why.requirement(), Some(requirement!("MPA-8-3")));
 }

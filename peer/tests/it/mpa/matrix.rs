@@ -1,11 +1,11 @@
-//! The matrix of settings: revision, ready-to-receive kind, markers in each direction, CRC, private
-//! data, EMSS, splits of TCP. It is exhaustive for small dimensions, and sampled by a printed seed
-//! for the rest. Each run checks the negotiated values, every octet of both streams, and that every
-//! message arrives.
+//! Tests all combinations of settings: revision, ready-to-receive kind, markers in each direction,
+//! CRC, private data, EMSS, splits of TCP. The test is exhaustive for small dimensions. The other
+//! dimensions are sampled with a printed seed. Each run checks the negotiated values, every octet
+//! of both streams, and that every message arrives.
 
 use weft_core::wire::mpa::{Framing, mulpdu};
 use weft_peer::Settings;
-use weft_peer::connection::{By, Closed, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy};
 use weft_peer::mpa::{EnhancedSettings, EnhancedUse, Model, MpaSettings, PrivateData, Rnic, Rtr, RtrKinds};
 
 use crate::mpa::wire::{Random, SeenFpdu, Wire, established, fpdus, split_frame};
@@ -15,7 +15,7 @@ use crate::mpa::wire::{Random, SeenFpdu, Wire, established, fpdus, split_frame};
 enum Mode {
     Revision0,
     Revision1,
-    /// With a message agreed out of band.
+    /// The Initiator sends a ready-to-receive message that was agreed out of band.
     Revision1Rtr(Rtr),
     ClientServer,
     PeerToPeer(Rtr),
@@ -36,7 +36,7 @@ const MODES: [Mode; 9] = [
 #[derive(Debug, Clone, Copy)]
 struct Case {
     mode: Mode,
-    /// Of the Initiator, of the Responder.
+    /// Flag M of the Initiator and of the Responder.
     markers: [bool; 2],
     crc: [bool; 2],
     private_data: [usize; 2],
@@ -71,11 +71,11 @@ impl Case {
             Mode::Revision0 => mpa.rnic = if side == 0 { Rnic::Rdmac } else { Rnic::PermissiveIetf },
             Mode::Revision1 => {}
             Mode::Revision1Rtr(rtr) => mpa.agreed_rtr = Some(rtr),
-            Mode::ClientServer => mpa.enhanced = EnhancedUse::Ask,
+            Mode::ClientServer => mpa.enhanced = EnhancedUse::Request,
             Mode::PeerToPeer(rtr) => {
-                mpa.enhanced = EnhancedUse::Ask;
-                // Both kinds of selection: the Responder's flags for one half, the Initiator's
-                // preference for the other.
+                mpa.enhanced = EnhancedUse::Request;
+                // Use both kinds of selection. In one half of the cases, the Responder's flags
+                // select the kind. In the other half, the Initiator's preference selects it.
                 let rtr_kinds = if side == 1 && self.crc[1] { RtrKinds::only(rtr) } else { RtrKinds::ALL };
                 let (model, preferred_rtr) = (Model::PeerToPeer, rtr);
                 mpa.enhanced_settings =
@@ -90,12 +90,13 @@ impl Case {
 
 /// The result of one case.
 struct Ran {
-    /// FPDUs of the Initiator, of the Responder.
+    /// FPDUs of the Initiator and of the Responder.
     fpdus: [Vec<SeenFpdu>; 2],
     octets: usize,
 }
 
-/// Messages that cross: none, one octet, a complete FPDU of each side, and one that must be split.
+/// Lengths of the messages that both sides send at the same time: no octet, one octet, a complete
+/// FPDU, and a message that must be split.
 fn lengths(emss: u32) -> [usize; 4] {
     let largest = usize::from(mulpdu(emss, true)) - 18;
     [0, 1, largest, largest.min(3000) + 700]
@@ -137,8 +138,8 @@ fn run(case: &Case, cut: impl FnMut(usize) -> usize + 'static) -> Ran {
     wire.run();
     wire.responder.close();
     wire.run();
-    assert_eq!(wire.initiator.closed(), Some(Closed { by: By::User, why: Why::Requested }), "{case:?}");
-    assert_eq!(wire.responder.closed(), Some(Closed { by: By::Peer, why: Why::Fin }), "{case:?}");
+    assert_eq!(wire.initiator.closed(), Some(Closed { by: ClosedBy::User, why: CloseCause::Requested }), "{case:?}");
+    assert_eq!(wire.responder.closed(), Some(Closed { by: ClosedBy::Peer, why: CloseCause::Fin }), "{case:?}");
 
     let mut octets = 0;
     let sides = [(&wire.initiator, &wire.responder, 0xa0), (&wire.responder, &wire.initiator, 0xb0)];
@@ -168,8 +169,8 @@ fn flags() -> impl Iterator<Item = [bool; 4]> {
     (0u8..16).map(|bits| [1, 2, 4, 8].map(|bit| bits & bit != 0))
 }
 
-/// 9 modes x 16 flags x (5 sizes of private data x 5 EMSS, and the longest EMSS) = 3,744
-/// connections. The split varies with them.
+/// Tests 9 modes x 16 flags x (5 sizes of private data x 5 EMSS, and the longest EMSS) = 3,744
+/// connections. The split changes from connection to connection.
 #[test]
 fn every_setting() {
     let cuts = [1, 3, 7, 64, 509, 512, 1460, usize::MAX];
@@ -192,7 +193,7 @@ fn every_setting() {
     assert_eq!(runs, 3744);
 }
 
-/// Settings drawn at random, with an EMSS for each side and a split for each segment.
+/// Tests random settings, with an EMSS for each side and a split for each segment.
 #[test]
 fn drawn_settings() {
     let mut random = Random::seeded("drawn_settings");
@@ -217,7 +218,7 @@ fn drawn_settings() {
     println!("1500 connections, {octets} bytes");
 }
 
-/// One split at every offset of each side's output, in every mode with every flag.
+/// Tests one split at every offset of each side's output, in every mode with every flag.
 #[test]
 fn every_offset() {
     let mut runs = 0;
@@ -228,8 +229,8 @@ fn every_offset() {
             for side in [0, 1] {
                 assert!(!uncut.fpdus[side].is_empty());
             }
-            // The split is in what is sent at once: the frames, the first FPDU, and a burst after
-            // them.
+            // Each output that a side sends at once is split: the frames, the first FPDU, and the
+            // burst of messages after them.
             for cut in 1..=90 {
                 run(&case, move |before| if before == 0 { cut } else { usize::MAX });
                 runs += 1;

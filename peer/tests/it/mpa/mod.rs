@@ -1,5 +1,5 @@
-//! MPA under a virtual clock: every negotiation, every marker, every start-up frame, with the
-//! requirements that each test proves.
+//! Tests of MPA under a virtual clock: every negotiation, every marker, every start-up frame. Each
+//! test declares the requirements that it proves.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod appendix_c;

@@ -1,12 +1,12 @@
-//! Ready-to-receive messages: which one, when, and what it costs (RFC 6581 section 9.2; the e-mail
-//! proposal of 2007).
+//! Tests of ready-to-receive messages: the kind that is sent, the time, and the resources that the
+//! message uses (RFC 6581 section 9.2; the e-mail proposal of 2007).
 
 use std::time::Duration;
 
-use weft_core::coverage::{By as Proven, Proof};
+use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::requirement;
 use weft_peer::Settings;
-use weft_peer::connection::{Event, Transmit, Why};
+use weft_peer::connection::{CloseCause, Event, Transmit};
 use weft_peer::mpa::{Depth, EnhancedSettings, EnhancedUse, Model, Rtr, RtrKinds, SetupError};
 use weft_peer::rdmap::StreamError;
 
@@ -15,7 +15,7 @@ use crate::mpa::wire::{Wire, established, fpdus, split_frame};
 
 fn peer_to_peer(change: impl FnOnce(&mut EnhancedSettings)) -> Settings {
     mpa(|mpa| {
-        mpa.enhanced = EnhancedUse::Ask;
+        mpa.enhanced = EnhancedUse::Request;
         mpa.enhanced_settings.model = Model::PeerToPeer;
         change(&mut mpa.enhanced_settings);
     })
@@ -37,7 +37,7 @@ fn flags(rtr: RtrKinds, requested: [u8; 2]) -> [u8; 2] {
     [sent[20] & 0xc0, sent[22] & 0xc0]
 }
 
-/// Vectors of the independent CRC; WRITE and SEND likewise.
+/// These FPDUs, like WRITE and SEND, have CRCs from an independent implementation.
 const READ: &[u8; 52] =
     b"\0\x2e\x41\x41\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
     \xf2\xc6\xdd\x3d";
@@ -45,39 +45,40 @@ const READ_RESPONSE: &[u8; 20] = b"\0\x0e\xc1\x42\0\0\0\0\0\0\0\0\0\0\0\0\x69\x7
 
 #[test]
 fn the_initiator_sends_one_of_the_replys_kinds() {
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-9.2-10"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-9.2-10"), || {
         assert_eq!(after_reply(|_| (), b"\x80\x01\x80\x01").octets_sent(), WRITE);
     });
-    proof.shows(requirement!("P2P-9.2-11"), || {
+    proof.verify(requirement!("P2P-9.2-11"), || {
         assert_eq!(after_reply(|_| (), b"\x80\x01\x40\x01").octets_sent(), READ);
     });
-    proof.shows(requirement!("P2P-9.2-13"), || {
+    proof.verify(requirement!("P2P-9.2-13"), || {
         let mut initiator = after_reply(|_| (), b"\xc0\x01\0\x01");
         assert_eq!(initiator.octets_sent(), SEND);
         initiator.connection.post_send(&b""[..]).unwrap();
         initiator.settle();
         assert_eq!(initiator.octets_sent()[SEND.len() + 12..][..4], [0, 0, 0, 2], "MSN of the next Send");
     });
-    proof.shows(requirement!("P2P-1.1-3"), || {
-        // All three offered: exactly one, the preferred one.
+    proof.verify(requirement!("P2P-1.1-3"), || {
+        // If the Reply offers all three kinds, the Initiator sends exactly one message, of the
+        // preferred kind.
         for (kind, octets) in [(Rtr::Read, &READ[..]), (Rtr::Send, SEND), (Rtr::Write, WRITE)] {
             assert_eq!(after_reply(|e| e.preferred_rtr = kind, b"\xc0\x01\xc0\x01").octets_sent(), octets);
         }
     });
-    proof.shows(requirement!("P2P-9.2-9"), || {
-        // The preferred one is not offered.
+    proof.verify(requirement!("P2P-9.2-9"), || {
+        // The Reply does not offer the preferred kind.
         let likes_send = |e: &mut EnhancedSettings| e.preferred_rtr = Rtr::Send;
         assert_eq!(after_reply(likes_send, b"\x80\x01\x40\x01").octets_sent(), READ);
-        // A Read needs a place at the Responder; a Write does not.
+        // A Read needs an IRD of the Responder of at least one. A Write does not.
         let likes_read = |e: &mut EnhancedSettings| e.preferred_rtr = Rtr::Read;
         assert_eq!(after_reply(likes_read, b"\x80\0\xc0\x01").octets_sent(), WRITE);
-        // RFC 6581 9.2 requires it for any accepting Reply with A=1, also for one to a
-        // client-server Request.
+        // RFC 6581 section 9.2 requires the message after any accepting Reply with A=1, even if the
+        // Request was client-server.
         let client = |e: &mut EnhancedSettings| e.model = Model::ClientServer;
         assert_eq!(after_reply(client, b"\x80\x01\x80\x01").octets_sent(), WRITE);
     });
-    proof.shows(requirement!("P2P-5-4"), || {
+    proof.verify(requirement!("P2P-5-4"), || {
         let mut initiator = Machine::initiator(peer_to_peer(|_| ()));
         initiator.forget();
         initiator.connection.handle_octets(initiator.now, b"MPA ID Rep Frame\x50\x02\0\x04\x80\x01\x80\x01");
@@ -85,32 +86,32 @@ fn the_initiator_sends_one_of_the_replys_kinds() {
         initiator.settle();
         assert!(initiator.octets_sent().starts_with(WRITE));
     });
-    proof.shows(requirement!("P2P-9.2-25"), || {
+    proof.verify(requirement!("P2P-9.2-25"), || {
         // A=0: B, C and D have no meaning.
         assert_eq!(after_reply(|_| (), b"\x40\x01\xc0\x01").sent, []);
         assert_eq!(flags(RtrKinds::ALL, [0x40, 0xc0]), [0, 0]);
     });
-    proof.shows(requirement!("P2P-9.2-7"), || assert_eq!(flags(RtrKinds::ALL, [0, 0]), [0, 0]));
+    proof.verify(requirement!("P2P-9.2-7"), || assert_eq!(flags(RtrKinds::ALL, [0, 0]), [0, 0]));
 }
 
 #[test]
 fn no_kind_in_common() {
     let writes = |e: &mut EnhancedSettings| e.rtr = RtrKinds::only(Rtr::Write);
-    let mut proof = Proof::new(Proven::Test);
-    // Terminate 20 07: CRC by an independent table implementation.
+    let mut proof = Coverage::new(Proven::Test);
+    // A Terminate with code 20 07. An independent table implementation computed its CRC.
     let terminate = b"\0\x16\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x20\x07\0\0\x1b\xd2\xba\xbe";
-    proof.shows(requirement!("P2P-9.2-23"), || {
+    proof.verify(requirement!("P2P-9.2-23"), || {
         for words in [b"\x80\x01\x40\x01", b"\xc0\x01\0\x01", b"\xc0\x01\x40\x01", b"\x80\x01\0\x01"] {
             assert_eq!(after_reply(writes, words).octets_sent(), terminate);
         }
     });
-    proof.shows(requirement!("P2P-9.2-16"), || {
+    proof.verify(requirement!("P2P-9.2-16"), || {
         let mut initiator = after_reply(writes, b"\x80\x01\x40\x01");
         assert_eq!(initiator.sent.last(), Some(&Transmit::Fin));
         initiator.fin();
-        assert_eq!(initiator.closed().unwrap().why, Why::Fault(StreamError::Setup(SetupError::NoMatchingRtr)));
+        assert_eq!(initiator.closed().unwrap().why, CloseCause::Fault(StreamError::Setup(SetupError::NoMatchingRtr)));
     });
-    proof.shows(requirement!("P2P-9.2-22"), || {
+    proof.verify(requirement!("P2P-9.2-22"), || {
         for (own, granted) in [(Rtr::Send, [0xc0, 0]), (Rtr::Write, [0x80, 0x80]), (Rtr::Read, [0x80, 0x40])] {
             let others =
                 [(0xc0, 0), (0x80, 0x80), (0x80, 0x40)].into_iter().filter(|requested| *requested != granted.into());
@@ -119,7 +120,7 @@ fn no_kind_in_common() {
             }
         }
     });
-    proof.shows(requirement!("P2P-9.2-20"), || {
+    proof.verify(requirement!("P2P-9.2-20"), || {
         for bits in 1..8u8 {
             let rtr = RtrKinds { send: bits & 1 != 0, write: bits & 2 != 0, read: bits & 4 != 0 };
             assert_eq!(
@@ -131,10 +132,11 @@ fn no_kind_in_common() {
             );
         }
     });
-    proof.shows(requirement!("P2P-9.2-6"), || assert_eq!(flags(RtrKinds::NONE, [0xc0, 0xc0]), [0x80, 0x80]));
-    proof.shows(requirement!("P2P-9.2-4"), || assert_eq!(flags(RtrKinds::ALL, [0x80, 0x80])[0] & 0x80, 0x80));
-    proof.shows(requirement!("P2P-8-4"), || {
-        // QN 2, MSN 1, MO 0, L=1, ULPDU_Length 22, HdrCt 000 and no header after it.
+    proof.verify(requirement!("P2P-9.2-6"), || assert_eq!(flags(RtrKinds::NONE, [0xc0, 0xc0]), [0x80, 0x80]));
+    proof.verify(requirement!("P2P-9.2-4"), || assert_eq!(flags(RtrKinds::ALL, [0x80, 0x80])[0] & 0x80, 0x80));
+    proof.verify(requirement!("P2P-8-4"), || {
+        // The Terminate has QN 2, MSN 1, MO 0, L=1, ULPDU_Length 22, and HdrCt 000 without a header
+        // after it.
         let sent = after_reply(writes, b"\x80\x01\x40\x01").octets_sent();
         assert_eq!((sent.len(), &sent[..2], &sent[22..24]), (28, &[0, 22][..], &[0, 0][..]));
     });
@@ -152,17 +154,17 @@ fn the_responder_takes_each_kind() {
         machine.forget();
         machine
     };
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-3-4"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-3-4"), || {
         let mut machine = responder();
         machine.pass(Duration::from_secs(59));
-        assert_eq!(machine.sent, [], "silent for as long as the message takes");
+        assert_eq!(machine.sent, [], "the Responder sends nothing until the message has arrived");
         machine.octets(&WRITE[..19]);
         assert_eq!(machine.sent, []);
         machine.octets(&WRITE[19..]);
         assert_eq!(machine.octets_sent(), SEND);
     });
-    proof.shows(requirement!("P2P-9.2-12"), || {
+    proof.verify(requirement!("P2P-9.2-12"), || {
         let mut machine = responder();
         machine.octets(READ);
         assert_eq!(machine.octets_sent(), [READ_RESPONSE, SEND].concat());
@@ -174,7 +176,7 @@ fn the_responder_takes_each_kind() {
         machine.octets(&named);
         assert_eq!(machine.octets_sent()[..16], *b"\0\x0e\xc1\x42stag_and__to");
     });
-    proof.shows(requirement!("P2P-9.2-14"), || {
+    proof.verify(requirement!("P2P-9.2-14"), || {
         for octet in [0, 1, 0xff] {
             let mut write = WRITE[..16].to_vec();
             write[4..].fill(octet);
@@ -184,16 +186,16 @@ fn the_responder_takes_each_kind() {
             assert_eq!(machine.octets_sent(), SEND);
         }
     });
-    proof.shows(requirement!("P2P-mail.6-1"), || {
+    proof.verify(requirement!("P2P-mail.6-1"), || {
         let mut machine = responder();
         machine.pass(Duration::from_secs(60));
         assert_eq!(machine.sent, [Transmit::Fin]);
         machine.fin();
-        assert_eq!(machine.closed().unwrap().why, Why::FirstFpduTimeout);
+        assert_eq!(machine.closed().unwrap().why, CloseCause::FirstFpduTimeout);
     });
-    proof.shows(requirement!("P2P-1.1-2"), || {
-        // The message is a Send without octets. It uses none of the ULP's buffers, and the next
-        // Send has MSN 2.
+    proof.verify(requirement!("P2P-1.1-2"), || {
+        // The message is a Send without octets. It uses no buffer of the ULP, and the next Send has
+        // MSN 2.
         let mut machine = responder();
         machine.octets(SEND);
         assert_eq!((machine.received().len(), machine.connection.posted_receives()), (0, 1));
@@ -205,8 +207,8 @@ fn the_responder_takes_each_kind() {
     });
 }
 
-/// The complete exchange between two of our endpoints: the Responder's ULP sends first, and no ULP
-/// receives the message.
+/// Checks the complete exchange between two endpoints of weft. The Responder's ULP sends first, and
+/// no ULP receives the ready-to-receive message.
 #[test]
 fn either_side_may_send_first() {
     for kind in Rtr::ALL {
@@ -237,16 +239,16 @@ fn either_side_may_send_first() {
     }
 }
 
-/// Revision 1 with a message agreed out of band: the proposal's option A, and the behaviour of
-/// cxgb4.
+/// Checks revision 1 with a message that was agreed out of band. This is option A of the proposal,
+/// and the behaviour of cxgb4.
 #[test]
 fn the_proposal_of_2007() {
     let agreed = |kind| mpa(|mpa| mpa.agreed_rtr = Some(kind));
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-mail.1-1"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-mail.1-1"), || {
         assert_eq!(Machine::initiator(agreed(Rtr::Write)).octets_sent(), b"MPA ID Req Frame\x40\x01\0\0");
     });
-    proof.shows(requirement!("P2P-mail.4-1"), || {
+    proof.verify(requirement!("P2P-mail.4-1"), || {
         for (kind, octets) in [(Rtr::Read, &READ[..]), (Rtr::Send, SEND), (Rtr::Write, WRITE)] {
             let mut initiator = Machine::initiator(agreed(kind));
             initiator.forget();
@@ -254,7 +256,7 @@ fn the_proposal_of_2007() {
             assert_eq!(initiator.octets_sent(), octets);
         }
     });
-    proof.shows(requirement!("P2P-mail.5-1"), || {
+    proof.verify(requirement!("P2P-mail.5-1"), || {
         let mut responder = Machine::responder(agreed(Rtr::Send));
         responder.octets(b"MPA ID Req Frame\x40\x01\0\0");
         responder.connection.post_send(&b""[..]).unwrap();
@@ -265,7 +267,7 @@ fn the_proposal_of_2007() {
         responder.octets(SEND);
         assert_eq!(responder.octets_sent(), SEND);
     });
-    proof.shows(requirement!("P2P-mail.2-3"), || {
+    proof.verify(requirement!("P2P-mail.2-3"), || {
         // Without an agreement, the Initiator's ULP sends first.
         let mut initiator = Machine::initiator(Settings::default());
         initiator.forget();
@@ -278,7 +280,7 @@ fn the_proposal_of_2007() {
     assert_eq!(responder.octets_sent(), READ_RESPONSE);
 }
 
-/// P2P-9.3-4: a failure without a code of its own.
+/// P2P-9.3-4: checks a failure without a code of its own.
 #[test]
 fn a_local_failure() {
     let terminate = |machine: &mut Machine| {
@@ -288,8 +290,8 @@ fn a_local_failure() {
         assert_eq!(machine.sent.last(), Some(&Transmit::Fin));
         sent
     };
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("P2P-9.3-4"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("P2P-9.3-4"), || {
         let mut initiator = after_reply(|_| (), b"\x80\x01\x80\x01");
         initiator.forget();
         let sent = terminate(&mut initiator);
@@ -297,7 +299,7 @@ fn a_local_failure() {
         let error = StreamError::Setup(SetupError::LocalCatastrophic);
         assert_eq!(initiator.events, [Event::TerminateSent(error)]);
     });
-    // A Responder that may not send yet only closes, and so does one in start-up.
+    // A Responder that may not send yet only closes. A Responder in start-up also only closes.
     let mut responder = Machine::established(0);
     assert_eq!(terminate(&mut responder), b"");
     let mut waiting = Machine::responder(Settings::default());

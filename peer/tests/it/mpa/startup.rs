@@ -1,12 +1,12 @@
-//! Start-up frames and rules, row by row (RFC 5044 section 7.1). The connection tests cover the
-//! same rules in breadth.
+//! Tests of start-up frames and rules, one requirement at a time (RFC 5044 section 7.1). The tests
+//! in `connection` cover the same rules with more cases.
 
 use std::time::Duration;
 
-use weft_core::coverage::{By as Proven, Proof};
+use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::requirement;
 use weft_peer::Settings;
-use weft_peer::connection::{By, Closed, Event, Transmit, Why};
+use weft_peer::connection::{CloseCause, Closed, ClosedBy, Event, Transmit};
 use weft_peer::mpa::{PrivateData, StartupError};
 
 use crate::connection::machine::{Machine, REPLY, REQUEST, SEND, WRITE, mpa};
@@ -30,54 +30,54 @@ fn responder() -> Machine {
     Machine::responder(Settings::default())
 }
 
-/// Closes at once, sends only FIN, and reports an error to the ULP.
-fn refuses(mut machine: Machine, octets: &[u8]) -> Why {
+/// Checks that the machine closes at once, sends only FIN, and reports an error to the ULP.
+fn refuses(mut machine: Machine, octets: &[u8]) -> CloseCause {
     machine.octets(octets);
     assert_eq!(machine.sent, [Transmit::Fin], "{octets:02x?}");
     machine.fin();
-    let Some(Closed { by: By::Library, why }) = machine.closed() else { panic!("{:?}", machine.events) };
+    let Some(Closed { by: ClosedBy::Library, why }) = machine.closed() else { panic!("{:?}", machine.events) };
     why
 }
 
 #[test]
 fn frames_that_are_sent() {
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-7.1.1-1"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-7.1.1-1"), || {
         let key = b"\x4d\x50\x41\x20\x49\x44\x20\x52\x65\x71\x20\x46\x72\x61\x6d\x65";
         assert_eq!(Machine::initiator(Settings::default()).octets_sent()[..16], *key);
     });
-    proof.shows(requirement!("MPA-7.1.1-3"), || {
+    proof.verify(requirement!("MPA-7.1.1-3"), || {
         let key = b"\x4d\x50\x41\x20\x49\x44\x20\x52\x65\x70\x20\x46\x72\x61\x6d\x65";
         let mut machine = responder();
         machine.octets(REQUEST);
         assert_eq!(machine.octets_sent()[..16], *key);
     });
-    proof.shows(requirement!("MPA-7.1.1-5"), || {
+    proof.verify(requirement!("MPA-7.1.1-5"), || {
         for markers in [false, true] {
             let sent = Machine::initiator(mpa(|mpa| mpa.markers = markers)).octets_sent();
             assert_eq!(sent[16], if markers { 0xc0 } else { 0x40 });
         }
     });
-    proof.shows(requirement!("MPA-4.4-5"), || {
+    proof.verify(requirement!("MPA-4.4-5"), || {
         assert_eq!(Machine::initiator(Settings::default()).octets_sent()[16], 0x40);
         let mut machine = responder();
         machine.octets(b"MPA ID Req Frame\0\x01\0\0");
         assert_eq!(machine.octets_sent()[16], 0x40);
     });
-    proof.shows(requirement!("MPA-7.1.1-20"), || {
+    proof.verify(requirement!("MPA-7.1.1-20"), || {
         assert_eq!(Machine::initiator(Settings::default()).octets_sent()[17], 1);
     });
-    proof.shows(requirement!("MPA-7.1.1-24"), || {
+    proof.verify(requirement!("MPA-7.1.1-24"), || {
         for length in [0, 1, 255, 256, 511, 512] {
             let sent = Machine::initiator(with_private_data(length)).octets_sent();
             assert_eq!(sent.len(), 20 + length);
             assert_eq!(usize::from(u16::from_be_bytes([sent[18], sent[19]])), length);
         }
     });
-    proof.shows(requirement!("MPA-7.1.1-28"), || {
-        assert_eq!(PrivateData::new(vec![0; 513]).unwrap_err().most, 512);
+    proof.verify(requirement!("MPA-7.1.1-28"), || {
+        assert_eq!(PrivateData::new(vec![0; 513]).unwrap_err().max, 512);
     });
-    proof.shows(requirement!("MPA-7.1.1-27"), || {
+    proof.verify(requirement!("MPA-7.1.1-27"), || {
         for length in [0, 1, 4, 255, 256, 512] {
             let mut wire = Wire::new(with_private_data(length), with_private_data(512 - length));
             wire.run();
@@ -89,31 +89,31 @@ fn frames_that_are_sent() {
 
 #[test]
 fn bits_that_count_and_bits_that_do_not() {
-    let mut proof = Proof::new(Proven::Test);
+    let mut proof = Coverage::new(Proven::Test);
     let reply_to = |settings: Settings, flags: u8| {
         let mut machine = Machine::responder(settings);
         machine.octets(&[&REQUEST[..16], &[flags, 1, 0, 0]].concat());
         machine.octets_sent()
     };
-    proof.shows(requirement!("MPA-7.1.1-12"), || {
+    proof.verify(requirement!("MPA-7.1.1-12"), || {
         for (own, flags, crc) in [(false, 0, 0), (false, 0x40, 0x40), (true, 0, 0x40), (true, 0x40, 0x40)] {
             assert_eq!(reply_to(mpa(|mpa| mpa.crc = own), flags)[16], crc);
         }
     });
-    proof.shows(requirement!("MPA-7.1.1-16"), || assert_eq!(reply_to(Settings::default(), 0x60), REPLY));
-    proof.shows(requirement!("MPA-7.1.1-19"), || {
+    proof.verify(requirement!("MPA-7.1.1-16"), || assert_eq!(reply_to(Settings::default(), 0x60), REPLY));
+    proof.verify(requirement!("MPA-7.1.1-19"), || {
         for reserved in 1..0x20 {
             assert_eq!(reply_to(Settings::default(), 0x40 | reserved), REPLY);
         }
     });
-    proof.shows(requirement!("MPA-7.1.1-18"), || {
+    proof.verify(requirement!("MPA-7.1.1-18"), || {
         assert_eq!(Machine::initiator(Settings::default()).octets_sent()[16] & 0x1f, 0);
         assert_eq!(reply_to(Settings::default(), 0xff)[16] & 0x1f, 0);
     });
-    proof.shows(requirement!("MPA-7.1.1-15"), || {
+    proof.verify(requirement!("MPA-7.1.1-15"), || {
         assert_eq!(Machine::initiator(Settings::default()).octets_sent()[16] & 0x20, 0);
     });
-    proof.shows(requirement!("MPA-7.1.1-17"), || {
+    proof.verify(requirement!("MPA-7.1.1-17"), || {
         assert_eq!(reply_to(Settings::default(), 0x40)[16] & 0x20, 0);
         let mut machine = Machine::responder(Settings { accept: false, ..Settings::default() });
         machine.octets(REQUEST);
@@ -121,12 +121,12 @@ fn bits_that_count_and_bits_that_do_not() {
         machine.settle();
         assert_eq!(machine.octets_sent()[16], 0x60);
     });
-    proof.shows(requirement!("MPA-7.1.1-23"), || {
+    proof.verify(requirement!("MPA-7.1.1-23"), || {
         let mut machine = responder();
         machine.octets(REQUEST);
         assert_eq!((established(&machine).0.peer_revision, established(&machine).1.revision), (1, 1));
     });
-    proof.shows(requirement!("MPA-7.1.1-29"), || {
+    proof.verify(requirement!("MPA-7.1.1-29"), || {
         let mut machine = Machine::responder(with_private_data(2));
         machine.octets(REQUEST);
         assert_eq!(machine.octets_sent(), b"MPA ID Rep Frame\x40\x01\0\x02pp");
@@ -137,22 +137,22 @@ fn bits_that_count_and_bits_that_do_not() {
 fn rejected_frames() {
     let pd_length =
         |length: u16, following: usize| [&REQUEST[..18], &length.to_be_bytes(), &vec![0; following]].concat();
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-7.1.1-2"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-7.1.1-2"), || {
         for at in 0..16 {
             let mut request = *REQUEST;
             request[at] ^= 0x20;
             assert_eq!(refuses(responder(), &request).requirement(), Some(requirement!("MPA-7.1.1-2")));
         }
     });
-    proof.shows(requirement!("MPA-7.1.1-4"), || {
+    proof.verify(requirement!("MPA-7.1.1-4"), || {
         for at in 0..16 {
             let mut reply = *REPLY;
             reply[at] ^= 0x20;
             assert_eq!(refuses(initiator(), &reply).requirement(), Some(requirement!("MPA-7.1.1-4")));
         }
     });
-    proof.shows(requirement!("MPA-7.1.1-22"), || {
+    proof.verify(requirement!("MPA-7.1.1-22"), || {
         for revision in [0].into_iter().chain(3..=255) {
             let request = [&REQUEST[..17], &[revision, 0, 0]].concat();
             assert_eq!(refuses(responder(), &request).requirement(), Some(requirement!("MPA-7.1.1-22")));
@@ -161,7 +161,7 @@ fn rejected_frames() {
             refuses(initiator(), &[&REPLY[..17], &[revision, 0, 0]].concat());
         }
     });
-    proof.shows(requirement!("MPA-7.1.1-26"), || {
+    proof.verify(requirement!("MPA-7.1.1-26"), || {
         refuses(responder(), &pd_length(513, 513));
         refuses(responder(), &pd_length(4, 8));
         refuses(initiator(), &[&REPLY[..18], &[0, 4, 1, 2, 3, 4, 5, 6, 7, 8]].concat());
@@ -169,25 +169,25 @@ fn rejected_frames() {
             let mut machine = responder();
             machine.octets(&pd_length(8, 8)[..cut]);
             machine.fin();
-            assert_eq!(machine.closed().unwrap().why, Why::Startup(StartupError::CutShort { received: cut }));
+            assert_eq!(machine.closed().unwrap().why, CloseCause::Startup(StartupError::CutShort { received: cut }));
         }
     });
-    proof.shows(requirement!("MPA-7.1.2-24"), || {
+    proof.verify(requirement!("MPA-7.1.2-24"), || {
         for length in [513, 600, 0x0200 | 0x8000, 0xffff] {
             assert_eq!(refuses(responder(), &pd_length(length, 0)).requirement(), Some(requirement!("MPA-7.1.2-24")));
         }
     });
-    proof.shows(requirement!("MPA-7.1.2-25"), || {
+    proof.verify(requirement!("MPA-7.1.2-25"), || {
         let mut machine = responder();
         machine.octets(&pd_length(512, 512));
         assert_eq!(machine.octets_sent(), REPLY);
     });
-    proof.shows(requirement!("MPA-7.1.3-1"), || {
+    proof.verify(requirement!("MPA-7.1.3-1"), || {
         refuses(responder(), b"G");
         refuses(responder(), b"GET / HTTP/1.1\r\n");
     });
-    proof.shows(requirement!("MPA-8-9"), || {
-        // At once: it does not wait for the private data.
+    proof.verify(requirement!("MPA-8-9"), || {
+        // The endpoint closes at once. It does not wait for the private data.
         refuses(responder(), b"MPA ID Req Frame\x40\x03\0\x08");
         refuses(responder(), b"MPA ID Req Frame\x40\x01\x02\x01");
     });
@@ -195,37 +195,37 @@ fn rejected_frames() {
 
 #[test]
 fn the_order_of_frames() {
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-7.1.2-1"), || {
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-7.1.2-1"), || {
         assert_eq!(Machine::initiator(Settings::default()).octets_sent(), REQUEST);
     });
-    proof.shows(requirement!("MPA-7.1.2-12"), || {
+    proof.verify(requirement!("MPA-7.1.2-12"), || {
         let mut machine = responder();
         machine.pass(Duration::from_millis(9999));
         machine.octets(&REQUEST[..19]);
         assert_eq!(machine.sent, []);
     });
-    proof.shows(requirement!("MPA-7.1.2-13"), || {
+    proof.verify(requirement!("MPA-7.1.2-13"), || {
         let mut machine = initiator();
         assert!(machine.connection.post_send(&b"x"[..]).is_err());
         machine.octets(&REPLY[..19]);
         assert_eq!(machine.sent, []);
     });
-    proof.shows(requirement!("MPA-7.1.2-10"), || {
+    proof.verify(requirement!("MPA-7.1.2-10"), || {
         let mut machine = responder();
         machine.octets(REQUEST);
         machine.connection.post_receive(0).unwrap();
         machine.octets(SEND);
         assert_eq!(machine.received().len(), 1);
     });
-    proof.shows(requirement!("MPA-7.1.2-15"), || {
+    proof.verify(requirement!("MPA-7.1.2-15"), || {
         let mut machine = initiator();
         machine.octets(b"MPA ID Rep Frame\x60\x01\0\x02no");
         machine.pass(Duration::from_secs(3600));
         assert_eq!(machine.sent, [], "no FPDU, and TCP is the ULP's to close");
         assert!(matches!(&machine.events[..], [Event::Rejected(_)]));
     });
-    proof.shows(requirement!("MPA-7.1.2-7"), || {
+    proof.verify(requirement!("MPA-7.1.2-7"), || {
         let mut machine = Machine::responder(Settings { accept: false, ..Settings::default() });
         machine.octets(REQUEST);
         machine.connection.reject(&PrivateData::default()).unwrap();
@@ -235,14 +235,14 @@ fn the_order_of_frames() {
         machine.octets(WRITE);
         assert_eq!(machine.events.len(), 1);
     });
-    proof.shows(requirement!("MPA-7.1.4.2-2"), || {
+    proof.verify(requirement!("MPA-7.1.4.2-2"), || {
         let mut machine = initiator();
         machine.octets(b"MPA ID Rep Frame\x60\x01\0\x05sorry");
         let [Event::Rejected(reply)] = &machine.events[..] else { panic!("{:?}", machine.events) };
         assert_eq!(reply.private_data.as_octets(), b"sorry");
     });
-    proof.shows(requirement!("MPA-7.1.2-11"), || {
-        // An FPDU before the Reply, and one while the Responder's ULP decides.
+    proof.verify(requirement!("MPA-7.1.2-11"), || {
+        // The peer sends an FPDU before the Reply, and an FPDU while the Responder's ULP decides.
         refuses(responder(), &[&REQUEST[..], WRITE].concat());
         let mut machine = Machine::responder(Settings { accept: false, ..Settings::default() });
         machine.octets(REQUEST);
@@ -253,13 +253,13 @@ fn the_order_of_frames() {
 
 #[test]
 fn time_outs_and_roles() {
-    let mut proof = Proof::new(Proven::Test);
-    proof.shows(requirement!("MPA-7.1.2-22"), || {
-        assert_eq!(refuses(initiator(), REQUEST), Why::Startup(StartupError::BothInitiators));
+    let mut proof = Coverage::new(Proven::Test);
+    proof.verify(requirement!("MPA-7.1.2-22"), || {
+        assert_eq!(refuses(initiator(), REQUEST), CloseCause::Startup(StartupError::BothInitiators));
         refuses(responder(), REPLY);
     });
-    proof.shows(requirement!("MPA-7.1-8"), || {
-        // Active/active, both ours.
+    proof.verify(requirement!("MPA-7.1-8"), || {
+        // Both endpoints are Initiators ("active/active").
         let [mut one, mut other] = [initiator(), initiator()];
         one.octets(REQUEST);
         other.octets(REQUEST);
@@ -270,15 +270,15 @@ fn time_outs_and_roles() {
             assert_eq!(requirement, Some(requirement!("MPA-7.1.2-22")));
         }
     });
-    proof.shows(requirement!("MPA-7.1.2-23"), || {
-        // Passive/passive.
+    proof.verify(requirement!("MPA-7.1.2-23"), || {
+        // Both endpoints are Responders ("passive/passive").
         let mut machine = responder();
         machine.pass(Duration::from_secs(10));
         assert_eq!(machine.sent, [Transmit::Fin]);
         machine.fin();
-        assert_eq!(machine.closed(), Some(Closed { by: By::Library, why: Why::NoRequest }));
+        assert_eq!(machine.closed(), Some(Closed { by: ClosedBy::Library, why: CloseCause::NoRequest }));
     });
-    proof.shows(requirement!("MPA-7.1.2-28"), || {
+    proof.verify(requirement!("MPA-7.1.2-28"), || {
         for (mut machine, frame) in [(responder(), &REQUEST[..]), (initiator(), REPLY)] {
             machine.octets(&frame[..19]);
             machine.pass(Duration::from_millis(9999));
@@ -291,13 +291,13 @@ fn time_outs_and_roles() {
         machine.pass(Duration::from_secs(10));
         assert_eq!(machine.sent, [Transmit::Fin]);
     });
-    proof.shows(requirement!("MPA-7.1.2-29"), || {
+    proof.verify(requirement!("MPA-7.1.2-29"), || {
         let mut machine = responder();
         machine.octets(REQUEST);
         machine.pass(Duration::from_secs(60));
         assert_eq!(machine.sent.last(), Some(&Transmit::Fin));
     });
-    proof.shows(requirement!("MPA-7.1-3"), || {
+    proof.verify(requirement!("MPA-7.1-3"), || {
         let mut machine = responder();
         machine.octets(REQUEST);
         assert_eq!(machine.octets_sent(), REPLY, "the very first octets");

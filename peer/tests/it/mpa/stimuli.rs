@@ -1,5 +1,5 @@
-//! The table of stimuli: what a tester may do to an endpoint in start-up, and the required
-//! reaction.
+//! A table of stimuli: what a tester can do to an endpoint in start-up, and the reaction that is
+//! required.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::connection::machine::{Machine, REPLY, REQUEST, WRITE, mpa};
 /// The required reaction.
 #[derive(Debug, PartialEq, Eq)]
 enum Result {
-    /// FIN, and no octet before it.
+    /// The endpoint sends FIN, and no octet before it.
     Close,
-    /// This frame, and the connection continues.
+    /// The endpoint sends this frame, and the connection continues.
     Reply(Vec<u8>),
-    /// This frame, and FIN.
+    /// The endpoint sends this frame, and then FIN.
     ReplyAndClose(Vec<u8>),
-    /// Nothing yet.
+    /// The endpoint sends nothing yet.
     Silence,
 }
 
@@ -117,8 +117,8 @@ fn each_row() {
     assert_eq!(result(&bad), Result::Close, "first FPDU bad CRC");
 }
 
-/// Notes (h) 17: any flags, any revision, any short PD_Length. The endpoint either closes or sends
-/// a valid Reply.
+/// Notes (h) 17: for any flags, any revision and any short PD_Length, the endpoint either closes or
+/// sends a valid Reply.
 #[test]
 fn every_header() {
     let mut replies = 0;

@@ -1,5 +1,5 @@
-//! Two machines joined by octet streams that can be split anywhere, and a reader of their output
-//! that shares no code with them.
+//! Two machines joined by octet streams that can be split anywhere. A reader of their output shares
+//! no code with the machines.
 
 use weft_core::crc;
 use weft_core::wire::mpa::Framing;
@@ -29,7 +29,8 @@ impl Wire {
         Wire { initiator, responder, passed: [0, 0], cut: Box::new(cut) }
     }
 
-    /// Passes on everything that is sent, joined and split anew, until both sides are silent.
+    /// Delivers everything that the sides send, joined and split anew, until both sides send
+    /// nothing more.
     pub(crate) fn run(&mut self) {
         loop {
             self.initiator.settle();
@@ -94,17 +95,18 @@ pub(crate) fn split_frame(octets: &[u8]) -> (&[u8], &[u8]) {
 #[derive(Debug)]
 pub(crate) struct SeenFpdu {
     pub(crate) ulpdu: Vec<u8>,
-    /// The complete octets.
+    /// Length of the complete FPDU in octets.
     pub(crate) length: usize,
-    /// Position and FPDUPTR of each marker; RESERVED was zero.
+    /// Position and FPDUPTR of each marker. RESERVED was zero in all markers.
     pub(crate) markers: Vec<(usize, u16)>,
     pub(crate) pad: Vec<u8>,
     pub(crate) crc_field: [u8; 4],
-    /// What the CRC field should be.
+    /// The correct value of the CRC field.
     pub(crate) crc: [u8; 4],
 }
 
-/// Reads a stream octet by octet, as RFC 5044 4.3 words it, and checks all of its rules.
+/// Reads a stream octet by octet, as RFC 5044 section 4.3 describes, and checks all rules of this
+/// section.
 pub(crate) fn fpdus(stream: &[u8], framing: Framing) -> Vec<SeenFpdu> {
     let seen = read(stream, framing.markers);
     for fpdu in &seen {
@@ -114,7 +116,7 @@ pub(crate) fn fpdus(stream: &[u8], framing: Framing) -> Vec<SeenFpdu> {
     seen
 }
 
-/// The same without a check of CRC and PAD.
+/// Reads a stream like [`fpdus`], but does not check CRC and PAD.
 pub(crate) fn read(stream: &[u8], with_markers: bool) -> Vec<SeenFpdu> {
     let mut seen = Vec::new();
     let mut at = 0;

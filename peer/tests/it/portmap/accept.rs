@@ -1,4 +1,4 @@
-//! The PMAccept that a server sends.
+//! Tests of the PMAccept that a server sends.
 
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ fn its_octets_are_those_of_figure_17() {
     let expected = Fields { time: 20, ..fields(ACCEPT) };
     proves([
         (requirement!("PM-7.4-16"), &|| assert_eq!(datagram.octets[0] >> 4, 1)),
-        (requirement!("PM-7.4-17"), &|| assert_eq!((datagram.to, datagram.aside), (asker(), false))),
+        (requirement!("PM-7.4-17"), &|| assert_eq!((datagram.to, datagram.from_other_port), (asker(), false))),
         (requirement!("PM-7.4-18"), &|| assert_eq!(datagram.octets, expected.octets())),
         (requirement!("PM-7.4-29"), &|| assert_eq!(datagram.to, asker())),
         (requirement!("PM-7.3.1.2-3"), &|| assert_eq!(datagram.octets[0] & 0x30, 0x10)),
@@ -86,7 +86,7 @@ fn answers_ipv6_with_ipv6() {
     ]);
 }
 
-/// The Linux daemon's Request has 64 octets, its own port in Reserved.
+/// The Request of the Linux daemon has 64 octets, with the daemon's own port in Reserved.
 #[test]
 fn the_linux_daemons_request_is_answered() {
     let mut octets = Fields { reserved: 0xbd95, ..fields(REQ) }.octets();

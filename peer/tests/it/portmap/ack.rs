@@ -1,4 +1,4 @@
-//! The PMAck that a client sends.
+//! Tests of the PMAck that a client sends.
 
 use weft_core::requirement;
 
@@ -43,7 +43,8 @@ fn reflects_the_fields_of_the_accept() {
     ]);
 }
 
-/// A server with several addresses may answer from a different one.
+/// A server with several addresses may answer from another address than the one that received the
+/// request.
 #[test]
 fn it_goes_where_the_accept_came_from() {
     let (mut client, _) = requesting_client();
@@ -52,7 +53,7 @@ fn it_goes_where_the_accept_came_from() {
     let datagram = client.poll_datagram().unwrap();
     proves([
         (requirement!("PM-7.4-44"), &|| assert_eq!(datagram.to, elsewhere)),
-        (requirement!("PM-7.4-31"), &|| assert_eq!((datagram.to.port(), datagram.aside), (4444, false))),
+        (requirement!("PM-7.4-31"), &|| assert_eq!((datagram.to.port(), datagram.from_other_port), (4444, false))),
         (requirement!("PM-7.4-46"), &|| assert_eq!(datagram.octets[0], ACK)),
     ]);
 }

@@ -1,4 +1,4 @@
-//! Answers that a client caches: section 7.3.1.4.
+//! Tests of the answers that a client caches (section 7.3.1.4).
 
 use weft_core::requirement;
 use weft_peer::portmap::{Client, Resolution};
@@ -16,9 +16,9 @@ fn answered(time: u8) -> Client {
     client
 }
 
-/// Does the client send a request at that time?
+/// Returns whether the client sends a request at that time.
 fn asks(client: &mut Client, at_millis: u64) -> bool {
-    let transaction = client.ask(millis(at_millis), ask()).unwrap();
+    let transaction = client.query(millis(at_millis), ask()).unwrap();
     let asks = !sent(client).is_empty();
     let kept = resolution(client);
     assert_eq!(kept.is_none(), asks);
@@ -60,19 +60,19 @@ fn an_answer_is_kept_for_its_pm_time() {
 #[test]
 fn it_serves_the_same_question_alone() {
     let mut client = answered(255);
-    let changes: [&dyn Fn(&mut weft_peer::portmap::Ask); 3] =
+    let changes: [&dyn Fn(&mut weft_peer::portmap::Query); 3] =
         [&|ask| ask.service.set_port(5002), &|ask| ask.mapper = at("10.0.0.9:3935"), &|ask| {
             ask.connecting = at("10.0.0.4:40001");
         }];
     for change in changes {
         let mut other = ask();
         change(&mut other);
-        client.ask(millis(2000), other).unwrap();
+        client.query(millis(2000), other).unwrap();
         assert_eq!(sent(&mut client).len(), 1);
     }
-    // Another port of the same host connects, too.
+    // The client may also use the cached answer for another port of its host.
     let mut other = ask();
     other.connecting.set_port(40002);
-    client.ask(millis(2000), other).unwrap();
+    client.query(millis(2000), other).unwrap();
     assert_eq!(sent(&mut client), []);
 }

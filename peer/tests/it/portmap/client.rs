@@ -1,9 +1,9 @@
-//! How a client handles time and received messages.
+//! Tests of how a client handles time and received messages.
 
 use std::cell::RefCell;
 
 use weft_core::requirement;
-use weft_peer::portmap::{AskError, Client, ClientSettings, Discarded, Fallback, Resolution};
+use weft_peer::portmap::{Client, ClientSettings, Discarded, Fallback, QueryError, Resolution};
 
 use crate::portmap::octets::{
     ACCEPT, ACK, DENY, Fields, HANDLE, REQ, ask, at, client, fields, mapper, millis, proves, requesting_client,
@@ -30,7 +30,7 @@ fn a_request_without_answer_is_repeated_and_then_given_up() {
     }
     let end = client.poll_event().unwrap();
     let open = client.open();
-    // Half a second, then twice as long each time, at most four seconds.
+    // The client waits half a second, and then twice as long each time, at most four seconds.
     let expected = [500, 1500, 3500, 7500];
     proves([
         (requirement!("PM-7.5-1"), &|| assert!(!times.is_empty())),
@@ -87,7 +87,7 @@ fn ignores_reserved_fields_of_a_reply() {
             let (mut client, _) = requesting_client();
             client.handle_datagram(millis(1), mapper(), &Fields { time: 0xff, ..fields(DENY) }.octets());
             assert_eq!(resolution(&mut client), conventional(Fallback::Denied));
-            client.ask(millis(2), ask()).unwrap();
+            client.query(millis(2), ask()).unwrap();
             assert_eq!((sent(&mut client).len(), resolution(&mut client)), (1, None));
         }),
         (requirement!("PM-7.3.1.5-2"), &|| {
@@ -146,7 +146,7 @@ fn discards_unrelated_messages() {
     assert_eq!((resolution(&mut client), client.open()), (None, 1));
 }
 
-/// Section 7.5.1: equivalent to a PMDeny.
+/// Section 7.5.1: a reset is equivalent to a PMDeny.
 #[test]
 fn a_reset_leads_to_the_conventional_address() {
     let (mut client, _) = requesting_client();
@@ -156,18 +156,18 @@ fn a_reset_leads_to_the_conventional_address() {
     proves([(requirement!("PM-7.5.1-9"), &|| assert_eq!(Some(got), conventional(Fallback::Reset)))]);
     sent(&mut client);
     // The cached answer is gone.
-    client.ask(millis(2), ask()).unwrap();
+    client.query(millis(2), ask()).unwrap();
     assert_eq!(sent(&mut client).len(), 1);
 }
 
-/// Several requests at once, answered in reverse order.
+/// Several requests are open at the same time, and are answered in reverse order.
 #[test]
 fn each_answer_matches_its_request() {
     let mut client = client();
     let asks = [40001, 40002, 40003].map(|port| {
         let mut ask = ask();
         ask.connecting.set_port(port);
-        (client.ask(millis(0), ask).unwrap(), ask)
+        (client.query(millis(0), ask).unwrap(), ask)
     });
     let requests = sent(&mut client);
     for request in requests.iter().rev() {
@@ -177,7 +177,7 @@ fn each_answer_matches_its_request() {
     let resolved: Vec<_> = std::iter::from_fn(|| client.poll_event()).collect();
     proves([(requirement!("PM-7.3.1.8-3"), &|| {
         for (resolved, (transaction, ask)) in resolved.iter().rev().zip(&asks) {
-            assert_eq!((resolved.transaction, resolved.ask), (*transaction, *ask));
+            assert_eq!((resolved.transaction, resolved.query), (*transaction, *ask));
             assert_eq!(resolved.resolution.address().port(), ask.connecting.port() - 30_000);
         }
         assert_eq!(resolved.len(), 3);
@@ -189,7 +189,7 @@ fn each_answer_matches_its_request() {
 fn acknowledges_repeats_if_configured() {
     let settings = ClientSettings { acknowledges_repeats: true, ..ClientSettings::default() };
     let mut client = Client::new(settings, HANDLE);
-    client.ask(millis(0), ask()).unwrap();
+    client.query(millis(0), ask()).unwrap();
     client.poll_datagram();
     for second in 1..=3 {
         client.handle_datagram(millis(second * 1000), mapper(), &fields(ACCEPT).octets());
@@ -197,7 +197,7 @@ fn acknowledges_repeats_if_configured() {
     assert_eq!(sent(&mut client), [fields(ACK); 3]);
     assert!(client.poll_event().is_some());
     assert_eq!(client.poll_event(), None);
-    // A PMDeny is not acknowledged; nor is anything after a minute.
+    // A PMDeny is not acknowledged. After a minute, no message is acknowledged.
     client.handle_datagram(millis(4000), mapper(), &fields(DENY).octets());
     client.handle_datagram(millis(62_001), mapper(), &fields(ACCEPT).octets());
     assert_eq!(sent(&mut client), []);
@@ -206,20 +206,20 @@ fn acknowledges_repeats_if_configured() {
 #[test]
 fn rejects_invalid_requests() {
     let mut client = client();
-    let refused = |client: &mut Client, change: &dyn Fn(&mut weft_peer::portmap::Ask)| {
+    let refused = |client: &mut Client, change: &dyn Fn(&mut weft_peer::portmap::Query)| {
         let mut ask = ask();
         change(&mut ask);
-        client.ask(millis(0), ask).unwrap_err()
+        client.query(millis(0), ask).unwrap_err()
     };
-    assert_eq!(refused(&mut client, &|ask| ask.service.set_port(0)), AskError::NoPort);
-    assert_eq!(refused(&mut client, &|ask| ask.connecting.set_port(0)), AskError::NoPort);
-    assert_eq!(refused(&mut client, &|ask| ask.connecting = at("[::1]:1")), AskError::Families);
-    client.ask(millis(0), ask()).unwrap();
-    assert_eq!(refused(&mut client, &|_| {}), AskError::InFlight);
-    let settings = ClientSettings { most_open: 1, ..ClientSettings::default() };
+    assert_eq!(refused(&mut client, &|ask| ask.service.set_port(0)), QueryError::NoPort);
+    assert_eq!(refused(&mut client, &|ask| ask.connecting.set_port(0)), QueryError::NoPort);
+    assert_eq!(refused(&mut client, &|ask| ask.connecting = at("[::1]:1")), QueryError::Families);
+    client.query(millis(0), ask()).unwrap();
+    assert_eq!(refused(&mut client, &|_| {}), QueryError::InFlight);
+    let settings = ClientSettings { max_open: 1, ..ClientSettings::default() };
     let mut client = Client::new(settings, 1);
-    let transaction = client.ask(millis(0), ask()).unwrap();
-    assert_eq!(refused(&mut client, &|ask| ask.connecting.set_port(2)), AskError::Busy);
+    let transaction = client.query(millis(0), ask()).unwrap();
+    assert_eq!(refused(&mut client, &|ask| ask.connecting.set_port(2)), QueryError::Busy);
     client.cancel(transaction);
     assert_eq!((client.open(), client.deadline()), (0, None));
 }

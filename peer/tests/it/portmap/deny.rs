@@ -1,4 +1,4 @@
-//! The PMDeny that a server sends.
+//! Tests of the PMDeny that a server sends.
 
 use weft_core::requirement;
 use weft_peer::portmap::{Denial, Server, ServerEvent, ServerSettings};
@@ -19,7 +19,7 @@ fn its_octets_are_those_of_figure_17() {
     let left = server.poll_datagram();
     proves([
         (requirement!("PM-7.4-49"), &|| assert_eq!(datagram.octets[0] >> 4, 3)),
-        (requirement!("PM-7.4-50"), &|| assert_eq!((datagram.to, datagram.aside), (asker(), false))),
+        (requirement!("PM-7.4-50"), &|| assert_eq!((datagram.to, datagram.from_other_port), (asker(), false))),
         (requirement!("PM-7.4-51"), &|| assert_eq!(datagram.octets, fields(DENY).octets())),
         (requirement!("PM-7.4-62"), &|| assert_eq!(datagram.to, asker())),
         (requirement!("PM-7.4-63"), &|| assert_eq!(left, None)),
@@ -48,7 +48,7 @@ fn its_fields_are_those_of_the_request() {
     ]);
 }
 
-/// The draft specifies both. A setting selects the reading of section 7.4.
+/// The draft specifies both values of the port. A setting selects the value of section 7.4.
 #[test]
 fn its_port_is_zero_or_the_requested_one() {
     let settings = ServerSettings { denies_with_port: true, ..ServerSettings::default() };
@@ -62,7 +62,8 @@ fn its_port_is_zero_or_the_requested_one() {
     ]);
 }
 
-/// No specification defines an answer to them, so there is none here.
+/// No specification defines an answer to messages other than requests, so the server sends no
+/// answer.
 #[test]
 fn only_requests_get_an_answer() {
     let mut server = server();
@@ -77,5 +78,5 @@ fn only_requests_get_an_answer() {
         octets.resize(len, 0);
         assert!(answers(&mut server, millis(0), &octets).is_empty(), "{len}");
     }
-    assert_eq!(server.known(), 0);
+    assert_eq!(server.stored_requests(), 0);
 }

@@ -1,4 +1,4 @@
-//! Floods of Requests.
+//! Tests of floods of Requests.
 
 use weft_core::requirement;
 use weft_peer::portmap::{Denial, Server, ServerEvent, ServerSettings};
@@ -8,7 +8,7 @@ use crate::portmap::octets::{
 };
 
 fn small() -> Server {
-    let settings = ServerSettings { most_requests: 8, most_of_one: 4, alarm: 10, ..ServerSettings::default() };
+    let settings = ServerSettings { max_requests: 8, max_per_host: 4, alarm: 10, ..ServerSettings::default() };
     Server::new(settings, table([fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 0)]))
 }
 
@@ -16,7 +16,7 @@ fn from(host: u8, cp_port: u16) -> Fields {
     Fields { cp: std::net::IpAddr::from([10, 0, 0, host]), cp_port, ..fields(REQ) }
 }
 
-/// The first octet of the answer to a host that requests for itself.
+/// Sends a request of a host for itself. Returns the first octet of the answer.
 fn asks(server: &mut Server, now: u64, host: u8, cp_port: u16) -> u8 {
     let source = std::net::SocketAddr::from(([10, 0, 0, host], 33333));
     let answers = answers_to(server, source, millis(now), &from(host, cp_port).octets());
@@ -33,7 +33,7 @@ fn one_host_cannot_use_up_the_limits_of_others() {
     assert_eq!(events(&mut server).iter().filter(|event| is_denied(event)).count(), 2);
     let other = asks(&mut server, 0, 3, 1);
     let hosts: Vec<u8> = (4..=9).map(|host| asks(&mut server, 0, host, 1)).collect();
-    let known = server.known();
+    let known = server.stored_requests();
     server.handle_timeout(millis(10_000));
     let later = asks(&mut server, 10_000, 9, 2);
     proves([(requirement!("PM-15.2.1-1"), &|| {
@@ -43,7 +43,8 @@ fn one_host_cannot_use_up_the_limits_of_others() {
     })]);
 }
 
-/// A host that names other hosts is counted itself, too.
+/// If a host sends requests with the addresses of other hosts, the requests also count for the
+/// sender.
 #[test]
 fn synthetic_hosts_count_as_one() {
     let mut server = small();
@@ -60,7 +61,7 @@ fn acknowledged_mappings_free_their_entry() {
         let accept = answer(&mut server, millis(round), &from(2, 1000 + u16::try_from(round).unwrap()).octets());
         assert_eq!(accept.first, ACCEPT, "{round}");
         answers(&mut server, millis(round), &Fields { first: ACK, ..accept }.octets());
-        assert!(server.known() <= 4);
+        assert!(server.stored_requests() <= 4);
     }
 }
 
@@ -74,7 +75,7 @@ fn a_flood_raises_an_alarm() {
     proves([(requirement!("PM-15.2.1-2"), &|| assert_eq!(alarms, 1))]);
 }
 
-/// Arbitrary octets: no panic, no state beyond the limits, and no more answers than datagrams.
+/// Arbitrary octets cause no panic, no state beyond the limits, and no more answers than datagrams.
 #[test]
 fn noise_does_no_harm() {
     let mut server = small();
@@ -99,7 +100,7 @@ fn noise_does_no_harm() {
         }
         server.handle_datagram(millis(round), at("10.0.0.2:33333"), &octets);
         let answers = std::iter::from_fn(|| server.poll_datagram()).count();
-        assert!(answers <= 1 && server.known() <= 8);
+        assert!(answers <= 1 && server.stored_requests() <= 8);
     }
     assert!(events(&mut server).len() <= 4096);
 }

@@ -1,4 +1,5 @@
-//! Client and server across a network that loses, repeats and reorders, by a seed.
+//! Tests of client and server across a network that loses, repeats and reorders datagrams with a
+//! seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use weft_core::requirement;
 use weft_peer::Instant;
-use weft_peer::portmap::{Ask, Client, ClientSettings, Fallback, Resolution, Resolved, Server, ServerEvent};
+use weft_peer::portmap::{Client, ClientSettings, Fallback, Query, Resolution, Resolved, Server, ServerEvent};
 
 use crate::portmap::octets::{asker, at, fixed, made, mapper, millis, proves, table};
 
@@ -24,7 +25,7 @@ impl Random {
     }
 }
 
-/// Of a hundred datagrams, the number that are lost, sent twice, or late by up to two seconds.
+/// Numbers of datagrams, of a hundred, that are lost, sent twice, or late by up to two seconds.
 #[derive(Debug, Clone, Copy)]
 struct Mangling {
     lost: u64,
@@ -37,7 +38,8 @@ struct Net {
     mangling: Mangling,
     client: Client,
     server: Server,
-    /// When, in which order, to the server, the octets.
+    /// The datagrams in flight, by time of arrival and order. The value has the direction (true: to
+    /// the server) and the octets.
     on_way: BTreeMap<(Instant, u64), (bool, Vec<u8>)>,
     order: u64,
     resolved: Vec<Resolved>,
@@ -48,7 +50,8 @@ impl Net {
     fn new(seed: u64, mangling: Mangling) -> Self {
         let mappings = [fixed("10.0.0.1:5001", &["10.0.0.1:7001", "10.0.0.2:7001"], 0), {
             let mut made = made("10.0.0.1:6001");
-            made.target = weft_peer::portmap::Target::Made { at: at("10.0.0.1:0"), ports: 9000..=9000 + QUESTIONS };
+            made.target =
+                weft_peer::portmap::Target::PortRange { at: at("10.0.0.1:0"), ports: 9000..=9000 + QUESTIONS };
             made
         }];
         let settings = ClientSettings { repeats: 12, ..ClientSettings::default() };
@@ -99,7 +102,7 @@ impl Net {
         for number in 0..QUESTIONS {
             let service = at(["10.0.0.1:5001", "10.0.0.1:6001", "10.0.0.1:5009"][usize::from(number % 3)]);
             let connecting = SocketAddr::new(asker().ip(), 40_000 + number);
-            self.client.ask(now, Ask { mapper: mapper(), service, connecting }).unwrap();
+            self.client.query(now, Query { mapper: mapper(), service, connecting }).unwrap();
         }
         self.drain(now);
         for _ in 0..100_000 {
@@ -132,7 +135,7 @@ fn both_agree_whatever_is_lost_repeated_or_late() {
         let context = || format!("seed {seed}, {mangling:?}");
         assert_eq!(net.resolved.len(), usize::from(QUESTIONS), "{}", context());
         for resolved in &net.resolved {
-            let ask = resolved.ask;
+            let ask = resolved.query;
             *ends
                 .entry(match resolved.resolution {
                     Resolution::Sdp { address, .. } => {
@@ -153,11 +156,11 @@ fn both_agree_whatever_is_lost_repeated_or_late() {
                 .or_default() += 1;
         }
         // Neither end has any state left.
-        assert_eq!((net.client.open(), net.server.known()), (0, 0), "{}", context());
+        assert_eq!((net.client.open(), net.server.stored_requests()), (0, 0), "{}", context());
         let free = (0..=QUESTIONS).filter(|number| {
             let connecting = SocketAddr::new(asker().ip(), 50_000 + number);
-            let ask = Ask { mapper: mapper(), service: at("10.0.0.1:6001"), connecting };
-            let transaction = net.client.ask(millis(10_000_000), ask).unwrap();
+            let ask = Query { mapper: mapper(), service: at("10.0.0.1:6001"), connecting };
+            let transaction = net.client.query(millis(10_000_000), ask).unwrap();
             let request = net.client.poll_datagram().unwrap().octets;
             net.client.cancel(transaction);
             net.server.handle_datagram(millis(10_000_000), asker(), &request);
@@ -173,15 +176,16 @@ fn both_agree_whatever_is_lost_repeated_or_late() {
     ]);
 }
 
-/// No server is there.
+/// No server exists.
 #[test]
 fn a_dead_port_mapper_leads_to_plain_tcp() {
     let mut net = Net::new(1, Mangling { lost: 100, twice: 0, late: 0 });
     let end = net.run();
     let plain = |resolved: &Resolved| {
-        resolved.resolution == Resolution::Conventional { address: resolved.ask.service, why: Fallback::Silent }
+        resolved.resolution == Resolution::Conventional { address: resolved.query.service, why: Fallback::Silent }
     };
     assert_eq!(net.resolved.iter().filter(|resolved| plain(resolved)).count(), usize::from(QUESTIONS));
-    // 0.5, 1, 2, then 4 s for the remaining ten of thirteen.
+    // The client waits 0.5 s, 1 s and 2 s, and then 4 s for each of the remaining ten of thirteen
+    // requests.
     assert_eq!(end, millis(43_500));
 }

@@ -1,5 +1,5 @@
-//! PM Client and PM Server as sans-IO machines, compared with synthetic octets in the layout of the
-//! draft's Figure 17.
+//! Tests of PM Client and PM Server as sans-IO machines. Their messages are compared with synthetic
+//! octets in the layout of the draft's Figure 17.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod accept;

@@ -1,28 +1,28 @@
-//! Synthetic datagrams, and the two machines with what they need.
+//! Synthetic datagrams, and the two machines with the settings that the tests need.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use weft_core::RequirementId;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::portmap::PmTime;
 use weft_peer::Instant;
 use weft_peer::portmap::{
-    Ask, Client, ClientSettings, Mapping, Resolution, Server, ServerEvent, ServerSettings, Table, Target,
+    Client, ClientSettings, Mapping, Query, Resolution, Server, ServerEvent, ServerSettings, Table, Target,
 };
 
 pub(crate) const REQ: u8 = 0x04;
 pub(crate) const ACCEPT: u8 = 0x14;
 pub(crate) const ACK: u8 = 0x24;
 pub(crate) const DENY: u8 = 0x34;
-/// The first AssocHandle of every client here.
+/// The first AssocHandle of every client in these tests.
 pub(crate) const HANDLE: u64 = 0x1122_3344_5566_7788;
 
 pub(crate) fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// The fields of a message. A test changes those that differ.
+/// The fields of a message. A test changes only some of the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fields {
     pub(crate) first: u8,
@@ -35,7 +35,8 @@ pub(crate) struct Fields {
     pub(crate) ap: IpAddr,
 }
 
-/// 10.0.0.2, port 40001, requests port 5001 of 10.0.0.1; the answers name port 7001.
+/// The default fields: 10.0.0.2, port 40001, requests port 5001 of 10.0.0.1. The answers contain
+/// port 7001.
 pub(crate) fn fields(first: u8) -> Fields {
     let ap_port = match first {
         ACCEPT | ACK => 7001,
@@ -47,7 +48,7 @@ pub(crate) fn fields(first: u8) -> Fields {
 }
 
 impl Fields {
-    /// Figure 17.
+    /// The octets of the message, as in Figure 17.
     pub(crate) fn octets(&self) -> Vec<u8> {
         let mut out = vec![self.first, self.time];
         out.extend(self.reserved.to_be_bytes());
@@ -96,8 +97,8 @@ pub(crate) fn mapper() -> SocketAddr {
     at("10.0.0.1:3935")
 }
 
-pub(crate) fn ask() -> Ask {
-    Ask { mapper: mapper(), service: at("10.0.0.1:5001"), connecting: at("10.0.0.2:40001") }
+pub(crate) fn ask() -> Query {
+    Query { mapper: mapper(), service: at("10.0.0.1:5001"), connecting: at("10.0.0.2:40001") }
 }
 
 /// UDP address of the client.
@@ -109,10 +110,10 @@ pub(crate) fn client() -> Client {
     Client::new(ClientSettings::default(), HANDLE)
 }
 
-/// A client that has sent a request at 0, and its PMReq.
+/// Returns a client that has sent a request at time 0, and its PMReq.
 pub(crate) fn requesting_client() -> (Client, Vec<u8>) {
     let mut client = client();
-    client.ask(millis(0), ask()).unwrap();
+    client.query(millis(0), ask()).unwrap();
     let request = client.poll_datagram().unwrap().octets;
     assert_eq!(client.poll_datagram(), None);
     (client, request)
@@ -132,9 +133,9 @@ pub(crate) fn fixed(service: &str, addresses: &[&str], pm_time: u8) -> Mapping {
     Mapping { service: at(service), target, pm_time: PmTime(pm_time) }
 }
 
-/// Ports 9001 to 9003, each for one Request.
+/// A mapping to the ports 9001 to 9003. Each port is for one Request.
 pub(crate) fn made(service: &str) -> Mapping {
-    let target = Target::Made { at: at("10.0.0.1:0"), ports: 9001..=9003 };
+    let target = Target::PortRange { at: at("10.0.0.1:0"), ports: 9001..=9003 };
     Mapping { service: at(service), target, pm_time: PmTime(0) }
 }
 
@@ -144,7 +145,8 @@ pub(crate) fn table(mappings: impl IntoIterator<Item = Mapping>) -> Table {
     table
 }
 
-/// A server that maps 10.0.0.1:5001 to port 7001, and 10.0.0.1:6001 to ports made for each Request.
+/// A server that maps 10.0.0.1:5001 to port 7001. It maps 10.0.0.1:6001 to a new port for each
+/// Request.
 pub(crate) fn server() -> Server {
     let mappings = [fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 20), made("10.0.0.1:6001")];
     Server::new(ServerSettings::default(), table(mappings))
@@ -175,10 +177,10 @@ pub(crate) fn events(server: &mut Server) -> Vec<ServerEvent> {
     std::iter::from_fn(|| server.poll_event()).collect()
 }
 
-/// `assertion` proves `ids`, each separately.
+/// Runs each assertion, which proves its requirement.
 pub(crate) fn proves<const N: usize>(rows: [(RequirementId, &dyn Fn()); N]) {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     for (id, assertion) in rows {
-        proof.shows(id, assertion);
+        proof.verify(id, assertion);
     }
 }

@@ -1,4 +1,4 @@
-//! The PMReq that a client sends.
+//! Tests of the PMReq that a client sends.
 
 use weft_core::requirement;
 
@@ -51,8 +51,8 @@ fn other_requests_have_other_fields() {
         (ask.service, ask.connecting) = (at(service), at(connecting));
         ask
     };
-    client.ask(millis(0), question("10.0.0.1:5001", "10.0.0.2:40001")).unwrap();
-    client.ask(millis(0), question("10.0.0.9:80", "10.0.0.3:40002")).unwrap();
+    client.query(millis(0), question("10.0.0.1:5001", "10.0.0.2:40001")).unwrap();
+    client.query(millis(0), question("10.0.0.9:80", "10.0.0.3:40002")).unwrap();
     let all = sent(&mut client);
     let [one, other] = [all[0], all[1]];
     proves([
@@ -68,7 +68,7 @@ fn other_requests_have_other_fields() {
 #[test]
 fn it_goes_first_and_to_the_port_mapper() {
     let mut client = client();
-    client.ask(millis(0), ask()).unwrap();
+    client.query(millis(0), ask()).unwrap();
     let datagram = client.poll_datagram().unwrap();
     proves([
         (requirement!("PM-7-1"), &|| assert_eq!(Fields::read(&datagram.octets).first, REQ)),
@@ -84,7 +84,7 @@ fn ipv6_fills_both_fields() {
     let mut client = client();
     let mut ask = ask();
     (ask.service, ask.connecting) = (at("[fd00:9::1]:5001"), at("[fd00:9::2]:40001"));
-    client.ask(millis(0), ask).unwrap();
+    client.query(millis(0), ask).unwrap();
     let octets = client.poll_datagram().unwrap().octets;
     proves([
         (requirement!("PM-7.3.1.3-4"), &|| {
@@ -102,31 +102,32 @@ fn no_handle_is_zero_and_they_wrap() {
     for port in [40001, 40002, 40003] {
         let mut ask = ask();
         ask.connecting.set_port(port);
-        client.ask(millis(0), ask).unwrap();
+        client.query(millis(0), ask).unwrap();
     }
     let handles: Vec<u64> = sent(&mut client).iter().map(|request| request.handle).collect();
     assert_eq!(handles, [u64::MAX, 1, 2]);
 }
 
-/// Notes on the Linux daemon: mapped port in Reserved, mapped address after the message.
+/// Notes on the Linux daemon: its messages have the mapped port in Reserved, and the mapped address
+/// after the message.
 #[test]
 fn sends_the_linux_daemons_form_if_configured() {
-    let settings = weft_peer::portmap::ClientSettings { in_linux_manner: true, ..Default::default() };
+    let settings = weft_peer::portmap::ClientSettings { linux_format: true, ..Default::default() };
     let mut client = weft_peer::portmap::Client::new(settings, HANDLE);
-    client.ask(millis(0), ask()).unwrap();
+    client.query(millis(0), ask()).unwrap();
     let octets = client.poll_datagram().unwrap().octets;
     let mut expected = Fields { reserved: 40001, ..fields(REQ) }.octets();
     expected.extend([10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(octets, expected);
 }
 
-/// The same endpoint sends requests repeatedly, each after the previous answer.
+/// The same endpoint sends several requests, each after the answer to the previous request.
 #[test]
 fn no_three_tuple_is_used_twice() {
     let mut client = client();
     let mut handles = std::collections::BTreeSet::new();
     for round in 0..2000 {
-        client.ask(millis(round), ask()).unwrap();
+        client.query(millis(round), ask()).unwrap();
         let request = sent(&mut client)[0];
         client.handle_datagram(
             millis(round),

@@ -1,4 +1,5 @@
-//! What a server knows of Requests, and for how long.
+//! Tests of the data that a server stores about Requests, and of the time for which it stores the
+//! data.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -11,12 +12,12 @@ use crate::portmap::octets::{
     table,
 };
 
-/// A Request for ports that are made for it.
+/// A Request for the service whose ports are created for each Request.
 fn wants_port(cp_port: u16, handle: u64) -> Fields {
     Fields { ap_port: 6001, cp_port, handle, ..fields(REQ) }
 }
 
-/// The PMAck of an answer.
+/// The PMAck to an answer.
 fn ack(accept: &Fields) -> Vec<u8> {
     Fields { first: ACK, time: 0, ..*accept }.octets()
 }
@@ -31,13 +32,13 @@ fn a_duplicate_gets_the_same_answer_and_restarts_the_timer() {
     let first = answer(&mut server, millis(0), &wants_port(1, 1).octets());
     let other = answer(&mut server, millis(0), &wants_port(2, 2).octets());
     let again = answer(&mut server, millis(9_000), &wants_port(1, 1).octets());
-    let known = server.known();
+    let known = server.stored_requests();
     server.handle_timeout(millis(10_000));
-    let after_ten = server.known();
+    let after_ten = server.stored_requests();
     server.handle_timeout(millis(18_999));
-    let before_end = server.known();
+    let before_end = server.stored_requests();
     server.handle_timeout(millis(19_000));
-    let at_end = server.known();
+    let at_end = server.stored_requests();
     proves([
         (requirement!("PM-7.5-3"), &|| assert_eq!((again, known), (first, 2))),
         (requirement!("PM-7.5.2-4"), &|| assert_eq!(again.first, ACCEPT)),
@@ -64,7 +65,7 @@ fn unused_ports_are_freed() {
         (requirement!("PM-7.4-49"), &|| assert_eq!(full, DENY)),
         (requirement!("PM-7.5-2"), &|| assert_eq!((early, expired(&seen)), (0, 3))),
         (requirement!("PM-7.5.2-1"), &|| assert_eq!(deadline, Some(millis(10_000)))),
-        (requirement!("PM-7.5.2-2"), &|| assert_eq!((released, server.borrow().known()), (3, 0))),
+        (requirement!("PM-7.5.2-2"), &|| assert_eq!((released, server.borrow().stored_requests()), (3, 0))),
         (requirement!("PM-7.4-47"), &|| assert_eq!(released, 3)),
         (requirement!("PM-15.2.2.1-1"), &|| assert_eq!(ask(10_000, 4).first, ACCEPT)),
         (requirement!("PM-7.5.2-10"), &|| assert_eq!(ask(10_001, 1).first, ACCEPT)),
@@ -140,7 +141,7 @@ fn a_newer_request_replaces_the_older_one() {
     let old = answer(&mut server, millis(0), &wants_port(1, 1).octets());
     let new = answer(&mut server, millis(1), &wants_port(1, 2).octets());
     let seen = events(&mut server);
-    let known = server.known();
+    let known = server.stored_requests();
     answers(&mut server, millis(2), &ack(&old));
     server.handle_timeout(millis(10_001));
     let old_ack_counts = expired(&events(&mut server)) == 0;
@@ -161,14 +162,14 @@ fn a_duplicate_gets_the_current_mapping() {
     proves([(requirement!("PM-7.5.2-7"), &|| {
         assert_eq!(ask(0), ACCEPT);
         assert!(set(false));
-        assert_eq!((ask(1), server.borrow().known()), (DENY, 0));
+        assert_eq!((ask(1), server.borrow().stored_requests()), (DENY, 0));
         assert!(set(true));
         assert_eq!(ask(2), ACCEPT);
     })]);
 }
 
-/// PmTime 20 is 5 s, 100 is 25 s. A port that was made stays as long as its answer may be cached,
-/// and at least ten seconds.
+/// A PmTime of 20 is 5 s, and a PmTime of 100 is 25 s. A port that was created for a Request stays
+/// as long as the answer may be cached, and at least ten seconds.
 #[test]
 fn a_port_stays_for_its_pm_time() {
     for (time, millis_kept) in [(0, 10_000), (20, 10_000), (100, 25_000)] {
@@ -186,8 +187,8 @@ fn a_port_stays_for_its_pm_time() {
     }
 }
 
-/// Section 7.3.1.4: a client may connect for as long as it may cache the answer; PmTime 100 is 25
-/// s.
+/// Section 7.3.1.4: a client may connect for as long as it may cache the answer. A PmTime of 100 is
+/// 25 s.
 #[test]
 fn a_fixed_address_is_known_for_its_pm_time() {
     let mapping = fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 100);
@@ -201,7 +202,7 @@ fn a_fixed_address_is_known_for_its_pm_time() {
     assert_eq!((connects(24_999), connects(25_000)), (Some(at("10.0.0.1:5001")), None));
 }
 
-/// A port that is granted again waits for a PMAck of its own, or is freed.
+/// A port that is granted again waits for another PMAck, or is freed.
 #[test]
 fn another_answer_to_a_duplicate_is_not_acknowledged_yet() {
     let mut server = server();
@@ -214,8 +215,8 @@ fn another_answer_to_a_duplicate_is_not_acknowledged_yet() {
     assert_eq!(expired(&events(&mut server)), 1);
 }
 
-/// A port belongs to one Request at a time, whichever mapping made it and whatever happens to that
-/// mapping.
+/// A port belongs to only one Request at a time. It does not matter which mapping created the port,
+/// and what happens to that mapping.
 #[test]
 fn no_port_is_given_twice() {
     let mut server = Server::new(ServerSettings::default(), table([made("10.0.0.1:6001"), made("10.0.0.1:6002")]));
@@ -246,8 +247,8 @@ fn the_unspecified_address_is_not_given() {
     assert_eq!((other.first, other.ap), (ACCEPT, at("10.0.0.1:0").ip()));
 }
 
-/// Section 7.3.1.4: a client that may cache an answer connects again from another port. With PmTime
-/// 0, no client may.
+/// Section 7.3.1.4: a client that may cache an answer may connect again from another port. With a
+/// PmTime of 0, no client may cache the answer.
 #[test]
 fn a_cached_answer_is_valid_for_another_port_of_the_same_host() {
     let mut server = server();
@@ -260,7 +261,7 @@ fn a_cached_answer_is_valid_for_another_port_of_the_same_host() {
     assert_eq!(connects(&mut server, "[::ffff:10.0.0.2]:40001", "[::ffff:10.0.0.1]:7001"), service);
 }
 
-/// A connection has a scope; messages do not.
+/// The address of a connection has a scope. The addresses in messages have no scope.
 #[test]
 fn a_connection_within_a_link_fits_its_request() {
     let mapping = fixed("[fe80::1]:5001", &["[fe80::1]:7001"], 0);

@@ -1,4 +1,4 @@
-//! Services at several addresses, at any address, and with the mapper on another host.
+//! Tests of services at several addresses, services at any address, and a mapper on another host.
 
 use weft_core::requirement;
 use weft_peer::portmap::{Server, ServerSettings, Table, TableError, Target};
@@ -92,7 +92,7 @@ fn rejects_invalid_mappings() {
     forever.pm_time = weft_core::wire::portmap::PmTime(255);
     assert_eq!(refused(forever), TableError::Forever);
     let mut none = made("10.0.0.1:1");
-    none.target = Target::Made { at: at("10.0.0.1:0"), ports: std::ops::RangeInclusive::new(2, 1) };
+    none.target = Target::PortRange { at: at("10.0.0.1:0"), ports: std::ops::RangeInclusive::new(2, 1) };
     assert_eq!(refused(none), TableError::NoPort);
     let mut table = table([made("10.0.0.1:1")]);
     assert_eq!(table.mappings().count(), 1);

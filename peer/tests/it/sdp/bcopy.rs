@@ -1,7 +1,7 @@
-//! Bcopy, credits, Out-Of-Band data (sections 9.1, 9.5.3, 10).
+//! Tests of Bcopy, credits and Out-Of-Band data (sections 9.1, 9.5.3, 10).
 
-use weft_core::coverage::{By, Proof};
-use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, SendEnd, SendId};
+use weft_core::coverage::{Coverage, CoverageKind};
+use weft_peer::sdp::{Event, Policy, ReceiveId, ReceiveOutcome, SendId, SendOutcome};
 
 use crate::sdp::bench::Bench;
 use crate::sdp::shows;
@@ -11,7 +11,7 @@ const POLICY: Policy = crate::sdp::POLICY;
 
 #[test]
 fn splits_data_to_the_peers_private_buffers_and_numbers_it() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new(BCOPY, 16, 50);
     bench.send(1, 100);
     let messages = bench.messages();
@@ -21,11 +21,11 @@ fn splits_data_to_the_peers_private_buffers_and_numbers_it() {
         "SDP-6.1.5-2" => messages.iter().map(|message| message.mseq).eq([1, 2, 3]);
         "SDP-6.1.6-2" => messages.iter().all(|message| message.mseq_ack == 0);
         "SDP-14.2-15" => messages.iter().all(|message| !message.solicited && message.invalidate.is_none());
-        // 16 buffers were posted. HelloAck used one, which was posted again.
+        // 16 buffers were posted. HelloAck used one buffer, which was posted again.
         "SDP-6.1.3-1" => messages.iter().all(|message| message.bufs == 16);
         "SDP-6-3" => messages.concat_rest() == (1..=100).collect::<Vec<u8>>();
     );
-    assert_eq!(bench.events(), [Event::Sent { send: SendId(1), octets: 100, end: SendEnd::Complete }]);
+    assert_eq!(bench.events(), [Event::Sent { send: SendId(1), octets: 100, end: SendOutcome::Complete }]);
 }
 
 trait Concat {
@@ -40,7 +40,7 @@ impl Concat for Vec<crate::sdp::bench::SentMessage> {
 
 #[test]
 fn two_credits_are_kept() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new(BCOPY, 5, 50);
     bench.send(1, 340);
     shows!(proof:
@@ -58,7 +58,7 @@ fn two_credits_are_kept() {
 
 #[test]
 fn updates_the_credit_before_the_peer_has_none() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new(BCOPY, 16, 50);
     let mut messages = Vec::new();
     for id in 0..15 {
@@ -70,7 +70,7 @@ fn updates_the_credit_before_the_peer_has_none() {
         "SDP-10.4-1" => messages.iter().all(|message| message.mid == 0xff && message.rest.is_empty()) && !messages.is_empty();
         "SDP-10.5-10" => messages[0].mseq_ack <= 15 && messages[0].bufs == 16;
     );
-    // Nobody reads. Payload stays in its buffers, and messages without payload pass.
+    // The user reads nothing. Payload stays in its buffers. Messages without payload pass.
     let mut bench = Bench::new(BCOPY, 16, 50);
     for _ in 0..13 {
         bench.deliver(0xff, &[7]);
@@ -93,8 +93,12 @@ fn receives_are_filled_in_their_order() {
     bench.receive_so(2, 3, true);
     bench.receive(3, 9);
     bench.deliver(0xff, &[4]);
-    let received =
-        |receive, octets| Event::Received { receive: ReceiveId(receive), octets, urgent: false, end: ReceiveEnd::More };
+    let received = |receive, octets| Event::Received {
+        receive: ReceiveId(receive),
+        octets,
+        urgent: false,
+        end: ReceiveOutcome::More,
+    };
     assert_eq!(bench.events(), [received(1, 2)]);
     bench.deliver(0xff, &[5, 6]);
     assert_eq!(bench.events(), [received(2, 3), received(3, 1)]);
@@ -103,7 +107,7 @@ fn receives_are_filled_in_their_order() {
 
 #[test]
 fn an_urgent_octet_is_announced_and_comes_last_in_its_data() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new(BCOPY, 16, 50);
     bench.send_so(1, 40, true);
     bench.send(2, 5);
@@ -120,7 +124,7 @@ fn an_urgent_octet_is_announced_and_comes_last_in_its_data() {
     bench.receive(2, 50);
     bench.deliver_with(2, 0xff, 3, &[], None);
     bench.deliver_with(1, 0xff, 3, &[1, 2, 3], None);
-    let urgent = Event::Received { receive: ReceiveId(1), octets: 3, urgent: true, end: ReceiveEnd::More };
+    let urgent = Event::Received { receive: ReceiveId(1), octets: 3, urgent: true, end: ReceiveOutcome::More };
     shows!(proof:
         "SDP-9.5.3-9" => bench.events() == [Event::UrgentPending, urgent];
     );
@@ -129,7 +133,7 @@ fn an_urgent_octet_is_announced_and_comes_last_in_its_data() {
 /// Without credit for payload, the message with the urgent flag uses a reserved credit.
 #[test]
 fn the_announcement_does_not_wait_for_the_octet() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new(BCOPY, 3, 50);
     bench.send(1, 34);
     assert_eq!(bench.messages().len(), 1);
@@ -142,7 +146,7 @@ fn the_announcement_does_not_wait_for_the_octet() {
 
 #[test]
 fn broken_numbers_and_messages_end_the_connection() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let aborts = |wrong: &dyn Fn(&mut Bench)| {
         let mut bench = Bench::new(BCOPY, 16, 50);
         wrong(&mut bench);
@@ -154,7 +158,7 @@ fn broken_numbers_and_messages_end_the_connection() {
         "SDP-8.2.2-11" => aborts(&|bench| bench.deliver(0x04, &[0]));
     );
     assert!(aborts(&|bench| bench.deliver(0x05, &[0, 0, 0, 1])), "RdmaWrCompl without SinkAvail");
-    assert!(aborts(&|bench| bench.deliver_with(0, 0xff, 1, &[], None)), "MSeqAck ahead of what was sent");
+    assert!(aborts(&|bench| bench.deliver_with(0, 0xff, 1, &[], None)), "MSeqAck of a message that was not sent");
     assert!(aborts(&|bench| bench.deliver(0x00, &[0; 16])), "a second Hello");
-    assert!(!aborts(&|bench| bench.deliver_with(0xf8, 0xff, 0, &[], None)), "reserved flags are not looked at");
+    assert!(!aborts(&|bench| bench.deliver_with(0xf8, 0xff, 0, &[], None)), "reserved flags are ignored");
 }

@@ -27,7 +27,7 @@ impl SentMessage {
     }
 }
 
-/// The machine, and the state of its peer.
+/// One machine and its synthetic peer.
 pub(crate) struct Bench {
     pub(crate) host: Host,
     pub(crate) now: Instant,
@@ -38,7 +38,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// The machine is the Connecting Peer; its peer has `bufs` Private Buffers of `size` octets.
+    /// Creates a Connecting Peer, whose peer has `bufs` Private Buffers of `size` octets.
     pub(crate) fn new(policy: Policy, bufs: u16, size: u32) -> Self {
         Bench::with(Settings { recv_size: 64, policy, ..Settings::default() }, Hello { bufs, local: size, ..HELLO })
     }
@@ -55,7 +55,7 @@ impl Bench {
         Bench { host, now, mseq: 0, received: 0, bufs: ack.bufs }
     }
 
-    /// The same as Accepting Peer.
+    /// Creates an Accepting Peer, whose peer sends `hello`.
     pub(crate) fn accepting(settings: Settings, hello: Hello) -> Self {
         let now = Instant::ORIGIN;
         let settings = Settings { profile: Profile::Bare, ..settings };
@@ -67,7 +67,7 @@ impl Bench {
         Bench { host, now, mseq: 0, received: 0, bufs: hello.bufs }
     }
 
-    /// The peer sends its next message.
+    /// Delivers the peer's next message.
     pub(crate) fn deliver(&mut self, mid: u8, rest: &[u8]) {
         self.deliver_with(0, mid, self.received, rest, None);
     }
@@ -78,7 +78,7 @@ impl Bench {
         self.host.arrive(self.now, Item::Message { octets, solicited: false, invalidate });
     }
 
-    /// MSeq restarts on both sides.
+    /// Restarts MSeq on both sides.
     pub(crate) fn restarted(&mut self) {
         (self.mseq, self.received) = (0, 0);
     }
@@ -92,7 +92,7 @@ impl Bench {
         self.host.outgoing.drain(..).collect()
     }
 
-    /// The messages among these items.
+    /// The messages that the machine sent since the last call.
     pub(crate) fn messages(&mut self) -> Vec<SentMessage> {
         let messages: Vec<SentMessage> = self.all().into_iter().filter_map(parse_message).collect();
         self.received = messages.last().map_or(self.received, |message| message.mseq);
@@ -104,7 +104,7 @@ impl Bench {
         self.messages().iter().map(|message| message.mid).collect()
     }
 
-    /// The user sends `len` octets: 1, 2, 3, ...
+    /// Lets the user send `len` octets: 1, 2, 3, ...
     pub(crate) fn send(&mut self, id: u64, len: u64) {
         self.send_so(id, len, false);
     }
@@ -129,13 +129,13 @@ impl Bench {
         std::mem::take(&mut self.host.events)
     }
 
-    /// Time passes until the machine's next deadline.
+    /// Lets time pass until the machine's next deadline.
     pub(crate) fn wait(&mut self) {
         self.now = self.host.machine.poll_timeout().unwrap();
         self.host.machine.handle_timeout(self.now);
     }
 
-    /// Has the machine aborted the connection?
+    /// Returns whether the machine has aborted the connection.
     pub(crate) fn is_aborted(&mut self) -> bool {
         self.host.run(self.now);
         self.host.machine.is_over() && self.host.outgoing.back() == Some(&Item::Reset)

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::{Policy, SendId, Settings};
 
 use crate::sdp::bench::Bench;
+use crate::sdp::peers::Peers;
 use crate::sdp::shows;
 use crate::sdp::talk::{SIZE, Talk};
 use crate::sdp::wire::{HELLO, Hello, word};
-use crate::sdp::world::World;
 use crate::sdp::zcopy::{DATA, MODE_CHANGE, POLICY, SINK_AVAIL, TO_PIPELINED, bench, pipelined};
 
 const BCOPY: Policy = Policy { source_threshold: u64::MAX, ..POLICY };
@@ -18,9 +18,9 @@ const CH_RCV_BUF_ACK: u8 = 0x0c;
 
 #[test]
 fn each_reserved_credit_serves_its_purpose() {
-    let mut proof = Proof::new(By::Test);
-    // What the machine sends with the remaining credits. Payload waits. The case has no
-    // SrcAvailCancel or similar message.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // Returns the messages that the machine sends with `bufs` credits left. Payload waits for
+    // credit. The machine has no SrcAvailCancel or similar message to send.
     let with = |bufs: u16, widens: bool| {
         let mut bench = Bench::new(BCOPY, 16, 50);
         bench.bufs = bufs;
@@ -35,7 +35,8 @@ fn each_reserved_credit_serves_its_purpose() {
     };
     let mut mode = Bench::new(BCOPY, 16, 50);
     mode.bufs = 1;
-    // It stays in its buffer, because no message of this side would widen the peer's window.
+    // This message stays in its Private Buffer, because no message of this side would widen the
+    // peer's window.
     mode.deliver(DATA, &[1]);
     mode.host.machine.shut_down();
     let not_at_one = mode.all().is_empty();
@@ -58,7 +59,7 @@ fn each_reserved_credit_serves_its_purpose() {
 
 #[test]
 fn private_buffers_obey_their_constraints() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let least = Settings { bufs: 1, recv_size: 1, policy: POLICY, ..Settings::default() };
     let mut small = Bench::with(least, Hello { local: 37, bufs: 16, ..HELLO });
     small.deliver(MODE_CHANGE, &word(TO_PIPELINED));
@@ -71,7 +72,7 @@ fn private_buffers_obey_their_constraints() {
     let sent = small.messages();
     let mut full = bench(POLICY);
     full.receive(1, 4096);
-    // Sixteen of 64 octets.
+    // Sixteen messages of 64 octets each fill sixteen Private Buffers.
     (0..16).for_each(|octet| full.deliver(DATA, &[octet; 48]));
     let talk = Talk::held();
     let numbers = |side: usize| {
@@ -93,8 +94,8 @@ fn private_buffers_obey_their_constraints() {
 
 #[test]
 fn a_larger_size_applies_to_advertisements_after_its_acknowledgement() {
-    let mut proof = Proof::new(By::Test);
-    // The sixteen old buffers are still in use.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // The peer has not used up the sixteen old buffers.
     let pending = |len: u64| {
         let mut bench = pipelined(POLICY);
         bench.deliver(CH_RCV_BUF, &word(100));
@@ -114,32 +115,32 @@ fn a_larger_size_applies_to_advertisements_after_its_acknowledgement() {
     );
 }
 
-/// With three Private Buffers, of which the user leaves one unread, each side has two left. Each
-/// update then makes its receiver owe one. In ten seconds, the two sides send few messages, and
-/// they do not send all of them at once.
+/// Each side has three Private Buffers, and its user leaves one of them unread, so two are left.
+/// Each update then makes its receiver owe an update. In ten seconds, the two sides send only a few
+/// messages, with pauses between the messages.
 #[test]
 fn updates_do_not_answer_each_other_forever() {
     let three = || Settings { bufs: 3, recv_size: 64, policy: BCOPY, ..Settings::default() };
-    let mut world = World::new(three(), three());
-    world.settle();
+    let mut peers = Peers::new(three(), three());
+    peers.settle();
     for side in 0..2 {
-        world.hosts[side].sends.insert(SendId(1), vec![7; 400]);
-        world.hosts[side].machine.send(SendId(1), 400, false).unwrap();
+        peers.hosts[side].sends.insert(SendId(1), vec![7; 400]);
+        peers.hosts[side].machine.send(SendId(1), 400, false).unwrap();
     }
-    let begun = world.now;
-    let messages = |world: &World| world.sent[0].len() + world.sent[1].len();
-    let before = messages(&world);
-    // A bound instead of `settle`: an endless exchange fails the test and does not hang it.
+    let begun = peers.now;
+    let messages = |peers: &Peers| peers.sent[0].len() + peers.sent[1].len();
+    let before = messages(&peers);
+    // The loop has a bound. With `settle`, an endless exchange would not fail the test but hang it.
     let mut moved = 0;
     loop {
-        (0..2).for_each(|side| world.run(side));
-        while moved < 1000 && (world.deliver(0) | world.deliver(1) | world.complete(0) | world.complete(1)) {
+        (0..2).for_each(|side| peers.run(side));
+        while moved < 1000 && (peers.deliver(0) | peers.deliver(1) | peers.complete(0) | peers.complete(1)) {
             moved += 1;
         }
-        if moved >= 1000 || world.now >= begun + Duration::from_secs(10) || !world.wait() {
+        if moved >= 1000 || peers.now >= begun + Duration::from_secs(10) || !peers.wait() {
             break;
         }
     }
-    let sent = messages(&world) - before;
+    let sent = messages(&peers) - before;
     assert!(moved < 1000 && sent < 80, "{sent} messages, {moved} moves");
 }

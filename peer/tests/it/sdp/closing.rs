@@ -1,7 +1,9 @@
 //! DisConn, AbortConn and the end of TCP (section 8.2).
 
-use weft_core::coverage::{By, Proof};
-use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId, SrcAvailAnswer, Violation};
+use weft_core::coverage::{Coverage, CoverageKind};
+use weft_peer::sdp::{
+    CommandError, Event, Policy, ReceiveId, ReceiveOutcome, SendId, SendOutcome, SrcAvailAnswer, Violation,
+};
 
 use crate::sdp::bench::Bench;
 use crate::sdp::host::Item;
@@ -24,25 +26,25 @@ fn closed(events: &[Event]) -> Option<bool> {
 
 #[test]
 fn a_graceful_close_sends_all_and_waits_for_the_peer() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench();
     bench.send(1, 100);
     bench.host.machine.shut_down();
     let messages = bench.messages();
     shows!(proof:
         "SDP-8.2.1-5" => messages.iter().map(|message| message.mid).eq([0xff, 0xff, 0xff, DIS_CONN]);
-        "SDP-8.2.1-2" => bench.host.machine.send(SendId(2), 1, false) == Err(Refused::Closed);
+        "SDP-8.2.1-2" => bench.host.machine.send(SendId(2), 1, false) == Err(CommandError::Closed);
         "SDP-14.2-12" => !messages[3].solicited && messages[3].rest.is_empty();
         "SDP-8.2.1-1" => bench.all().is_empty() && !bench.host.machine.is_over();
     );
     bench.receive(1, 10);
     bench.deliver(0xff, &[9]);
-    let got = Event::Received { receive: ReceiveId(1), octets: 1, urgent: false, end: ReceiveEnd::More };
+    let got = Event::Received { receive: ReceiveId(1), octets: 1, urgent: false, end: ReceiveOutcome::More };
     shows!(proof:
         "SDP-8.2.1-10" => bench.events().contains(&got);
     );
     bench.deliver(DIS_CONN, &[]);
-    // The peer closed last and ends TCP.
+    // The peer sent its DisConn last, so the peer ends TCP.
     shows!(proof:
         "SDP-8.2.1-11" => bench.all().is_empty();
     );
@@ -55,7 +57,7 @@ fn a_graceful_close_sends_all_and_waits_for_the_peer() {
 
 #[test]
 fn the_last_side_to_close_ends_tcp() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench();
     bench.receive(1, 10);
     bench.deliver(DIS_CONN, &[]);
@@ -63,7 +65,7 @@ fn the_last_side_to_close_ends_tcp() {
         receive: ReceiveId(receive),
         octets: 0,
         urgent: false,
-        end: ReceiveEnd::EndOfStream,
+        end: ReceiveOutcome::EndOfStream,
     };
     let events = bench.events();
     bench.receive(2, 10);
@@ -78,7 +80,7 @@ fn the_last_side_to_close_ends_tcp() {
     );
     bench.host.machine.shut_down();
     let last = bench.messages();
-    assert!(bench.all().is_empty(), "the peer may have sent something before it has the DisConn");
+    assert!(bench.all().is_empty(), "the peer may send messages before it receives the DisConn");
     bench.deliver(0xff, &[]);
     shows!(proof:
         "SDP-8.2.1-30" => last.iter().map(|message| message.mid).eq([DIS_CONN]);
@@ -89,7 +91,7 @@ fn the_last_side_to_close_ends_tcp() {
 
 #[test]
 fn only_an_abort_after_dis_conn_sends_abort_conn() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench();
     bench.send(1, 600);
     bench.all();
@@ -99,7 +101,8 @@ fn only_an_abort_after_dis_conn_sends_abort_conn() {
     shows!(proof:
         "SDP-8.2.2-3" => sent.iter().all(|item| !matches!(item, Item::Message { .. }));
         "SDP-8.2.2-4" => sent == [Item::Reset];
-        "SDP-8.2.2-7" => matches!(events[..], [.., Event::Sent { end: SendEnd::Aborted, .. }, Event::Closed { graceful: false, .. }]);
+        "SDP-8.2.2-7" => matches!(events[..], [.., Event::Sent { end: SendOutcome::Aborted, .. },
+            Event::Closed { graceful: false, .. }]);
     );
     let mut bench = self::bench();
     bench.host.machine.shut_down();
@@ -127,12 +130,12 @@ impl MakeVec for std::collections::VecDeque<Item> {
 
 #[test]
 fn tcp_alone_and_abort_conn_are_abortive_ends() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut cut = bench();
     cut.receive(1, 10);
     cut.host.arrive(cut.now, Item::Fin);
     let events = cut.events();
-    let aborted = Event::Received { receive: ReceiveId(1), octets: 0, urgent: false, end: ReceiveEnd::Aborted };
+    let aborted = Event::Received { receive: ReceiveId(1), octets: 0, urgent: false, end: ReceiveOutcome::Aborted };
     shows!(proof:
         "SDP-8.2.2-5" => closed(&events) == Some(false);
         "SDP-8.2.1-19" => events.contains(&aborted);
@@ -155,7 +158,7 @@ fn tcp_alone_and_abort_conn_are_abortive_ends() {
     );
 }
 
-/// Both DisConns cross. A side that has sent and received one may end TCP (C26).
+/// Two DisConns cross. A side that has sent its DisConn and received the other DisConn may end TCP.
 #[test]
 fn crossed_dis_conns_end_gracefully() {
     let mut bench = bench();
@@ -179,7 +182,7 @@ fn violation(bench: &mut Bench) -> Option<Violation> {
 #[test]
 fn sends_dis_conn_once_and_after_all_data() {
     const SRC_AVAIL: u8 = 0xfe;
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut unread = bench();
     unread.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
     unread.deliver(DIS_CONN, &[]);
@@ -205,8 +208,8 @@ fn sends_dis_conn_once_and_after_all_data() {
     assert_eq!(violation_after_dis_conn(0xff, &[]), None, "an update");
 }
 
-/// Step R3 of section 8.2.1: DisConn has completed without error, or the peer reports that it
-/// received it.
+/// Step R3 of section 8.2.1: the close is graceful if the DisConn has completed without error, or
+/// if the peer acknowledges it.
 #[test]
 fn a_close_is_graceful_after_its_dis_conn_was_sent() {
     let end = |acknowledged, completed: Option<bool>| {
@@ -241,7 +244,8 @@ fn an_abort_conn_that_fails_ends_the_connection_at_once() {
     assert_eq!(bench.host.machine.poll_timeout(), None);
 }
 
-/// A Read may fill the receive until TCP ends. The end is reported after that; the host asserts it.
+/// A Read may fill the receive until TCP ends. The end of the receive must be reported after that,
+/// which the host asserts.
 #[test]
 fn a_receive_with_a_read_in_progress_ends_after_tcp() {
     for shut_down in [false, true] {
@@ -253,7 +257,8 @@ fn a_receive_with_a_read_in_progress_ends_after_tcp() {
         bench.deliver(0xfe, &[src_ah(100, 7, 0), vec![1; 10]].concat());
         assert!(bench.all().iter().any(|item| matches!(item, Item::ReadRequest { .. })));
         bench.host.machine.abort(bench.now);
-        let aborted = Event::Received { receive: ReceiveId(1), octets: 10, urgent: false, end: ReceiveEnd::Aborted };
+        let aborted =
+            Event::Received { receive: ReceiveId(1), octets: 10, urgent: false, end: ReceiveOutcome::Aborted };
         assert_eq!(bench.all().last(), Some(&Item::Reset));
         assert!(bench.events().contains(&aborted));
     }

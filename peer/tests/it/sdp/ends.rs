@@ -1,8 +1,8 @@
-//! Every way to end a connection, step by step as in section 8.2, and the events that the user
-//! gets.
+//! Tests every way to end a connection, step by step as in section 8.2, and the events that the
+//! user gets.
 
-use weft_core::coverage::{By, Proof};
-use weft_peer::sdp::{Event, Policy, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId};
+use weft_core::coverage::{Coverage, CoverageKind};
+use weft_peer::sdp::{CommandError, Event, Policy, ReceiveId, ReceiveOutcome, SendId, SendOutcome};
 
 use crate::sdp::bench::{Bench, parse_message};
 use crate::sdp::host::Item;
@@ -18,7 +18,7 @@ fn bench() -> Bench {
     Bench::new(Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY }, 32, 50)
 }
 
-/// Whether the end that the user got was graceful.
+/// Returns whether the reported end was graceful. `None` if no end was reported.
 fn was_graceful(bench: &mut Bench) -> Option<bool> {
     bench.events().iter().find_map(|event| match event {
         Event::Closed { graceful, .. } => Some(*graceful),
@@ -30,7 +30,7 @@ fn messages(items: &[Item]) -> Vec<u8> {
     items.iter().filter_map(|item| Some(parse_message(item.clone())?.mid)).collect()
 }
 
-/// This side closes first. Then the test runs `peer`.
+/// Returns a bench in which this side has closed first and the test has then run `peer`.
 fn closing(peer: impl FnOnce(&mut Bench)) -> Bench {
     let mut bench = bench();
     bench.host.machine.shut_down();
@@ -41,7 +41,7 @@ fn closing(peer: impl FnOnce(&mut Bench)) -> Bench {
 
 #[test]
 fn the_first_side_to_close_sends_everything_and_still_receives() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench();
     bench.send(1, 600);
     bench.host.machine.shut_down();
@@ -63,14 +63,15 @@ fn the_first_side_to_close_sends_everything_and_still_receives() {
         "SDP-8.2-1" => payload == (1..=600u32).map(|octet| octet as u8).collect::<Vec<u8>>();
         "SDP-8.2.1-7" => sent.iter().filter(|message| message.mid == DIS_CONN).count() == 1;
         "SDP-8.2.1-4" => sent.last().unwrap().mid == DIS_CONN && waits.is_empty() && still.is_empty();
-        "SDP-8.2.1-3" => got.contains(&received(1, 2, ReceiveEnd::More)) && read == (7, 1, 49) && answer == [RDMA_RD_COMPL];
+        "SDP-8.2.1-3" => got.contains(&received(1, 2, ReceiveOutcome::More)) && read == (7, 1, 49)
+            && answer == [RDMA_RD_COMPL];
         "SDP-8.2.1-12" => was_graceful(&mut bench) == Some(true);
     );
 }
 
 #[test]
 fn events_that_end_the_wait_for_the_peers_dis_conn() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut reset = closing(|bench| bench.host.arrive(bench.now, Item::Reset));
     let mut user = closing(|bench| bench.host.machine.abort(bench.now));
     let items = user.all();
@@ -106,7 +107,7 @@ fn events_that_end_the_wait_for_the_peers_dis_conn() {
 
 #[test]
 fn a_failed_completion_makes_the_close_abortive() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench();
     bench.send(1, 30);
     bench.host.machine.shut_down();
@@ -115,7 +116,7 @@ fn a_failed_completion_makes_the_close_abortive() {
     bench.host.machine.handle_completed(bench.now, op, false);
     let items = bench.all();
     let events = bench.events();
-    // The same for a DisConn that was not sent.
+    // Repeat this with a DisConn that could not be sent.
     let mut last = self::bench();
     last.host.machine.shut_down();
     last.host.run(last.now);
@@ -131,7 +132,7 @@ fn a_failed_completion_makes_the_close_abortive() {
 
 #[test]
 fn the_last_side_to_close() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut sink = pipelined(crate::sdp::POLICY);
     sink.receive(1, 100);
     let stag = sink.messages()[0].word(4);
@@ -155,11 +156,12 @@ fn the_last_side_to_close() {
     late.messages();
     late.deliver(ABORT_CONN, &[]);
     shows!(proof:
-        "SDP-8.2.1-22" => events.contains(&Event::Received { receive: ReceiveId(1), octets: 0, urgent: false, end: ReceiveEnd::EndOfStream })
+        "SDP-8.2.1-22" => events.contains(&Event::Received { receive: ReceiveId(1), octets: 0, urgent: false,
+            end: ReceiveOutcome::EndOfStream })
             && !sink.host.exposes(stag);
         "SDP-8.2.1-27" => aborted == [Item::Reset] && was_graceful(&mut abort) == Some(false);
         "SDP-8.2.1-28" => mids == [DATA, DATA, DIS_CONN];
-        "SDP-8.2.1-29" => refused == Err(Refused::Closed);
+        "SDP-8.2.1-29" => refused == Err(CommandError::Closed);
         "SDP-8.2.1-21" => end == [Item::Fin] && was_graceful(&mut last) == Some(true);
         "SDP-8.2.1-31" => was_graceful(&mut late) == Some(false);
     );
@@ -167,8 +169,8 @@ fn the_last_side_to_close() {
 
 #[test]
 fn an_abort_ends_it_at_once() {
-    let mut proof = Proof::new(By::Test);
-    // Sixteen messages wait for credit.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // The send has more messages, which wait for credit.
     let mut bench = Bench::new(Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY }, 3, 50);
     bench.send(1, 500);
     assert_eq!(bench.mids(), [DATA]);
@@ -181,7 +183,7 @@ fn an_abort_ends_it_at_once() {
     };
     shows!(proof:
         "SDP-8.2-2" => items == [Item::Reset]
-            && sent.contains(&Event::Sent { send: SendId(1), octets: 34, end: SendEnd::Aborted });
+            && sent.contains(&Event::Sent { send: SendId(1), octets: 34, end: SendOutcome::Aborted });
         "SDP-8.2.2-1" => messages(&items).is_empty() && after == [ABORT_CONN];
     );
 }
@@ -189,7 +191,7 @@ fn an_abort_ends_it_at_once() {
 /// The peer advertises a buffer, and the user receives. The machine sends no more data.
 #[test]
 fn sends_no_data_after_dis_conn() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(crate::sdp::POLICY);
     bench.send(1, 5);
     bench.host.machine.shut_down();

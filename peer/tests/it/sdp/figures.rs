@@ -1,6 +1,6 @@
 //! The octets of every sent message, compared with the draft's figures 2 to 14.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
 use weft_peer::Instant;
 use weft_peer::sdp::{Connection, Half, Output, Policy, Profile, Settings};
@@ -33,7 +33,7 @@ fn is(octets: &[u8], mid: u8, rest: &[u8]) -> bool {
 
 #[test]
 fn the_hellos_fields() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut machine = Connection::connect(Instant::ORIGIN, Settings::default());
     let outputs: Vec<Output> = std::iter::from_fn(|| machine.poll(Instant::ORIGIN, &mut |_| None)).collect();
     let Some(Output::Streaming(hello)) = outputs.last() else { panic!() };
@@ -51,7 +51,7 @@ fn the_hellos_fields() {
 
 #[test]
 fn the_hello_acks_fields() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let settings = Settings { profile: Profile::Bare, ..Settings::default() };
     let mut host = crate::sdp::host::Host::new(Connection::accept(Instant::ORIGIN, settings));
     host.arrive(Instant::ORIGIN, Item::Streaming(HELLO.octets()));
@@ -70,7 +70,7 @@ fn the_hello_acks_fields() {
 
 #[test]
 fn messages_of_headers_alone() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut closing = bench(POLICY);
     closing.host.machine.shut_down();
     let dis_conn = last(&mut closing);
@@ -106,7 +106,7 @@ fn messages_of_headers_alone() {
 
 #[test]
 fn messages_with_one_word() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut writing = pipelined(POLICY);
     writing.deliver(0xfd, &sink_ah(150, 5, 0, 0));
     writing.send(1, 150);
@@ -139,7 +139,7 @@ fn messages_with_one_word() {
 
 #[test]
 fn messages_with_payload_and_their_advertisements() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut data = bench(POLICY);
     data.send(1, 3);
     let data = last(&mut data);
@@ -162,10 +162,10 @@ fn messages_with_payload_and_their_advertisements() {
     );
 }
 
-/// REQ_PIPE (flag 4) is valid only in completion messages. Receivers ignore it elsewhere.
+/// REQ_PIPE (flag 4) is valid only in completion messages. Receivers ignore it in other messages.
 #[test]
 fn the_request_for_pipelined_mode() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut wishing = bench(Policy { wants_pipelined: true, ..POLICY });
     wishing.deliver(0xfe, &[src_ah(51, 5, 0), vec![1]].concat());
     wishing.receive(1, 51);

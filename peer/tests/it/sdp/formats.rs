@@ -1,6 +1,6 @@
 //! The octet formats of section 6, checked for all messages of one conversation.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 
 use crate::sdp::bench::SentMessage;
 use crate::sdp::host::Item;
@@ -8,7 +8,7 @@ use crate::sdp::shows;
 use crate::sdp::talk::{BUFS, SIZE, Talk, figure_3};
 use crate::sdp::wire::word;
 
-/// All items meet the condition, and there is at least one.
+/// Returns whether there is at least one item and all items meet the condition.
 fn all<T>(of: impl IntoIterator<Item = T>, is: impl Fn(T) -> bool) -> bool {
     let mut any = false;
     of.into_iter().all(|one| {
@@ -23,7 +23,7 @@ fn has_len(talk: &Talk, mid: u8, len: usize) -> bool {
 
 #[test]
 fn every_message_begins_with_a_bsdh() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
     let octets: Vec<&[u8]> = talk
         .items
@@ -51,7 +51,7 @@ fn every_message_begins_with_a_bsdh() {
         "SDP-6.1.4-1" => all(talk.messages(), |(_, message)| figure_3(message.mid).is_some_and(|(header, payload)|
             message.rest.len() == header || payload && message.rest.len() > header));
         "SDP-6.1.5-1" => word_at(octets[0], 8) == 0 && word_at(octets[1], 8) == 0;
-        // RDMA Reads and Writes are between them.
+        // RDMA Reads and Writes are between the messages, but have no MSeq.
         "SDP-5-2" => moved.count() >= 8 && (0..2).all(|side| numbers(side).into_iter().eq(1..=numbers(side).len() as u32));
         // Hosts number STags from 0x201 on.
         "SDP-6-2" => all(talk.of(0xfe).iter().chain(&talk.of(0xfd)), |message| message.word(4) % 0x101 == 0x201 % 0x101)
@@ -63,7 +63,7 @@ fn every_message_begins_with_a_bsdh() {
 
 #[test]
 fn mids_are_those_of_figure_3() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
     let none_in = |from: u8, to: u8| all(talk.messages(), |(_, message)| !(from..=to).contains(&message.mid));
     let first: Vec<(usize, SentMessage)> = talk.messages().into_iter().take(1).collect();
@@ -82,7 +82,7 @@ fn mids_are_those_of_figure_3() {
 
 #[test]
 fn flags_are_those_of_figure_4() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
     let data = talk.of(0xff);
     let with =
@@ -115,7 +115,7 @@ fn flags_are_those_of_figure_4() {
 
 #[test]
 fn messages_that_are_a_bsdh_alone() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
     shows!(proof:
         "SDP-6.2.3-1" => has_len(&talk, 0x02, 16);
@@ -129,7 +129,7 @@ fn messages_that_are_a_bsdh_alone() {
 
 #[test]
 fn messages_with_one_field_after_the_bsdh() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
     let words = |mid: u8| -> Vec<u32> { talk.of(mid).iter().map(|message| message.word(0)).collect() };
     shows!(proof:
@@ -150,7 +150,7 @@ fn messages_with_one_field_after_the_bsdh() {
 
 #[test]
 fn mode_change_words() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
     let changes: Vec<(usize, u32)> = talk
         .messages()
@@ -160,8 +160,9 @@ fn mode_change_words() {
         .collect();
     let mode = |of: u32| changes.iter().filter(|(_, word)| word >> 1 == of).copied().collect::<Vec<_>>();
     shows!(proof:
-        // Mode is in bits 1 to 3, S is in bit 0. Both sides lead out of Combined Mode. Side 0
-        // returns to Buffered Mode, and side 1 leads out of it.
+        // Mode is in bits 1 to 3, and S is in bit 0. In order: each side changes from Combined Mode
+        // to Pipelined Mode, side 0 changes to Combined Mode and then to Buffered Mode, and side 1
+        // ends this Buffered Mode.
         "SDP-6.3.8-1" => changes == [(0, 4), (1, 4), (0, 2), (0, 0), (1, 3)];
         "SDP-6.3.8.2-1" => all(&changes, |(_, word)| word >> 1 <= 2);
         "SDP-6.3.8.2-2" => mode(0) == [(0, 0)];
@@ -175,7 +176,7 @@ fn mode_change_words() {
 
 #[test]
 fn advertisements_and_their_completions() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
     let (sources, sinks) = (talk.of(0xfe), talk.of(0xfd));
     shows!(proof:
@@ -211,7 +212,7 @@ fn moved(talk: &Talk) -> (Moved, Moved) {
 
 #[test]
 fn rdma_transfers_stay_within_the_advertisements() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
     let (writes, reads) = moved(&talk);
     let stags = |mid: u8| -> Vec<u32> { talk.of(mid).iter().map(|message| message.word(4)).collect() };
@@ -221,7 +222,7 @@ fn rdma_transfers_stay_within_the_advertisements() {
         "SDP-6.3.3.3-2" => all(&writes, |(stag, _)| stags(0xfd).contains(stag));
         "SDP-6.3.6.1-1" => sum(5) == writes.iter().map(|(_, len)| u64::from(*len)).sum::<u64>();
         "SDP-6.3.7.1-1" => sum(6) == reads.iter().map(|(_, len)| u64::from(*len)).sum::<u64>();
-        // The only mechanisms for 100 octets and more.
+        // For 100 octets and more, RDMA Writes and RDMA Reads are the only mechanisms.
         "SDP-6.3.4-1" => all(talk.of(5), |message| writes.iter().any(|(_, len)| *len == message.word(0)))
             && all(talk.of(6), |message| reads.iter().any(|(_, len)| *len == message.word(0)));
         "SDP-14.2-9" => all(talk.of(6), |message| message.solicited);

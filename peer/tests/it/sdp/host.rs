@@ -20,7 +20,7 @@ pub(crate) enum Item {
     Reset,
 }
 
-/// Memory that the peer may reach.
+/// Memory that the peer can access.
 #[derive(Debug, Clone, Copy)]
 struct Registered {
     exposed: Exposed,
@@ -40,7 +40,7 @@ pub(crate) struct Host {
     /// Sends and Writes without a reported completion.
     pub(crate) completions: VecDeque<OpId>,
     reads: HashMap<OpId, (ReceiveId, u64)>,
-    /// What waits for the link.
+    /// Items that wait for the link.
     pub(crate) outgoing: VecDeque<Item>,
     pub(crate) events: Vec<Event>,
     pub(crate) start: Option<Start>,
@@ -49,9 +49,9 @@ pub(crate) struct Host {
     /// Octets moved by RDMA Read and by RDMA Write of this side.
     pub(crate) read: u64,
     pub(crate) written: u64,
-    /// Registrations fail.
+    /// All registrations of memory fail.
     pub(crate) no_memory: bool,
-    /// The link is gone for this side.
+    /// The TCP connection of this side has ended.
     pub(crate) gone: bool,
 }
 
@@ -83,12 +83,12 @@ impl Host {
         self.regions.len()
     }
 
-    /// Can the peer still access the memory of this STag?
+    /// Returns whether the peer can still access the memory of this STag.
     pub(crate) fn exposes(&self, stag: u32) -> bool {
         self.regions.contains_key(&stag)
     }
 
-    /// Private Buffers that are posted.
+    /// Number of posted Private Buffers.
     pub(crate) fn posted(&self) -> usize {
         self.posted.len()
     }
@@ -102,7 +102,7 @@ impl Host {
                     return None;
                 }
                 *next += 0x101;
-                // Any byte alignment.
+                // The address has an odd alignment.
                 let (stag, va) = (*next, u64::from(*next) << 20 | 3);
                 regions.insert(stag, Registered { exposed, va });
                 Some(Region { stag, va })
@@ -185,7 +185,8 @@ impl Host {
         }
     }
 
-    /// The memory that the peer names, as an offset in a send or receive.
+    /// Finds the memory that a request of the peer identifies. Returns the registered send or
+    /// receive, and the offset in it.
     fn reach(&self, stag: u32, va: u64, len: usize) -> (Exposed, usize) {
         let region = self.regions.get(&stag).unwrap_or_else(|| panic!("STag {stag:#x} is not registered"));
         let offset = usize::try_from(va - region.va).unwrap();
@@ -197,7 +198,7 @@ impl Host {
         (region.exposed, offset)
     }
 
-    /// An item arrives from the link.
+    /// Processes an item that arrives from the link.
     pub(crate) fn arrive(&mut self, now: Instant, item: Item) {
         if self.gone {
             return;
@@ -249,7 +250,8 @@ impl Host {
         self.run(now);
     }
 
-    /// A new TCP connection. Only the contents of filled Private Buffers survive from the old one.
+    /// Moves to a new TCP connection. Only the contents of filled Private Buffers survive from the
+    /// old connection.
     pub(crate) fn reconnect(&mut self, now: Instant) {
         assert!(self.gone && self.outgoing.is_empty() && self.regions.is_empty(), "something is left");
         (self.gone, self.start) = (false, None);
@@ -259,7 +261,7 @@ impl Host {
         self.run(now);
     }
 
-    /// The RNIC reports the oldest completion.
+    /// Reports the oldest completion of the RNIC to the machine.
     pub(crate) fn complete(&mut self, now: Instant) {
         if let Some(op) = self.completions.pop_front() {
             self.machine.handle_completed(now, op, true);

@@ -12,6 +12,7 @@ mod formats;
 mod host;
 mod model;
 mod modes;
+mod peers;
 mod random;
 mod reading;
 mod received;
@@ -26,7 +27,6 @@ mod talk;
 mod transitions;
 mod urgent;
 mod wire;
-mod world;
 mod writing;
 mod zcopy;
 
@@ -35,7 +35,7 @@ use weft_peer::sdp::{Policy, SrcAvailAnswer};
 /// `proof` proves each id if its expression is true.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
-        $($proof.shows(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
+        $($proof.verify(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
     };
 }
 use shows;

@@ -8,10 +8,12 @@ use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
-use weft_peer::sdp::{Event, Half, Policy, Profile, ReceiveEnd, ReceiveId, SendEnd, SendId, Settings, SrcAvailAnswer};
+use weft_peer::sdp::{
+    Event, Half, Policy, Profile, ReceiveId, ReceiveOutcome, SendId, SendOutcome, Settings, SrcAvailAnswer,
+};
 
+use crate::sdp::peers::Peers;
 use crate::sdp::random::Random;
-use crate::sdp::world::World;
 
 /// Number of programs in one run of the test.
 const PROGRAMS: u64 = 1000;
@@ -19,10 +21,10 @@ const PROGRAMS: u64 = 1000;
 /// A send.
 struct Sent {
     octets: Vec<u8>,
-    /// Its last octet is Out-Of-Band.
+    /// The last octet of the send is Out-Of-Band.
     urgent: bool,
-    /// How many octets were sent, and how the send ended.
-    end: Option<(u64, SendEnd)>,
+    /// The number of octets that were sent, and how the send ended.
+    end: Option<(u64, SendOutcome)>,
 }
 
 /// The state of one direction of the stream, as its user knows it.
@@ -39,7 +41,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// The reader has no receive posted although data is available.
+    /// Returns whether the stream has not ended and the reader has no receive posted.
     fn hungry(&self) -> bool {
         self.waiting.is_empty() && !self.end_of_stream
     }
@@ -47,8 +49,8 @@ impl Stream {
 
 struct Program {
     random: Random,
-    world: World,
-    /// Of what each side sends.
+    peers: Peers,
+    /// The stream of octets that each side sends.
     streams: [Stream; 2],
     next_id: u64,
     verbose: bool,
@@ -101,11 +103,11 @@ impl Program {
         if verbose {
             println!("connecting: {connecting:?}\naccepting: {accepting:?}");
         }
-        let mut world = World::new(connecting, accepting);
-        world.verbose = verbose;
+        let mut peers = Peers::new(connecting, accepting);
+        peers.verbose = verbose;
         Program {
             random,
-            world,
+            peers,
             streams: Default::default(),
             next_id: 0,
             verbose,
@@ -136,12 +138,12 @@ impl Program {
         let id = SendId(index as u64);
         let mut pattern = Random::new(index as u64 * 2 + side as u64);
         let octets: Vec<u8> = (0..len).map(|_| pattern.next() as u8).collect();
-        self.world.hosts[side].sends.insert(id, octets.clone());
-        if self.world.hosts[side].machine.send(id, len, urgent).is_ok() {
+        self.peers.hosts[side].sends.insert(id, octets.clone());
+        if self.peers.hosts[side].machine.send(id, len, urgent).is_ok() {
             self.log(|| format!("{side}: send {index} of {len}{}", if urgent { ", urgent" } else { "" }));
             self.streams[side].sent.push(Sent { octets, urgent, end: None });
         } else {
-            assert!(self.shut[side] || self.closed[side].is_some() || self.world.hosts[side].machine.is_over());
+            assert!(self.shut[side] || self.closed[side].is_some() || self.peers.hosts[side].machine.is_over());
         }
     }
 
@@ -150,8 +152,8 @@ impl Program {
         let id = ReceiveId(self.next_id);
         self.next_id += 1;
         self.log(|| format!("{side}: receive {} of {len}{}", id.0, if wait_for_all { ", wait for all" } else { "" }));
-        self.world.hosts[side].receives.insert(id, vec![0; usize::try_from(len).unwrap()]);
-        self.world.hosts[side].machine.receive(id, len, wait_for_all).unwrap();
+        self.peers.hosts[side].receives.insert(id, vec![0; usize::try_from(len).unwrap()]);
+        self.peers.hosts[side].machine.receive(id, len, wait_for_all).unwrap();
         self.streams[1 - side].waiting.push_back(id);
     }
 
@@ -166,70 +168,70 @@ impl Program {
             75..84 => {
                 let half = self.random.pick(&[Half::Out, Half::Out, Half::In]);
                 let mode = self.random.pick(&[Mode::Combined, Mode::Pipelined, Mode::Pipelined, Mode::Buffered]);
-                let taken = self.world.hosts[side].machine.set_mode(half, mode);
+                let taken = self.peers.hosts[side].machine.set_mode(half, mode);
                 self.log(|| format!("{side}: {half:?} to {mode}: {taken:?}"));
             }
             84..88 => {
                 let size = u32::try_from(self.random.range(30, 700)).unwrap();
                 self.log(|| format!("{side}: resize {size}"));
-                self.world.hosts[side].machine.resize(size);
+                self.peers.hosts[side].machine.resize(size);
             }
             88..91 => {
                 self.log(|| format!("{side}: cancel sends"));
                 self.canceled = true;
-                self.world.hosts[side].machine.cancel_sends();
+                self.peers.hosts[side].machine.cancel_sends();
             }
             91..94 => {
                 self.log(|| format!("{side}: cancel receives"));
-                self.world.hosts[side].machine.cancel_receives();
+                self.peers.hosts[side].machine.cancel_receives();
             }
             94..97 => {
                 let policy = policy(&mut self.random);
                 self.log(|| format!("{side}: {policy:?}"));
-                *self.world.hosts[side].machine.policy_mut() = policy;
+                *self.peers.hosts[side].machine.policy_mut() = policy;
             }
             97 if self.random.percent(50) => {
-                let taken = self.world.hosts[side].machine.suspend(7000);
+                let taken = self.peers.hosts[side].machine.suspend(7000);
                 self.log(|| format!("{side}: suspend: {taken:?}"));
             }
-            97 => self.world.hosts[side].no_memory ^= true,
+            97 => self.peers.hosts[side].no_memory ^= true,
             98 => {
                 if self.random.percent(30) {
                     self.log(|| format!("{side}: shut down"));
                     self.shut[side] = true;
-                    self.world.hosts[side].machine.shut_down();
+                    self.peers.hosts[side].machine.shut_down();
                 }
             }
             _ => {
                 if self.random.percent(10) {
                     self.log(|| format!("{side}: abort"));
                     self.aborted = true;
-                    let now = self.world.now;
-                    self.world.hosts[side].machine.abort(now);
+                    let now = self.peers.now;
+                    self.peers.hosts[side].machine.abort(now);
                 }
             }
         }
-        self.world.run(side);
+        self.peers.run(side);
         self.listen();
     }
 
-    /// Moves one item; `false` if nothing can move.
+    /// Moves one item. Returns `false` if no item can move.
     fn move_on(&mut self) -> bool {
         let first = self.random.below(4);
         let moved = (0..4).any(|way| match (first + way) % 4 {
-            0 => self.world.deliver(0),
-            1 => self.world.deliver(1),
-            2 => self.world.complete(0),
-            _ => self.world.complete(1),
-        }) || self.world.reconnect();
+            0 => self.peers.deliver(0),
+            1 => self.peers.deliver(1),
+            2 => self.peers.complete(0),
+            _ => self.peers.complete(1),
+        }) || self.peers.reconnect();
         self.listen();
         moved
     }
 
-    /// Records the events that the users get.
+    /// Records the events that the two users get.
     fn listen(&mut self) {
         for side in 0..2 {
-            for event in self.world.events(side) {
+            for event in self.peers.events(side) {
                 self.log(|| format!("  {side}: {event:?}"));
                 let (out, incoming) = (side, 1 - side);
                 match event {
@@ -238,22 +240,22 @@ impl Program {
                         let entry = &mut self.streams[out].sent[index];
                         assert!(entry.end.replace((octets, end)).is_none(), "a send ends twice");
                         match end {
-                            SendEnd::Complete => assert_eq!(octets, entry.octets.len() as u64),
-                            SendEnd::Canceled => assert!(self.canceled),
-                            SendEnd::Aborted => assert!(self.aborted, "a send was aborted"),
+                            SendOutcome::Complete => assert_eq!(octets, entry.octets.len() as u64),
+                            SendOutcome::Canceled => assert!(self.canceled),
+                            SendOutcome::Aborted => assert!(self.aborted, "a send was aborted"),
                         }
                     }
                     Event::Received { receive, octets, urgent, end } => {
                         let stream = &mut self.streams[incoming];
                         assert_eq!(stream.waiting.pop_front(), Some(receive), "receives end in their order");
-                        let buffer = self.world.hosts[side].receives.remove(&receive).unwrap();
+                        let buffer = self.peers.hosts[side].receives.remove(&receive).unwrap();
                         stream.received.extend_from_slice(&buffer[..usize::try_from(octets).unwrap()]);
                         if urgent {
                             stream.marks.push(stream.received.len());
                         }
                         assert!(!stream.end_of_stream || octets == 0, "octets after the end of the stream");
-                        stream.end_of_stream |= end == ReceiveEnd::EndOfStream;
-                        assert!(end != ReceiveEnd::Aborted || self.aborted, "a receive was aborted");
+                        stream.end_of_stream |= end == ReceiveOutcome::EndOfStream;
+                        assert!(end != ReceiveOutcome::Aborted || self.aborted, "a receive was aborted");
                     }
                     Event::UrgentPending => self.streams[incoming].pending += 1,
                     Event::Closed { graceful, violation } => {
@@ -283,27 +285,27 @@ impl Program {
                 self.move_on();
             }
         }
-        self.log(|| "all is to be finished".to_owned());
+        self.log(|| "the program finishes all work".to_owned());
         for side in 0..2 {
-            self.world.hosts[side].machine.shut_down();
+            self.peers.hosts[side].machine.shut_down();
             self.shut[side] = true;
-            self.world.run(side);
+            self.peers.run(side);
         }
         let mut turns = 0;
-        while self.world.hosts.iter().any(|host| !host.machine.is_over()) {
+        while self.peers.hosts.iter().any(|host| !host.machine.is_over()) {
             turns += 1;
-            assert!(turns < 100_000, "it goes on for ever");
+            assert!(turns < 100_000, "the program does not end");
             for side in 0..2 {
                 if self.streams[1 - side].hungry() && self.random.percent(50) {
                     self.receive(side, false);
-                    self.world.run(side);
+                    self.peers.run(side);
                     self.listen();
                 }
             }
             if !self.move_on() && !self.streams.iter().any(Stream::hungry) {
                 let deadlines: Vec<_> =
-                    self.world.hosts.iter().filter_map(|host| host.machine.poll_timeout()).collect();
-                assert!(self.world.wait(), "stuck: {:#?}", self.world.hosts.each_ref().map(|host| &host.machine));
+                    self.peers.hosts.iter().filter_map(|host| host.machine.poll_timeout()).collect();
+                assert!(self.peers.wait(), "stuck: {:#?}", self.peers.hosts.each_ref().map(|host| &host.machine));
                 self.log(|| format!("  time passes: {deadlines:?}"));
                 self.listen();
             }
@@ -312,13 +314,13 @@ impl Program {
         self.end();
     }
 
-    /// The output equals the input.
+    /// Checks that the output equals the input.
     fn end(&mut self) {
-        // The contents of the Private Buffers after the end are read, too.
+        // Also read the octets that are still in Private Buffers after the end.
         for side in 0..2 {
             while !self.aborted && !self.streams[1 - side].end_of_stream {
                 self.receive(side, false);
-                self.world.run(side);
+                self.peers.run(side);
                 self.listen();
             }
         }
@@ -326,7 +328,7 @@ impl Program {
             let (mut expected, mut marks) = (Vec::new(), Vec::new());
             for (index, Sent { octets, urgent, end }) in stream.sent.iter().enumerate() {
                 let Some((out, end)) = end else { panic!("{side}: send {index} never ended") };
-                let kept = if *end == SendEnd::Aborted { octets.len() } else { usize::try_from(*out).unwrap() };
+                let kept = if *end == SendOutcome::Aborted { octets.len() } else { usize::try_from(*out).unwrap() };
                 expected.extend_from_slice(&octets[..kept]);
                 if *urgent && kept == octets.len() {
                     marks.push(expected.len());
@@ -342,7 +344,7 @@ impl Program {
             assert_eq!(stream.marks, marks, "{side}: Out-Of-Band octets");
             assert!(stream.pending >= marks.len() && (self.canceled || stream.pending == marks.len()));
         }
-        for host in &self.world.hosts {
+        for host in &self.peers.hosts {
             assert_eq!(host.registered(), 0, "memory is still registered");
         }
     }
@@ -362,7 +364,7 @@ fn random_programs_transfer_the_expected_octets() {
         let run = || {
             let mut program = Program::new(seed, false);
             program.run();
-            tally.add(&program.world);
+            tally.add(&program.peers);
         };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
             println!("SDP_SEED={seed} replays it");
@@ -411,15 +413,15 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, world: &World) {
-        for host in &world.hosts {
+    fn add(&mut self, peers: &Peers) {
+        for host in &peers.hosts {
             self.copied += host.copied;
             self.read += host.read;
             self.written += host.written;
         }
-        self.reconnected += world.reconnected;
-        for octets in world.sent.iter().flatten().filter(|octets| !octets.starts_with(b"MPA ")) {
-            let mid = octets[if world.order == FieldOrder::Figure { 3 } else { 0 }];
+        self.reconnected += peers.reconnected;
+        for octets in peers.sent.iter().flatten().filter(|octets| !octets.starts_with(b"MPA ")) {
+            let mid = octets[if peers.order == FieldOrder::Figure { 3 } else { 0 }];
             *self.messages.entry(mid).or_default() += 1;
             self.transactions += u64::from(mid == Mid::SINK_AVAIL.0 && octets.len() > 36);
         }

@@ -1,9 +1,9 @@
 //! Transitions between Modes, revocation, and limits of advertisements (sections 9.5.4, 9.5.5,
 //! 11.3, 12).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
-use weft_peer::sdp::{Half, Policy, ReceiveEnd, SendEnd};
+use weft_peer::sdp::{Half, Policy, ReceiveOutcome, SendOutcome};
 
 use crate::sdp::bench::{Bench, SentMessage};
 use crate::sdp::host::Item;
@@ -16,7 +16,7 @@ use crate::sdp::zcopy::{
 
 #[test]
 fn only_the_master_requests_a_mode_transition() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     let change = |bench: &mut Bench, half, mode| {
         let taken = bench.host.machine.set_mode(half, mode).is_ok();
@@ -29,7 +29,8 @@ fn only_the_master_requests_a_mode_transition() {
         "SDP-12.3-1" => word_of(&pipe) == [(MODE_CHANGE, TO_PIPELINED)];
         "SDP-14.2-16" => !pipe[0].solicited;
     );
-    // Buffered Mode is two steps away. The second step waits until the first one is acknowledged.
+    // Buffered Mode is two steps away. The second step waits until the peer has acknowledged the
+    // first step.
     let back = change(&mut bench, Half::Out, Mode::Buffered);
     shows!(proof:
         "SDP-12.4-1" => word_of(&back) == [(MODE_CHANGE, TO_COMBINED)];
@@ -56,7 +57,7 @@ fn only_the_master_requests_a_mode_transition() {
 
 #[test]
 fn the_sink_leads_out_of_buffered() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     bench.deliver(MODE_CHANGE, &word(TO_BUFFERED));
     assert_eq!(bench.host.machine.mode(Half::In), Mode::Buffered);
@@ -83,7 +84,7 @@ fn the_sink_leads_out_of_buffered() {
 
 #[test]
 fn pipelined_to_combined_advertises_dropped_buffers_again() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.send(1, 150);
     bench.send(2, 150);
@@ -108,7 +109,7 @@ fn pipelined_to_combined_advertises_dropped_buffers_again() {
     shows!(proof:
         "SDP-12-21" => bench.is_aborted();
     );
-    // The sink's part.
+    // Test the Data Sink.
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     assert_eq!(sink.mids(), [SINK_AVAIL]);
@@ -121,7 +122,7 @@ fn pipelined_to_combined_advertises_dropped_buffers_again() {
 
 #[test]
 fn revoking_src_avails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.send(1, 150);
     bench.send(2, 150);
@@ -138,10 +139,10 @@ fn revoking_src_avails() {
     bench.deliver_with(0, SEND_SM, messages[0].mseq, &[], None);
     let events = bench.events();
     shows!(proof:
-        "SDP-9.5.4-12" => events == [sent(1, 60, SendEnd::Canceled), sent(2, 0, SendEnd::Canceled)];
+        "SDP-9.5.4-12" => events == [sent(1, 60, SendOutcome::Canceled), sent(2, 0, SendOutcome::Canceled)];
     );
-    assert_eq!(bench.mids(), [SRC_AVAIL], "the third goes on");
-    // The sink's part: a read is in progress.
+    assert_eq!(bench.mids(), [SRC_AVAIL], "the third send continues");
+    // Test the Data Sink while a Read is in progress.
     let mut sink = pipelined(Policy { max_read: 30, ..POLICY });
     sink.deliver(SRC_AVAIL, &src_ah(100, 0x77, 0));
     sink.receive(1, 500);
@@ -153,7 +154,7 @@ fn revoking_src_avails() {
     sink.host.arrive(sink.now, Item::ReadResponse { op, octets: vec![7; 30] });
     let after = sink.messages();
     shows!(proof:
-        // Its MSeq is 3.
+        // The MSeq of the SrcAvailCancel is 3.
         "SDP-9.5.4-5" => meanwhile.iter().chain(&after[..1]).all(|message| message.mseq_ack < 3);
         "SDP-9.5.4-7" => after[0].mid == RDMA_RD_COMPL && after[0].word(0) == 30;
         "SDP-9.5.4-9" => after[1..].iter().map(|message| (message.mid, message.mseq_ack)).eq([(SEND_SM, 3)]);
@@ -167,7 +168,7 @@ fn revoking_src_avails() {
 
 #[test]
 fn revoking_sink_avails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.receive(1, 100);
     bench.receive(2, 100);
@@ -183,10 +184,10 @@ fn revoking_sink_avails() {
     bench.deliver_with(0, SINK_CANCEL_ACK, messages[0].mseq, &[], None);
     shows!(proof:
         "SDP-9.5.5-14" => bench.events()
-            == [received(1, 0, ReceiveEnd::Canceled), received(2, 0, ReceiveEnd::Canceled)];
+            == [received(1, 0, ReceiveOutcome::Canceled), received(2, 0, ReceiveOutcome::Canceled)];
     );
     assert_eq!(bench.mids(), [SINK_AVAIL]);
-    // The source's part.
+    // Test the Data Source.
     let mut source = pipelined(POLICY);
     source.deliver(SINK_AVAIL, &sink_ah(150, 0x55, 0, 0));
     source.deliver(SINK_AVAIL_CANCEL, &[]);
@@ -203,10 +204,10 @@ fn revoking_sink_avails() {
     );
 }
 
-/// Both sides wait until the peer has read their send, and nobody reads (section 9.2).
+/// Each side waits until the peer has read its send, but no user reads (section 9.2).
 #[test]
 fn the_deadlock_of_crossed_src_avails_is_resolved() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     bench.send(1, 150);
     assert_eq!(bench.mids(), [SRC_AVAIL]);
@@ -223,7 +224,7 @@ fn the_deadlock_of_crossed_src_avails_is_resolved() {
 
 #[test]
 fn adverts_stay_within_the_peers_limit() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let hello = crate::sdp::wire::Hello { max_adverts: 2, bufs: 16, local: 200, ..crate::sdp::wire::HELLO };
     let settings = weft_peer::sdp::Settings { recv_size: 64, policy: POLICY, ..Default::default() };
     let mut bench = Bench::with(settings, hello);

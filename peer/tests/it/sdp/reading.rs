@@ -1,7 +1,7 @@
 //! Read Zcopy and its SendSm at both ends, for each sentence of sections 9.2 and 9.5.2.1.
 
-use weft_core::coverage::{By, Proof};
-use weft_peer::sdp::{OpId, Policy, ReceiveEnd, ReceiveId, SendEnd, SrcAvailAnswer};
+use weft_core::coverage::{Coverage, CoverageKind};
+use weft_peer::sdp::{OpId, Policy, ReceiveId, ReceiveOutcome, SendOutcome, SrcAvailAnswer};
 
 use crate::sdp::bench::{Bench, SentMessage};
 use crate::sdp::host::Item;
@@ -36,7 +36,7 @@ fn octets(from: u8, to: u8) -> Vec<Item> {
 
 #[test]
 fn advertised_buffers_can_be_read_until_they_are_completed() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut late, adverts) = source(&[150]);
     late.now = late.now + core::time::Duration::from_secs(24 * 3600);
     late.host.machine.handle_timeout(late.now);
@@ -79,7 +79,7 @@ fn advertised_buffers_can_be_read_until_they_are_completed() {
 
 #[test]
 fn send_sm_is_about_the_oldest_src_avail() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut bench, _) = source(&[150, 160]);
     bench.deliver(SEND_SM, &[]);
     let first = bench.messages();
@@ -97,18 +97,18 @@ fn send_sm_is_about_the_oldest_src_avail() {
         "SDP-9.2-31" => first.iter().map(|message| message.mid).eq([DATA]) && first[0].rest == (1..=150).collect::<Vec<u8>>();
         "SDP-9.2-35" => rest.iter().map(|message| message.mid).eq([DATA]) && rest[0].rest == (41..=150).collect::<Vec<u8>>();
         "SDP-9.5.2.1-2" => after_payload.len() == 1 && after_payload[0].rest == (11..=150).collect::<Vec<u8>>();
-        "SDP-9.5.2.1-6" => part.events() == [sent(1, 150, SendEnd::Complete), sent(2, 160, SendEnd::Complete)];
+        "SDP-9.5.2.1-6" => part.events() == [sent(1, 150, SendOutcome::Complete), sent(2, 160, SendOutcome::Complete)];
         "SDP-11.3-9" => bench.all().is_empty() && bench.host.registered() == 1;
         "SDP-9.5.2.1-1" => after_payload[0].mid == DATA && first[0].mid == DATA;
-        // Both answers are valid.
-        "SDP-9.2-6" => combined.events() == [sent(1, 150, SendEnd::Complete)];
+        // Both answers to the SrcAvail are valid.
+        "SDP-9.2-6" => combined.events() == [sent(1, 150, SendOutcome::Complete)];
         "SDP-11-4" => after_payload[0].rest.len() == 140 && first[0].rest.len() == 150;
     );
 }
 
 #[test]
 fn completed_reads_are_reported_one_by_one() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut held = bench(POLICY);
     held.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     held.receive(1, 200);
@@ -149,15 +149,15 @@ fn completed_reads_are_reported_one_by_one() {
             bench.deliver(2, &[]);
             bench.receive_so(1, 100, true);
             bench.host.receives[&ReceiveId(1)][..3] == [1, 2, 3]
-                && bench.events().last() == Some(&received(1, 3, ReceiveEnd::EndOfStream))
+                && bench.events().last() == Some(&received(1, 3, ReceiveOutcome::EndOfStream))
         };
     );
 }
 
-/// How the policy handles a receive: it may or may not suit Read Zcopy.
+/// The policy decides how a receive is filled: by Reads, or by the Data that a SendSm requests.
 #[test]
 fn a_src_avail_is_answered_by_reads_or_by_send_sm() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let answered = |answer: SrcAvailAnswer, piped: bool| {
         let policy = Policy { answer, ..POLICY };
         let mut bench = if piped { pipelined(policy) } else { bench(policy) };
@@ -179,7 +179,7 @@ fn a_src_avail_is_answered_by_reads_or_by_send_sm() {
         "SDP-9.2-7" => is_send_sm(&first);
         "SDP-9.2-8" => reads(&answered(SrcAvailAnswer::Read, false).1) && reads(&answered(SrcAvailAnswer::Read, true).1);
         "SDP-9-8" => is_send_sm(&first) && !declined.is_aborted();
-        "SDP-9-9" => got == [received(1, 100, ReceiveEnd::More)];
+        "SDP-9-9" => got == [received(1, 100, ReceiveOutcome::More)];
         "SDP-9.5.2.1-5" => is_send_sm(&answered(SrcAvailAnswer::SendSm, true).1);
         "SDP-11.2-4" => reads(&answered(SrcAvailAnswer::Read, false).1);
         "SDP-11.3-4" => reads(&answered(SrcAvailAnswer::Read, true).1);
@@ -189,13 +189,13 @@ fn a_src_avail_is_answered_by_reads_or_by_send_sm() {
 
 #[test]
 fn counts_the_remaining_octets_after_send_sm() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(Policy { answer: SrcAvailAnswer::ReadThenSendSm, max_read: 30, ..POLICY });
     bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 10]].concat());
     bench.receive_so(1, 100, true);
     serve_read(&mut bench);
     let answer = bench.mids();
-    // 100 - 10 - 30.
+    // 60 octets are missing: 100 less the payload of 10 and the Read of 30.
     bench.deliver(DATA, &[2; 40]);
     bench.deliver(DATA, &[2; 19]);
     let short = bench.events();
@@ -213,7 +213,8 @@ fn counts_the_remaining_octets_after_send_sm() {
     other.deliver(DATA, &[2; 20]);
     let goes_on = serve_read(&mut other);
     shows!(proof:
-        "SDP-9.2-37" => answer == [RDMA_RD_COMPL, SEND_SM] && short.is_empty() && filled == [received(1, 100, ReceiveEnd::More)]
+        "SDP-9.2-37" => answer == [RDMA_RD_COMPL, SEND_SM] && short.is_empty()
+            && filled == [received(1, 100, ReceiveOutcome::More)]
             && serve_read(&mut bench).0 == 8;
         "SDP-11.3-10" => other_answer == [RDMA_RD_COMPL, SEND_SM] && waits.is_empty() && goes_on == (2, 0, 30);
     );
@@ -221,10 +222,10 @@ fn counts_the_remaining_octets_after_send_sm() {
 
 #[test]
 fn the_order_of_read_zcopy_and_of_write_zcopy() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
-    // For each side: the advertisements that it may use now, and the transfers that it has not
-    // reported yet.
+    // For each side, `sources` and `sinks` have the advertisements that the side may use now, and
+    // `read` and `written` count the transfers that it has not reported yet.
     let mut order = true;
     let (mut sources, mut sinks) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     let (mut read, mut written) = ([0, 0], [0, 0]);

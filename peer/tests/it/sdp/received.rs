@@ -1,11 +1,11 @@
 //! Messages that section 6 allows a peer to send. The machine interprets them correctly and ignores
 //! the fields that it must ignore.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
 use weft_peer::Instant;
 use weft_peer::sdp::{
-    Connection, Event, Half, OpId, Policy, Profile, ReceiveEnd, ReceiveId, SendId, Settings, SrcAvailAnswer,
+    Connection, Event, Half, OpId, Policy, Profile, ReceiveId, ReceiveOutcome, SendId, Settings, SrcAvailAnswer,
 };
 
 use crate::sdp::bench::{Bench, parse_message};
@@ -20,14 +20,14 @@ use crate::sdp::zcopy::{
 
 #[test]
 fn flags_that_a_peer_sets() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let gets = |flags: u8, octets: &[u8]| {
         let mut bench = bench(POLICY);
         bench.receive(1, 50);
         bench.deliver_with(flags, DATA, 0, octets, None);
         (!bench.is_aborted()).then(|| (bench.events(), bench.host.receives[&ReceiveId(1)][..octets.len()].to_vec()))
     };
-    let urgent = Event::Received { receive: ReceiveId(1), octets: 3, urgent: true, end: ReceiveEnd::More };
+    let urgent = Event::Received { receive: ReceiveId(1), octets: 3, urgent: true, end: ReceiveOutcome::More };
     let mut later = bench(POLICY);
     later.receive(1, 50);
     later.receive(2, 50);
@@ -37,9 +37,10 @@ fn flags_that_a_peer_sets() {
     later.deliver_with(1, DATA, 0, &[3], None);
     let second = later.events();
     shows!(proof:
-        "SDP-6.1.2-6" => (3..8).all(|bit| gets(1 << bit, &[1, 2, 3]) == Some((vec![received(1, 3, ReceiveEnd::More)], vec![1, 2, 3])));
+        "SDP-6.1.2-6" => (3..8).all(|bit| gets(1 << bit, &[1, 2, 3]) == Some((vec![received(1, 3,
+            ReceiveOutcome::More)], vec![1, 2, 3])));
         "SDP-6.1.2-9" => gets(1, &[1, 2, 3]) == Some((vec![urgent], vec![1, 2, 3]));
-        "SDP-6.1.2-11" => first == [Event::UrgentPending] && second[0] == received(1, 2, ReceiveEnd::More)
+        "SDP-6.1.2-11" => first == [Event::UrgentPending] && second[0] == received(1, 2, ReceiveOutcome::More)
             && matches!(second[1], Event::Received { octets: 1, urgent: true, .. });
         "SDP-6.1.2-10" => {
             let mut any = pipelined(POLICY);
@@ -57,7 +58,7 @@ fn flags_that_a_peer_sets() {
 /// The Modes after a request for Pipelined Mode that the policy follows.
 #[test]
 fn a_request_for_pipelined_mode_concerns_one_half() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let policy = Policy { follows_hints: true, ..POLICY };
     let changes = |bench: &mut Bench| {
         bench
@@ -67,7 +68,8 @@ fn a_request_for_pipelined_mode_concerns_one_half() {
             .map(|message| message.word(0))
             .collect::<Vec<u32>>()
     };
-    // A RdmaWrCompl for the SinkAvail of this side, whose own half is in this Mode.
+    // Delivers an RdmaWrCompl for the SinkAvail of this side. The half-connection on which this
+    // side sends is in the Mode `own`.
     let written = |own: Option<Mode>, flags: u8| {
         let mut bench = bench(policy);
         bench.deliver(MODE_CHANGE, &word(TO_PIPELINED));
@@ -101,13 +103,13 @@ fn a_request_for_pipelined_mode_concerns_one_half() {
 
 #[test]
 fn versions_and_limits_of_the_peers_hello() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let accepts = |hello: Hello| {
         let settings = Settings { profile: Profile::Bare, ..Settings::default() };
         let mut host = Host::new(Connection::accept(Instant::ORIGIN, settings));
         host.arrive(Instant::ORIGIN, Item::Streaming(hello.octets()));
         let accepted = host.outgoing == [Item::Message { octets: HELLO.ack(), solicited: true, invalidate: None }];
-        assert!(accepted || host.outgoing == [Item::Reset], "neither HelloAck nor the end alone");
+        assert!(accepted || host.outgoing == [Item::Reset], "the machine sends either a HelloAck or only a reset");
         accepted
     };
     let connects = |hello: Hello| {
@@ -117,14 +119,14 @@ fn versions_and_limits_of_the_peers_hello() {
         host.outgoing.clear();
         let (octets, solicited, invalidate) = (hello.ack(), true, None);
         host.arrive(Instant::ORIGIN, Item::Message { octets, solicited, invalidate });
-        assert_eq!(host.machine.is_open(), host.outgoing.is_empty(), "no message, and the end where it is not open");
+        assert_eq!(host.machine.is_open(), host.outgoing.is_empty(), "only a machine that is not open sends items");
         host.machine.is_open()
     };
     let versions = |takes: &dyn Fn(Hello) -> bool, of: &[u8]| {
         of.iter().map(|version| takes(Hello { version: *version, ..HELLO })).collect::<Vec<bool>>()
     };
     shows!(proof:
-        // MinV is in the high nibble, MajV in the low one.
+        // MinV is in the high nibble, and MajV is in the low nibble.
         "SDP-6.2.1.1-2" => versions(&accepts, &[0x00, 0x22, 0xff, 0x11]) == [false, false, false, true];
         "SDP-6.2.1.2-2" => versions(&accepts, &[0x01, 0x21, 0xf1]) == [true; 3];
         "SDP-6.2.1.3-2" => !accepts(Hello { max_adverts: 0, ..HELLO }) && accepts(Hello { max_adverts: 1, ..HELLO });
@@ -136,7 +138,7 @@ fn versions_and_limits_of_the_peers_hello() {
 
 #[test]
 fn the_peers_max_adverts_bounds_both_kinds_together() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let settings = Settings { recv_size: 64, policy: POLICY, ..Settings::default() };
     let open = |mut bench: Bench, piped: bool| {
         if piped {
@@ -161,7 +163,7 @@ fn the_peers_max_adverts_bounds_both_kinds_together() {
 /// The addresses of the advertised octets.
 #[test]
 fn advertised_addresses_lead_to_the_buffers() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut source = pipelined(POLICY);
     source.send(1, 150);
     let advert = source.messages().remove(0);
@@ -189,7 +191,7 @@ fn advertised_addresses_lead_to_the_buffers() {
         "SDP-6.3.2-4" => read(149, 1) == [Item::ReadResponse { op: OpId(0), octets: vec![150] }] && va >> 32 == 0 && va == 0x2010_0003;
         "SDP-6.3.2.3-1" => all == [Item::ReadResponse { op: OpId(0), octets: (1..=150).collect() }];
         "SDP-6.3.2.2-2" => combined.all() == [Item::ReadResponse { op: OpId(0), octets: advert.rest[16..].to_vec() }];
-        "SDP-6.3.3.1-1" => sink_avail.word(0) == 100 && sink.events() == [received(1, 100, ReceiveEnd::More)];
+        "SDP-6.3.3.1-1" => sink_avail.word(0) == 100 && sink.events() == [received(1, 100, ReceiveOutcome::More)];
         "SDP-6.3.3.2-1" => landed == octets;
         "SDP-6.3.3.3-1" => sink_avail.word(4) == 0x201 && !sink.host.exposes(0x201);
         "SDP-6.3.3-4" => to == 0x2010_0003;
@@ -199,7 +201,7 @@ fn advertised_addresses_lead_to_the_buffers() {
 /// The peer's buffers begin at any address.
 #[test]
 fn any_alignment_of_the_peers_buffers() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let odd = [0x1_0000_0001, 0x2_0000_0003, 0xffff_ffff_ffff_0007];
     let reads = |va: u64| {
         let mut bench = pipelined(POLICY);
@@ -221,7 +223,7 @@ fn any_alignment_of_the_peers_buffers() {
 
 #[test]
 fn completion_messages_carry_the_transferred_sizes() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1; 30]].concat());
     bench.receive(1, 200);
@@ -256,7 +258,7 @@ fn completion_messages_carry_the_transferred_sizes() {
     shows!(proof:
         "SDP-6.3.7.1-3" => completions.len() == 1 && completions[0].word(0) == 70;
         "SDP-6.3.7.1-2" => sum == 70 && parts.messages().is_empty();
-        "SDP-6.3.6.1-2" => !short.is_aborted() && short.events() == [received(1, 1, ReceiveEnd::More)];
+        "SDP-6.3.6.1-2" => !short.is_aborted() && short.events() == [received(1, 1, ReceiveOutcome::More)];
         "SDP-6.3.2.1-2" => most == 1 << 31;
         "SDP-6.3.3.1-3" => sink.messages()[0].word(0) == 1 << 31;
     );
@@ -264,7 +266,7 @@ fn completion_messages_carry_the_transferred_sizes() {
 
 #[test]
 fn obeys_a_mode_change_with_any_reserved_bits() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut out_of_buffered = bench(POLICY);
     out_of_buffered.host.machine.set_mode(Half::Out, Mode::Buffered).unwrap();
     out_of_buffered.messages();
@@ -293,7 +295,7 @@ fn obeys_a_mode_change_with_any_reserved_bits() {
 
 #[test]
 fn a_revocation_covers_all_open_advertisements() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut sink = pipelined(POLICY);
     for stag in 1..=3 {
         sink.deliver(SRC_AVAIL, &src_ah(100, stag, 0));
@@ -322,7 +324,7 @@ fn a_revocation_covers_all_open_advertisements() {
 
 #[test]
 fn sends_the_data_and_sizes_that_a_peer_requests() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut data = bench(POLICY);
     data.receive(1, 50);
     data.deliver(DATA, &[1, 2, 3]);
@@ -339,14 +341,15 @@ fn sends_the_data_and_sizes_that_a_peer_requests() {
     same.host.machine.resize(500);
     same.messages();
     same.deliver(0x0c, &word(200));
-    // Private Buffers of 64 octets: one message of maximum length for each credit.
+    // The Private Buffers have 64 octets. For each credit, the peer sends one message of maximum
+    // length.
     let mut full = bench(POLICY);
     full.receive(1, 4096);
     for _ in 0..16 {
         full.deliver(DATA, &[7; 48]);
     }
     shows!(proof:
-        "SDP-6.3.1-2" => data.events()[0] == received(1, 3, ReceiveEnd::More) && ack == 1;
+        "SDP-6.3.1-2" => data.events()[0] == received(1, 3, ReceiveOutcome::More) && ack == 1;
         "SDP-6.4.1.1-1" => answer(50) == [(0x0c, 50)];
         "SDP-10.6-14" => answer(1000) == [(0x0c, 64)];
         "SDP-6.4.2.1-1" => same.events() == [Event::Resized(200)] && !same.is_aborted();

@@ -1,6 +1,6 @@
 //! ChRcvBuf and ChRcvBufAck (section 10.6) on a connection.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::Event;
 
 use crate::sdp::bench::Bench;
@@ -17,7 +17,7 @@ fn mids(bench: &mut Bench) -> Vec<u8> {
 
 #[test]
 fn a_smaller_size_is_acknowledged_at_once_and_a_larger_one_when_the_old_ones_are_used_up() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     bench.deliver(CH_RCV_BUF, &word(50));
     let messages = bench.messages();
@@ -45,7 +45,7 @@ fn a_smaller_size_is_acknowledged_at_once_and_a_larger_one_when_the_old_ones_are
 
 #[test]
 fn the_new_size_limits_advertisements_after_the_answer() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.deliver(CH_RCV_BUF, &word(40));
     assert_eq!(mids(&mut bench), [CH_RCV_BUF_ACK]);
@@ -60,7 +60,7 @@ fn the_new_size_limits_advertisements_after_the_answer() {
 
 #[test]
 fn the_requester_sends_smaller_messages_at_once_and_larger_ones_later() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     bench.host.machine.resize(66);
     assert_eq!(mids(&mut bench), [CH_RCV_BUF]);

@@ -1,7 +1,7 @@
 //! SrcAvailCancel and SinkAvailCancel at both ends, step by step as in sections 9.5.4 and 9.5.5.
 
-use weft_core::coverage::{By, Proof};
-use weft_peer::sdp::{Policy, ReceiveEnd, SendEnd};
+use weft_core::coverage::{Coverage, CoverageKind};
+use weft_peer::sdp::{Policy, ReceiveOutcome, SendOutcome};
 
 use crate::sdp::bench::parse_message;
 use crate::sdp::host::Item;
@@ -25,7 +25,7 @@ fn reads(items: &[Item]) -> usize {
 
 #[test]
 fn the_sink_ends_its_read_and_drops_the_rest() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(Policy { max_read: 30, ..POLICY });
     for stag in 1..=3 {
         bench.deliver(SRC_AVAIL, &src_ah(100, stag, 0));
@@ -52,12 +52,12 @@ fn the_sink_ends_its_read_and_drops_the_rest() {
         "SDP-9.5.4-3" => parse_message(after[0].clone()).unwrap().word(0) == 30;
         "SDP-9.5.4-2" => mids(&answer) == [SEND_SM] && reads(&unprocessed.all()) == 0;
     );
-    assert!(matches!(anew[..], [Item::ReadRequest { stag: 9, .. }]), "what comes after it is as ever");
+    assert!(matches!(anew[..], [Item::ReadRequest { stag: 9, .. }]), "a later SrcAvail is read as usual");
 }
 
 #[test]
 fn the_source_treats_revoked_buffers_as_processed() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let canceled = || {
         let mut bench = pipelined(POLICY);
         bench.send(1, 150);
@@ -80,7 +80,7 @@ fn the_source_treats_revoked_buffers_as_processed() {
     shows!(proof:
         "SDP-9.5.4-11" => by_reads == [SRC_AVAIL] && matches!(&by_sink_avail[0], Item::Write { stag: 7, octets, .. } if octets.len() == 170);
     );
-    assert_eq!(read.events(), [sent(1, 150, SendEnd::Complete), sent(2, 160, SendEnd::Complete)]);
+    assert_eq!(read.events(), [sent(1, 150, SendOutcome::Complete), sent(2, 160, SendOutcome::Complete)]);
 }
 
 /// The peer revokes while the RNIC writes into the first of two buffers.
@@ -103,7 +103,7 @@ fn revoked_while_writing() -> (Vec<Item>, Vec<Item>) {
 
 #[test]
 fn the_source_ends_its_write_and_drops_the_rest() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (meanwhile, after) = revoked_while_writing();
     let writes = |items: &[Item]| items.iter().filter(|item| matches!(item, Item::Write { .. })).count();
     let mut idle = pipelined(POLICY);
@@ -125,7 +125,7 @@ fn the_source_ends_its_write_and_drops_the_rest() {
 
 #[test]
 fn the_sink_treats_revoked_buffers_as_processed() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let canceled = |receives: u64| {
         let mut bench = pipelined(POLICY);
         (1..=receives).for_each(|id| bench.receive(id, 100));
@@ -147,7 +147,7 @@ fn the_sink_treats_revoked_buffers_as_processed() {
     stale.deliver_with(0, DATA, 0, &[1, 2], None);
     shows!(proof:
         "SDP-9.5.5-12" => written.mids() == [SINK_AVAIL];
-        "SDP-9.5.5-9" => events[1] == received(2, 30, ReceiveEnd::Canceled);
+        "SDP-9.5.5-9" => events[1] == received(2, 30, ReceiveOutcome::Canceled);
         "SDP-9.5.5-13" => stale.mids() == [SINK_AVAIL];
     );
     // It is redundant and harmless.

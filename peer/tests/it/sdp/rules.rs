@@ -2,7 +2,7 @@
 //! the user would be harmed otherwise.
 
 use weft_core::wire::sdp::{FieldOrder, Message, Mode};
-use weft_peer::sdp::{Half, Policy, ReceiveEnd, ReceiveId, Settings, SrcAvailAnswer};
+use weft_peer::sdp::{Half, Policy, ReceiveId, ReceiveOutcome, Settings, SrcAvailAnswer};
 
 use crate::sdp::bench::Bench;
 use crate::sdp::host::Item;
@@ -29,7 +29,7 @@ fn an_unanswered_read_adds_few_private_buffers() {
         bench.deliver(DATA, &[]);
     }
     assert!(!bench.is_aborted());
-    assert_eq!(bench.host.posted(), 64, "four times as many as there are otherwise");
+    assert_eq!(bench.host.posted(), 64, "four times the normal number");
 }
 
 /// Section 10.6: no second ChRcvBuf before the ChRcvBufAck, which waits for the old buffers here.
@@ -59,7 +59,7 @@ fn repeated_revocations_cause_one_answer() {
     assert_eq!(bench.mids().first(), Some(&SEND_SM));
 }
 
-/// Without credit, this side cannot answer the peer. It keeps a limited number of pending answers.
+/// Without credit, this side cannot answer the peer. The number of pending answers is limited.
 #[test]
 fn limits_pending_answers() {
     let mut bench = pipelined(POLICY);
@@ -73,8 +73,8 @@ fn limits_pending_answers() {
     assert!(bench.is_aborted());
 }
 
-/// The same with a peer that follows the rules. All reads of one SrcAvail are reported together,
-/// however many there are.
+/// Without credit, a peer that follows the rules causes only one answer. All reads of one SrcAvail
+/// are reported together, whatever their number is.
 #[test]
 fn many_reads_of_one_src_avail_cause_one_answer() {
     let mut bench = pipelined(Policy { max_read: 1, read_batch: 1, ..POLICY });
@@ -88,7 +88,7 @@ fn many_reads_of_one_src_avail_cause_one_answer() {
     bench.deliver(DATA, &[]);
     let messages = bench.messages();
     assert_eq!((messages[0].mid, messages[0].word(0), messages[0].invalidate), (RDMA_RD_COMPL, 100, Some(7)));
-    assert_eq!(bench.events(), [received(1, 100, ReceiveEnd::More)]);
+    assert_eq!(bench.events(), [received(1, 100, ReceiveOutcome::More)]);
 }
 
 /// Sections 11.2 and 11.3: payload after a SrcAvail would overtake the octets that the SrcAvail
@@ -113,7 +113,7 @@ fn payload_after_an_open_src_avail_ends_the_connection() {
     assert!(!is_accepted(21));
 }
 
-/// A SinkAvail advertises at most 2^31 octets. No write went beyond them.
+/// A SinkAvail advertises at most 2^31 octets, so no write can have written more octets.
 #[test]
 fn rejects_a_completion_beyond_the_advertised_length() {
     let may_advertise = |octets| {
@@ -173,7 +173,7 @@ fn ignores_experimental_messages() {
         bench.receive(1, 10);
         bench.deliver(mid, &[1, 2, 3]);
         bench.deliver(DATA, &[9]);
-        assert_eq!(bench.events(), [received(1, 1, ReceiveEnd::More)]);
+        assert_eq!(bench.events(), [received(1, 1, ReceiveOutcome::More)]);
         bench.send(1, 1);
         assert_eq!(bench.messages()[0].mseq_ack, 2);
     }
@@ -199,7 +199,8 @@ fn own_sink_avails_do_not_delay_data() {
     assert_eq!(bench.mids(), [0x07, DATA]);
 }
 
-/// A receive could not be registered. The next one is tried after it has ended, in any way.
+/// The RNIC could not register a receive. After this receive has ended in any way, the machine
+/// tries to register the next receive.
 #[test]
 fn a_sink_avail_is_tried_again_when_a_receive_ended() {
     let mut bench = pipelined(POLICY);
@@ -208,7 +209,7 @@ fn a_sink_avail_is_tried_again_when_a_receive_ended() {
     assert_eq!(bench.mids(), []);
     bench.host.no_memory = false;
     bench.deliver(DATA, &[1]);
-    assert_eq!(bench.events(), [received(1, 1, ReceiveEnd::More)]);
+    assert_eq!(bench.events(), [received(1, 1, ReceiveOutcome::More)]);
     bench.receive(2, 1000);
     assert_eq!(bench.mids(), [SINK_AVAIL]);
 }

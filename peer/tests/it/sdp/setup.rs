@@ -1,19 +1,19 @@
 //! The order of set-up, and the ranges of the fields in Hello and HelloAck (sections 6.2, 8.1.1,
 //! 10.3).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Connection, Half, Output, Policy, PrivateBuffer, Profile, SendId, Settings};
 use weft_peer::{Instant, sdp};
 
 use crate::sdp::bench::{Bench, parse_message};
 use crate::sdp::host::{Host, Item};
+use crate::sdp::peers::Peers;
 use crate::sdp::shows;
 use crate::sdp::wire::{HELLO, Hello, message, src_ah, word};
-use crate::sdp::world::World;
 use crate::sdp::zcopy::{DATA, MODE_CHANGE, POLICY, SINK_AVAIL, SRC_AVAIL, TO_PIPELINED};
 
-/// Settings that no connection can meet.
+/// Settings with values that are out of range.
 fn wild() -> Settings {
     Settings {
         profile: Profile::Bare,
@@ -38,7 +38,7 @@ fn hello_of(settings: Settings) -> Vec<u8> {
     hello
 }
 
-/// How a machine answers a Hello.
+/// Returns the HelloAck with which a machine answers a Hello.
 fn answer_of(settings: Settings, hello: Hello) -> (Vec<u8>, Host) {
     let mut host = Host::new(Connection::accept(Instant::ORIGIN, settings));
     host.arrive(Instant::ORIGIN, Item::Streaming(hello.octets()));
@@ -56,7 +56,7 @@ fn word32(octets: &[u8], at: usize) -> u32 {
 
 #[test]
 fn the_hello_announces_only_limits_that_hold() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let hello = hello_of(wild());
     let own = Settings { bufs: 5, recv_size: 100, max_adverts: 7, ird: 4, ord: 3, ..bare() };
     let own_hello = hello_of(own);
@@ -74,7 +74,7 @@ fn the_hello_announces_only_limits_that_hold() {
 
 #[test]
 fn the_hello_ack_announces_only_limits_that_hold() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let hello = Hello { des_rem: 0, ..HELLO };
     let (ack, host) = answer_of(wild(), hello);
     let own = Settings { bufs: 5, recv_size: 100, max_adverts: 7, ird: 4, ord: 3, ..bare() };
@@ -90,10 +90,10 @@ fn the_hello_ack_announces_only_limits_that_hold() {
     );
 }
 
-/// LocORD is 2. The peer would allow many more reads at once.
+/// LocORD is 2, although the peer would allow many more Reads at a time.
 #[test]
 fn reads_stay_within_loc_ord() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let policy = Policy { max_read: 10, ..POLICY };
     let settings = Settings { recv_size: 64, ord: 2, policy, ..Settings::default() };
     let most = |mut bench: Bench| {
@@ -120,27 +120,27 @@ fn reads_stay_within_loc_ord() {
     );
 }
 
-/// Both users send and receive before the connection exists.
+/// Both users post sends and receives before the connection exists.
 #[test]
 fn set_up_follows_its_order() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let settings = || Settings { recv_size: 64, des_rem_rcv_sz: 64, policy: POLICY, ..bare() };
-    let mut world = World::new(settings(), settings());
-    world.log = Some(vec![(0, Item::Streaming(world.sent[0][0].clone()))]);
+    let mut peers = Peers::new(settings(), settings());
+    peers.log = Some(vec![(0, Item::Streaming(peers.sent[0][0].clone()))]);
     for side in 0..2 {
-        world.hosts[side].sends.insert(SendId(1), vec![7; 150]);
-        world.hosts[side].machine.send(SendId(1), 150, false).unwrap();
-        world.hosts[side].receives.insert(sdp::ReceiveId(1), vec![0; 150]);
-        world.hosts[side].machine.receive(sdp::ReceiveId(1), 150, false).unwrap();
+        peers.hosts[side].sends.insert(SendId(1), vec![7; 150]);
+        peers.hosts[side].machine.send(SendId(1), 150, false).unwrap();
+        peers.hosts[side].receives.insert(sdp::ReceiveId(1), vec![0; 150]);
+        peers.hosts[side].machine.receive(sdp::ReceiveId(1), 150, false).unwrap();
     }
-    world.settle();
+    peers.settle();
     for side in 0..2 {
-        world.hosts[side].machine.shut_down();
+        peers.hosts[side].machine.shut_down();
     }
-    world.settle();
-    world.wait();
-    world.settle();
-    let log = world.log.take().unwrap();
+    peers.settle();
+    peers.wait();
+    peers.settle();
+    let log = peers.log.take().unwrap();
     let messages: Vec<_> = log.iter().filter_map(|(side, item)| Some((*side, parse_message(item.clone())?))).collect();
     let streaming = log.iter().filter(|(_, item)| matches!(item, Item::Streaming(_))).count();
     let first =
@@ -160,7 +160,7 @@ fn set_up_follows_its_order() {
 
 #[test]
 fn both_halves_begin_in_combined_mode() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let settings = || Settings { recv_size: 64, des_rem_rcv_sz: 64, policy: POLICY, ..bare() };
     let begin = |mut bench: Bench| {
         let modes = (bench.host.machine.mode(Half::In), bench.host.machine.mode(Half::Out));
@@ -186,11 +186,11 @@ fn outputs(machine: &mut Connection) -> Vec<Output> {
 
 #[test]
 fn iwarp_is_ready_once_the_hello_is_sent() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut machine = Connection::connect(Instant::ORIGIN, bare());
     machine.send(SendId(1), 5, false).unwrap();
     let before = outputs(&mut machine);
-    // HelloAck and a message arrive in the instant of the Hello, with no other step between them.
+    // HelloAck and a message arrive at the same time as the Hello, with no other step between them.
     machine.handle_streaming(Instant::ORIGIN, &[0, 46]);
     machine.handle_message(Instant::ORIGIN, PrivateBuffer(0), &HELLO.ack(), sdp::Arrival::default());
     let data = message(16, 0, DATA, 1, 0, &[]);

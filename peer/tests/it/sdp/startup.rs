@@ -1,15 +1,15 @@
 //! Start-up: every profile, both field orders, every rejection (sections 6.2.1, 6.2.2, 8.1).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
 use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::Instant;
 use weft_peer::sdp::{Agreed, Connection, Event, Half, Output, Profile, Refusal, Role, SendId, Settings};
 
 use crate::sdp::host::{Host, Item};
+use crate::sdp::peers::Peers;
 use crate::sdp::shows;
 use crate::sdp::wire::{HELLO, Hello, mirror_first_word};
-use crate::sdp::world::World;
 
 const PROFILES: [Profile; 5] =
     [Profile::Swapped, Profile::Bare, Profile::Natural, Profile::Enhanced, Profile::PrivateData];
@@ -57,7 +57,7 @@ fn refused(host: &Host) -> Option<Refusal> {
 
 #[test]
 fn the_hello_is_figure_5_in_streaming_mode_and_nothing_follows_it() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut machine = Connection::connect(Instant::ORIGIN, Settings::default());
     let outputs: Vec<Output> = std::iter::from_fn(|| machine.poll(Instant::ORIGIN, &mut |_| None)).collect();
     let posted = outputs.iter().filter(|output| matches!(output, Output::Receive { octets: 8192, .. })).count();
@@ -75,7 +75,7 @@ fn the_hello_is_figure_5_in_streaming_mode_and_nothing_follows_it() {
 
 #[test]
 fn a_good_hello_is_answered_by_a_solicited_hello_ack() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let host = accepting(&HELLO.octets(), with(Profile::Bare));
     let expected = Item::Message { octets: HELLO.ack(), solicited: true, invalidate: None };
     shows!(proof:
@@ -87,12 +87,12 @@ fn a_good_hello_is_answered_by_a_solicited_hello_ack() {
     );
     let mirrored = accepting(&HELLO.mirrored(), with(Profile::Bare));
     let Some(Item::Message { octets, .. }) = mirrored.outgoing.front() else { panic!() };
-    assert_eq!(octets[..4], mirror_first_word(HELLO.ack())[..4], "it answers in the order of the Hello");
+    assert_eq!(octets[..4], mirror_first_word(HELLO.ack())[..4], "the HelloAck has the field order of the Hello");
 }
 
 #[test]
 fn a_faulty_hello_ends_the_attempt_without_an_answer() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let ends = |hello: Hello| {
         let host = accepting(&hello.octets(), with(Profile::Bare));
         refused(&host).is_some() && host.outgoing == [Item::Reset] && opened(&host).is_none()
@@ -112,11 +112,11 @@ fn a_faulty_hello_ends_the_attempt_without_an_answer() {
     assert!(refused(&other).is_some());
 }
 
-/// Invalid private data is reported by R in the Reply, and TCP ends after it (RFC 5044 section
-/// 7.1.2, rules 2 and 6).
+/// If private data is invalid, R in the Reply reports this, and TCP ends after the Reply (RFC 5044
+/// section 7.1.2, rules 2 and 6).
 #[test]
 fn a_faulty_hello_in_private_data_is_answered_by_a_rejecting_reply() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let outgoing = |hello: Vec<u8>| {
         let length = u8::try_from(hello.len()).unwrap();
         let mut request = b"MPA ID Req Frame\x40\x01\0".to_vec();
@@ -140,7 +140,7 @@ fn a_faulty_hello_in_private_data_is_answered_by_a_rejecting_reply() {
 
 #[test]
 fn a_faulty_hello_ack_ends_the_attempt_without_an_answer() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let ends = |hello: Hello| {
         let host = answered(&hello.ack());
         refused(&host).is_some() && host.outgoing == [Item::Reset]
@@ -153,11 +153,12 @@ fn a_faulty_hello_ack_ends_the_attempt_without_an_answer() {
         "SDP-6.2.2-6" => ends(Hello { bufs: 2, ..HELLO });
         "SDP-6.2.2.4-1" => ends(Hello { local: (1 << 31) + 1, ..HELLO });
     );
-    assert!(refused(&answered(&HELLO.octets())).is_some(), "a Hello is no HelloAck");
+    assert!(refused(&answered(&HELLO.octets())).is_some(), "a Hello is not a HelloAck");
     assert!(!ends(HELLO));
 }
 
-/// The first octets of other kinds of listeners, before or after they handle a Hello.
+/// Listeners of other protocols send these first octets, either before or after they handle a
+/// Hello.
 #[test]
 fn distinguishes_plain_tcp_from_a_peer_that_rejects() {
     for greeting in
@@ -173,7 +174,7 @@ fn distinguishes_plain_tcp_from_a_peer_that_rejects() {
 
 #[test]
 fn ignores_fields_that_must_not_be_checked() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let hello = |hello: Hello| opened(&accepting(&hello.octets(), with(Profile::Bare))).is_some();
     let ack = |hello: Hello| opened(&answered(&hello.ack())).is_some();
     shows!(proof:
@@ -190,7 +191,7 @@ fn ignores_fields_that_must_not_be_checked() {
 
 #[test]
 fn ird_and_ord_follow_the_peer() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let one = Hello { ird: 1, max_adverts: 3, ..HELLO };
     let (accepted, connected) = (accepting(&one.octets(), with(Profile::Bare)), answered(&one.ack()));
     let Some(Item::Message { octets: ack, .. }) = accepted.outgoing.front() else { panic!() };
@@ -206,19 +207,20 @@ fn ird_and_ord_follow_the_peer() {
     assert_eq!(opened(&connected).unwrap().peer_max_adverts, 3);
 }
 
-/// The frames that open a connection, by profile: the sender and the first octets.
+/// Checks, for each profile, the order of the frames that open a connection. A frame is identified
+/// by its sender and its first octets.
 #[test]
 fn each_profile_has_its_sequence() {
     for order in ORDERS {
         for profile in PROFILES {
             let settings = Settings { order, ..with(profile) };
-            // The Accepting Peer can choose only swapped and bare.
+            // An Accepting Peer can choose only between swapped and bare.
             let other = if profile == Profile::Bare { profile } else { Profile::Swapped };
-            let mut world = World::new(settings, with(other));
-            world.settle();
+            let mut peers = Peers::new(settings, with(other));
+            peers.settle();
             for side in 0..2 {
-                assert!(world.hosts[side].machine.is_open(), "{profile:?} {order:?}");
-                assert_eq!(world.hosts[side].machine.mode(Half::Out), Mode::Combined);
+                assert!(peers.hosts[side].machine.is_open(), "{profile:?} {order:?}");
+                assert_eq!(peers.hosts[side].machine.mode(Half::Out), Mode::Combined);
             }
             let kinds = |side: usize| -> Vec<char> {
                 let kind = |octets: &Vec<u8>| match octets.get(..14) {
@@ -231,14 +233,14 @@ fn each_profile_has_its_sequence() {
                     _ if octets.len() > 32 && octets[32..].starts_with(b"MPA ID Req Fra") => 'B',
                     _ => '?',
                 };
-                world.sent[side].iter().map(kind).collect()
+                peers.sent[side].iter().map(kind).collect()
             };
             let expected = match profile {
                 Profile::Swapped => ("HP", "QA"),
                 Profile::Bare => ("H", "A"),
                 Profile::Natural | Profile::Enhanced => ("B", "PA"),
                 // The connecting side sends an empty Data at once, because the other side is the
-                // MPA Responder (C42).
+                // MPA Responder.
                 Profile::PrivateData => ("Qd", "P"),
             };
             assert_eq!(
@@ -246,13 +248,13 @@ fn each_profile_has_its_sequence() {
                 (expected.0.chars().collect(), expected.1.chars().collect()),
                 "{profile:?}"
             );
-            let start = |side: usize| world.hosts[side].start.clone().unwrap();
+            let start = |side: usize| peers.hosts[side].start.clone().unwrap();
             assert_eq!(start(0).negotiated.is_some(), profile != Profile::Bare);
             let enhanced = start(1).negotiated.and_then(|negotiated| negotiated.enhanced);
             assert_eq!(enhanced.is_some(), profile == Profile::Enhanced);
             if profile == Profile::Enhanced {
                 let rtr = start(0).rtr;
-                assert!(!rtr.send && (rtr.write || rtr.read), "a Send would be taken for a message");
+                assert!(!rtr.send && (rtr.write || rtr.read), "the peer would treat a Send as a message");
             }
             let silent = matches!(profile, Profile::Enhanced | Profile::PrivateData);
             assert_eq!(start(1).speaks_first, !silent, "{profile:?}");
@@ -265,49 +267,49 @@ fn each_profile_has_its_sequence() {
 fn streaming_octets_may_come_one_by_one() {
     for profile in PROFILES {
         let other = if profile == Profile::Bare { profile } else { Profile::Swapped };
-        // A Request that arrives octet by octet comes after its Hello was handled, unless the
-        // machine waits for it.
+        // Without this wait, the machine would handle the Hello before the Request has arrived
+        // octet by octet.
         let wait = Settings { request_wait: core::time::Duration::from_secs(1), ..with(other) };
-        let mut world = World::new(with(profile), wait);
+        let mut peers = Peers::new(with(profile), wait);
         loop {
             let mut moved = false;
             for from in 0..2 {
-                match world.wires[from].pop_front() {
+                match peers.wires[from].pop_front() {
                     Some(Item::Streaming(octets)) => {
                         for octet in octets {
-                            let now = world.now;
-                            if world.hosts[1 - from].start.is_none() {
-                                world.hosts[1 - from].arrive(now, Item::Streaming(vec![octet]));
+                            let now = peers.now;
+                            if peers.hosts[1 - from].start.is_none() {
+                                peers.hosts[1 - from].arrive(now, Item::Streaming(vec![octet]));
                             }
                         }
-                        world.load(1 - from);
+                        peers.load(1 - from);
                         moved = true;
                     }
                     Some(item) => {
-                        world.wires[from].push_front(item);
-                        moved |= world.deliver(from);
+                        peers.wires[from].push_front(item);
+                        moved |= peers.deliver(from);
                     }
                     None => {}
                 }
             }
-            if !moved && (world.hosts.iter().all(|host| host.machine.is_open()) || !world.wait()) {
+            if !moved && (peers.hosts.iter().all(|host| host.machine.is_open()) || !peers.wait()) {
                 break;
             }
         }
-        assert!(world.hosts.iter().all(|host| host.machine.is_open()), "{profile:?}");
+        assert!(peers.hosts.iter().all(|host| host.machine.is_open()), "{profile:?}");
     }
 }
 
 #[test]
 fn losing_tcp_during_start_up_ends_it() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut host = connecting(Settings::default());
     host.outgoing.clear();
     host.arrive(Instant::ORIGIN, Item::Reset);
-    proof.shows(requirement!("SDP-8.1.2-1"), || {
+    proof.verify(requirement!("SDP-8.1.2-1"), || {
         assert!(refused(&host).is_some() && host.machine.is_over() && host.outgoing.is_empty());
     });
-    // No answer arrives.
+    // In this case, no answer arrives.
     let mut host = connecting(Settings::default());
     host.outgoing.clear();
     let deadline = host.machine.poll_timeout().unwrap();
@@ -318,7 +320,7 @@ fn losing_tcp_during_start_up_ends_it() {
     assert_eq!(host.outgoing, [Item::Reset]);
 }
 
-/// Section 8.1.2: a peer that rejects the connection has no message for it.
+/// Section 8.1.2: SDP has no message with which a peer could reject the connection.
 #[test]
 fn tcp_that_ends_in_place_of_the_hello_ack_is_a_refusal() {
     let mut host = connecting(with(Profile::Bare));

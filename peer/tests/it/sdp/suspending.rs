@@ -1,14 +1,16 @@
 //! Socket duplication and managed failover (section 13): the socket continues on another TCP
 //! connection.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
-use weft_peer::sdp::{Event, Half, Policy, Profile, ReceiveEnd, ReceiveId, Refused, SendEnd, SendId, Settings};
+use weft_peer::sdp::{
+    CommandError, Event, Half, Policy, Profile, ReceiveId, ReceiveOutcome, SendId, SendOutcome, Settings,
+};
 
 use crate::sdp::host::Item;
+use crate::sdp::peers::Peers;
 use crate::sdp::shows;
 use crate::sdp::wire::{HELLO, Hello, src_ah, word};
-use crate::sdp::world::World;
 use crate::sdp::zcopy::{DATA, POLICY, RDMA_RD_COMPL, SRC_AVAIL, bench, pipelined, sent, serve_read};
 
 const SUSP_COMM: u8 = 0x0d;
@@ -25,13 +27,13 @@ fn suspended(reconnect: Option<u16>) -> Event {
 
 #[test]
 fn reports_its_reads_before_it_requests_to_suspend() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(Policy { read_batch: 1000, ..POLICY });
     bench.receive(1, 60);
     bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
     bench.host.run(bench.now);
     bench.host.machine.suspend(7001).unwrap();
-    assert_eq!(bench.host.machine.suspend(7001), Err(Refused::Suspending));
+    assert_eq!(bench.host.machine.suspend(7001), Err(CommandError::Suspending));
     bench.host.run(bench.now);
     let only_reads = bench.host.outgoing.iter().all(|item| matches!(item, Item::ReadRequest { .. }));
     serve_read(&mut bench);
@@ -54,7 +56,7 @@ fn reports_its_reads_before_it_requests_to_suspend() {
     assert!(bench.events().contains(&suspended(None)));
     bench.host.arrive(bench.now, Item::Fin);
     assert!(bench.host.machine.is_suspended());
-    // An unrequested message.
+    // A SuspCommAck that this side has not requested ends the connection.
     let mut wrong = self::bench(POLICY);
     wrong.deliver(SUSP_COMM_ACK, &[]);
     assert!(wrong.is_aborted());
@@ -62,7 +64,7 @@ fn reports_its_reads_before_it_requests_to_suspend() {
 
 #[test]
 fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     bench.receive(1, 200);
     bench.deliver(SRC_AVAIL, &[src_ah(100, 7, 0), vec![1]].concat());
@@ -89,16 +91,16 @@ fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
     shows!(proof:
         "SDP-13.1.1-19" => hello == Item::Streaming(Hello { local: 64, ..HELLO }.octets());
     );
-    // After acceptance, the octets are sent.
+    // The octets are sent after the HelloAck has arrived.
     bench.host.arrive(bench.now, Item::Message { octets: HELLO.ack(), solicited: true, invalidate: None });
     bench.restarted();
     assert_eq!(bench.messages().iter().map(|message| (message.mid, message.mseq)).collect::<Vec<_>>(), [(DATA, 1)]);
-    assert_eq!(bench.events().last(), Some(&sent(1, 50, SendEnd::Complete)));
+    assert_eq!(bench.events().last(), Some(&sent(1, 50, SendOutcome::Complete)));
 }
 
 /// A peer that requests the suspension grants no more credit, and messages before SuspCommAck use
-/// some of it. The last credit is for a message that frees buffers (section 10.5), so SuspCommAck
-/// may use it.
+/// some of the credit. The last credit is reserved for a message that frees buffers (section 10.5).
+/// SuspCommAck may use this credit.
 #[test]
 fn the_last_credit_is_enough_for_the_answer() {
     let mut bench = bench(POLICY);
@@ -119,114 +121,114 @@ fn the_last_credit_is_enough_for_the_answer() {
 /// and repeats its own.
 #[test]
 fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let settings = Settings { profile: Profile::Bare, policy: POLICY, ..Settings::default() };
-    let mut world = World::new(settings, settings);
-    world.settle();
+    let mut peers = Peers::new(settings, settings);
+    peers.settle();
     for side in 0..2 {
-        world.hosts[side].machine.suspend(7000 + side as u16).unwrap();
-        world.run(side);
+        peers.hosts[side].machine.suspend(7000 + side as u16).unwrap();
+        peers.run(side);
     }
     let mid_of = |octets: &Vec<u8>| octets[3];
-    let before: Vec<usize> = world.sent.iter().map(Vec::len).collect();
-    while world.wires.iter().any(|wire| !wire.is_empty()) {
-        let _ = world.deliver(0) | world.deliver(1) | world.complete(0) | world.complete(1);
+    let before: Vec<usize> = peers.sent.iter().map(Vec::len).collect();
+    while peers.wires.iter().any(|wire| !wire.is_empty()) {
+        let _ = peers.deliver(0) | peers.deliver(1) | peers.complete(0) | peers.complete(1);
     }
-    let sent_later = |side: usize| world.sent[side][before[side]..].iter().map(mid_of).collect::<Vec<u8>>();
+    let sent_later = |side: usize| peers.sent[side][before[side]..].iter().map(mid_of).collect::<Vec<u8>>();
     shows!(proof:
         "SDP-13.1.2-1" => sent_later(1).is_empty();
         "SDP-13.1.2-2" => sent_later(0) == [SUSP_COMM_ACK];
     );
-    world.settle();
+    peers.settle();
     shows!(proof:
-        "SDP-13.1.2-3" => world.sent[0].iter().filter(|octets| mid_of(octets) == SUSP_COMM).count() == 2;
+        "SDP-13.1.2-3" => peers.sent[0].iter().filter(|octets| mid_of(octets) == SUSP_COMM).count() == 2;
     );
-    assert_eq!(world.reconnected, 2);
-    assert!(world.hosts.iter().all(|host| host.machine.is_open()));
+    assert_eq!(peers.reconnected, 2);
+    assert!(peers.hosts.iter().all(|host| host.machine.is_open()));
 }
 
-/// Octets in every state (sent or not, read or not) arrive exactly once on the other side.
+/// Octets that are sent or not, and read or not, arrive exactly once on the other side.
 #[test]
 fn no_octet_is_lost_or_repeated() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
         let settings = Settings { recv_size: 64, des_rem_rcv_sz: 64, policy: POLICY, ..Settings::default() };
-        let mut world = World::new(settings, settings);
-        world.settle();
-        world.hosts[0].machine.set_mode(Half::Out, mode).unwrap();
-        world.run(0);
+        let mut peers = Peers::new(settings, settings);
+        peers.settle();
+        peers.hosts[0].machine.set_mode(Half::Out, mode).unwrap();
+        peers.run(0);
         for (id, len) in [(1, 30), (2, 500), (3, 300), (4, 7)] {
-            world.hosts[0].sends.insert(SendId(id), (0..len).map(|octet| (octet * id) as u8).collect());
-            world.hosts[0].machine.send(SendId(id), len, false).unwrap();
+            peers.hosts[0].sends.insert(SendId(id), (0..len).map(|octet| (octet * id) as u8).collect());
+            peers.hosts[0].machine.send(SendId(id), len, false).unwrap();
         }
-        world.run(0);
+        peers.run(0);
         let mut got = Vec::new();
-        let mut receive = |world: &mut World, id: u64, len: usize| {
-            world.hosts[1].receives.insert(ReceiveId(id), vec![0; len]);
-            world.hosts[1].machine.receive(ReceiveId(id), len as u64, true).unwrap();
-            world.run(1);
-            world.settle();
+        let mut receive = |peers: &mut Peers, id: u64, len: usize| {
+            peers.hosts[1].receives.insert(ReceiveId(id), vec![0; len]);
+            peers.hosts[1].machine.receive(ReceiveId(id), len as u64, true).unwrap();
+            peers.run(1);
+            peers.settle();
             let ended = |event: &Event| {
-                let Event::Received { receive, octets, end: ReceiveEnd::More, .. } = event else { return None };
+                let Event::Received { receive, octets, end: ReceiveOutcome::More, .. } = event else { return None };
                 (*receive == ReceiveId(id)).then_some(*octets)
             };
-            let octets = world.events(1).iter().find_map(ended).unwrap();
-            got.extend_from_slice(&world.hosts[1].receives[&ReceiveId(id)][..usize::try_from(octets).unwrap()]);
+            let octets = peers.events(1).iter().find_map(ended).unwrap();
+            got.extend_from_slice(&peers.hosts[1].receives[&ReceiveId(id)][..usize::try_from(octets).unwrap()]);
         };
-        receive(&mut world, 1, 100);
+        receive(&mut peers, 1, 100);
         for (side, id) in [(0, 2), (1, 3), (0, 4)] {
-            world.hosts[side].machine.suspend(7000).unwrap();
-            world.run(side);
-            receive(&mut world, id, 200);
+            peers.hosts[side].machine.suspend(7000).unwrap();
+            peers.run(side);
+            receive(&mut peers, id, 200);
         }
-        receive(&mut world, 5, 137);
+        receive(&mut peers, 5, 137);
         let expected: Vec<u8> = [(1u64, 30), (2, 500), (3, 300), (4, 7)]
             .iter()
             .flat_map(|(id, len)| (0..*len).map(move |n| (n * id) as u8))
             .collect();
         assert_eq!(got, expected, "{mode}");
-        assert_eq!(world.reconnected, 3);
+        assert_eq!(peers.reconnected, 3);
         // The requested Mode is restored.
-        assert_eq!(world.hosts[0].machine.mode(Half::Out), mode);
+        assert_eq!(peers.hosts[0].machine.mode(Half::Out), mode);
     }
 }
 
-/// The handed-over state does not show that a half has ended. Its DisConn is sent again, and the
-/// other half continues.
+/// The state that a suspension hands over does not show that a half-connection has ended. The
+/// DisConn of this half-connection is sent again, and the other half-connection continues.
 #[test]
 fn a_closed_half_sends_dis_conn_again_after_the_suspension() {
     for by in [0, 1] {
-        let mut world = World::new(Settings::default(), Settings::default());
-        world.settle();
-        world.hosts[0].machine.shut_down();
-        world.run(0);
-        world.settle();
+        let mut peers = Peers::new(Settings::default(), Settings::default());
+        peers.settle();
+        peers.hosts[0].machine.shut_down();
+        peers.run(0);
+        peers.settle();
         // The side that has closed its half cannot request a suspension. The other side can, on the
         // first connection or the second.
         for side in [1, 1].into_iter().take(by + 1) {
-            world.hosts[side].machine.suspend(7000).unwrap();
-            world.run(side);
-            world.settle();
+            peers.hosts[side].machine.suspend(7000).unwrap();
+            peers.run(side);
+            peers.settle();
         }
-        let dis_conns = |world: &World, side: usize| {
-            world.sent[side].iter().filter(|octets| !octets.starts_with(b"MPA ") && octets[3] == 2).count()
+        let dis_conns = |peers: &Peers, side: usize| {
+            peers.sent[side].iter().filter(|octets| !octets.starts_with(b"MPA ") && octets[3] == 2).count()
         };
-        assert_eq!((world.reconnected, dis_conns(&world, 0)), (by as u64 + 1, by + 2));
-        let events: Vec<Event> = world.events(1);
+        assert_eq!((peers.reconnected, dis_conns(&peers, 0)), (by as u64 + 1, by + 2));
+        let events: Vec<Event> = peers.events(1);
         assert_eq!(events.iter().filter(|event| **event == Event::PeerClosed).count(), 1, "{events:?}");
-        world.hosts[1].sends.insert(SendId(1), vec![7; 300]);
-        world.hosts[1].machine.send(SendId(1), 300, false).unwrap();
-        world.hosts[1].machine.shut_down();
-        world.hosts[0].receives.insert(ReceiveId(1), vec![0; 300]);
-        world.hosts[0].machine.receive(ReceiveId(1), 300, true).unwrap();
-        world.run(0);
-        world.run(1);
-        world.settle();
-        world.wait();
-        world.settle();
-        assert_eq!(world.hosts[0].receives[&ReceiveId(1)], [7; 300]);
+        peers.hosts[1].sends.insert(SendId(1), vec![7; 300]);
+        peers.hosts[1].machine.send(SendId(1), 300, false).unwrap();
+        peers.hosts[1].machine.shut_down();
+        peers.hosts[0].receives.insert(ReceiveId(1), vec![0; 300]);
+        peers.hosts[0].machine.receive(ReceiveId(1), 300, true).unwrap();
+        peers.run(0);
+        peers.run(1);
+        peers.settle();
+        peers.wait();
+        peers.settle();
+        assert_eq!(peers.hosts[0].receives[&ReceiveId(1)], [7; 300]);
         for side in 0..2 {
             let closed = Event::Closed { graceful: true, violation: None };
-            assert!(world.events(side).contains(&closed), "{side}");
+            assert!(peers.events(side).contains(&closed), "{side}");
         }
     }
 }
@@ -234,7 +236,7 @@ fn a_closed_half_sends_dis_conn_again_after_the_suspension() {
 /// Section 13: advertisements end with the connection, and Private Buffers keep their size.
 #[test]
 fn advertisements_end_and_buffer_sizes_stay() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.receive(1, 1000);
     bench.send(1, 150);
@@ -258,12 +260,12 @@ fn advertisements_end_and_buffer_sizes_stay() {
     shows!(proof:
             "SDP-13.1.1-24" => octets[3] == 1;
             "SDP-13.1.1-25" => octets[20..24] == word(40);
-    // MSeq and the Modes restart: to Pipelined Mode again.
+    // MSeq and the Modes restart, so the machine again sends a ModeChange to Pipelined Mode.
             "SDP-13.1.1-23" => octets[8..16] == [0; 8] && change[3] == 7 && change[8..12] == word(1) && change[16..] == word(4);
         );
 }
 
-/// Nobody answers a SuspComm, or nobody connects. The wait has a limit.
+/// No peer answers the SuspComm, or no peer connects. The wait has a limit.
 #[test]
 fn a_failed_suspension_ends_the_connection() {
     let mut mute = bench(POLICY);
@@ -280,14 +282,14 @@ fn a_failed_suspension_ends_the_connection() {
     assert_eq!(alone.events().pop(), Some(Event::Closed { graceful: false, violation: None }));
     let mut closing = bench(POLICY);
     closing.host.machine.shut_down();
-    assert_eq!(closing.host.machine.suspend(7001), Err(Refused::Closed));
+    assert_eq!(closing.host.machine.suspend(7001), Err(CommandError::Closed));
 }
 
-/// A user that aborts after a SuspComm or SuspCommAck ends TCP. An AbortConn would be one message
-/// too many.
+/// If the user aborts after a SuspComm or SuspCommAck, the machine ends TCP. It sends no AbortConn,
+/// because no message may follow.
 #[test]
 fn an_abort_after_the_suspension_sends_no_message() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut local = bench(POLICY);
     local.host.machine.suspend(7001).unwrap();
     assert_eq!(local.mids(), [SUSP_COMM]);

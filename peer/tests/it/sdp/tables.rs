@@ -1,9 +1,9 @@
-//! Figures 24 and 25: what a host may do in each Mode and each pair of Modes, and how it handles a
-//! violation.
+//! Tests of Figures 24 and 25: the actions that a host may take in each Mode and in each pair of
+//! Modes, and the handling of a violation.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
-use weft_peer::sdp::{Half, ReceiveEnd, SendEnd};
+use weft_peer::sdp::{Half, ReceiveOutcome, SendOutcome};
 
 use crate::sdp::bench::Bench;
 use crate::sdp::host::Item;
@@ -16,7 +16,8 @@ use crate::sdp::zcopy::{
 
 const MODES: [Mode; 3] = [Mode::Buffered, Mode::Combined, Mode::Pipelined];
 
-/// A host in these Modes: `out` is A to B of Figure 25, `back` is B to A.
+/// A host in these Modes. `out` is the direction from A to B of Figure 25, and `back` is the
+/// direction from B to A.
 fn pair(out: Mode, back: Mode) -> Bench {
     let mut bench = bench(POLICY);
     bench.host.machine.set_mode(Half::Out, out).unwrap();
@@ -40,9 +41,10 @@ fn is(item: &Item, mid: u8, payload: bool) -> bool {
     matches!(item, Item::Message { octets, .. } if octets[3] == mid && (octets.len() > headers) == payload)
 }
 
-/// A line of Figure 25, determined by experiment: posts RDMA Read, RDMA Write; sends SrcAvail,
-/// SinkAvail, Transaction; accepts SrcAvail, SinkAvail, Transaction. 0 is NO, 1 is one at a time, 2
-/// is YES. YES is 1 where the figure has no number.
+/// A line of Figure 25, determined by experiment. The columns are: posts RDMA Read, posts RDMA
+/// Write, sends SrcAvail, sends SinkAvail, sends Transaction, accepts SrcAvail, accepts SinkAvail,
+/// accepts Transaction. 0 means NO, 1 means one at a time, and 2 means YES. In a column for which
+/// the figure has no number, 1 means YES.
 fn line(out: Mode, back: Mode) -> [u8; 8] {
     let src_avail = |stag| [src_ah(50, stag, 0), vec![1; usize::from(back != Mode::Pipelined)]].concat();
     let mut reads = pair(out, back);
@@ -85,7 +87,7 @@ fn line(out: Mode, back: Mode) -> [u8; 8] {
 
 #[test]
 fn figure_25_of_a_buffered_or_combined_source() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let [buffered, combined, pipelined] = MODES;
     shows!(proof:
         "SDP-11-16" => line(buffered, buffered) == [0, 0, 0, 0, 0, 0, 0, 0];
@@ -99,7 +101,7 @@ fn figure_25_of_a_buffered_or_combined_source() {
 
 #[test]
 fn figure_25_of_a_pipelined_source() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let [buffered, combined, pipelined] = MODES;
     shows!(proof:
         "SDP-11-22" => line(pipelined, buffered) == [0, 1, 2, 0, 0, 0, 1, 1];
@@ -108,7 +110,7 @@ fn figure_25_of_a_pipelined_source() {
     );
 }
 
-/// The items sent for one send of this length.
+/// The messages sent for one send of this length.
 fn first(out: Mode, back: Mode, len: u64) -> Vec<(u8, usize)> {
     let mut bench = pair(out, back);
     bench.send(1, len);
@@ -117,7 +119,7 @@ fn first(out: Mode, back: Mode, len: u64) -> Vec<(u8, usize)> {
 
 #[test]
 fn the_threshold_chooses_between_bcopy_and_zcopy() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let [buffered, combined, pipelined] = MODES;
     let written = {
         let mut bench = pair(pipelined, combined);
@@ -139,7 +141,7 @@ fn the_threshold_chooses_between_bcopy_and_zcopy() {
 
 #[test]
 fn figure_24_of_buffered_and_combined() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let [buffered, combined, pipelined] = MODES;
     let mut one = pair(combined, combined);
     (1..=2).for_each(|id| one.send(id, 150));
@@ -165,13 +167,13 @@ fn figure_24_of_buffered_and_combined() {
         "SDP-11.2-8" => while_read.iter().all(|item| matches!(item, Item::ReadResponse { .. }));
         "SDP-11-9" => advert[0].rest.len() > 16;
         "SDP-11-8" => receives.mids() == [SRC_AVAIL] && line(combined, combined)[1] == 0;
-        "SDP-11.2-3" => data.events() == [received(1, 3, ReceiveEnd::More)];
+        "SDP-11.2-3" => data.events() == [received(1, 3, ReceiveOutcome::More)];
     );
 }
 
 #[test]
 fn figure_24_of_pipelined() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let [_, combined, pipelined] = MODES;
     let mut several = pair(pipelined, pipelined);
     for stag in 1..=16 {
@@ -209,17 +211,17 @@ fn figure_24_of_pipelined() {
         "SDP-11-11" => sixteen;
         "SDP-11-12" => both == [SRC_AVAIL, SINK_AVAIL] && !cross.is_aborted();
         "SDP-11-13" => line(pipelined, combined)[2] == 2;
-        // A write and its completion, then Data. This makes the second SinkAvail stale.
+        // The order is a write, its completion, and Data, which makes the second SinkAvail stale.
         "SDP-11-14" => order == [0, 5, DATA];
         "SDP-11-15" => first == [SRC_AVAIL] && read.mids() == [DATA];
-        "SDP-11.3-3" => data.events() == [received(1, 3, ReceiveEnd::More)];
+        "SDP-11.3-3" => data.events() == [received(1, 3, ReceiveOutcome::More)];
         "SDP-11.3-11" => line(combined, pipelined)[3] == 1 && line(combined, combined)[3] == 0;
     );
 }
 
 #[test]
 fn crossing_advertisements() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let source = |payloads: u64| {
         let mut bench = pair(Mode::Pipelined, Mode::Pipelined);
         (0..payloads).for_each(|id| bench.send(50 + id, 5));
@@ -246,15 +248,15 @@ fn crossing_advertisements() {
         "SDP-11.3-12" => matches!(fresh_items[0], Item::Write { stag: 7, .. }) && !fresh.host.exposes(gone);
         "SDP-11.3-14" => stale_items.is_empty() && stale.host.exposes(kept);
         "SDP-11.3-20" => ignored.iter().all(|item| !matches!(item, Item::ReadRequest { .. }) && !is(item, SEND_SM, false));
-        "SDP-9.5.2.1-4" => events == [received(1, 300, ReceiveEnd::More)]
+        "SDP-9.5.2.1-4" => events == [received(1, 300, ReceiveOutcome::More)]
             && still.iter().all(|item| !matches!(item, Item::ReadRequest { .. }));
-        "SDP-11.3-13" => fresh.events().contains(&sent(1, 150, SendEnd::Complete));
+        "SDP-11.3-13" => fresh.events().contains(&sent(1, 150, SendOutcome::Complete));
     );
 }
 
 #[test]
 fn each_direction_has_its_mode_and_the_sink_may_force_bcopy() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let independent = MODES.iter().all(|out| {
         MODES.iter().all(|back| {
             let bench = pair(*out, *back);
@@ -269,7 +271,7 @@ fn each_direction_has_its_mode_and_the_sink_may_force_bcopy() {
             bench.deliver(SEND_SM, &[]);
             assert_eq!(bench.mids(), [DATA]);
         }
-        bench.events() == [sent(1, 150, SendEnd::Complete)]
+        bench.events() == [sent(1, 150, SendOutcome::Complete)]
     };
     let mut served = pair(Mode::Combined, Mode::Combined);
     served.deliver(SRC_AVAIL, &[src_ah(50, 7, 0), vec![1]].concat());

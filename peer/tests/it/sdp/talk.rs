@@ -1,26 +1,26 @@
-//! One conversation of two machines, as it went over the link. It contains every message of the
-//! draft except those of section 13, in every Mode.
+//! A recorded conversation of two machines. It contains every message of the draft except those of
+//! section 13, in every Mode.
 
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Half, Policy, Profile, ReceiveId, SendId, Settings, SrcAvailAnswer};
 
 use crate::sdp::bench::{SentMessage, parse_message};
 use crate::sdp::host::Item;
-use crate::sdp::world::World;
+use crate::sdp::peers::Peers;
 
-/// Octets of each Private Buffer.
+/// Number of octets of each Private Buffer.
 pub(crate) const SIZE: u32 = 64;
-/// Private Buffers of each side.
+/// Number of Private Buffers of each side.
 pub(crate) const BUFS: u16 = 9;
 
-/// The items on the link, with the side that sent each: 0 is the Connecting Peer.
+/// The items on the link, each with the side that sent it. Side 0 is the Connecting Peer.
 pub(crate) struct Talk {
     pub(crate) items: Vec<(usize, Item)>,
     next: u64,
 }
 
 impl Talk {
-    /// Side 0 prefers Pipelined Mode; side 1 has no preference.
+    /// Runs the conversation. Side 0 prefers Pipelined Mode, and side 1 has no preference.
     pub(crate) fn held() -> Self {
         let policy = |wants_pipelined| Policy { wants_pipelined, ..crate::sdp::POLICY };
         let settings = |policy| Settings {
@@ -34,120 +34,120 @@ impl Talk {
             policy,
             ..Settings::default()
         };
-        let mut world = World::new(settings(policy(true)), settings(policy(false)));
-        let hello = (0, Item::Streaming(world.sent[0][0].clone()));
-        world.log = Some(vec![hello]);
-        world.settle();
+        let mut peers = Peers::new(settings(policy(true)), settings(policy(false)));
+        let hello = (0, Item::Streaming(peers.sent[0][0].clone()));
+        peers.log = Some(vec![hello]);
+        peers.settle();
         let mut talk = Talk { items: Vec::new(), next: 0 };
-        talk.combined(&mut world);
+        talk.combined(&mut peers);
         for side in 0..2 {
-            world.hosts[side].machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
+            peers.hosts[side].machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
         }
-        world.settle();
-        talk.pipelined(&mut world);
+        peers.settle();
+        talk.pipelined(&mut peers);
         for mode in [Mode::Combined, Mode::Buffered] {
-            world.hosts[0].machine.set_mode(Half::Out, mode).unwrap();
-            world.settle();
-            talk.send(&mut world, 1, 5, false);
-            talk.receive(&mut world, 0, 50);
-            world.settle();
+            peers.hosts[0].machine.set_mode(Half::Out, mode).unwrap();
+            peers.settle();
+            talk.send(&mut peers, 1, 5, false);
+            talk.receive(&mut peers, 0, 50);
+            peers.settle();
         }
-        assert_eq!(world.hosts[0].machine.mode(Half::Out), Mode::Buffered);
-        talk.send(&mut world, 0, 300, false);
+        assert_eq!(peers.hosts[0].machine.mode(Half::Out), Mode::Buffered);
+        talk.send(&mut peers, 0, 300, false);
         for _ in 0..7 {
-            talk.receive(&mut world, 1, 300);
-            world.settle();
+            talk.receive(&mut peers, 1, 300);
+            peers.settle();
         }
-        world.hosts[1].machine.set_mode(Half::In, Mode::Combined).unwrap();
-        world.settle();
+        peers.hosts[1].machine.set_mode(Half::In, Mode::Combined).unwrap();
+        peers.settle();
         for size in [80, 40] {
-            world.hosts[0].machine.resize(size);
-            world.settle();
+            peers.hosts[0].machine.resize(size);
+            peers.settle();
             // A larger size is acknowledged after the old buffers are used up.
             for _ in 0..BUFS {
-                talk.send(&mut world, 0, 1, false);
-                talk.receive(&mut world, 1, 1);
-                world.settle();
+                talk.send(&mut peers, 0, 1, false);
+                talk.receive(&mut peers, 1, 1);
+                peers.settle();
             }
         }
-        world.hosts[0].machine.shut_down();
-        world.settle();
-        let now = world.now;
-        world.hosts[0].machine.abort(now);
-        world.settle();
-        talk.items = world.log.take().unwrap();
+        peers.hosts[0].machine.shut_down();
+        peers.settle();
+        let now = peers.now;
+        peers.hosts[0].machine.abort(now);
+        peers.settle();
+        talk.items = peers.log.take().unwrap();
         talk
     }
 
-    fn combined(&mut self, world: &mut World) {
+    fn combined(&mut self, peers: &mut Peers) {
         for side in 0..2 {
-            self.send(world, side, 5, false);
-            self.send(world, side, 40, true);
-            self.receive(world, 1 - side, 100);
-            self.receive(world, 1 - side, 100);
-            world.settle();
+            self.send(peers, side, 5, false);
+            self.send(peers, side, 40, true);
+            self.receive(peers, 1 - side, 100);
+            self.receive(peers, 1 - side, 100);
+            peers.settle();
             for answer in [SrcAvailAnswer::Read, SrcAvailAnswer::SendSm] {
-                world.hosts[1 - side].machine.policy_mut().answer = answer;
-                self.send(world, side, 150, false);
-                world.settle();
-                self.receive(world, 1 - side, 200);
-                world.settle();
+                peers.hosts[1 - side].machine.policy_mut().answer = answer;
+                self.send(peers, side, 150, false);
+                peers.settle();
+                self.receive(peers, 1 - side, 200);
+                peers.settle();
             }
-            world.hosts[1 - side].machine.policy_mut().answer = SrcAvailAnswer::Read;
+            peers.hosts[1 - side].machine.policy_mut().answer = SrcAvailAnswer::Read;
         }
     }
 
-    fn pipelined(&mut self, world: &mut World) {
+    fn pipelined(&mut self, peers: &mut Peers) {
         for side in 0..2 {
-            // Read Zcopy, two at a time.
-            self.send(world, side, 150, false);
-            self.send(world, side, 160, false);
-            world.settle();
+            // Use Read Zcopy for two sends at a time.
+            self.send(peers, side, 150, false);
+            self.send(peers, side, 160, false);
+            peers.settle();
             for len in [150, 160] {
-                self.receive(world, 1 - side, len);
-                world.settle();
+                self.receive(peers, 1 - side, len);
+                peers.settle();
             }
-            self.send(world, side, 170, false);
-            world.settle();
-            world.hosts[side].machine.cancel_sends();
-            world.settle();
-            // Write Zcopy, and a Transaction.
-            self.receive(world, 1 - side, 100);
-            self.receive(world, 1 - side, 101);
-            world.settle();
-            self.send(world, side, 150, false);
-            self.send(world, side, 151, false);
-            world.settle();
-            self.receive(world, 1 - side, 400);
-            world.settle();
-            world.hosts[1 - side].machine.cancel_receives();
-            world.settle();
-            self.send(world, side, 20, false);
-            self.receive(world, side, 200);
-            self.receive(world, 1 - side, 30);
-            world.settle();
-            self.send(world, 1 - side, 150, false);
-            world.settle();
-            self.receive(world, 1 - side, 300);
-            self.receive(world, side, 300);
-            world.settle();
+            self.send(peers, side, 170, false);
+            peers.settle();
+            peers.hosts[side].machine.cancel_sends();
+            peers.settle();
+            // Use Write Zcopy, and a Transaction.
+            self.receive(peers, 1 - side, 100);
+            self.receive(peers, 1 - side, 101);
+            peers.settle();
+            self.send(peers, side, 150, false);
+            self.send(peers, side, 151, false);
+            peers.settle();
+            self.receive(peers, 1 - side, 400);
+            peers.settle();
+            peers.hosts[1 - side].machine.cancel_receives();
+            peers.settle();
+            self.send(peers, side, 20, false);
+            self.receive(peers, side, 200);
+            self.receive(peers, 1 - side, 30);
+            peers.settle();
+            self.send(peers, 1 - side, 150, false);
+            peers.settle();
+            self.receive(peers, 1 - side, 300);
+            self.receive(peers, side, 300);
+            peers.settle();
             for side in 0..2 {
-                world.hosts[side].machine.cancel_receives();
+                peers.hosts[side].machine.cancel_receives();
             }
-            world.settle();
+            peers.settle();
         }
     }
 
-    fn send(&mut self, world: &mut World, side: usize, len: u64, urgent: bool) {
+    fn send(&mut self, peers: &mut Peers, side: usize, len: u64, urgent: bool) {
         self.next += 1;
-        world.hosts[side].sends.insert(SendId(self.next), (1..=len).map(|octet| octet as u8).collect());
-        world.hosts[side].machine.send(SendId(self.next), len, urgent).unwrap();
+        peers.hosts[side].sends.insert(SendId(self.next), (1..=len).map(|octet| octet as u8).collect());
+        peers.hosts[side].machine.send(SendId(self.next), len, urgent).unwrap();
     }
 
-    fn receive(&mut self, world: &mut World, side: usize, len: u64) {
+    fn receive(&mut self, peers: &mut Peers, side: usize, len: u64) {
         self.next += 1;
-        world.hosts[side].receives.insert(ReceiveId(self.next), vec![0; usize::try_from(len).unwrap()]);
-        world.hosts[side].machine.receive(ReceiveId(self.next), len, false).unwrap();
+        peers.hosts[side].receives.insert(ReceiveId(self.next), vec![0; usize::try_from(len).unwrap()]);
+        peers.hosts[side].machine.receive(ReceiveId(self.next), len, false).unwrap();
     }
 
     /// The Hello.
@@ -156,7 +156,7 @@ impl Talk {
         hello
     }
 
-    /// All messages after the Hello, with the side that sent each.
+    /// All messages after the Hello, each with the side that sent it.
     pub(crate) fn messages(&self) -> Vec<(usize, SentMessage)> {
         self.items.iter().filter_map(|(side, item)| Some((*side, parse_message(item.clone())?))).collect()
     }

@@ -1,9 +1,9 @@
-//! Figures 26 to 31: which side leads from Mode to Mode, and how both sides handle open
-//! advertisements (section 12).
+//! Tests of Figures 26 to 31: which side changes from one Mode to another, and how both sides
+//! handle open advertisements (section 12).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
-use weft_peer::sdp::{Half, Policy, ReceiveEnd, Refused, SendEnd, SrcAvailAnswer};
+use weft_peer::sdp::{CommandError, Half, Policy, ReceiveOutcome, SendOutcome, SrcAvailAnswer};
 
 use crate::sdp::bench::{Bench, parse_message};
 use crate::sdp::host::Item;
@@ -20,7 +20,7 @@ fn changes(bench: &mut Bench) -> Vec<u32> {
     bench.messages().iter().filter(|message| message.mid == MODE_CHANGE).map(|message| message.word(0)).collect()
 }
 
-fn asks(bench: &mut Bench, half: Half, mode: Mode) -> Result<Vec<u32>, Refused> {
+fn asks(bench: &mut Bench, half: Half, mode: Mode) -> Result<Vec<u32>, CommandError> {
     bench.host.machine.set_mode(half, mode)?;
     Ok(changes(bench))
 }
@@ -35,7 +35,7 @@ fn words(items: &[Item]) -> Vec<(u8, usize)> {
 
 #[test]
 fn the_master_of_each_mode() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut out = bench(POLICY);
     let to_buffered = asks(&mut out, Half::Out, Mode::Buffered);
     let back = asks(&mut out, Half::Out, Mode::Combined);
@@ -49,12 +49,12 @@ fn the_master_of_each_mode() {
     let to_pipelined = asks(&mut piped, Half::Out, Mode::Pipelined);
     let from_pipelined = asks(&mut piped, Half::Out, Mode::Combined);
     shows!(proof:
-        "SDP-12-3" => to_buffered == Ok(vec![TO_BUFFERED]) && back == Err(Refused::NotMaster);
+        "SDP-12-3" => to_buffered == Ok(vec![TO_BUFFERED]) && back == Err(CommandError::NotMaster);
         "SDP-12-4" => to_combined == Ok(vec![TO_COMBINED | S]);
         "SDP-12-5" => to_pipelined == Ok(vec![TO_PIPELINED]);
         "SDP-12-6" => from_pipelined == Ok(vec![TO_COMBINED]);
-        "SDP-12-10" => in_combined == Err(Refused::NotMaster);
-        "SDP-12-11" => in_pipelined == Err(Refused::NotMaster);
+        "SDP-12-10" => in_combined == Err(CommandError::NotMaster);
+        "SDP-12-11" => in_pipelined == Err(CommandError::NotMaster);
         "SDP-12.5-14" => piped.host.machine.mode(Half::Out) == Mode::Combined && to_pipelined == Ok(vec![4]);
         "SDP-12.5-23" => sink.host.machine.mode(Half::In) == Mode::Pipelined && to_combined == Ok(vec![3]);
     );
@@ -62,7 +62,7 @@ fn the_master_of_each_mode() {
 
 #[test]
 fn hints_are_taken_and_may_be_ignored() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let hinted = |follows_hints: bool| {
         let mut bench = bench(Policy { follows_hints, ..POLICY });
         bench.send(1, 150);
@@ -75,7 +75,7 @@ fn hints_are_taken_and_may_be_ignored() {
         let changes = changes(&mut bench);
         (!bench.is_aborted()).then_some(changes)
     };
-    // A peer that never changes its Mode.
+    // The peer of this machine never changes its Mode.
     let mut wishes =
         bench(Policy { wants_pipelined: true, answer: SrcAvailAnswer::ReadThenSendSm, max_read: 20, ..POLICY });
     for stag in 1..=3 {
@@ -87,13 +87,14 @@ fn hints_are_taken_and_may_be_ignored() {
     }
     shows!(proof:
         "SDP-12-13" => hinted(true) == Some(vec![TO_PIPELINED]);
-        "SDP-12-14" => hinted(false) == Some(vec![]) && wishes.events() == [1, 2, 3].map(|id| received(id, 50, ReceiveEnd::More));
+        "SDP-12-14" => hinted(false) == Some(vec![])
+            && wishes.events() == [1, 2, 3].map(|id| received(id, 50, ReceiveOutcome::More));
     );
 }
 
 #[test]
 fn a_slave_obeys_at_once() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut sink = bench(POLICY);
     sink.receive(1, 1000);
     sink.deliver(MODE_CHANGE, &word(TO_PIPELINED));
@@ -134,7 +135,7 @@ fn a_slave_obeys_at_once() {
 
 #[test]
 fn a_src_avail_is_open_while_the_mode_changes() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut waits = bench(POLICY);
     waits.send(1, 150);
     waits.messages();
@@ -165,10 +166,11 @@ fn a_src_avail_is_open_while_the_mode_changes() {
     );
 }
 
-/// The source leaves Pipelined Mode while the RNIC writes, with one SinkAvail left.
+/// The source leaves Pipelined Mode while the RNIC writes. The source can still use one more
+/// SinkAvail.
 #[test]
 fn writes_end_before_the_mode_change() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     for stag in 1..=2 {
         bench.deliver(SINK_AVAIL, &sink_ah(300, stag, 0, 0));
@@ -201,13 +203,13 @@ fn writes_end_before_the_mode_change() {
         "SDP-12.5-3" => parse_message(after[1].clone()).unwrap().word(0) == TO_COMBINED;
         "SDP-12.5-19" => bench.host.machine.mode(Half::Out) == Mode::Combined;
         "SDP-12.4-2" => words(&combined) == [(SRC_AVAIL, 26)];
-        // The second SinkAvail was open.
+        // The second SinkAvail was still open.
         "SDP-12.5-4" => combined.iter().all(|item| !matches!(item, Item::Write { .. }));
     );
 }
 
-/// A Data Source that has just left Pipelined Mode with these sends advertised; returns the MSeq of
-/// its ModeChange.
+/// Returns a Data Source that has just left Pipelined Mode after it advertised these sends. Also
+/// returns the MSeq of its ModeChange.
 fn left(sends: &[u64]) -> (Bench, u32) {
     let mut bench = pipelined(POLICY);
     for (id, len) in (1..).zip(sends) {
@@ -222,7 +224,7 @@ fn left(sends: &[u64]) -> (Bench, u32) {
 
 #[test]
 fn src_avails_are_issued_again_when_a_sink_avail_crossed() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut crossed, change) = left(&[150, 160]);
     crossed.deliver_with(0, SINK_AVAIL, change - 1, &sink_ah(300, 7, 0, 0), None);
     let again = crossed.messages();
@@ -241,15 +243,15 @@ fn src_avails_are_issued_again_when_a_sink_avail_crossed() {
             && second[0].rest.len() == 26;
         "SDP-12.5-7" => more.is_empty();
         "SDP-12.5-5" => nothing.is_empty() && quiet.host.registered() == 0;
-        // Whatever crossed, each octet was sent once.
+        // Each octet was sent once, whether messages crossed or not.
         "SDP-12.4-5" => [&mut crossed, &mut quiet].into_iter().all(|bench|
-            bench.events().ends_with(&[sent(1, 150, SendEnd::Complete), sent(2, 160, SendEnd::Complete)]));
+            bench.events().ends_with(&[sent(1, 150, SendOutcome::Complete), sent(2, 160, SendOutcome::Complete)]));
     );
 }
 
 #[test]
 fn until_the_mode_change_is_acknowledged() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut bench, change) = left(&[]);
     let early = asks(&mut bench, Half::Out, Mode::Pipelined);
     bench.deliver_with(0, DATA, change - 1, &[], None);
@@ -283,7 +285,7 @@ fn until_the_mode_change_is_acknowledged() {
 
 #[test]
 fn the_sink_drops_its_sink_avails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.receive(1, 300);
     bench.receive(2, 300);

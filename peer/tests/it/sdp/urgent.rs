@@ -1,6 +1,6 @@
 //! Out-Of-Band data as a user sends it (section 9.5.3).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::Policy;
 
 use crate::sdp::bench::Bench;
@@ -10,11 +10,11 @@ const BCOPY: Policy = Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY 
 
 #[test]
 fn one_urgent_octet() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new(BCOPY, 16, 50);
     bench.send_so(1, 1, true);
     let messages = bench.messages();
-    // After 3,400 octets, in a window of 14 messages of 34 octets.
+    // The Out-Of-Band octet follows 3,400 octets. The window allows 14 messages of 34 octets.
     let mut queued = Bench::new(BCOPY, 16, 50);
     queued.send(1, 3400);
     queued.send_so(2, 1, true);

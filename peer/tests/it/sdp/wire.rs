@@ -12,7 +12,7 @@ pub(crate) fn message(bufs: u16, flags: u8, mid: u8, mseq: u32, mseq_ack: u32, r
     out
 }
 
-/// The same in the other field order: the first word reversed, field by field.
+/// Changes octets to the other field order: the fields of the first word are in reversed order.
 pub(crate) fn mirror_first_word(mut octets: Vec<u8>) -> Vec<u8> {
     let [high, low, flags, mid] = [octets[0], octets[1], octets[2], octets[3]];
     octets[..4].copy_from_slice(&[mid, flags, high, low]);
@@ -58,7 +58,7 @@ impl Hello {
         message(self.bufs, 0, 0x00, self.mseq, self.mseq_ack, &rest)
     }
 
-    /// As a HelloAck (Figure 6): no DesRemRcvSz, and `local` is ActRcvSz.
+    /// The octets as a HelloAck (Figure 6), which has no DesRemRcvSz. `local` is its ActRcvSz.
     pub(crate) fn ack(self) -> Vec<u8> {
         let mut rest = self.max_adverts.to_be_bytes().to_vec();
         rest.extend([self.rsvd, self.version]);
@@ -71,7 +71,7 @@ impl Hello {
     pub(crate) fn mirrored(self) -> Vec<u8> {
         let mut octets = mirror_first_word(self.octets());
         let [high, low] = self.max_adverts.to_be_bytes();
-        // MinV and MajV change places, too.
+        // MinV and MajV also change places.
         octets[16..20].copy_from_slice(&[self.version.rotate_left(4), self.rsvd, high, low]);
         let depths = [self.ord.to_be_bytes(), self.ird.to_be_bytes()].concat();
         octets[28..32].copy_from_slice(&depths);

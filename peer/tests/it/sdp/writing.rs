@@ -1,9 +1,9 @@
 //! Write Zcopy, Transaction and stale SinkAvails at both ends, for each sentence of sections 9.3 to
 //! 9.5.2.2.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
-use weft_peer::sdp::{Half, ReceiveEnd, ReceiveId, SendEnd, Settings};
+use weft_peer::sdp::{Half, ReceiveId, ReceiveOutcome, SendOutcome, Settings};
 
 use crate::sdp::bench::{Bench, SentMessage};
 use crate::sdp::host::Item;
@@ -44,7 +44,7 @@ fn writes(items: &[Item]) -> Vec<u32> {
 
 #[test]
 fn an_advertised_buffer_can_be_written_until_it_is_processed() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut late, adverts) = sink(&[100]);
     write(&mut late, &adverts[0], 0, vec![1]);
     write(&mut late, &adverts[0], 99, vec![9]);
@@ -70,7 +70,7 @@ fn an_advertised_buffer_can_be_written_until_it_is_processed() {
     shows!(proof:
         "SDP-9.3-4" => ends == (1, 9);
         "SDP-9.3-17" => after_a_day;
-        "SDP-9.3-16" => processed == [received(1, 30, ReceiveEnd::More)] && reused.is_empty();
+        "SDP-9.3-16" => processed == [received(1, 30, ReceiveOutcome::More)] && reused.is_empty();
         "SDP-9.3-13" => withdrawn;
         "SDP-9.3-11" => wrong.is_aborted();
         "SDP-9.3-18" => still && canceled.host.registered() == 0 && !stale.host.exposes(one[0].word(4));
@@ -80,7 +80,7 @@ fn an_advertised_buffer_can_be_written_until_it_is_processed() {
 
 #[test]
 fn one_message_for_one_advertised_receive() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut three, _) = sink(&[100, 101, 102]);
     (1..=3).for_each(|octet| three.deliver_with(0, DATA, 0, &[octet], None));
     let events = three.events();
@@ -99,15 +99,16 @@ fn one_message_for_one_advertised_receive() {
     by_data.deliver(DATA, &[2; 30]);
     let filled = by_data.events();
     shows!(proof:
-        "SDP-9.5.1-6" => events == [1, 2, 3].map(|id| received(id, 1, ReceiveEnd::More));
-        "SDP-9.3-20" => events[0] == received(1, 1, ReceiveEnd::More);
-        "SDP-9.5.1-7" => plain.events() == [received(1, 3, ReceiveEnd::More)];
-        "SDP-9.3-21" => waitall.events() == [received(1, 200, ReceiveEnd::More)] && filled == [received(1, 60, ReceiveEnd::More)];
+        "SDP-9.5.1-6" => events == [1, 2, 3].map(|id| received(id, 1, ReceiveOutcome::More));
+        "SDP-9.3-20" => events[0] == received(1, 1, ReceiveOutcome::More);
+        "SDP-9.5.1-7" => plain.events() == [received(1, 3, ReceiveOutcome::More)];
+        "SDP-9.3-21" => waitall.events() == [received(1, 200, ReceiveOutcome::More)]
+            && filled == [received(1, 60, ReceiveOutcome::More)];
         "SDP-9.5.1-16" => not_advertised;
     );
 }
 
-/// How a Data Source handles SinkAvails after this number of messages with payload.
+/// Returns the SinkAvails that a Data Source uses after this number of messages with payload.
 fn uses(payloads: u64, adverts: &[u32]) -> Vec<u32> {
     let mut bench = pipelined(POLICY);
     (0..payloads).for_each(|id| bench.send(100 + id, 5));
@@ -121,7 +122,7 @@ fn uses(payloads: u64, adverts: &[u32]) -> Vec<u32> {
 
 #[test]
 fn stale_sink_avails_are_detected_by_their_count() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut forced = pipelined(POLICY);
     forced.deliver(SINK_AVAIL, &sink_ah(300, 1, 0, 0));
     forced.send(1, 5);
@@ -132,8 +133,8 @@ fn stale_sink_avails_are_detected_by_their_count() {
         "SDP-9.5.1-9" => uses(0, &[0]) == [1];
         "SDP-9.5.1-14" => uses(2, &[2]) == [1];
         "SDP-9.5.1-12" => uses(1, &[0]).is_empty();
-        // Two messages, and three SinkAvails that were sent without knowledge of them. Two became
-        // stale.
+        // The source sent two messages. The peer sent three SinkAvails before it knew of these
+        // messages. Two of the SinkAvails became stale.
         "SDP-9.5.1-8" => uses(2, &[0, 0, 0]) == [3] && uses(3, &[1, 1, 1]) == [3];
         "SDP-9.5.1-3" => uses(1, &[0, 0]) == [2] && uses(1, &[1, 1]) == [1];
         "SDP-9.5.2.2-1" => by_data == [DATA];
@@ -144,7 +145,7 @@ fn stale_sink_avails_are_detected_by_their_count() {
 
 #[test]
 fn uses_the_mechanisms_that_a_peer_requests() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.receive(1, 10);
     bench.deliver(SINK_AVAIL, &[sink_ah(300, 7, 0, 0), vec![1, 2]].concat());
@@ -164,7 +165,7 @@ fn uses_the_mechanisms_that_a_peer_requests() {
     let data = one.messages();
     shows!(proof:
         "SDP-9.4-1" => writes(&reply) == [7] && writes(&stale.all()).is_empty();
-        "SDP-9-7" => payload == [received(1, 2, ReceiveEnd::More)] && summaries(&reply)[0].0 == RDMA_WR_COMPL;
+        "SDP-9-7" => payload == [received(1, 2, ReceiveOutcome::More)] && summaries(&reply)[0].0 == RDMA_WR_COMPL;
         "SDP-9-6" => used(&|item| message(item, DATA, 16)) && used(&|item| matches!(item, Item::ReadRequest { .. }))
             && used(&|item| matches!(item, Item::Write { .. })) && used(&|item| message(item, SINK_AVAIL, 36));
         "SDP-9-4" => data.iter().map(|message| (message.mid, message.rest.clone())).eq([(DATA, vec![1])]);
@@ -172,31 +173,33 @@ fn uses_the_mechanisms_that_a_peer_requests() {
             let mut bench = self::bench(POLICY);
             bench.receive(1, 10);
             bench.deliver(DATA, &[7, 8]);
-            bench.host.receives[&ReceiveId(1)][..2] == [7, 8] && bench.events() == [received(1, 2, ReceiveEnd::More)]
+            bench.host.receives[&ReceiveId(1)][..2] == [7, 8]
+                && bench.events() == [received(1, 2, ReceiveOutcome::More)]
         };
         "SDP-11.3-5" => {
             let (mut bench, adverts) = sink(&[100]);
             write(&mut bench, &adverts[0], 0, vec![3; 100]);
             bench.deliver(RDMA_WR_COMPL, &word(100));
-            bench.events() == [received(1, 100, ReceiveEnd::More)]
+            bench.events() == [received(1, 100, ReceiveOutcome::More)]
         };
-        "SDP-11.3-6" => payload == [received(1, 2, ReceiveEnd::More)];
+        "SDP-11.3-6" => payload == [received(1, 2, ReceiveOutcome::More)];
         "SDP-11.2-5" => {
-            // The half of the payload is in Combined Mode. The half of the SinkAvail is in
-            // Pipelined Mode.
+            // The half-connection of the payload is in Combined Mode. The half-connection of the
+            // SinkAvail is in Pipelined Mode.
             let mut bench = self::bench(POLICY);
             bench.host.machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
             bench.messages();
             bench.receive(1, 10);
             bench.deliver(SINK_AVAIL, &[sink_ah(300, 7, 0, 0), vec![1, 2]].concat());
-            bench.host.machine.mode(Half::In) == Mode::Combined && bench.events().contains(&received(1, 2, ReceiveEnd::More))
+            bench.host.machine.mode(Half::In) == Mode::Combined
+                && bench.events().contains(&received(1, 2, ReceiveOutcome::More))
         };
     );
 }
 
 #[test]
 fn transactions_of_this_side() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let transaction = |mut bench: Bench, len: u64| {
         bench.send(1, 10);
         bench.receive(1, len);
@@ -219,7 +222,8 @@ fn transactions_of_this_side() {
         |messages: &[SentMessage]| messages.iter().map(|message| (message.mid, message.rest.len())).eq([(DATA, 10)]);
     let ends = |bench: &mut Bench, octets| {
         let events = bench.events();
-        events.contains(&received(1, octets, ReceiveEnd::More)) && events.contains(&sent(1, 10, SendEnd::Complete))
+        events.contains(&received(1, octets, ReceiveOutcome::More))
+            && events.contains(&sent(1, 10, SendOutcome::Complete))
     };
     shows!(proof:
         "SDP-9.4-4" => ends(&mut written, 40);

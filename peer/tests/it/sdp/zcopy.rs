@@ -1,9 +1,9 @@
-//! Read Zcopy, Write Zcopy, Transaction, stale and crossing advertisements (sections 9.2 to 9.5.2,
-//! 11).
+//! Tests of Read Zcopy, Write Zcopy and Transactions, and of stale and crossing advertisements
+//! (sections 9.2 to 9.5.2, 11).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
-use weft_peer::sdp::{Event, Half, OpId, Policy, ReceiveEnd, ReceiveId, SendEnd, SendId, SrcAvailAnswer};
+use weft_peer::sdp::{Event, Half, OpId, Policy, ReceiveId, ReceiveOutcome, SendId, SendOutcome, SrcAvailAnswer};
 
 use crate::sdp::bench::Bench;
 use crate::sdp::host::Item;
@@ -31,7 +31,7 @@ pub(crate) fn bench(policy: Policy) -> Bench {
     Bench::new(policy, 16, 200)
 }
 
-/// Both halves in Pipelined Mode.
+/// A bench with both half-connections in Pipelined Mode.
 pub(crate) fn pipelined(policy: Policy) -> Bench {
     let mut bench = bench(policy);
     bench.host.machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
@@ -41,17 +41,17 @@ pub(crate) fn pipelined(policy: Policy) -> Bench {
     bench
 }
 
-pub(crate) fn sent(send: u64, octets: u64, end: SendEnd) -> Event {
+pub(crate) fn sent(send: u64, octets: u64, end: SendOutcome) -> Event {
     Event::Sent { send: SendId(send), octets, end }
 }
 
-pub(crate) fn received(receive: u64, octets: u64, end: ReceiveEnd) -> Event {
+pub(crate) fn received(receive: u64, octets: u64, end: ReceiveOutcome) -> Event {
     Event::Received { receive: ReceiveId(receive), octets, urgent: false, end }
 }
 
 #[test]
 fn a_src_avail_in_combined_mode() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     bench.send(1, 150);
     bench.send(2, 5);
@@ -75,14 +75,14 @@ fn a_src_avail_in_combined_mode() {
     );
     bench.deliver_with(0, RDMA_RD_COMPL, 1, &word(40), Some(stag));
     shows!(proof:
-        "SDP-9.2-38" => bench.events() == [sent(1, 150, SendEnd::Complete)] && bench.host.registered() == 0;
+        "SDP-9.2-38" => bench.events() == [sent(1, 150, SendOutcome::Complete)] && bench.host.registered() == 0;
         "SDP-11-10" => bench.mids() == [DATA];
     );
 }
 
 #[test]
 fn src_avails_in_pipelined_mode() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.send(1, 150);
     bench.send(2, 160);
@@ -97,11 +97,14 @@ fn src_avails_in_pipelined_mode() {
     bench.deliver(SEND_SM, &[]);
     let data = bench.messages();
     shows!(proof:
-        // The rest of the oldest one only.
+        // Only the rest of the oldest send is sent.
         "SDP-9.2-33" => data.len() == 1 && data[0].mid == DATA && data[0].rest == (51..=150).collect::<Vec<u8>>();
         "SDP-9.2-32" => { bench.deliver(RDMA_RD_COMPL, &word(160)); bench.mids() == [DATA] };
     );
-    assert_eq!(bench.events(), [1, 2, 3].map(|send| sent(send, [150, 160, 5][send as usize - 1], SendEnd::Complete)));
+    assert_eq!(
+        bench.events(),
+        [1, 2, 3].map(|send| sent(send, [150, 160, 5][send as usize - 1], SendOutcome::Complete))
+    );
     let aborts = |len| {
         let mut wrong = pipelined(POLICY);
         wrong.send(1, 150);
@@ -117,7 +120,7 @@ fn src_avails_in_pipelined_mode() {
     wrong.send(2, 150);
     let second = wrong.messages()[1].word(4);
     wrong.deliver_with(0, RDMA_RD_COMPL, 2, &word(150), Some(second));
-    proof.shows(weft_core::requirement!("SDP-9.2-29"), || assert!(wrong.is_aborted()));
+    proof.verify(weft_core::requirement!("SDP-9.2-29"), || assert!(wrong.is_aborted()));
 }
 
 /// Returns the read that the machine requests, and answers it.
@@ -134,11 +137,11 @@ pub(crate) fn serve_read(bench: &mut Bench) -> (u32, u64, u32) {
 
 #[test]
 fn a_src_avail_is_read_and_completed_in_parts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = bench(POLICY);
     let advert = [src_ah(100, 0x77, 0x1_0000_0003), vec![1, 2]].concat();
     bench.deliver(SRC_AVAIL, &advert);
-    assert!(bench.all().is_empty(), "nobody waits for it");
+    assert!(bench.all().is_empty(), "no receive is posted");
     bench.receive(1, 42);
     shows!(proof:
         // Two octets came with the message. The read begins after them.
@@ -156,13 +159,13 @@ fn a_src_avail_is_read_and_completed_in_parts() {
         "SDP-9.2-17" => messages[0].mid == RDMA_RD_COMPL && messages[0].word(0) == 58;
         "SDP-9.2-26" => messages[0].solicited && messages[0].invalidate == Some(0x77);
     );
-    assert_eq!(bench.events(), [received(1, 42, ReceiveEnd::More), received(2, 58, ReceiveEnd::More)]);
+    assert_eq!(bench.events(), [received(1, 42, ReceiveOutcome::More), received(2, 58, ReceiveOutcome::More)]);
     assert_eq!(bench.host.receives[&ReceiveId(1)][..3], [1, 2, 9]);
 }
 
 #[test]
 fn send_sm_requests_the_rest() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(Policy { answer: SrcAvailAnswer::ReadThenSendSm, max_read: 30, ..POLICY });
     bench.deliver(SRC_AVAIL, &src_ah(50, 0x77, 0));
     bench.deliver(SRC_AVAIL, &src_ah(60, 0x78, 0));
@@ -186,7 +189,7 @@ fn send_sm_requests_the_rest() {
 
 #[test]
 fn advertises_receives_only_in_pipelined_mode() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut combined = bench(POLICY);
     combined.receive(1, 1000);
     shows!(proof:
@@ -195,7 +198,7 @@ fn advertises_receives_only_in_pipelined_mode() {
     let mut bench = pipelined(POLICY);
     bench.receive(1, 64);
     shows!(proof:
-        // Not larger than a Private Buffer.
+        // The receive is not larger than a Private Buffer.
         "SDP-9.5.1-1" => bench.all().is_empty();
     );
     let mut bench = pipelined(POLICY);
@@ -217,7 +220,7 @@ fn advertises_receives_only_in_pipelined_mode() {
     bench.host.arrive(bench.now, Item::Write { stag: stags[0], va, octets: vec![8; 20] });
     bench.deliver_with(0, RDMA_WR_COMPL, 2, &word(20), Some(stags[0]));
     shows!(proof:
-        "SDP-9.3-15" => bench.events() == [received(1, 20, ReceiveEnd::More)];
+        "SDP-9.3-15" => bench.events() == [received(1, 20, ReceiveOutcome::More)];
     );
     bench.receive(3, 70);
     assert_eq!(bench.mids(), [SINK_AVAIL]);
@@ -230,7 +233,7 @@ fn advertises_receives_only_in_pipelined_mode() {
 
 #[test]
 fn one_message_makes_one_sink_avail_stale() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.receive(1, 100);
     bench.receive(2, 100);
@@ -238,11 +241,11 @@ fn one_message_makes_one_sink_avail_stale() {
     bench.deliver_with(0, DATA, 1, &[1, 2, 3], None);
     shows!(proof:
         "SDP-9.5.1-4" => bench.host.receives[&ReceiveId(1)][..4] == [1, 2, 3, 0];
-        "SDP-9.5.1-5" => bench.events() == [received(1, 3, ReceiveEnd::More)];
+        "SDP-9.5.1-5" => bench.events() == [received(1, 3, ReceiveOutcome::More)];
     );
     bench.deliver_with(0, DATA, 1, &[4], None);
-    assert_eq!(bench.events(), [received(2, 1, ReceiveEnd::More)]);
-    // Nothing is advertised. From here, payload counts.
+    assert_eq!(bench.events(), [received(2, 1, ReceiveOutcome::More)]);
+    // No receive is advertised. From now on, payload counts.
     bench.deliver_with(0, DATA, 1, &[5; 10], None);
     bench.receive(3, 10);
     bench.receive(4, 100);
@@ -254,7 +257,7 @@ fn one_message_makes_one_sink_avail_stale() {
 
 #[test]
 fn a_sink_avail_is_written_to() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.deliver(SINK_AVAIL, &sink_ah(120, 0x55, 0x2_0000_0007, 0));
     bench.send(1, 150);
@@ -272,7 +275,8 @@ fn a_sink_avail_is_written_to() {
     );
 }
 
-/// MID, the octets after the BSDH, and the carrier of a message.
+/// MID, the octets after the BSDH, and the Send options of a message (solicited, and the STag to
+/// invalidate).
 pub(crate) type MessageSummary = (u8, Vec<u8>, (bool, Option<u32>));
 
 /// The messages among the sent items.
@@ -290,7 +294,7 @@ pub(crate) fn summaries(items: &[Item]) -> Vec<MessageSummary> {
 /// NonDiscards 0.
 #[test]
 fn stale_sink_avails_are_dropped_as_the_draft_counts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.send(1, 10);
     bench.send(2, 10);
@@ -304,13 +308,13 @@ fn stale_sink_avails_are_dropped_as_the_draft_counts() {
         "SDP-9.5.1-13" => matches!(items[0], Item::Write { stag: 3, .. });
         "SDP-9.5.1-11" => summaries(&items).len() == 1;
     );
-    // Payload before a stale SinkAvail is accepted nevertheless.
+    // Payload that arrives with a stale SinkAvail is accepted nevertheless.
     bench.send(4, 10);
     bench.messages();
     bench.receive(1, 50);
     bench.deliver_with(0, SINK_AVAIL, 1, &[sink_ah(300, 4, 0, 0), vec![6, 6]].concat(), None);
     shows!(proof:
-        "SDP-9.5.1-15" => bench.events().contains(&received(1, 2, ReceiveEnd::More));
+        "SDP-9.5.1-15" => bench.events().contains(&received(1, 2, ReceiveOutcome::More));
     );
     bench.send(5, 150);
     assert_eq!(summaries(&bench.all())[0].0, SRC_AVAIL);
@@ -318,7 +322,7 @@ fn stale_sink_avails_are_dropped_as_the_draft_counts() {
 
 #[test]
 fn crossing_sink_avails_win() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.send(1, 150);
     bench.send(2, 150);
@@ -330,7 +334,7 @@ fn crossing_sink_avails_win() {
         "SDP-11.3-16" => summaries(&items)[0].0 == RDMA_WR_COMPL;
         "SDP-11.3-17" => summaries(&items)[1].0 == SRC_AVAIL && summaries(&items)[1].1[..4] == word(150)[..];
     );
-    // The other side of the same case.
+    // Test the Data Sink in the same case.
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     assert_eq!(sink.mids(), [SINK_AVAIL]);
@@ -348,7 +352,7 @@ fn crossing_sink_avails_win() {
 
 #[test]
 fn a_small_send_travels_with_a_sink_avail() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = pipelined(POLICY);
     bench.send(1, 10);
     bench.receive(1, 100);

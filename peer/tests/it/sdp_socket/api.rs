@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IoSlice};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
 use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::driver::Device;
@@ -19,8 +19,8 @@ fn plain() -> SdpSettings {
     settings(Profile::Swapped, FieldOrder::Figure)
 }
 
-/// Timers of the connection with this port on this side, from the kernel's table: 2 is keep-alive,
-/// 0 is none.
+/// The kind of the timer that the kernel's table shows for the connection with these ports. 2 is
+/// keep-alive, and 0 is no timer.
 fn timer(local_port: u16, remote_port: u16) -> u8 {
     let ports = [format!(":{local_port:04X}"), format!(":{remote_port:04X}")];
     loop {
@@ -28,7 +28,7 @@ fn timer(local_port: u16, remote_port: u16) -> u8 {
         let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let ours = |columns: &Vec<&str>| columns[1].ends_with(&ports[0]) && columns[2].ends_with(&ports[1]);
         let timer = columns.skip(1).find(ours).unwrap()[5].split(':').next().unwrap().parse().unwrap();
-        // 1: some data is not acknowledged yet.
+        // Kind 1 shows that some data is not acknowledged yet.
         if timer != 1 {
             return timer;
         }
@@ -37,12 +37,12 @@ fn timer(local_port: u16, remote_port: u16) -> u8 {
 
 #[tokio::test]
 async fn keep_alive_is_tcps() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     for (keep_alive, expected) in [(None, 0), (Some(Duration::from_secs(100)), 2)] {
         let (here, there) = pair(SdpSettings { keep_alive, ..plain() }).await;
         let ports = [here.local_addr().port(), here.peer_addr().port()];
         let both = [timer(ports[0], ports[1]), timer(ports[1], ports[0])];
-        proof.shows(requirement!("SDP-14.3-2"), || assert_eq!(both, [expected; 2], "{keep_alive:?}"));
+        proof.verify(requirement!("SDP-14.3-2"), || assert_eq!(both, [expected; 2], "{keep_alive:?}"));
         drop((here, there));
     }
 }
@@ -58,7 +58,7 @@ async fn several_slices_are_written_as_one() {
     there.read_exact(&mut got).await.unwrap();
     assert_eq!(&got, b"abcdef");
     assert_eq!(here.statistics().sending.moved.bcopy.operations, 1, "one message");
-    // No more than the buffer holds.
+    // A write accepts only as many octets as the buffer holds.
     here.set_send_buffer(4);
     assert_eq!((here.send_buffer(), here.write_vectored(&slices).await.unwrap()), (4, 4));
     there.read_exact(&mut got[..4]).await.unwrap();
@@ -80,7 +80,8 @@ async fn peeked_octets_can_be_read_again() {
     assert_eq!(there.peek(&mut octets).await.unwrap(), 0);
 }
 
-/// MSG_WAITALL waits for the complete data in every Mode. Three conditions end the wait earlier.
+/// MSG_WAITALL waits for the complete data in every Mode. Three conditions end the wait earlier: an
+/// Out-Of-Band octet, the end of the stream, and a broken connection.
 #[tokio::test]
 async fn waits_for_all_octets() {
     let sent: Vec<u8> = (0..100_000u32).map(|n| (n ^ n >> 8) as u8).collect();
@@ -100,19 +101,19 @@ async fn waits_for_all_octets() {
         let (got, ()) = tokio::join!(there.receive_all(&mut buffer), writing);
         assert_eq!(got.unwrap(), sent.len(), "{mode}");
         assert!(buffer == sent, "{mode}");
-        // Before the position of an Out-Of-Band octet, and after it.
+        // The wait ends before the position of an Out-Of-Band octet, and after it.
         here.send_urgent(b"abcX").await.unwrap();
         here.write_all(b"defg").await.unwrap();
         assert_eq!(there.receive_all(&mut buffer).await.unwrap(), 3, "{mode}");
         assert_eq!((&buffer[..3], there.at_mark()), (&b"abc"[..], true), "{mode}");
         assert_eq!(there.receive_all(&mut buffer[..4]).await.unwrap(), 4, "{mode}");
         assert_eq!(&buffer[..4], b"defg", "{mode}");
-        // At the end of the stream.
+        // The wait ends at the end of the stream.
         here.write_all(b"hi").await.unwrap();
         here.shutdown().await.unwrap();
         assert_eq!(there.receive_all(&mut buffer).await.unwrap(), 2, "{mode}");
         assert_eq!(there.receive_all(&mut buffer).await.unwrap(), 0, "{mode}");
-        // At the point where the connection breaks.
+        // The wait ends when the connection breaks.
         let (mut here, there) = pair(plain()).await;
         here.write_all(b"hi").await.unwrap();
         here.flush().await.unwrap();
@@ -145,12 +146,12 @@ async fn an_urgent_octet_is_beside_the_stream() {
     assert_eq!(&octets[..read], b"abc");
     assert!(there.at_mark());
     assert_eq!(there.receive_urgent().unwrap(), b'X');
-    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::InvalidInput, "it was taken");
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::InvalidInput, "the octet was already received");
     there.read_exact(&mut octets[..3]).await.unwrap();
     assert_eq!(&octets[..3], b"def");
     assert!(!there.at_mark());
     drop(here);
-    assert!(!there.urgent().await, "no more will come");
+    assert!(!there.urgent().await, "no more Out-Of-Band octet can arrive");
 }
 
 #[tokio::test]
@@ -174,7 +175,7 @@ async fn an_urgent_octet_may_stay_in_the_stream() {
 }
 
 /// If the next read begins at the position of an Out-Of-Band octet, the octets after it still get a
-/// receive, even if only one is posted.
+/// receive, even if only one receive is posted.
 #[tokio::test]
 async fn one_receive_is_enough_for_urgent_octets() {
     for inline in [false, true] {
@@ -201,7 +202,7 @@ async fn one_receive_is_enough_for_urgent_octets() {
 #[tokio::test]
 async fn an_announced_octet_is_waited_for() {
     let (here, there) = pair(plain()).await;
-    // Nobody reads. The receives posted ahead fill up, and the octet does not arrive.
+    // The user does not read. The posted receives fill up, and the octet does not arrive.
     here.set_policy(Policy { source_threshold: u64::MAX, ..Policy::default() });
     there.set_receive_buffer(1);
     assert_eq!(there.receive_buffer(), 1 << 16);
@@ -215,7 +216,7 @@ async fn an_announced_octet_is_waited_for() {
     while there.receive_urgent().is_err_and(|error| error.kind() == ErrorKind::InvalidInput) {
         assert!(reader.read(&mut buffer).await.unwrap() > 0);
     }
-    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::WouldBlock, "announced, and not here");
+    assert_eq!(there.receive_urgent().unwrap_err().kind(), ErrorKind::WouldBlock, "the octet has not arrived yet");
     while !there.at_mark() {
         assert!(reader.read(&mut buffer).await.unwrap() > 0);
     }
@@ -262,12 +263,12 @@ async fn unread_octets_do_not_block_the_sender() {
         here.shutdown().await.unwrap();
         there.shut_down(Half::Out);
         there.closed().await;
-        // The protocol's timers are about 10 ms. The timer of a connection at rest is 1 s.
+        // The timers of the protocol are about 10 ms, and the timer of an idle connection is 1 s.
         assert!(begin.elapsed() < Duration::from_millis(200), "{mode}: {:?}", begin.elapsed());
     }
 }
 
-/// The octets that one side sent by a mechanism are those that the other side received by it.
+/// For each mechanism, both sides count the same number of octets.
 #[tokio::test]
 async fn both_sides_count_the_same() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
@@ -275,7 +276,7 @@ async fn both_sides_count_the_same() {
         if mode != Mode::Combined {
             here.set_mode(Half::Out, mode).unwrap();
         }
-        // Small ones are sent by Bcopy, large ones as the Mode requires.
+        // Small pieces are sent by Bcopy, and large pieces as the Mode requires.
         for len in [100, 60_000, 1, 200_000] {
             here.write_all(&vec![3; len]).await.unwrap();
             there.read_exact(&mut vec![0; len]).await.unwrap();

@@ -11,15 +11,15 @@ use weft_peer::sdp::{Half, Policy, Profile};
 
 use crate::sdp_socket::{device, settings};
 
-/// Octets that are written: one window of the peer's. So its update is due while they and the
-/// DisConn are still in flight.
+/// Number of octets that are written, one window of the peer. So an update is due while these
+/// octets and the DisConn are still in flight.
 const LEN: u32 = 110_000;
-/// Octets of the slow link at a time, and how long they take.
+/// Number of octets that the slow link moves at a time, and the time that it takes.
 const PIECE: usize = 2048;
 const PACE: Duration = Duration::from_millis(1);
 
-/// A link to `to` that delays the octets of that side, so that they wait in its TCP; returns its
-/// address.
+/// Creates a link to `to` that delays the octets of that side, so that they wait in its TCP.
+/// Returns the address of the link.
 async fn slow_from(to: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();

@@ -32,7 +32,7 @@ async fn a_connection_continues_at_another_listener() {
     let octets = octets(100_000);
     for profile in [Profile::Swapped, Profile::Natural, Profile::PrivateData] {
         for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
-            // Moved by the connecting side, and by the accepting side.
+            // In turn, the connecting side and the accepting side move the connection.
             for swap in [false, true] {
                 let (here, there) = pair(settings(profile, FieldOrder::Figure)).await;
                 let (here, there) = if swap { (there, here) } else { (here, there) };
@@ -71,7 +71,7 @@ async fn both_ends_may_move_at_the_same_time() {
     assert_eq!(&got, b"still");
 }
 
-/// Unread data from before the move is kept. Another client that connects is not mistaken for the
+/// Unread data from before the move is kept. If another client connects, it is not mistaken for the
 /// peer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_from_before_the_failover_is_read_after_it() {
@@ -81,11 +81,11 @@ async fn data_from_before_the_failover_is_read_after_it() {
     let mut got = vec![0; 30_000];
     assert!(there.peek(&mut got).await.unwrap() > 0);
     let other = listener(Profile::Swapped);
-    let stranger = tokio::net::TcpStream::connect(other.local_addr().unwrap()).await.unwrap();
+    let other_client = tokio::net::TcpStream::connect(other.local_addr().unwrap()).await.unwrap();
     there.fail_over(&other).await.unwrap();
-    drop(stranger);
+    drop(other_client);
     (&mut &there).read_exact(&mut got).await.unwrap();
     assert!(got == sent);
     there.shut_down(Half::Out);
-    assert!(there.fail_over(&other).await.is_err(), "it is shut down");
+    assert!(there.fail_over(&other).await.is_err(), "the socket is shut down");
 }

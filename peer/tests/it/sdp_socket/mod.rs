@@ -1,5 +1,5 @@
-//! SDP sockets over real TCP: two devices, every profile and Mode, large and small pieces, and
-//! every way to end.
+//! Tests of SDP sockets over real TCP: two devices, every profile and Mode, large and small pieces,
+//! and every way to end.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod api;
@@ -51,14 +51,15 @@ async fn a_silent_connection_blocks_no_other() {
     assert_eq!(accepted.unwrap().peer_addr(), connected.unwrap().local_addr());
 }
 
-/// Two listeners can share a port, one for each family, as the two sockets of a TCP server can.
+/// Two listeners can share a port, one for IPv4 and one for IPv6, as the two sockets of a TCP
+/// server can.
 #[tokio::test]
 async fn a_listener_of_ipv6_leaves_ipv4_to_another_one() {
     let both = SdpSettings::default();
     let alone = SdpSettings { only_v6: true, ..both };
     let bind =
         |at: &str, port, settings| SdpListener::bind(&device(), SocketAddr::new(at.parse().unwrap(), port), settings);
-    // Another program on this host may have the port of one family.
+    // Another program on this host may use the port in one of the two families.
     let (v4, port) = loop {
         let v4 = bind("0.0.0.0", 0, both).unwrap();
         let port = v4.local_addr().unwrap().port();
@@ -76,8 +77,8 @@ async fn a_listener_of_ipv6_leaves_ipv4_to_another_one() {
     }
 }
 
-/// Each single octet costs one Data message, also in Pipelined Mode after the peer observed it.
-/// Large writes go into receives before and after that.
+/// Each single octet costs one Data message. In Pipelined Mode, this is also true once the peer has
+/// observed the single octets. Large writes go into receives before and after the single octets.
 #[tokio::test]
 async fn few_octets_are_not_worth_an_advertisement() {
     let (mut here, mut there) = pair(SdpSettings::default()).await;
@@ -85,7 +86,7 @@ async fn few_octets_are_not_worth_an_advertisement() {
     let writes = |stream: &SdpStream| stream.statistics().sending.moved.write_zcopy.operations;
     for _ in 0..2 {
         let before = writes(&here);
-        // The first may be sent before a receive is advertised. The peer then reads it.
+        // The first send may begin before a receive is advertised. The peer then reads it.
         while writes(&here) == before {
             let (octets, mut got) = (vec![7; 1 << 20], vec![0; 1 << 20]);
             let (wrote, read) = tokio::join!(here.write_all(&octets), there.read_exact(&mut got));
@@ -188,7 +189,7 @@ async fn rejects_a_peer_with_another_protocol() {
     let mut tcp = TcpStream::connect(address).await.unwrap();
     tcp.write_all(b"GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n").await.unwrap();
     assert!(matches!(listener.accept().await, Err(SdpError::Refused(_))));
-    // In the other direction: nobody answers a Hello.
+    // In the other direction, the listener does not answer the Hello.
     let mute = TcpListener::bind(any).await.unwrap();
     let sdp = Settings { startup_timeout: Duration::from_millis(50), ..Settings::default() };
     let settings = SdpSettings { sdp, ..SdpSettings::default() };

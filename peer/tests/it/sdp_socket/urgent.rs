@@ -11,7 +11,7 @@ use weft_peer::driver::sdp::{SdpSettings, Side, relay};
 
 use crate::sdp_socket::pair;
 
-/// A TCP connection: a program's end, and a relay's.
+/// A TCP connection between a program and a relay.
 fn tcp() -> (TcpStream, Side) {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let program = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -20,7 +20,7 @@ fn tcp() -> (TcpStream, Side) {
     (program, Side::Tcp(tokio::net::TcpStream::from_std(relayed).unwrap()))
 }
 
-/// Runs the test with two programs that are joined by TCP to SDP to TCP.
+/// Runs the test with two programs. Two relays connect the programs by TCP, SDP and TCP.
 async fn with_programs(what: impl FnOnce(&TcpStream, &TcpStream) + Send + 'static) {
     let settings = SdpSettings { oob_inline: true, ..SdpSettings::default() };
     let (near, far) = pair(settings).await;

@@ -1,5 +1,5 @@
-//! SDP sockets over real TCP with a synthetic peer, in the bare profile. The tests check what only
-//! an RNIC and a socket can show.
+//! Tests of SDP sockets over real TCP with a synthetic peer, in the bare profile. They check
+//! behaviour that only an RNIC and a socket can show.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod raw;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
 use weft_peer::driver::Device;
 use weft_peer::driver::sdp::{SdpError, SdpListener, SdpSettings, SdpStream};
@@ -50,7 +50,7 @@ fn hello() -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// HelloAck (figure 6) of the same.
+/// A HelloAck (figure 6) with the values of [`hello`].
 fn hello_ack(bufs: u16) -> Vec<u8> {
     let words = [u32::from(bufs) << 16 | 1, 28, 0, 0, 0x0010_0011, 8192, 0x0010_0010];
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
@@ -92,8 +92,8 @@ async fn accepted(settings: SdpSettings) -> (SdpStream, Raw, u16) {
     (stream.unwrap(), raw, ird)
 }
 
-/// Makes the socket advertise octets and reads them with as many concurrent Reads as it announced.
-/// Returns the octets read.
+/// Makes the socket advertise octets. Reads the octets with as many concurrent Reads as the socket
+/// announced. Returns the octets.
 async fn read_at_once((mut stream, mut raw, ird): (SdpStream, Raw, u16)) -> Option<Vec<u8>> {
     assert_eq!(ird, IRD);
     let octets: Vec<u8> = (0..30_000u32).map(|at| (at ^ at >> 8) as u8).collect();
@@ -120,20 +120,20 @@ async fn read_at_once((mut stream, mut raw, ird): (SdpStream, Raw, u16)) -> Opti
 
 #[tokio::test]
 async fn serves_loc_ird_reads_at_once() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let connecting = read_at_once(connected(settings(), 16).await).await;
     let accepting = read_at_once(accepted(settings()).await).await;
-    proof.shows(requirement!("SDP-6.2.1.6-1"), || assert!(connecting.is_some()));
-    proof.shows(requirement!("SDP-8.1.1-8"), || assert_eq!(connecting.as_ref().map(Vec::len), Some(30_000)));
-    proof.shows(requirement!("SDP-6.2.2.5-1"), || assert!(accepting.is_some()));
-    proof.shows(requirement!("SDP-14.1-1"), || assert_eq!(connecting, accepting));
+    proof.verify(requirement!("SDP-6.2.1.6-1"), || assert!(connecting.is_some()));
+    proof.verify(requirement!("SDP-8.1.1-8"), || assert_eq!(connecting.as_ref().map(Vec::len), Some(30_000)));
+    proof.verify(requirement!("SDP-6.2.2.5-1"), || assert!(accepting.is_some()));
+    proof.verify(requirement!("SDP-14.1-1"), || assert_eq!(connecting, accepting));
 }
 
 #[tokio::test]
 async fn an_advertised_receive_can_be_written() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut stream, mut raw, _) = accepted(settings()).await;
-    // ModeChange to Pipelined, by the Data Source.
+    // The peer, as Data Source, changes to Pipelined Mode.
     let change = raw.build(7, &4u32.to_be_bytes());
     raw.write(&change).await;
     let advert = raw.message().await;
@@ -143,23 +143,23 @@ async fn an_advertised_receive_can_be_written() {
     raw.write(&write).await;
     let mut got = vec![0; 200];
     stream.read_exact(&mut got).await.unwrap();
-    proof.shows(requirement!("SDP-14.1-2"), || assert_eq!(got, octets));
+    proof.verify(requirement!("SDP-14.1-2"), || assert_eq!(got, octets));
 }
 
-/// The peer accepts one message with payload and no more.
+/// The peer accepts only one message with payload.
 #[tokio::test]
 async fn accepts_as_much_as_so_sndbuf_holds() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut stream, mut raw, _) = connected(SdpSettings { send_buffer: 4000, ..settings() }, 3).await;
     let taken = tokio::time::timeout(Duration::from_secs(20), stream.write_all(&[7; 4000])).await;
-    proof.shows(requirement!("SDP-9.5.6-2"), || assert!(taken.is_ok_and(|taken| taken.is_ok())));
+    proof.verify(requirement!("SDP-9.5.6-2"), || assert!(taken.is_ok_and(|taken| taken.is_ok())));
     assert_eq!(raw.message().await.rest.len(), 4000);
 }
 
-/// Nobody reads, and each message has one octet.
+/// The user does not read, and each message has one octet.
 #[tokio::test]
 async fn accepts_single_octets_until_so_rcvbuf_is_full() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut stream, mut raw, _) = connected(SdpSettings { receive: 100, receives: 5, ..settings() }, 16).await;
     for octet in 0..500u32 {
         // Two credits are reserved.
@@ -172,20 +172,20 @@ async fn accepts_single_octets_until_so_rcvbuf_is_full() {
     let sent: Vec<u8> = (0..500u32).map(|octet| octet as u8).collect();
     let mut got = vec![0; 500];
     stream.read_exact(&mut got).await.unwrap();
-    proof.shows(requirement!("SDP-9.5.6-1"), || assert_eq!(got, sent));
-    proof.shows(requirement!("SDP-9.5.6-3"), || assert_eq!(raw.mseq, 500));
+    proof.verify(requirement!("SDP-9.5.6-1"), || assert_eq!(got, sent));
+    proof.verify(requirement!("SDP-9.5.6-3"), || assert_eq!(raw.mseq, 500));
 }
 
-/// The SDP Address, as the port mapper calls it.
+/// The port mapper calls the address of this socket the SDP Address.
 #[tokio::test]
 async fn only_iwarp_follows_the_hello() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut stream, mut raw, _) = connected(settings(), 16).await;
     stream.write_all(&[7; 3000]).await.unwrap();
     stream.shutdown().await.unwrap();
     // Each octet is part of an FPDU with the correct length and CRC.
     let mids = [raw.message().await.mid, raw.message().await.mid];
-    proof.shows(requirement!("PM-7.1-3"), || assert_eq!(mids, [DATA, DIS_CONN]));
+    proof.verify(requirement!("PM-7.1-3"), || assert_eq!(mids, [DATA, DIS_CONN]));
 }
 
 /// RFC 5044 section 7.1.2, rule 2: the connecting side reads the reason, and then the end.
@@ -194,7 +194,7 @@ async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
     let listener = SdpListener::bind(&device(), SocketAddr::from(([127, 0, 0, 1], 0)), settings()).unwrap();
     let mut raw = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let refused = async {
-        // MajV 2.
+        // This Hello has MajV 2, which is not supported.
         let mut hello = hello();
         hello[19] = 0x12;
         raw.write_all(&[&b"MPA ID Req Frame\x40\x01\0\x20"[..], &hello].concat()).await.unwrap();
@@ -204,14 +204,14 @@ async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
     };
     let (accepted, reply) = tokio::join!(listener.accept(), refused);
     assert!(accepted.unwrap_err().to_string().contains("MajV 2"));
-    // R is set.
+    // The flag R is set in the Reply.
     assert_eq!(reply, b"MPA ID Rep Frame\x60\x01\0\0");
 }
 
-/// The peer moves and leaves the old TCP connection open.
+/// The peer moves to another TCP connection and leaves the old connection open.
 #[tokio::test]
 async fn a_peer_that_keeps_its_old_connection_blocks_no_other() {
-    // Longer than the test waits.
+    // The time-out is longer than the test waits.
     let device = device_with(RnicSettings { close_timeout: Duration::from_secs(3600), ..RnicSettings::default() });
     let (_stream, mut raw, _) = connected_by(&device, settings(), 16).await;
     let before = raw.tcp.peer_addr().unwrap();
@@ -227,7 +227,7 @@ async fn a_peer_that_keeps_its_old_connection_blocks_no_other() {
     assert_eq!((hello[3], hello[4..8].to_vec()), (0, vec![0, 0, 0, 32]));
 }
 
-/// A program that binds its socket before it connects does the same.
+/// A program may bind its socket before it connects. SDP connects from the bound address.
 #[tokio::test]
 async fn a_connection_comes_from_the_bound_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,6 +1,6 @@
-//! A synthetic SDP peer on a TCP socket: FPDUs of RFC 5044 without markers, segments of RFC 5041,
-//! messages of RFC 5040, as in their figures. It follows only the rules that a test makes it
-//! follow.
+//! A synthetic SDP peer on a TCP socket. It builds FPDUs of RFC 5044 without markers, segments of
+//! RFC 5041 and messages of RFC 5040, as the figures of these RFCs show them. It follows only the
+//! rules that a test makes it follow.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ pub(crate) const READ_RESPONSE: u8 = 2;
 pub(crate) const SEND_SE: u8 = 5;
 pub(crate) const TERMINATE: u8 = 7;
 
-/// No operation takes longer.
+/// Longest time that an operation may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One segment, as in its headers.
+/// One segment, with the fields of its headers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Segment {
     pub(crate) opcode: u8,
@@ -49,7 +49,7 @@ pub(crate) struct Raw {
     pub(crate) tcp: TcpStream,
     sends: u32,
     reads: u32,
-    /// Of SDP.
+    /// MSeq of the last SDP message that this peer sent.
     pub(crate) mseq: u32,
     pub(crate) received: u32,
     pub(crate) bufs: u16,

@@ -1,6 +1,6 @@
-//! Every verb when the RNIC is closed (draft Figures 28 to 35: "invalid RNIC handle").
+//! Tests every verb on a closed RNIC (draft Figures 28 to 35: "invalid RNIC handle").
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;
 use weft_peer::memory::{
     Access, MemoryError, PhysicalBufferList, Registration, SharedRegistration, Stag, StagIndex, StagKey, ToBase,
@@ -10,7 +10,7 @@ use weft_peer::verbs::{
     SrqError, SrqHandle, SrqInit, SrqModify,
 };
 
-use crate::verbs::world::{Side, shows};
+use crate::verbs::peers::{Side, shows};
 
 /// A side whose RNIC was closed, and its S-RQ.
 fn closed() -> (Side, SrqHandle) {
@@ -22,7 +22,7 @@ fn closed() -> (Side, SrqHandle) {
 
 #[test]
 fn cq_and_qp_verbs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut side, _) = closed();
     let (cq, qp, pd) = (side.cq, side.qp, side.pd);
     let rnic = &mut side.rnic;
@@ -40,7 +40,7 @@ fn cq_and_qp_verbs() {
 
 #[test]
 fn work_and_event_verbs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut side, _) = closed();
     let (cq, qp, rnic) = (side.cq, side.qp, &mut side.rnic);
     let modify = QpModify::to(QpState::Error);
@@ -59,7 +59,7 @@ fn work_and_event_verbs() {
 
 #[test]
 fn srq_and_pd_verbs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut side, srq) = closed();
     let (pd, rnic) = (side.pd, &mut side.rnic);
     let init = SrqInit { pd, max_wrs: 1, max_sges: 1, limit: 0 };
@@ -74,7 +74,7 @@ fn srq_and_pd_verbs() {
 
 #[test]
 fn memory_verbs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut side, _) = closed();
     let (pd, stag) = (side.pd, side.stag);
     let list = PhysicalBufferList::of(side.buffer, 0, 10, 4096);

@@ -1,17 +1,19 @@
-//! Closing (draft sections 6.2.2.2, 6.2.5 and 6.6.2.1, Figures 8 and 11).
+//! Tests of the state Closing (draft sections 6.2.2.2, 6.2.5 and 6.6.2.1, Figures 8 and 11).
 
 use core::time::Duration;
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_peer::Instant;
 use weft_peer::verbs::{
-    CompletionStatus, EventId, LateSegment, LlpHandle, PostStatus, QpModify, QpState, ReceiveWr, RnicSettings, Sent,
+    CompletionStatus, EventId, LateSegment, LlpHandle, PostStatus, QpModify, QpState, ReceiveWr, RnicSettings,
+    TransmitResult,
 };
 
-use crate::verbs::world::{Bench, PLAIN, VA, World, llp_settings, read, shows, tagged, untagged, write};
+use crate::verbs::peers::{Bench, PLAIN, Peers, VA, llp_settings, read, shows, tagged, untagged, write};
 
-/// A side in Closing with two receives posted before. Its FIN was sent; the peer's has not arrived.
+/// A side in Closing, with two receives that were posted before. The side has sent its FIN, and the
+/// peer's FIN has not arrived.
 fn closing() -> Bench {
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
@@ -39,15 +41,15 @@ fn refused(bench: &mut Bench) -> [Option<PostStatus>; 2] {
 
 #[test]
 fn a_clean_close() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = closing();
     let (state, flushed) = (bench.side.state(), bench.side.statuses());
     let sent = bench.sent();
     let before = bench.side.event_ids();
     fin(&mut bench);
     shows! { proof:
-        "VERBS-6.2.2.4-12" => state == QpState::Closing && sent == (Vec::new(), Some(Sent::Fin));
-        "VERBS-6.2.5-12" => sent.1 == Some(Sent::Fin);
+        "VERBS-6.2.2.4-12" => state == QpState::Closing && sent == (Vec::new(), Some(TransmitResult::Fin));
+        "VERBS-6.2.5-12" => sent.1 == Some(TransmitResult::Fin);
         "VERBS-6.2.5-9" => flushed == [(1, CompletionStatus::Flushed), (2, CompletionStatus::Flushed)] && before.is_empty();
         "VERBS-6.2.5-2" => bench.side.state() == QpState::Idle && llp(&bench).is_none();
         "VERBS-6.2.5-23" => llp(&bench).is_none() && bench.side.rnic.is_stream_over(bench.side.llp);
@@ -65,32 +67,32 @@ fn a_clean_close() {
 
 #[test]
 fn both_sides_of_a_normal_close() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.a.post_receive(1, 0, 9);
-    world.b.post_receive(2, 0, 9);
-    let wr = write(&world.a, 3, 0, 4, world.b.remote(0));
-    world.a.post(wr);
-    world.run();
-    assert_eq!(world.a.poll().len(), 1);
-    let result = world.a.to(QpState::Closing);
-    let closing = world.a.state();
-    world.run();
-    let (a_done, b_done) = (world.a.statuses(), world.b.statuses());
-    let (a_events, b_events) = (world.a.event_ids(), world.b.event_ids());
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.a.post_receive(1, 0, 9);
+    peers.b.post_receive(2, 0, 9);
+    let wr = write(&peers.a, 3, 0, 4, peers.b.remote(0));
+    peers.a.post(wr);
+    peers.run();
+    assert_eq!(peers.a.poll().len(), 1);
+    let result = peers.a.to(QpState::Closing);
+    let closing = peers.a.state();
+    peers.run();
+    let (a_done, b_done) = (peers.a.statuses(), peers.b.statuses());
+    let (a_events, b_events) = (peers.a.event_ids(), peers.b.event_ids());
     shows! { proof:
-        "VERBS-6.6.2.1-2" => result == Ok(()) && world.b.state() == QpState::Idle;
+        "VERBS-6.6.2.1-2" => result == Ok(()) && peers.b.state() == QpState::Idle;
         "VERBS-6.2.2.2-10" => closing == QpState::Closing;
         "VERBS-6.6.2.1-4" => a_done == [(1, CompletionStatus::Flushed)] && b_done == [(2, CompletionStatus::Flushed)];
-        "VERBS-6.6.2.1-5" => world.a.rnic.is_stream_over(world.a.llp) && world.b.rnic.is_stream_over(world.b.llp);
-        "VERBS-6.6.2.1-6" => world.a.state() == QpState::Idle && a_events == [EventId::LlpCloseComplete]
+        "VERBS-6.6.2.1-5" => peers.a.rnic.is_stream_over(peers.a.llp) && peers.b.rnic.is_stream_over(peers.b.llp);
+        "VERBS-6.6.2.1-6" => peers.a.state() == QpState::Idle && a_events == [EventId::LlpCloseComplete]
             && b_events == [EventId::LlpCloseComplete];
     }
 }
 
 #[test]
 fn nothing_is_done_in_closing() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = closing();
     let first = refused(&mut bench);
     bench.sent();
@@ -107,7 +109,7 @@ fn nothing_is_done_in_closing() {
     }
 }
 
-/// A slow link is not dead: the time-out counts from the last octets that TCP accepted.
+/// A slow link is not dead, so the time-out counts from the last octets that TCP accepted.
 #[test]
 fn the_close_time_out_restarts_while_octets_flow() {
     let mut bench = Bench::new();
@@ -118,7 +120,7 @@ fn the_close_time_out_restarts_while_octets_flow() {
         bench.side.rnic.poll_transmit(now, bench.side.llp, take)
     };
     let mut now = Instant::ORIGIN;
-    assert_eq!(once(&mut bench, now), Sent::Octets(10));
+    assert_eq!(once(&mut bench, now), TransmitResult::Octets(10));
     bench.side.to(QpState::Closing).unwrap();
     let timeout = RnicSettings::default().close_timeout;
     loop {
@@ -126,10 +128,10 @@ fn the_close_time_out_restarts_while_octets_flow() {
         bench.side.rnic.handle_timeout(now, bench.side.llp);
         assert_eq!(bench.side.state(), QpState::Closing);
         let sent = once(&mut bench, now);
-        if sent == Sent::Fin {
+        if sent == TransmitResult::Fin {
             break;
         }
-        assert!(matches!(sent, Sent::Octets(_)), "{sent:?}");
+        assert!(matches!(sent, TransmitResult::Octets(_)), "{sent:?}");
         assert_eq!(bench.side.rnic.poll_timeout(bench.side.llp), Some(now + timeout));
     }
     // Nothing is sent any more.
@@ -140,7 +142,7 @@ fn the_close_time_out_restarts_while_octets_flow() {
 
 #[test]
 fn an_error_in_closing() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let after = |fault: fn(&mut Bench)| {
         let mut bench = closing();
         bench.sent();
@@ -159,7 +161,8 @@ fn an_error_in_closing() {
         "VERBS-6.2.5-22" => [segment, reset, silence].map(|fault| after(fault).side.event_ids())
             == [vec![EventId::BadClose], vec![EventId::LlpConnectionLost], vec![EventId::LlpConnectionLost]];
         "VERBS-6.2.5-14" => {
-            // The two other cases: work left on the Send Queue, and a Read of the peer.
+            // Two other cases have the same result: unfinished work on the Send Queue, and a Read
+            // of the peer.
             let mut left = Bench::new();
             let wr = write(&left.side, 1, 0, 1, left.side.remote(0));
             left.side.post(wr);
@@ -195,8 +198,8 @@ fn reading() -> Bench {
     bench
 }
 
-/// A protocol with octets of its own in flight may have late segments dropped. The close continues,
-/// and the segments are discarded.
+/// A protocol may still have octets in flight when this side closes. Its Queue Pairs can drop late
+/// segments. The close then continues, and the segments are discarded.
 #[test]
 fn a_late_segment_may_be_dropped() {
     let mut bench = Bench::with(|init| init.late = LateSegment::Drop);
@@ -211,7 +214,7 @@ fn a_late_segment_may_be_dropped() {
     assert_eq!(bench.sent(), (Vec::new(), None));
     fin(&mut bench);
     assert_eq!((bench.side.state(), bench.side.event_ids()), (QpState::Idle, vec![EventId::LlpCloseComplete]));
-    // A Terminate is not a segment of the protocol.
+    // A Terminate is not dropped, because it is not a segment of that protocol.
     let mut bench = Bench::with(|init| init.late = LateSegment::Drop);
     bench.side.to(QpState::Closing).unwrap();
     bench.hand_in(&untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0, 0, 0, 0]));
@@ -220,13 +223,14 @@ fn a_late_segment_may_be_dropped() {
 
 #[test]
 fn remaining_work_at_a_close() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let wr = write(&bench.side, 1, 0, 1, bench.side.remote(0));
     bench.side.post(wr);
     let result = bench.side.to(QpState::Closing);
     let sent = bench.sent();
     shows! { proof:
-        "VERBS-6.2.2.2-7" => result == Ok(()) && bench.side.state() == QpState::Error && sent == (Vec::new(), Some(Sent::Reset));
+        "VERBS-6.2.2.2-7" => result == Ok(()) && bench.side.state() == QpState::Error
+            && sent == (Vec::new(), Some(TransmitResult::Reset));
     }
 }

@@ -1,19 +1,19 @@
-//! Which work gets a completion and a notification, and a summary of all verbs (draft chapters 4,
-//! 8.1.3.1, 8.2.3 to 8.2.5, 9).
+//! Tests which work gets a completion and a notification. Also a summary of all verbs (draft
+//! chapters 4, 8.1.3.1, 8.2.3 to 8.2.5, 9).
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;
 use weft_peer::memory::{Bind, ListMode, MemorySettings, RemoteAccess, Stag, StagKey};
 use weft_peer::verbs::{
     CompletionStatus, DequeueModel, EventId, HandlerAddress, HandlerOperation, NotifyKind, Operation, Payload,
-    PostStatus, QpInit, QpModify, QpState, ReceiveWr, RnicSettings, SendWr, Sent, SrqInit,
+    PostStatus, QpInit, QpModify, QpState, ReceiveWr, RnicSettings, SendWr, SrqInit, TransmitResult,
 };
 
-use crate::verbs::world::{Bench, PLAIN, Side, VA, World, llp_settings, open, shows, write};
+use crate::verbs::peers::{Bench, PLAIN, Peers, Side, VA, llp_settings, open, shows, write};
 
 fn unsignaled(wr: SendWr) -> SendWr {
     SendWr { signaled: false, ..wr }
@@ -21,34 +21,34 @@ fn unsignaled(wr: SendWr) -> SendWr {
 
 #[test]
 fn each_work_request_completes_as_specified() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    (10..12).for_each(|n| world.b.post_receive(n, 0, 9));
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    (10..12).for_each(|n| peers.b.post_receive(n, 0, 9));
     let list = vec![
-        world.a.send_of(1, 0, 1),
-        unsignaled(write(&world.a, 2, 0, 1, world.b.remote(50))),
-        unsignaled(world.a.send_of(3, 0, 1)),
-        write(&world.a, 4, 0, 1, world.b.remote(60)),
-        unsignaled(world.a.send_of(5, 1 << 40, 1)),
-        unsignaled(world.a.send_of(6, 0, 1)),
+        peers.a.send_of(1, 0, 1),
+        unsignaled(write(&peers.a, 2, 0, 1, peers.b.remote(50))),
+        unsignaled(peers.a.send_of(3, 0, 1)),
+        write(&peers.a, 4, 0, 1, peers.b.remote(60)),
+        unsignaled(peers.a.send_of(5, 1 << 40, 1)),
+        unsignaled(peers.a.send_of(6, 0, 1)),
     ];
-    world.a.octets()[0] = b'v';
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    world.run();
-    let (done, received) = (world.a.statuses(), world.b.statuses());
+    peers.a.octets()[0] = b'v';
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    peers.run();
+    let (done, received) = (peers.a.statuses(), peers.b.statuses());
     use CompletionStatus::{BaseAndBounds, Flushed, Success};
     shows! { proof:
         "VERBS-8.2.3-1" => done == [(1, Success), (4, Success), (5, BaseAndBounds), (6, Flushed)];
         "VERBS-8.2.4-7" => received == [(10, Success), (11, Success)] && done.iter().any(|done| done.0 == 5);
         "VERBS-4-2" => !done.iter().any(|done| done.0 == 2) && done.iter().any(|done| done.0 == 6);
         "VERBS-8.1.3.1-10" => {
-            // Two requests on queues of one entry each. The first is unsignaled; the completion of
-            // the second frees both entries.
-            let mut world = World::with(PLAIN, 1460, |init| init.max_sq_wrs = 2);
-            let list = vec![unsignaled(write(&world.a, 1, 0, 1, world.b.remote(0))), write(&world.a, 2, 0, 1, world.b.remote(0))];
-            world.a.rnic.post_send(world.a.qp, list.clone()).unwrap();
-            world.run();
-            world.a.statuses() == [(2, Success)] && world.a.rnic.post_send(world.a.qp, list) == Ok(2)
+            // The Send Queue has two entries. The first request is unsignaled, and the completion
+            // of the second request frees both entries.
+            let mut peers = Peers::with(PLAIN, 1460, |init| init.max_sq_wrs = 2);
+            let list = vec![unsignaled(write(&peers.a, 1, 0, 1, peers.b.remote(0))), write(&peers.a, 2, 0, 1, peers.b.remote(0))];
+            peers.a.rnic.post_send(peers.a.qp, list.clone()).unwrap();
+            peers.run();
+            peers.a.statuses() == [(2, Success)] && peers.a.rnic.post_send(peers.a.qp, list) == Ok(2)
         };
     }
     shows! { proof:
@@ -64,18 +64,18 @@ fn each_work_request_completes_as_specified() {
             bench.sent().0.len() == 1 && bench.side.poll().is_empty()
         });
         "VERBS-8.2.4-2" => QpState::ALL.into_iter().all(|state| {
-            let mut world = World::with(PLAIN, 1460, |_| ());
-            let wr = write(&world.a, 7, 0, 1, world.b.remote(0));
-            world.a.post(wr);
-            world.run();
-            let _ = world.a.to(if state == QpState::Idle { QpState::Error } else { state });
+            let mut peers = Peers::with(PLAIN, 1460, |_| ());
+            let wr = write(&peers.a, 7, 0, 1, peers.b.remote(0));
+            peers.a.post(wr);
+            peers.run();
+            let _ = peers.a.to(if state == QpState::Idle { QpState::Error } else { state });
             if state == QpState::Idle {
-                world.a.to(QpState::Idle).unwrap();
+                peers.a.to(QpState::Idle).unwrap();
             }
-            world.a.state() == state && world.a.statuses() == [(7, Success)]
+            peers.a.state() == state && peers.a.statuses() == [(7, Success)]
         });
         "VERBS-8.2.1-15" => {
-            // A Queue Pair without privileges does its work.
+            // A Queue Pair without privileges works.
             let mut bench = Bench::new();
             let qp = bench.side.rnic.create_qp(QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq), None).unwrap().0;
             let wr = bench.side.send_of(1, 0, 1);
@@ -87,10 +87,10 @@ fn each_work_request_completes_as_specified() {
     }
 }
 
-/// A world in which both CQs have handlers: 1 at `a`, 2 at `b`.
-fn watched() -> World {
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    for (side, address) in [(&mut world.a, 1), (&mut world.b, 2)] {
+/// Two peers whose CQs have handlers: 1 at `a`, 2 at `b`.
+fn watched() -> Peers {
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    for (side, address) in [(&mut peers.a, 1), (&mut peers.b, 2)] {
         let handler = HandlerOperation::Register(HandlerAddress(address));
         let handler = side.rnic.set_completion_event_handler(handler).unwrap();
         side.cq = side.rnic.create_cq(64, Some(handler)).unwrap().0;
@@ -100,82 +100,82 @@ fn watched() -> World {
         side.modify(&QpModify::to_rts(side.llp)).unwrap();
         (0..9).for_each(|n| side.post_receive(n, 0, 9));
     }
-    world
+    peers
 }
 
 fn arm(side: &mut Side, kind: NotifyKind) {
     side.rnic.request_completion_notification(side.cq, kind).unwrap();
 }
 
-/// `a` sends one message; returns how often the handler of `b` is called.
-fn calls(world: &mut World, solicited: bool) -> usize {
+/// Lets `a` send one message. Returns how often the handler of `b` is called.
+fn calls(peers: &mut Peers, solicited: bool) -> usize {
     let payload = Payload::Inline(Bytes::from_static(b"x"));
-    world.a.post(SendWr::new(1, Operation::Send { payload, solicited, invalidate: None }));
-    world.run();
-    std::mem::take(&mut world.b.calls).len()
+    peers.a.post(SendWr::new(1, Operation::Send { payload, solicited, invalidate: None }));
+    peers.run();
+    std::mem::take(&mut peers.b.calls).len()
 }
 
 #[test]
 fn notifications() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     shows! { proof:
         "VERBS-4-3" => {
-            let mut world = watched();
-            let unarmed = calls(&mut world, true);
-            arm(&mut world.b, NotifyKind::NextSolicited);
-            (unarmed, calls(&mut world, false), calls(&mut world, true)) == (0, 0, 1)
+            let mut peers = watched();
+            let unarmed = calls(&mut peers, true);
+            arm(&mut peers.b, NotifyKind::NextSolicited);
+            (unarmed, calls(&mut peers, false), calls(&mut peers, true)) == (0, 0, 1)
         };
         "VERBS-8.2.5-5" => {
             let fires = |kind, solicited| {
-                let mut world = watched();
-                arm(&mut world.b, kind);
-                calls(&mut world, solicited)
+                let mut peers = watched();
+                arm(&mut peers.b, kind);
+                calls(&mut peers, solicited)
             };
             [fires(NotifyKind::NextSolicited, false), fires(NotifyKind::NextSolicited, true), fires(NotifyKind::NextCompletion, false)]
                 == [0, 1, 1]
         };
         "VERBS-8.2.5-7" => {
-            let mut world = watched();
-            arm(&mut world.b, NotifyKind::NextCompletion);
-            let inbound = calls(&mut world, false);
-            world.a.calls.clear();
-            arm(&mut world.a, NotifyKind::NextCompletion);
-            let wr = write(&world.a, 2, 0, 1, world.b.remote(0));
-            world.a.post(wr);
-            world.run();
-            (inbound, world.a.calls.len()) == (1, 1)
+            let mut peers = watched();
+            arm(&mut peers.b, NotifyKind::NextCompletion);
+            let inbound = calls(&mut peers, false);
+            peers.a.calls.clear();
+            arm(&mut peers.a, NotifyKind::NextCompletion);
+            let wr = write(&peers.a, 2, 0, 1, peers.b.remote(0));
+            peers.a.post(wr);
+            peers.run();
+            (inbound, peers.a.calls.len()) == (1, 1)
         };
         "VERBS-8.2.5-14" => {
-            let mut world = watched();
-            arm(&mut world.b, NotifyKind::NextCompletion);
-            let first = calls(&mut world, false);
-            let second = calls(&mut world, false);
-            arm(&mut world.b, NotifyKind::NextCompletion);
-            (first, second, calls(&mut world, false)) == (1, 0, 1)
+            let mut peers = watched();
+            arm(&mut peers.b, NotifyKind::NextCompletion);
+            let first = calls(&mut peers, false);
+            let second = calls(&mut peers, false);
+            arm(&mut peers.b, NotifyKind::NextCompletion);
+            (first, second, calls(&mut peers, false)) == (1, 0, 1)
         };
-        // Poll until empty, arm, poll once more. A completion between these steps is either polled
-        // or notified.
+        // A Consumer polls until the CQ is empty, arms the CQ, and polls once more. A completion
+        // between these steps is either polled or notified.
         "VERBS-8.2.5-10" => (0..4).all(|moment| {
-            let mut world = watched();
+            let mut peers = watched();
             let mut found = 0;
             for step in 0..4 {
                 if step == moment {
                     let payload = Payload::Inline(Bytes::from_static(b"x"));
-                    world.a.post(SendWr::new(1, Operation::Send { payload, solicited: false, invalidate: None }));
-                    world.run();
+                    peers.a.post(SendWr::new(1, Operation::Send { payload, solicited: false, invalidate: None }));
+                    peers.run();
                 }
                 match step {
-                    0 | 2 => found += world.b.poll().len(),
-                    1 => arm(&mut world.b, NotifyKind::NextCompletion),
+                    0 | 2 => found += peers.b.poll().len(),
+                    1 => arm(&mut peers.b, NotifyKind::NextCompletion),
                     _ => {}
                 }
             }
-            found + world.b.calls.len() >= 1
+            found + peers.b.calls.len() >= 1
         });
         "VERBS-8.3.3-2" => {
             let mut bench = Bench::new();
             bench.side.rnic.set_async_event_handler(None).unwrap();
-            bench.hand_in(&crate::verbs::world::tagged(weft_core::wire::rdmap::Opcode::WRITE, 0x7700, 0, b"x"));
+            bench.hand_in(&crate::verbs::peers::tagged(weft_core::wire::rdmap::Opcode::WRITE, 0x7700, 0, b"x"));
             bench.side.events.is_empty() && bench.side.state() == QpState::Terminate
         };
     }
@@ -183,7 +183,7 @@ fn notifications() {
 
 #[test]
 fn query_returns_all_attributes() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let memory = MemorySettings {
         mode: ListMode::Block,
         max_octets: 1 << 20,
@@ -253,8 +253,8 @@ fn query_returns_all_attributes() {
 /// Draft Figures 36 and 37: every status and event is in the figures, and the figures are complete.
 #[test]
 fn identifiers() {
-    let mut proof = Proof::new(By::Test);
-    // In the order of Figure 37.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // The events are in the order of Figure 37.
     use EventId as E;
     let events = [
         E::LlpCloseComplete,
@@ -322,18 +322,18 @@ fn identifiers() {
 /// The order of section 5.1.1.2: each step succeeds.
 #[test]
 fn destroys_everything_in_order() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    let window = Stag { index: world.a.rnic.allocate_window(world.a.pd).unwrap(), key: StagKey(1) };
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    let window = Stag { index: peers.a.rnic.allocate_window(peers.a.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: true };
-    let bind = Bind { window, region: world.a.stag, address: VA, length: 9, va_based: true, access };
-    world.a.post(SendWr::new(1, Operation::Bind(bind)));
-    world.a.post(SendWr::new(2, Operation::InvalidateLocal(window)));
-    world.run();
-    let drained = world.a.poll().len();
-    world.a.to(QpState::Closing).unwrap();
-    world.run();
-    let (idle, a) = (world.a.state(), &mut world.a);
+    let bind = Bind { window, region: peers.a.stag, address: VA, length: 9, va_based: true, access };
+    peers.a.post(SendWr::new(1, Operation::Bind(bind)));
+    peers.a.post(SendWr::new(2, Operation::InvalidateLocal(window)));
+    peers.run();
+    let drained = peers.a.poll().len();
+    peers.a.to(QpState::Closing).unwrap();
+    peers.run();
+    let (idle, a) = (peers.a.state(), &mut peers.a);
     let steps = [
         a.rnic.deallocate_stag(window.index).is_ok(),
         a.rnic.deallocate_stag(a.stag.index).is_ok(),
@@ -358,14 +358,14 @@ fn destroys_everything_in_order() {
                 rnic.query_region(stag).is_ok(), rnic.query().is_ok()] == [true; 6]
         };
     }
-    // A close is FIN for FIN; an abort is a reset.
+    // A close sends FIN, and an abort sends a reset.
     let mut bench = Bench::new();
     bench.side.to(QpState::Closing).unwrap();
     let close = bench.sent().1;
     let mut bench = Bench::new();
     bench.side.to(QpState::Error).unwrap();
     shows! { proof:
-        "VERBS-4-13" => (close, bench.sent().1) == (Some(Sent::Fin), Some(Sent::Reset));
+        "VERBS-4-13" => (close, bench.sent().1) == (Some(TransmitResult::Fin), Some(TransmitResult::Reset));
         "VERBS-8.3.1-1" => {
             let mut side = Side::new(|_| ());
             let before = (side.rnic.query_qp(side.qp), side.rnic.query_cq(side.cq), side.rnic.query_region(side.stag.index));

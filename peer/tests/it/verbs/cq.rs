@@ -1,16 +1,16 @@
 //! Completion Queue verbs (draft sections 5.3 and 9.2.3, Figure 30).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::verbs::{
     CompletedOperation, CompletionStatus, CqAttributes, CqError, EventError, HandlerAddress, HandlerOperation,
     NotifyKind, QpError, QpInit, QpModify, QpState, RnicSettings,
 };
 
-use crate::verbs::world::{PLAIN, Side, World, llp_settings, open, shows, write};
+use crate::verbs::peers::{PLAIN, Peers, Side, llp_settings, open, shows, write};
 
 #[test]
 fn create_cq_and_its_errors() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = open(RnicSettings { max_cqs: 1, max_cqes: 10, ..RnicSettings::default() });
     let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
     let gone = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
@@ -32,7 +32,7 @@ fn create_cq_and_its_errors() {
 
 #[test]
 fn a_handle_is_valid_only_on_its_rnic() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = open(RnicSettings::default());
     let foreign = open(RnicSettings::default()).create_cq(1, None).unwrap().0;
     let (cq, _) = rnic.create_cq(4, None).unwrap();
@@ -49,22 +49,22 @@ fn a_handle_is_valid_only_on_its_rnic() {
     }
 }
 
-/// A world whose CQ at `a` has `done` completions of Writes to poll.
-fn with_completions(done: u64) -> World {
-    let mut world = World::new();
+/// Two peers. The CQ at `a` has `done` completions of Writes to poll.
+fn with_completions(done: u64) -> Peers {
+    let mut peers = Peers::new();
     for n in 0..done {
-        let wr = write(&world.a, n, 0, 1, world.b.remote(0));
-        world.a.post(wr);
+        let wr = write(&peers.a, n, 0, 1, peers.b.remote(0));
+        peers.a.post(wr);
     }
-    world.run();
-    world
+    peers.run();
+    peers
 }
 
 #[test]
 fn a_cq_in_use_stays_and_is_resized() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = with_completions(3);
-    let (rnic, cq) = (&mut world.a.rnic, world.a.cq);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = with_completions(3);
+    let (rnic, cq) = (&mut peers.a.rnic, peers.a.cq);
     shows! { proof:
         "VERBS-5.3.4-3" => rnic.destroy_cq(cq) == Err(CqError::InUse);
         "VERBS-5.3.4-2" => rnic.query_cq(cq).is_ok();
@@ -72,14 +72,14 @@ fn a_cq_in_use_stays_and_is_resized() {
         "VERBS-5.3.3-5" => rnic.query_cq(cq).unwrap().entries == 1024;
         "VERBS-5.3.3-1" => rnic.modify_cq(cq, 3) == Ok(3);
     }
-    shows! { proof: "VERBS-5.3.3-2" => world.a.poll().len() == 3; }
-    world.a.rnic.destroy_qp(world.a.qp).unwrap();
-    shows! { proof: "VERBS-5.1.1.2-4" => world.a.rnic.destroy_cq(cq) == Ok(()); }
+    shows! { proof: "VERBS-5.3.3-2" => peers.a.poll().len() == 3; }
+    peers.a.rnic.destroy_qp(peers.a.qp).unwrap();
+    shows! { proof: "VERBS-5.1.1.2-4" => peers.a.rnic.destroy_cq(cq) == Ok(()); }
 }
 
 #[test]
 fn creation_takes_all_or_nothing() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = open(RnicSettings { max_cqs: 2, max_cqes: 10, ..RnicSettings::default() });
     let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(5))).unwrap();
     let (first, entries) = rnic.create_cq(7, Some(handler)).unwrap();
@@ -87,7 +87,7 @@ fn creation_takes_all_or_nothing() {
         "VERBS-5.3.1-4" => entries == rnic.query_cq(first).unwrap().entries;
         "VERBS-9.2.3.1-6" => rnic.query_cq(first).is_ok() && entries >= 7;
         "VERBS-5.3.1-5" => rnic.create_cq(u32::MAX, None) == Err(CqError::TooManyEntries);
-        // Neither of the two took the place of the second CQ.
+        // Neither of the two rejected calls took the place of the second CQ.
         "VERBS-5.3.1-6" => rnic.create_cq(12, None).is_err() && rnic.create_cq(1, None).is_ok();
         "VERBS-9.2.3.1-5" => rnic.query_cq(first) == Ok(CqAttributes { entries, handler: Some(handler) });
         "VERBS-9.2.3.1-3" => [1, 2, 10].into_iter().all(|wanted| {
@@ -121,12 +121,12 @@ fn creation_takes_all_or_nothing() {
 
 #[test]
 fn results_of_query_modify_and_destroy() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = with_completions(2);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = with_completions(2);
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
-    let (foreign, stale) = (world.b.cq, closed.cq);
-    let (rnic, cq) = (&mut world.a.rnic, world.a.cq);
+    let (foreign, stale) = (peers.b.cq, closed.cq);
+    let (rnic, cq) = (&mut peers.a.rnic, peers.a.cq);
     use CqError::{InUse, InvalidCqHandle, InvalidRnicHandle, ShrinkFailed, TooManyEntries};
     shows! { proof:
         "VERBS-9.2.3.2-2" => rnic.query_cq(cq).unwrap() == CqAttributes { entries: 1024, handler: None };
@@ -159,36 +159,36 @@ fn results_of_query_modify_and_destroy() {
 
 #[test]
 fn only_the_result_of_a_resize_reports_it() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = with_completions(4);
-    let cq = world.a.cq;
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = with_completions(4);
+    let cq = peers.a.cq;
     for n in 10..14 {
-        let wr = write(&world.a, n, 0, 1, world.b.remote(0));
-        world.a.post(wr);
+        let wr = write(&peers.a, n, 0, 1, peers.b.remote(0));
+        peers.a.post(wr);
     }
     shows! { proof:
-        "VERBS-5.3.3-7" => world.a.rnic.modify_cq(cq, 3).is_err() && world.a.rnic.query_cq(cq).unwrap().entries == 1024;
-        "VERBS-9.5.1.3-5" => world.a.rnic.modify_cq(cq, 3) == Err(CqError::ShrinkFailed);
-        "VERBS-9.2.3.3-2" => world.a.rnic.modify_cq(cq, 8) == Ok(8);
+        "VERBS-5.3.3-7" => peers.a.rnic.modify_cq(cq, 3).is_err() && peers.a.rnic.query_cq(cq).unwrap().entries == 1024;
+        "VERBS-9.5.1.3-5" => peers.a.rnic.modify_cq(cq, 3) == Err(CqError::ShrinkFailed);
+        "VERBS-9.2.3.3-2" => peers.a.rnic.modify_cq(cq, 8) == Ok(8);
     }
-    world.run();
-    let polled: Vec<u64> = world.a.poll().into_iter().map(|done| done.wr_id).collect();
+    peers.run();
+    let polled: Vec<u64> = peers.a.poll().into_iter().map(|done| done.wr_id).collect();
     shows! { proof:
-        "VERBS-5.3.3-3" => world.a.event_ids().is_empty() && world.a.state() == QpState::Rts;
+        "VERBS-5.3.3-3" => peers.a.event_ids().is_empty() && peers.a.state() == QpState::Rts;
         "VERBS-9.2.3.3-3" => polled == [0, 1, 2, 3, 10, 11, 12, 13];
-        "VERBS-9.5.1.3-15" => world.a.rnic.destroy_cq(cq) == Err(CqError::InUse);
+        "VERBS-9.5.1.3-15" => peers.a.rnic.destroy_cq(cq) == Err(CqError::InUse);
         "VERBS-8.3.1-3" => {
-            let before = world.a.rnic.query_cq(cq);
-            world.a.rnic.modify_cq(cq, u32::MAX).unwrap_err();
-            world.a.rnic.destroy_cq(cq).unwrap_err();
-            world.a.rnic.query_cq(cq) == before
+            let before = peers.a.rnic.query_cq(cq);
+            peers.a.rnic.modify_cq(cq, u32::MAX).unwrap_err();
+            peers.a.rnic.destroy_cq(cq).unwrap_err();
+            peers.a.rnic.query_cq(cq) == before
         };
     }
 }
 
 #[test]
 fn queues_can_share_a_cq() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let other = side.rnic.create_cq(9, None).unwrap().0;
     let empty = side.rnic.create_cq(9, None).unwrap().0;
@@ -222,35 +222,37 @@ fn queues_can_share_a_cq() {
 
 #[test]
 fn entries_of_a_cq() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(PLAIN, 1460, |init| (init.max_sq_wrs, init.max_rq_wrs) = (4, 4));
-    world.a.rnic.modify_cq(world.a.cq, 1).unwrap();
-    let one = |world: &mut World, n| {
-        let wr = write(&world.a, n, 0, 1, world.b.remote(0));
-        world.a.post(wr);
-        world.run();
-        world.a.poll().len() == 1
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(PLAIN, 1460, |init| (init.max_sq_wrs, init.max_rq_wrs) = (4, 4));
+    peers.a.rnic.modify_cq(peers.a.cq, 1).unwrap();
+    let one = |peers: &mut Peers, n| {
+        let wr = write(&peers.a, n, 0, 1, peers.b.remote(0));
+        peers.a.post(wr);
+        peers.run();
+        peers.a.poll().len() == 1
     };
     shows! { proof:
-        "VERBS-5.3-8" => one(&mut world, 1) && one(&mut world, 2);
-        "VERBS-8.2.4-4" => (0..100).all(|n| one(&mut world, n)) && world.a.event_ids().is_empty();
-        // No queue entry has a CQ entry reserved.
+        "VERBS-5.3-8" => one(&mut peers, 1) && one(&mut peers, 2);
+        "VERBS-8.2.4-4" => (0..100).all(|n| one(&mut peers, n)) && peers.a.event_ids().is_empty();
+        // The entries of the queues have no reserved entries in the CQ.
         "VERBS-5.3.1-11" => {
-            let one = world.a.rnic.create_cq(1, None).unwrap().0;
-            let init = QpInit { max_sq_wrs: 100, max_rq_wrs: 100, ..QpInit::new(world.a.pd, one, one) };
-            world.a.rnic.create_qp(init, None).is_ok()
+            let one = peers.a.rnic.create_cq(1, None).unwrap().0;
+            let init = QpInit { max_sq_wrs: 100, max_rq_wrs: 100, ..QpInit::new(peers.a.pd, one, one) };
+            peers.a.rnic.create_qp(init, None).is_ok()
         };
     }
-    // The CQ has as many entries as both queues: a flush of all work fits.
-    world.a.rnic.modify_cq(world.a.cq, 8).unwrap();
+    // The CQ has as many entries as both queues together, so the completions of a flush of all work
+    // fit.
+    peers.a.rnic.modify_cq(peers.a.cq, 8).unwrap();
     for n in 0..4 {
-        let wr = world.a.send_of(n, 0, 1);
-        world.a.post(wr);
-        world.a.post_receive(10 + n, 0, 1);
+        let wr = peers.a.send_of(n, 0, 1);
+        peers.a.post(wr);
+        peers.a.post_receive(10 + n, 0, 1);
     }
-    world.a.to(QpState::Error).unwrap();
-    shows! { proof: "VERBS-5.3.1-14" => world.a.poll().len() == 8 && world.a.event_ids().is_empty(); }
-    // One too few: the present completions stay intact, and the rest is lost.
+    peers.a.to(QpState::Error).unwrap();
+    shows! { proof: "VERBS-5.3.1-14" => peers.a.poll().len() == 8 && peers.a.event_ids().is_empty(); }
+    // If the CQ has one entry too few, the present completions stay intact, and the remaining
+    // completions are lost.
     let mut small = Side::with(RnicSettings::default(), llp_settings(PLAIN, 1460, true), |_| ());
     small.rnic.modify_cq(small.cq, 2).unwrap();
     (0..3).for_each(|n| small.post_receive(n, 0, 1));
@@ -262,19 +264,19 @@ fn entries_of_a_cq() {
 
 #[test]
 fn poll_gives_the_head() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.b.post_receive(u64::MAX, 0, 9);
-    world.a.octets()[..3].copy_from_slice(b"abc");
-    let list = vec![world.a.send_of(u64::MAX, 0, 3), write(&world.a, 7, 0, 3, world.b.remote(100))];
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    world.run();
-    let first = world.a.rnic.poll_cq(world.a.cq).unwrap();
-    let second = world.a.rnic.poll_cq(world.a.cq).unwrap();
-    let received = world.b.rnic.poll_cq(world.b.cq).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.b.post_receive(u64::MAX, 0, 9);
+    peers.a.octets()[..3].copy_from_slice(b"abc");
+    let list = vec![peers.a.send_of(u64::MAX, 0, 3), write(&peers.a, 7, 0, 3, peers.b.remote(100))];
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    peers.run();
+    let first = peers.a.rnic.poll_cq(peers.a.cq).unwrap();
+    let second = peers.a.rnic.poll_cq(peers.a.cq).unwrap();
+    let received = peers.b.rnic.poll_cq(peers.b.cq).unwrap();
     shows! { proof:
         "VERBS-9.3.2.1-1" => first.status == CompletionStatus::Success;
-        "VERBS-9.3.2.1-2" => (first.qp, first.operation) == (world.a.id, CompletedOperation::Send);
+        "VERBS-9.3.2.1-2" => (first.qp, first.operation) == (peers.a.id, CompletedOperation::Send);
         "VERBS-9.3.2.1-3" => (first.wr_id, second.wr_id) == (u64::MAX, 7);
         "VERBS-9.3.2.1-8" => (first.octets, second.octets, received.octets) == (0, 0, 3);
         "VERBS-9.3.2.1-7" => (second.operation, received.operation) == (CompletedOperation::Write, CompletedOperation::Receive);
@@ -282,11 +284,11 @@ fn poll_gives_the_head() {
     }
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
-    world.b.post_receive(3, 0, 9);
-    world.b.to(QpState::Error).unwrap();
-    let flushed = world.b.rnic.poll_cq(world.b.cq).unwrap();
+    peers.b.post_receive(3, 0, 9);
+    peers.b.to(QpState::Error).unwrap();
+    let flushed = peers.b.rnic.poll_cq(peers.b.cq).unwrap();
     shows! { proof:
-        "VERBS-9.3.2.1-11" => [world.a.rnic.poll_cq(world.a.cq).err(), world.a.rnic.poll_cq(world.b.cq).err(),
+        "VERBS-9.3.2.1-11" => [peers.a.rnic.poll_cq(peers.a.cq).err(), peers.a.rnic.poll_cq(peers.b.cq).err(),
             closed.rnic.poll_cq(closed.cq).err()]
             == [Some(CqError::Empty), Some(CqError::InvalidCqHandle), Some(CqError::InvalidRnicHandle)];
         "VERBS-9.3.2.1-5" => (flushed.wr_id, flushed.status) == (3, CompletionStatus::Flushed);
@@ -295,14 +297,15 @@ fn poll_gives_the_head() {
 
 #[test]
 fn request_completion_notification() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let handler = side.rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(4))).unwrap();
     let cq = side.rnic.create_cq(9, Some(handler)).unwrap().0;
     let init = QpInit::new(side.pd, cq, cq);
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
-    // An error triggers each kind that was requested, and no other.
+    // An error triggers each kind of notification that was requested, and no notification that was
+    // not requested.
     let mut fires = |kind: Option<NotifyKind>| {
         let qp = side.rnic.create_qp(init, None).unwrap().0;
         side.rnic.post_receive(qp, vec![weft_peer::verbs::ReceiveWr { wr_id: 1, scatter: Vec::new() }]).unwrap();

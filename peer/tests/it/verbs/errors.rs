@@ -1,15 +1,15 @@
-//! The effect of each error of an inbound segment: draft Figure 24, and the Terminate on the wire.
-//! `figure_23` tests work requests.
+//! Tests the effect of each error of an inbound segment: draft Figure 24, and the Terminate on the
+//! wire. The module `figure_23` tests errors of work requests.
 
 use bytes::Bytes;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::{RequirementId, requirement};
 use weft_peer::Instant;
 use weft_peer::memory::{Access, Stag, StagKey};
 use weft_peer::verbs::{CompletionStatus, EventId, Operation, Payload, QpState, SendWr};
 
-use crate::verbs::world::{Bench, LENGTH, VA, World, number, register, shows, tagged, untagged};
+use crate::verbs::peers::{Bench, LENGTH, Peers, VA, number, register, shows, tagged, untagged};
 
 /// The outcome of an error.
 pub(crate) struct Outcome {
@@ -28,7 +28,8 @@ impl Bench {
     }
 }
 
-/// An Asynchronous Event reports an inbound ULPDU (Figure 24).
+/// Returns whether an Asynchronous Event reports the inbound ULPDU, and the Terminate has `code`
+/// (Figure 24).
 fn raises_event(bench: &mut Bench, ulpdu: &[u8], code: u16, event: EventId) -> bool {
     bench.hand_in(ulpdu);
     let outcome = bench.outcome();
@@ -44,11 +45,11 @@ fn read_of(stag: u32, to: u64, length: u32) -> Vec<u8> {
 
 #[test]
 fn figure_24_tagged_segments() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut row = |id: RequirementId, code, event, ulpdu: fn(&mut Bench) -> Vec<u8>| {
         let mut bench = Bench::new();
         let ulpdu = ulpdu(&mut bench);
-        proof.shows(id, || assert!(raises_event(&mut bench, &ulpdu, code, event), "{id}"));
+        proof.verify(id, || assert!(raises_event(&mut bench, &ulpdu, code, event), "{id}"));
     };
     row(requirement!("VERBS-8.3.3-20"), 0x1100, EventId::ProtectionInvalidStag, |bench| {
         tagged(Opcode::WRITE, bench.side.stag.to_bits() ^ 1, VA, b"x")
@@ -84,11 +85,11 @@ fn figure_24_tagged_segments() {
 
 #[test]
 fn figure_24_read_requests() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut row = |id: RequirementId, code, event, ulpdu: fn(&mut Bench) -> Vec<u8>| {
         let mut bench = Bench::new();
         let ulpdu = ulpdu(&mut bench);
-        proof.shows(id, || assert!(raises_event(&mut bench, &ulpdu, code, event), "{id}"));
+        proof.verify(id, || assert!(raises_event(&mut bench, &ulpdu, code, event), "{id}"));
     };
     row(requirement!("VERBS-8.3.3-29"), 0x0100, EventId::IrrqInvalidStag, |_| read_of(0x1234_5600, VA, 1));
     row(requirement!("VERBS-8.3.3-30"), 0x0101, EventId::IrrqBaseAndBounds, |bench| {
@@ -121,7 +122,7 @@ fn figure_24_read_requests() {
 
 #[test]
 fn figure_24_the_rest() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let change = |at: usize, value: u8| {
         let mut ulpdu = untagged(Opcode::SEND, 0, 1, 0, true, b"x");
         ulpdu[at] = value;
@@ -152,11 +153,11 @@ fn figure_24_the_rest() {
     shows! { proof: "VERBS-8.3.3-19" => bench.code() == Some(0x0207) && bench.side.event_ids() == [EventId::MissingLast]; }
 }
 
-/// Every Terminate for a rejected segment carries its header, and the Read Request its own
-/// (VERBS-6.4-20).
+/// Every Terminate for a rejected segment carries the header of the segment. For a rejected Read
+/// Request, it also carries the header of the Read Request (VERBS-6.4-20).
 #[test]
 fn terminates_give_the_offending_header_back() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let read = read_of(0x5500, VA, 9);
     bench.hand_in(&read);
@@ -183,10 +184,10 @@ fn terminates_give_the_offending_header_back() {
     }
 }
 
-/// Octets that were sent as an answer before the source became invalid (RFC 5040 section 4.8).
+/// Some octets of the response were sent before the source became invalid (RFC 5040 section 4.8).
 #[test]
 fn a_terminated_read_reports_the_remaining_length() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let stag = bench.side.stag;
     bench.hand_in(&read_of(stag.to_bits(), VA, 60_000));
@@ -201,20 +202,20 @@ fn a_terminated_read_reports_the_remaining_length() {
 
 #[test]
 fn a_wrong_crc_is_reported_without_headers() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
     let payload = Payload::Inline(Bytes::from_static(b"x"));
-    world.a.post(SendWr::new(1, Operation::Send { payload, solicited: false, invalidate: None }));
-    let (mut octets, _) = world.a.transmit(Instant::ORIGIN, usize::MAX);
+    peers.a.post(SendWr::new(1, Operation::Send { payload, solicited: false, invalidate: None }));
+    let (mut octets, _) = peers.a.transmit(Instant::ORIGIN, usize::MAX);
     *octets.last_mut().unwrap() ^= 1;
-    world.b.rnic.handle_octets(Instant::ORIGIN, world.b.llp, &octets);
-    world.run();
-    let terminate = world.b.rnic.query_qp(world.b.qp).unwrap().terminate.unwrap();
+    peers.b.rnic.handle_octets(Instant::ORIGIN, peers.b.llp, &octets);
+    peers.run();
+    let terminate = peers.b.rnic.query_qp(peers.b.qp).unwrap().terminate.unwrap();
     shows! { proof:
-        "VERBS-8.3.3-12" => world.b.events[0].event == EventId::LlpIntegrityCrc && number(terminate.terminate.error) == 0x2002;
-        "VERBS-8.3.3-8" => world.a.events[0].event == EventId::TerminateReceived;
+        "VERBS-8.3.3-12" => peers.b.events[0].event == EventId::LlpIntegrityCrc && number(terminate.terminate.error) == 0x2002;
+        "VERBS-8.3.3-8" => peers.a.events[0].event == EventId::TerminateReceived;
         "VERBS-6.6.2.5-3" => terminate.local;
-        "VERBS-8.3.2-3" => world.a.rnic.query_qp(world.a.qp).unwrap().terminate.is_some_and(|record| !record.local
+        "VERBS-8.3.2-3" => peers.a.rnic.query_qp(peers.a.qp).unwrap().terminate.is_some_and(|record| !record.local
             && record.terminate == terminate.terminate);
     }
 }

@@ -1,15 +1,15 @@
-//! The RNIC's own failures: CQ, Queue Pair, RNIC (draft Figures 24 and 25, Local Errors).
+//! Tests failures of the RNIC itself: CQ, Queue Pair, RNIC (draft Figures 24 and 25, Local Errors).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::Instant;
 use weft_peer::verbs::{AsyncEvent, EventId, Failure, QpInit, QpModify, QpState, Resource};
 
-use crate::verbs::world::{Bench, PLAIN, Side, World, llp_settings, number, shows, ulpdus, untagged, write};
+use crate::verbs::peers::{Bench, PLAIN, Peers, Side, llp_settings, number, shows, ulpdus, untagged, write};
 
 #[test]
 fn a_cq_fails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let (cq, qp, id) = (bench.side.cq, bench.side.qp, bench.side.id);
     assert!(bench.side.rnic.fail(Instant::ORIGIN, Failure::Cq(cq)));
@@ -39,7 +39,7 @@ fn a_cq_fails() {
 
 #[test]
 fn a_queue_pair_fails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let (qp, id) = (bench.side.qp, bench.side.id);
     assert!(bench.side.rnic.fail(Instant::ORIGIN, Failure::Qp(qp)));
@@ -51,12 +51,12 @@ fn a_queue_pair_fails() {
         "VERBS-9.5.3-39" => events == [AsyncEvent { resource: Resource::Qp(qp, id), event: EventId::LocalQpCatastrophic }];
         "VERBS-8.3.3-42" => code == Some(0x0207) && bench.side.state() == QpState::Error;
     }
-    assert!(!bench.side.rnic.fail(Instant::ORIGIN, Failure::Qp(qp)), "it is not in RTS any more");
+    assert!(!bench.side.rnic.fail(Instant::ORIGIN, Failure::Qp(qp)), "the Queue Pair is not in RTS any more");
 }
 
 #[test]
 fn the_rnic_fails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let side = &mut bench.side;
     let qp = side.rnic.create_qp(QpInit::new(side.pd, side.cq, side.cq), None).unwrap().0;
@@ -79,7 +79,7 @@ fn the_rnic_fails() {
 
 #[test]
 fn an_srq_fails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let side = &mut bench.side;
     let srq =
@@ -103,31 +103,31 @@ fn an_srq_fails() {
     }
 }
 
-/// Sends fill a CQ of one entry.
+/// Completions of a Send Queue overflow a CQ of one entry.
 #[test]
 fn a_send_queues_completions_overflow() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    world.a.rnic.modify_cq(world.a.cq, 1).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    peers.a.rnic.modify_cq(peers.a.cq, 1).unwrap();
     for n in 0..3 {
-        let wr = write(&world.a, n, 0, 1, world.b.remote(0));
-        world.a.post(wr);
+        let wr = write(&peers.a, n, 0, 1, peers.b.remote(0));
+        peers.a.post(wr);
     }
-    world.run();
-    let record = world.a.rnic.query_qp(world.a.qp).unwrap().terminate.unwrap();
-    let opcodes: Vec<u8> = ulpdus(&world.from_a).iter().map(|ulpdu| ulpdu[1] & 0xf).collect();
+    peers.run();
+    let record = peers.a.rnic.query_qp(peers.a.qp).unwrap().terminate.unwrap();
+    let opcodes: Vec<u8> = ulpdus(&peers.from_a).iter().map(|ulpdu| ulpdu[1] & 0xf).collect();
     let of_qp = |side: &Side| side.events.iter().filter(|raised| raised.event == EventId::CqOverflow).count();
-    let done = world.a.poll();
+    let done = peers.a.poll();
     shows! { proof:
         "VERBS-8.3.3-37" => number(record.terminate.error) == 0x0207 && opcodes.last() == Some(&7);
-        "VERBS-9.5.3-36" => of_qp(&world.a) == 1 && world.a.events.contains(&AsyncEvent {
-            resource: Resource::Qp(world.a.qp, world.a.id), event: EventId::CqOverflow });
-        // Sending stopped at the latest after the message in progress.
+        "VERBS-9.5.3-36" => of_qp(&peers.a) == 1 && peers.a.events.contains(&AsyncEvent {
+            resource: Resource::Qp(peers.a.qp, peers.a.id), event: EventId::CqOverflow });
+        // The side stopped sending at the latest after the message in progress.
         "VERBS-6.4-15" => opcodes == [0, 0, 7];
         "VERBS-6.4-27" => record.terminate.ddp_header.is_none() && record.local;
-        "VERBS-5.3.1-8" => world.a.rnic.query().unwrap().detects_cq_overflow
-            && world.a.events.iter().any(|raised| raised.event == EventId::CqOverflowDetected);
-        "VERBS-9.5.3-3" => world.a.events.iter().any(|raised| raised.resource == Resource::Cq(world.a.cq));
+        "VERBS-5.3.1-8" => peers.a.rnic.query().unwrap().detects_cq_overflow
+            && peers.a.events.iter().any(|raised| raised.event == EventId::CqOverflowDetected);
+        "VERBS-9.5.3-3" => peers.a.events.iter().any(|raised| raised.resource == Resource::Cq(peers.a.cq));
         "VERBS-5.3.1-7" => done.len() == 1 && done[0].wr_id == 0;
     }
 }

@@ -1,14 +1,14 @@
-//! The effect of each error of a work request: draft Figure 23.
+//! Tests the effect of each error of a work request: draft Figure 23.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::memory::{Access, Bind, FastRegistration, PhysicalBufferList, RemoteAccess, Stag, StagKey, ToBase};
 use weft_peer::verbs::{CompletionStatus, Operation, Payload, QpInit, QpState, ReceiveWr, RemoteAddress, SendWr, Sge};
 
-use crate::verbs::world::{Bench, LENGTH, VA, register, shows, untagged};
+use crate::verbs::peers::{Bench, LENGTH, VA, register, shows, untagged};
 
-/// A work request that fails locally (Figure 23, Send Queue). Its completion reports the error; the
-/// Terminate has code 0x0000; there is no event.
+/// Checks a work request that fails locally (Figure 23, Send Queue). Its completion reports the
+/// error, the Terminate has code 0x0000, and no event is reported.
 pub(crate) fn failing(
     change: impl FnOnce(&mut QpInit),
     operation: impl FnOnce(&mut Bench) -> Operation,
@@ -31,7 +31,7 @@ fn send(sge: Sge) -> Operation {
 
 #[test]
 fn figure_23_local_protection() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let of = |operation: fn(&mut Bench) -> Operation| failing(|_| (), operation);
     shows! { proof:
         "VERBS-8.3.2-16" => of(|bench| send(Sge { stag: bench.side.stag.to_bits() ^ 3, ..bench.side.sge(0, 1) }))
@@ -68,7 +68,7 @@ pub(crate) fn bind(bench: &mut Bench, change: impl FnOnce(&mut Bind, &mut Bench)
 
 #[test]
 fn figure_23_bind() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let of = |change: fn(&mut Bind, &mut Bench)| failing(|_| (), |bench| bind(bench, change));
     shows! { proof:
         "VERBS-8.3.2-31" => of(|bind, _| bind.region.key = StagKey(0)) == Some(CompletionStatus::InvalidRegion);
@@ -103,7 +103,7 @@ pub(crate) fn fast(bench: &mut Bench, change: impl FnOnce(&mut FastRegistration,
 
 #[test]
 fn figure_23_fast_register() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let of = |change: fn(&mut FastRegistration, &mut Bench)| failing(|_| (), |bench| fast(bench, change));
     shows! { proof:
         "VERBS-8.3.2-22" => of(|new, bench| new.stag.index = bench.side.rnic.allocate_window(bench.side.pd).unwrap())
@@ -123,7 +123,7 @@ fn figure_23_fast_register() {
 
 #[test]
 fn figure_23_fast_register_and_invalidate() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let of = |operation: fn(&mut Bench) -> Operation| failing(|_| (), operation);
     shows! { proof:
         "VERBS-8.3.2-30" => of(|bench| fast(bench, |new, _| new.list.length = 4097)) == Some(CompletionStatus::InvalidLength);
@@ -141,8 +141,8 @@ fn figure_23_fast_register_and_invalidate() {
         }) == Some(CompletionStatus::AccessViolation);
     }
     let settings = weft_peer::verbs::RnicSettings::default();
-    let llp = crate::verbs::world::llp_settings(crate::verbs::world::PLAIN, 1460, true);
-    let mut side = crate::verbs::world::Side::with(settings, llp, |_| ());
+    let llp = crate::verbs::peers::llp_settings(crate::verbs::peers::PLAIN, 1460, true);
+    let mut side = crate::verbs::peers::Side::with(settings, llp, |_| ());
     let init = side.rnic.query_qp(side.qp).unwrap().init;
     side.rnic.destroy_qp(side.qp).unwrap();
     side.qp = side.rnic.create_qp(init, None).unwrap().0;
@@ -157,8 +157,8 @@ fn figure_23_fast_register_and_invalidate() {
     }
 }
 
-/// A receive that fails (Figure 23, upper part). Its completion reports the error, and the peer
-/// gets a Terminate.
+/// Checks a receive that fails (Figure 23, upper part). Its completion reports the error, and the
+/// peer gets a Terminate.
 pub(crate) fn failing_receive(
     scatter: impl FnOnce(&mut Bench) -> Sge,
     payload: &[u8],
@@ -176,7 +176,7 @@ pub(crate) fn failing_receive(
 #[test]
 fn figure_23_receives() {
     use CompletionStatus::{AccessViolation, BaseAndBounds, Flushed, InvalidPdId, InvalidStag, Wrap};
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let of = |scatter: fn(&mut Bench) -> Sge| failing_receive(scatter, b"xy");
     shows! { proof:
         "VERBS-8.3.2-5" => of(|bench| Sge { stag: 0x7700, ..bench.side.sge(0, 9) }) == (vec![InvalidStag, Flushed], Some(0));
@@ -200,7 +200,7 @@ fn figure_23_receives() {
 
 #[test]
 fn figure_23_invalidation_by_the_peer() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let of = |stag: fn(&mut Bench) -> Stag| {
         let mut bench = Bench::new();
         bench.side.post_receive(1, 0, 10);

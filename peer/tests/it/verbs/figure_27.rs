@@ -1,8 +1,8 @@
-//! Draft Figure 27: each modifier of a work request has its effect. The types ensure that no other
-//! operation has it.
+//! Tests of draft Figure 27: each modifier of a work request has its effect. The types ensure that
+//! no other operation has this modifier.
 
 use bytes::Bytes;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;
 use weft_peer::memory::{
     Access, Bind, FastRegistration, PhysicalBufferList, RemoteAccess, Stag, StagKey, StagState, ToBase,
@@ -11,7 +11,7 @@ use weft_peer::verbs::{
     CompletionStatus, Fence, Operation, Payload, QpInit, ReceiveWr, RemoteAddress, SendWr, Sge, WorkCompletion,
 };
 
-use crate::verbs::world::{Bench, PLAIN, VA, World, read, register, shows, tagged, write};
+use crate::verbs::peers::{Bench, PLAIN, Peers, VA, read, register, shows, tagged, write};
 
 fn octets(count: usize) -> Payload {
     Payload::Inline(Bytes::from(vec![7; count]))
@@ -33,7 +33,7 @@ fn send(wr_id: u64, payload: Payload, solicited: bool, invalidate: Option<u32>) 
 
 #[test]
 fn of_sends_writes_and_reads() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let word = |ulpdu: &[u8], at: usize| u32::from_be_bytes([ulpdu[at], ulpdu[at + 1], ulpdu[at + 2], ulpdu[at + 3]]);
     let offset = |ulpdu: &[u8], at: usize| u64::from(word(ulpdu, at)) << 32 | u64::from(word(ulpdu, at + 4));
     let remote = RemoteAddress { stag: 0x1234_5678, tagged_offset: 0x1122_3344_5566_7788 };
@@ -74,8 +74,8 @@ fn of_sends_writes_and_reads() {
 
 #[test]
 fn of_fences_and_lists() {
-    let mut proof = Proof::new(By::Test);
-    // Does a second work request start while a Read is outstanding?
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // Returns whether a second work request starts while a Read is outstanding.
     let starts_before_the_read_completes = |second: fn(&Bench) -> SendWr| {
         let mut bench = Bench::new();
         let list = vec![read(&bench.side, 1, 0, 4, bench.side.remote(0)), second(&bench)];
@@ -120,7 +120,7 @@ fn of_fences_and_lists() {
     }
 }
 
-/// Binds with the modifications of `change`; returns the window's STag if the Bind succeeded, and
+/// Binds with the modifications of `change`. Returns the window's STag if the Bind succeeded, and
 /// the bench.
 fn bound(change: impl FnOnce(&mut Bind, &mut Bench)) -> (Option<Stag>, Bench) {
     let mut bench = Bench::new();
@@ -134,7 +134,8 @@ fn bound(change: impl FnOnce(&mut Bind, &mut Bench)) -> (Option<Stag>, Bench) {
     ((done == CompletionStatus::Success).then_some(bind.window), bench)
 }
 
-/// The offset in the region at which an octet lands that a peer writes to `to` of the window.
+/// Lets a peer write an octet to `to` of the window. Returns the offset of this octet in the
+/// region.
 fn lands(change: impl FnOnce(&mut Bind, &mut Bench), to: u64) -> Option<usize> {
     let (window, mut bench) = bound(change);
     bench.hand_in(&tagged(weft_core::wire::rdmap::Opcode::WRITE, window?.to_bits(), to, b"x"));
@@ -143,7 +144,7 @@ fn lands(change: impl FnOnce(&mut Bind, &mut Bench), to: u64) -> Option<usize> {
 
 #[test]
 fn of_bind() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     shows! { proof:
         "VERBS-9.3.1.1-30" => {
             let (window, mut bench) = bound(|bind, _| bind.window.key = StagKey(0x99));
@@ -204,7 +205,7 @@ fn access(remote: bool, access: Access) -> Option<Access> {
 
 #[test]
 fn of_fast_register_rights() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     use CompletionStatus::InvalidAccessRights;
     let remote_write = Access { remote_write: true, ..Access::LOCAL };
     let remote_read = Access { remote_read: true, ..Access::LOCAL };
@@ -225,9 +226,9 @@ fn of_fast_register_rights() {
 
 #[test]
 fn of_fast_register_lists() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     use CompletionStatus::{InvalidLength, InvalidListEntry, InvalidPhysicalBufferSize, Success};
-    // The first octet that a Send from offset 0 of the new region carries.
+    // Returns the first octet that a Send from offset 0 of the new region carries.
     let first = |change: fn(&mut FastRegistration, &mut Bench)| {
         let (status, stag, mut bench) = fast(false, change);
         assert_eq!(status, Success);
@@ -265,16 +266,16 @@ fn of_fast_register_lists() {
 
 #[test]
 fn of_receives() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    let scatter = vec![world.b.sge(10, 1), world.b.sge(20, 1)];
-    world.b.rnic.post_receive(world.b.qp, vec![ReceiveWr { wr_id: 5, scatter }]).unwrap();
-    world.a.post(send(1, Payload::Inline(Bytes::from_static(b"pq")), false, None));
-    world.run();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    let scatter = vec![peers.b.sge(10, 1), peers.b.sge(20, 1)];
+    peers.b.rnic.post_receive(peers.b.qp, vec![ReceiveWr { wr_id: 5, scatter }]).unwrap();
+    peers.a.post(send(1, Payload::Inline(Bytes::from_static(b"pq")), false, None));
+    peers.run();
     shows! { proof:
-        "VERBS-9.3.1.2-1" => world.b.statuses() == [(5, CompletionStatus::Success)];
-        "VERBS-8.1.3.1-2" => (world.b.octets()[10], world.b.octets()[20]) == (b'p', b'q');
+        "VERBS-9.3.1.2-1" => peers.b.statuses() == [(5, CompletionStatus::Success)];
+        "VERBS-8.1.3.1-2" => (peers.b.octets()[10], peers.b.octets()[20]) == (b'p', b'q');
     }
-    assert_eq!(world.b.rnic.query_qp(world.b.qp).unwrap().llp, Some(world.b.llp));
-    assert_eq!(world.b.transmit(Instant::ORIGIN, 9).0, []);
+    assert_eq!(peers.b.rnic.query_qp(peers.b.qp).unwrap().llp, Some(peers.b.llp));
+    assert_eq!(peers.b.transmit(Instant::ORIGIN, 9).0, []);
 }

@@ -1,7 +1,7 @@
-//! Draft Figure 36: each completion status, for each operation that it applies to.
+//! Tests of draft Figure 36: each completion status, for each operation that can have this status.
 
 use bytes::Bytes;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::mpa::Framing;
 use weft_core::wire::rdmap::{Opcode, RawReadRequest, ReadRequest, Terminate, TerminateError};
 use weft_peer::memory::{Access, RemoteAccess, Stag, StagKey, ToBase};
@@ -11,7 +11,7 @@ use weft_peer::verbs::{
 };
 
 use crate::verbs::figure_23::{bind, failing, failing_receive, fast};
-use crate::verbs::world::{Bench, LENGTH, PLAIN, Side, VA, World, llp_settings, register, shows, untagged};
+use crate::verbs::peers::{Bench, LENGTH, PLAIN, Peers, Side, VA, llp_settings, register, shows, untagged};
 
 fn send(sge: Sge) -> Operation {
     Operation::Send { payload: Payload::Gather(vec![sge]), solicited: false, invalidate: None }
@@ -25,7 +25,8 @@ fn of(operation: impl FnOnce(&mut Bench) -> Operation) -> Option<CompletionStatu
     failing(|_| (), operation)
 }
 
-/// A Send and a Write from the element of `sge`, and a receive into it, all fail with `status`.
+/// Returns whether a Send and a Write from the element of `sge`, and a receive into this element,
+/// all fail with `status`.
 fn local(sge: fn(&mut Bench) -> Sge, status: CompletionStatus) -> bool {
     [of(|bench| send(sge(bench))), of(|bench| write(sge(bench)))] == [Some(status); 2]
         && failing_receive(sge, b"xy").0[0] == status
@@ -44,7 +45,7 @@ fn foreign(bench: &mut Bench) -> Stag {
 #[test]
 fn protection() {
     use CompletionStatus::{AccessViolation, BaseAndBounds, InvalidPdId, InvalidStag, Wrap};
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let gone: fn(&mut Bench) -> Sge = |bench| Sge { stag: 0x7700, ..bench.side.sge(0, 9) };
     let other: fn(&mut Bench) -> Sge = |bench| Sge { stag: foreign(bench).to_bits(), ..bench.side.sge(0, 9) };
     let past_the_end: fn(&mut Bench) -> Sge = |bench| bench.side.sge(LENGTH - 1, 9);
@@ -81,7 +82,7 @@ fn fast_register() {
         InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPhysicalBufferSize, InvalidVirtualAddress,
         ListTooLong, NotInvalid,
     };
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     shows! { proof:
         "VERBS-9.5.2-16" => of(|bench| fast(bench, |new, _| new.list.entry_size = 3000)) == Some(InvalidPhysicalBufferSize);
         "VERBS-9.5.2-18" => of(|bench| fast(bench, |new, _| new.list.first_byte_offset = 5000)) == Some(InvalidFirstByteOffset);
@@ -105,7 +106,7 @@ fn fast_register() {
 #[test]
 fn bind_reads_and_lengths() {
     use CompletionStatus::{InvalidLength, InvalidRegion, InvalidWindow, NotPrivileged, ZeroReadResources};
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let zero = |invalidate_local| {
         failing(
             |init| init.ord = 0,
@@ -182,7 +183,7 @@ const KINDS: [CompletedOperation; 10] = [
 
 #[test]
 fn any_work_request_can_be_flushed() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench { side: Side::new(|_| ()) };
     let list = one_of_each(&mut bench);
     assert_eq!(bench.side.rnic.post_send(bench.side.qp, list), Ok(10));
@@ -199,30 +200,30 @@ fn any_work_request_can_be_flushed() {
 
 #[test]
 fn any_work_request_can_succeed() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(Framing { markers: false, crc: true }, 1460, |_| ());
-    let at_peer = [0, 1].map(|_| register(&mut world.b.rnic, world.b.pd, world.b.buffer, Access::ALL));
-    (0..4).for_each(|n| world.b.post_receive(n, 0, 4));
-    let mut bench = Bench { side: world.a };
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(Framing { markers: false, crc: true }, 1460, |_| ());
+    let at_peer = [0, 1].map(|_| register(&mut peers.b.rnic, peers.b.pd, peers.b.buffer, Access::ALL));
+    (0..4).for_each(|n| peers.b.post_receive(n, 0, 4));
+    let mut bench = Bench { side: peers.a };
     let mut list = one_of_each(&mut bench);
-    world.a = bench.side;
+    peers.a = bench.side;
     let mut of_peer = at_peer.into_iter();
     for wr in &mut list {
         match &mut wr.operation {
             Operation::Send { invalidate: Some(stag), .. } => *stag = of_peer.next().unwrap().to_bits(),
-            Operation::Write { remote, .. } => *remote = world.b.remote(0),
+            Operation::Write { remote, .. } => *remote = peers.b.remote(0),
             Operation::Read { remote, local, invalidate_local } => {
-                *remote = world.b.remote(0);
+                *remote = peers.b.remote(0);
                 if *invalidate_local {
-                    local.stag = register(&mut world.a.rnic, world.a.pd, world.a.buffer, Access::ALL).to_bits();
+                    local.stag = register(&mut peers.a.rnic, peers.a.pd, peers.a.buffer, Access::ALL).to_bits();
                 }
             }
             _ => {}
         }
     }
-    assert_eq!(world.a.rnic.post_send(world.a.qp, list), Ok(10));
-    world.run();
-    let (done, received) = (world.a.poll(), world.b.poll());
+    assert_eq!(peers.a.rnic.post_send(peers.a.qp, list), Ok(10));
+    peers.run();
+    let (done, received) = (peers.a.poll(), peers.b.poll());
     let success = |done: &weft_peer::verbs::WorkCompletion| done.status == CompletionStatus::Success;
     shows! { proof:
         "VERBS-9.5.2-1" => done.len() == 10 && done.iter().all(success) && received.len() == 4 && received.iter().all(success);
@@ -233,10 +234,10 @@ fn any_work_request_can_succeed() {
     }
 }
 
-/// The peer's Terminate names the Read Request that it rejected.
+/// The peer's Terminate contains the Read Request that the peer rejected.
 #[test]
 fn remote_termination() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     for n in 0..3 {
         let local = bench.side.sge(n * 100, 10);

@@ -1,8 +1,8 @@
-//! Draft Figure 37: each Asynchronous Event occurs once, with its resource.
+//! Tests of draft Figure 37: each Asynchronous Event occurs once, with its resource.
 
 use std::time::Duration;
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::mpa::Framing;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::{RequirementId, requirement};
@@ -10,15 +10,15 @@ use weft_peer::Instant;
 use weft_peer::memory::Access;
 use weft_peer::verbs::{AsyncEvent, EventId, QpState, Resource, RnicSettings};
 
-use crate::verbs::world::{Bench, LENGTH, Side, VA, llp_settings, number, read, register, shows, tagged, untagged};
+use crate::verbs::peers::{Bench, LENGTH, Side, VA, llp_settings, number, read, register, shows, tagged, untagged};
 
-/// `act` provokes exactly this event of this Queue Pair.
-fn once(proof: &mut Proof, id: RequirementId, event: EventId, act: fn(&mut Bench)) {
+/// Checks that `act` causes exactly this event of this Queue Pair.
+fn once(proof: &mut Coverage, id: RequirementId, event: EventId, act: fn(&mut Bench)) {
     let mut bench = Bench::with(|init| init.ird = 2);
     act(&mut bench);
     bench.side.settle();
     let expected = AsyncEvent { resource: Resource::Qp(bench.side.qp, bench.side.id), event };
-    proof.shows(id, || assert_eq!(bench.side.events, [expected], "{id}"));
+    proof.verify(id, || assert_eq!(bench.side.events, [expected], "{id}"));
 }
 
 fn framed(markers: bool, crc: bool) -> Bench {
@@ -40,7 +40,7 @@ fn request(msn: u32, stag: u32, to: u64, length: u32) -> Vec<u8> {
 
 #[test]
 fn events_of_the_stream() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut row = |id, event, act| once(&mut proof, id, event, act);
     row(requirement!("VERBS-9.5.3-4"), EventId::LlpCloseComplete, |bench| {
         bench.side.to(QpState::Closing).unwrap();
@@ -80,7 +80,7 @@ fn events_of_the_stream() {
 
 #[test]
 fn events_of_remote_operations() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut row = |id, event, act| once(&mut proof, id, event, act);
     row(requirement!("VERBS-9.5.3-8"), EventId::LlpIntegritySegmentSize, |bench| bench.hand_in(&[0x41; 10]));
     row(requirement!("VERBS-9.5.3-11"), EventId::InvalidDdpVersion, |bench| {
@@ -106,7 +106,7 @@ fn events_of_remote_operations() {
 
 #[test]
 fn events_of_protection() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut row = |id, event, act| once(&mut proof, id, event, act);
     row(requirement!("VERBS-9.5.3-19"), EventId::ProtectionInvalidStag, |bench| {
         bench.hand_in(&tagged(Opcode::WRITE, 0, 0, b"x"));
@@ -147,7 +147,7 @@ fn other(bench: &mut Bench, access: Access, foreign: bool) -> u32 {
 
 #[test]
 fn events_of_read_requests() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut row = |id, event, act| once(&mut proof, id, event, act);
     row(requirement!("VERBS-9.5.3-30"), EventId::IrrqMsnRange, |bench| {
         let stag = bench.side.stag.to_bits();
@@ -173,7 +173,7 @@ fn events_of_read_requests() {
 
 #[test]
 fn events_of_disabled_operations() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let events_for = |inbound_read: bool, inbound_write: bool, ulpdu: fn(&Bench) -> Vec<u8>| {
         let mut bench = Bench::with(|init| (init.inbound_read, init.inbound_write) = (inbound_read, inbound_write));
         let ulpdu = ulpdu(&bench);
@@ -191,16 +191,16 @@ fn events_of_disabled_operations() {
     }
 }
 
-/// Draft Figure 24, LLP errors.
+/// Checks the LLP errors of draft Figure 24.
 #[test]
 fn integrity_of_the_stream() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bad_crc = framed(false, true);
     bad_crc.hand_in(&send(|_| ()));
     let crc_events = bad_crc.side.event_ids();
     let mut marked = framed(true, false);
     // The first octets are a marker, which must point at the FPDU that begins with it.
-    let octets = [&[0, 0, 0, 16][..], &crate::verbs::world::fpdu(&send(|_| ()))].concat();
+    let octets = [&[0, 0, 0, 16][..], &crate::verbs::peers::fpdu(&send(|_| ()))].concat();
     marked.side.rnic.handle_octets(Instant::ORIGIN, marked.side.llp, &octets);
     let marker_events = marked.side.event_ids();
     let record = marked.side.rnic.query_qp(marked.side.qp).unwrap().terminate.unwrap();

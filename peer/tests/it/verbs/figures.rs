@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use weft_core::coverage::{By, Proof};
-use weft_peer::verbs::qp::table::{Attribute, CELLS, QpAction, TRANSITIONS, find, transition_of};
+use weft_core::coverage::{Coverage, CoverageKind};
+use weft_peer::verbs::qp::table::{Attribute, ENTRIES, QpAction, TRANSITIONS, find, transition_of};
 use weft_peer::verbs::{QpEvent, QpState};
 
-use crate::verbs::world::shows;
+use crate::verbs::peers::shows;
 
 const FIGURES: &str = include_str!("../data/qp-figures.txt");
 
@@ -90,8 +90,8 @@ fn figures_4_and_5_attribute_by_attribute() {
     }
 }
 
-/// The actions of Figures 9 to 11 "on entry". The flushing that Error requires has begun when
-/// Terminate was entered.
+/// The actions that Figures 9 to 11 list as "on entry". For a transition from Terminate to Error,
+/// no action remains, because the work was flushed when the Queue Pair entered Terminate.
 fn on_entry(from: QpState, to: QpState) -> &'static [QpAction] {
     match (from, to) {
         (from, to) if from == to => &[],
@@ -103,9 +103,9 @@ fn on_entry(from: QpState, to: QpState) -> &'static [QpAction] {
     }
 }
 
-/// Each row of the figures is in the table with its next state and all of its actions. The table
-/// has no other actions except those on entry and those of the text. Each cell of the table is a
-/// row.
+/// Each row of the figures is in the table, with its next state and all of its actions. All other
+/// actions of the table are either entry actions or actions that the draft's text requires. Each
+/// entry of the table is a row of a figure.
 #[test]
 fn figures_7_to_11_cell_by_cell() {
     let mut of_text: BTreeSet<_> = rows(|figure| figure == "+").iter().map(|row| (row[1], row[2], row[3])).collect();
@@ -131,8 +131,8 @@ fn figures_7_to_11_cell_by_cell() {
             assert!(why.is_some_and(|why| of_text.remove(&why)), "{row:?}: {extra:?} is in no figure");
         }
     }
-    assert!(of_text.is_empty(), "what no cell does: {of_text:?}");
-    assert_eq!(met, CELLS.len(), "a cell that no figure has");
+    assert!(of_text.is_empty(), "actions of the text that no entry has: {of_text:?}");
+    assert_eq!(met, ENTRIES.len(), "the table has an entry that no figure has");
     // Modify QP accepts the same requests in both tables.
     for from in QpState::ALL {
         for to in QpState::ALL {
@@ -141,12 +141,12 @@ fn figures_7_to_11_cell_by_cell() {
     }
 }
 
-/// Entry actions of Figures 9 to 11, and the order of the steps (sections 6.2.4, 6.2.5).
+/// Checks the entry actions of Figures 9 to 11, and the order of the steps (sections 6.2.4, 6.2.5).
 #[test]
 fn entering_a_state_performs_the_actions_of_its_figure() {
-    let mut proof = Proof::new(By::Test);
-    let entering = |to: QpState| CELLS.iter().filter(move |cell| cell.next == to && cell.state != to);
-    let has = |action| move |cell: &weft_peer::verbs::qp::table::Cell| cell.actions.contains(&action);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let entering = |to: QpState| ENTRIES.iter().filter(move |cell| cell.next == to && cell.state != to);
+    let has = |action| move |cell: &weft_peer::verbs::qp::table::TableEntry| cell.actions.contains(&action);
     shows! { proof:
         "VERBS-6.2.4-16" => entering(QpState::Error).filter(|cell| cell.state != QpState::Terminate).all(has(QpAction::Flush))
             && entering(QpState::Terminate).all(has(QpAction::Flush));
@@ -159,10 +159,10 @@ fn entering_a_state_performs_the_actions_of_its_figure() {
     }
 }
 
-/// Figure 6 is the projection of the other figures.
+/// Figure 6 has exactly the transitions between states that the other figures have.
 #[test]
 fn figure_6() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     use QpState::{Closing, Error, Idle, Rts, Terminate};
     let declared: BTreeSet<_> = TRANSITIONS.iter().map(|transition| (transition.from, transition.to)).collect();
     let consumers = [
@@ -175,7 +175,7 @@ fn figure_6() {
         (Rts, Error),
         (Error, Idle),
     ];
-    let automatic: BTreeSet<_> = CELLS
+    let automatic: BTreeSet<_> = ENTRIES
         .iter()
         .filter(|cell| !matches!(cell.event, QpEvent::Modify(_)) && cell.state != cell.next)
         .map(|cell| (cell.state, cell.next))

@@ -1,17 +1,18 @@
-//! Event handlers: completion and asynchronous (draft sections 5.1.5, 8.2.5, 9.4, Figure 35).
+//! Tests of the handlers of completion events and Asynchronous Events (draft sections 5.1.5, 8.2.5,
+//! 9.4, Figure 35).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::QpId;
 use weft_peer::verbs::{
     AsyncEvent, CqHandle, EventError, EventId, HandlerAddress, HandlerOperation, Notification, NotifyKind, QpInit,
     QpModify, QpState, ReceiveWr, Resource, RnicSettings, SrqInit,
 };
 
-use crate::verbs::world::{Bench, Side, open, shows, tagged};
+use crate::verbs::peers::{Bench, Side, open, shows, tagged};
 
 #[test]
 fn completion_event_handlers() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = open(RnicSettings { max_handlers: 2, ..RnicSettings::default() });
     let mut set = |operation| rnic.set_completion_event_handler(operation);
     let first = set(HandlerOperation::Register(HandlerAddress(1))).unwrap();
@@ -35,7 +36,8 @@ fn completion_event_handlers() {
     }
 }
 
-/// A completion on the armed `cq`, of a Queue Pair created for it; returns the handler to call.
+/// Adds a completion to the armed `cq`, by a Queue Pair created for it. Returns the handler to
+/// call.
 fn complete(side: &mut Side, cq: CqHandle) -> Option<HandlerAddress> {
     side.rnic.request_completion_notification(cq, NotifyKind::NextCompletion).unwrap();
     let qp = side.rnic.create_qp(QpInit::new(side.pd, cq, cq), None).unwrap().0;
@@ -50,7 +52,7 @@ fn complete(side: &mut Side, cq: CqHandle) -> Option<HandlerAddress> {
 
 #[test]
 fn the_cqs_own_handler_is_called() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let mut set = |operation| side.rnic.set_completion_event_handler(operation).unwrap();
     let (one, two) =
@@ -74,7 +76,7 @@ fn the_cqs_own_handler_is_called() {
     }
 }
 
-/// An event of `bench`'s Queue Pair.
+/// Causes an event of the Queue Pair of `bench`.
 fn provoke(bench: &mut Bench) {
     bench.hand_in_quietly(&tagged(weft_core::wire::rdmap::Opcode::WRITE, 0x5500, 0, b"x"));
 }
@@ -90,7 +92,7 @@ fn called(bench: &mut Bench) -> Vec<(HandlerAddress, AsyncEvent)> {
 
 #[test]
 fn the_asynchronous_event_handler() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let with = |addresses: &[Option<HandlerAddress>]| {
         let mut bench = Bench::new();
         addresses.iter().for_each(|address| bench.side.rnic.set_async_event_handler(*address).unwrap());
@@ -122,7 +124,7 @@ fn the_asynchronous_event_handler() {
 
 #[test]
 fn events_from_before_are_lost_and_none_after_an_error() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.side.rnic.set_async_event_handler(None).unwrap();
     provoke(&mut bench);
@@ -144,7 +146,7 @@ fn events_from_before_are_lost_and_none_after_an_error() {
 /// An event of an S-RQ names the S-RQ, an event of a Queue Pair names the Queue Pair.
 #[test]
 fn resources_of_events() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let (srq, _) = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 2, max_sges: 1, limit: 2 }).unwrap();
     let init = QpInit { srq: Some(srq), ..QpInit::new(side.pd, side.cq, side.cq) };
@@ -153,7 +155,7 @@ fn resources_of_events() {
     side.rnic.post_srq(srq, vec![ReceiveWr { wr_id: 1, scatter: Vec::new() }]).unwrap();
     let mut bench = Bench { side };
     for msn in 1..3 {
-        let send = crate::verbs::world::untagged(weft_core::wire::rdmap::Opcode::SEND, 0, msn, 0, true, b"");
+        let send = crate::verbs::peers::untagged(weft_core::wire::rdmap::Opcode::SEND, 0, msn, 0, true, b"");
         bench.hand_in_quietly(&send);
     }
     let calls: Vec<AsyncEvent> = called(&mut bench).into_iter().map(|call| call.1).collect();

@@ -1,15 +1,15 @@
-//! Idle and RTS, and the transitions between them (draft sections 6.2.1, 6.2.2, 6.6.1 and 13.1,
-//! Figures 7 and 8).
+//! Tests of the states Idle and RTS, and of the transitions between them (draft sections 6.2.1,
+//! 6.2.2, 6.6.1 and 13.1, Figures 7 and 8).
 
 use bytes::Bytes;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::Instant;
 use weft_peer::verbs::{
-    CompletionStatus, EventId, NotifyKind, QpError, QpModify, QpState, ReceiveWr, RnicSettings, Sent,
+    CompletionStatus, EventId, NotifyKind, QpError, QpModify, QpState, ReceiveWr, RnicSettings, TransmitResult,
 };
 
-use crate::verbs::world::{Bench, PLAIN, Side, World, fpdu, llp_settings, shows, tagged, ulpdus, untagged, write};
+use crate::verbs::peers::{Bench, PLAIN, Peers, Side, fpdu, llp_settings, shows, tagged, ulpdus, untagged, write};
 
 fn send_of(payload: &[u8]) -> Vec<u8> {
     untagged(Opcode::SEND, 0, 1, 0, true, payload)
@@ -26,7 +26,7 @@ fn loaded() -> Side {
 
 #[test]
 fn nothing_moves_before_rts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = loaded();
     let before = (side.transmit(Instant::ORIGIN, 99), side.poll().len(), side.state());
     shows! { proof:
@@ -62,7 +62,7 @@ fn nothing_moves_before_rts() {
 
 #[test]
 fn with_a_stream_message() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = loaded();
     let message = Bytes::from_static(b"the last streaming message");
     side.modify(&QpModify { stream_message: Some(message.clone()), ..QpModify::to_rts(side.llp) }).unwrap();
@@ -82,17 +82,18 @@ fn with_a_stream_message() {
         "VERBS-6.2.1.3-9" => ulpdus(&sent).len() == 1 && sent[3] & 0xf == 3;
         "VERBS-6.6.1.2-5" => u16::from_be_bytes([sent[0], sent[1]]) == 18 + 4;
         "VERBS-13.1-4" => sent.len() == fpdu(&send_of(b"four")).len();
-        // Everything after that is FPDUs. RTS cannot send anything else.
+        // Everything after the streaming message is FPDUs. A Queue Pair in RTS cannot send anything
+        // else.
         "VERBS-6.6.1-3" => side.modify(&QpModify { stream_message: Some(message.clone()), ..QpModify::to(QpState::Rts) })
             == Err(QpError::CannotChangeAttribute) && side.transmit(Instant::ORIGIN, 9).0.is_empty();
     }
 }
 
-/// A Responder: its last streaming message is MPA's Reply, and it sends nothing before it received
-/// something.
+/// The last streaming message of a Responder is MPA's Reply. The Responder sends nothing before it
+/// has received an FPDU.
 #[test]
 fn the_side_that_must_receive_first() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let responder = || Side::with(RnicSettings::default(), llp_settings(PLAIN, 1460, false), |_| ());
     let mut side = responder();
     side.rnic.handle_octets(Instant::ORIGIN, side.llp, &fpdu(&send_of(b"early")));
@@ -121,8 +122,8 @@ fn the_side_that_must_receive_first() {
 
 #[test]
 fn starting_at_connection_set_up() {
-    let mut proof = Proof::new(By::Test);
-    let world = |a_posts: bool, b_posts: bool| {
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let peers = |a_posts: bool, b_posts: bool| {
         let side = || Side::with(RnicSettings::default(), llp_settings(PLAIN, 1460, true), |_| ());
         let (mut a, mut b) = (side(), side());
         for (side, posts) in [(&mut a, a_posts), (&mut b, b_posts)] {
@@ -133,50 +134,50 @@ fn starting_at_connection_set_up() {
             }
             side.modify(&QpModify::to_rts(side.llp)).unwrap();
         }
-        let mut world = World { now: Instant::ORIGIN, a, b, segment: 99, take: 99, from_a: Vec::new() };
-        world.run();
-        world
+        let mut peers = Peers { now: Instant::ORIGIN, a, b, segment: 99, take: 99, from_a: Vec::new() };
+        peers.run();
+        peers
     };
     let ids = |side: &mut Side| side.statuses().into_iter().map(|done| done.0).collect::<Vec<_>>();
     shows! { proof:
         "VERBS-13.1-7" => {
-            let mut world = world(true, true);
-            ids(&mut world.a).len() == 2 && ids(&mut world.b).len() == 2
+            let mut peers = peers(true, true);
+            ids(&mut peers.a).len() == 2 && ids(&mut peers.b).len() == 2
         };
-        "VERBS-13.1-3" => ids(&mut world(true, false).b) == [1];
-        "VERBS-6.6.1.2-3" => ids(&mut world(true, false).a) == [2];
+        "VERBS-13.1-3" => ids(&mut peers(true, false).b) == [1];
+        "VERBS-6.6.1.2-3" => ids(&mut peers(true, false).a) == [2];
         "VERBS-13.1-1" => {
-            let mut world = world(false, false);
-            let wr = write(&world.a, 5, 0, 3, world.b.remote(10));
-            world.a.post(wr);
-            world.run();
-            ids(&mut world.a) == [5] && world.b.event_ids().is_empty()
+            let mut peers = peers(false, false);
+            let wr = write(&peers.a, 5, 0, 3, peers.b.remote(10));
+            peers.a.post(wr);
+            peers.run();
+            ids(&mut peers.a) == [5] && peers.b.event_ids().is_empty()
         };
-        "VERBS-6.6.1.1-2" => ids(&mut world(false, true).a) == [1];
-        "VERBS-6.6.1.2-2" => ids(&mut world(true, false).b).len() == 1;
+        "VERBS-6.6.1.1-2" => ids(&mut peers(false, true).a) == [1];
+        "VERBS-6.6.1.2-2" => ids(&mut peers(true, false).b).len() == 1;
         "VERBS-6.6.1.2-4" => {
-            let mut world = world(false, false);
-            let wr = world.a.send_of(8, 0, 1);
-            world.a.post(wr);
-            world.run();
-            ids(&mut world.a) == [8] && ids(&mut world.b) == [1]
+            let mut peers = peers(false, false);
+            let wr = peers.a.send_of(8, 0, 1);
+            peers.a.post(wr);
+            peers.run();
+            ids(&mut peers.a) == [8] && ids(&mut peers.b) == [1]
         };
         "VERBS-6.6.1.2-7" => {
-            let mut world = world(true, false);
+            let mut peers = peers(true, false);
             for n in 10..60 {
-                let wr = write(&world.a, n, 0, 3, world.b.remote(10));
-                world.a.post(wr);
+                let wr = write(&peers.a, n, 0, 3, peers.b.remote(10));
+                peers.a.post(wr);
             }
-            world.run();
-            ids(&mut world.a).len() == 51
+            peers.run();
+            ids(&mut peers.a).len() == 51
         };
     }
 }
 
-/// Streaming octets of the passive side do not look like an FPDU to the other side.
+/// Streaming octets that arrive where an FPDU is expected do not look like an FPDU.
 #[test]
 fn two_streaming_messages_are_one_too_many() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let stray = b"GET / HTTP/1.0\r\n\r\n streaming octets where an FPDU should be, and many more of them, so that it is ample ....";
     for _ in 0..200 {
@@ -185,8 +186,8 @@ fn two_streaming_messages_are_one_too_many() {
     shows! { proof: "VERBS-6.6.1.2-6" => bench.side.state() == QpState::Terminate && !bench.side.event_ids().is_empty(); }
     shows! { proof:
         "VERBS-6.6.1-1" => {
-            // The last octets of streaming mode are sent. The received ones do not belong to the
-            // RNIC. Then FPDUs pass in both directions.
+            // The last octets of streaming mode are sent. The octets received in streaming mode do
+            // not belong to the RNIC. Then FPDUs pass in both directions.
             let mut late = Bench { side: Side::new(|_| ()) };
             late.side.post_receive(1, 0, 9);
             let wr = late.side.send_of(2, 0, 1);
@@ -203,7 +204,7 @@ fn two_streaming_messages_are_one_too_many() {
 
 #[test]
 fn work_in_rts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.side.octets()[..2].copy_from_slice(b"ab");
     let list = vec![bench.side.send_of(1, 0, 1), bench.side.send_of(2, 1, 1)];
@@ -220,7 +221,7 @@ fn work_in_rts() {
     bench.side.poll();
     bench.hand_in(&send_of(b"in"));
     let done = bench.side.statuses();
-    bench.hand_in(&tagged(Opcode::WRITE, bench.side.stag.to_bits(), crate::verbs::world::VA + 50, b"written"));
+    bench.hand_in(&tagged(Opcode::WRITE, bench.side.stag.to_bits(), crate::verbs::peers::VA + 50, b"written"));
     shows! { proof:
         "VERBS-6.2.2-8" => done == [(3, CompletionStatus::Success)];
         "VERBS-6.2.2.4-10" => bench.side.state() == QpState::Rts && bench.side.octets()[9..11] == *b"in";
@@ -234,7 +235,7 @@ fn work_in_rts() {
 
 #[test]
 fn the_peer_closes() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut quiet = Bench::new();
     quiet.side.post_receive(1, 0, 9);
     quiet.side.rnic.handle_fin(Instant::ORIGIN, quiet.side.llp);
@@ -242,9 +243,10 @@ fn the_peer_closes() {
     let (sent, end) = quiet.sent();
     shows! { proof:
         "VERBS-6.2.2.2-1" => closing != QpState::Rts;
-        "VERBS-6.2.2.4-25" => closing == QpState::Closing && (sent.is_empty(), end) == (true, Some(Sent::Fin));
+        "VERBS-6.2.2.4-25" => closing == QpState::Closing
+            && (sent.is_empty(), end) == (true, Some(TransmitResult::Fin));
         "VERBS-6.2.2.2-2" => quiet.side.state() == QpState::Idle && quiet.side.event_ids() == [EventId::LlpCloseComplete];
-        // It passed Closing before the test looked. A receive posted now waits in Idle.
+        // The Queue Pair has already left Closing. A receive that is posted now waits in Idle.
         "VERBS-6.2.1-8" => {
             quiet.side.poll();
             quiet.side.post_receive(5, 0, 9);
@@ -252,7 +254,7 @@ fn the_peer_closes() {
         };
     }
     let mut busy = Bench::new();
-    let wr = crate::verbs::world::read(&busy.side, 1, 0, 4, busy.side.remote(0));
+    let wr = crate::verbs::peers::read(&busy.side, 1, 0, 4, busy.side.remote(0));
     busy.side.post(wr);
     busy.sent();
     busy.side.rnic.handle_fin(Instant::ORIGIN, busy.side.llp);

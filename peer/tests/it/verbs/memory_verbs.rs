@@ -1,7 +1,7 @@
 //! PD and memory management verbs, modifier by modifier and result by result (draft sections 9.2.2
 //! and 9.2.6, Figures 26, 29, 33). `registering` tests the verbs that register.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::{
     Access, Bind, FastRegistration, MemoryError, MemorySettings, PdId, PhysicalBufferList, RegionAttributes,
     RegionKind, Registration, RemoteAccess, SharedRegistration, Stag, StagIndex, StagKey, StagState, ToBase,
@@ -9,9 +9,9 @@ use weft_peer::memory::{
 };
 use weft_peer::verbs::{CompletedOperation, Operation, QpInit, Rnic, RnicSettings, SendWr, SrqInit};
 
-use crate::verbs::world::{Bench, PLAIN, Side, VA, llp_settings, shows};
+use crate::verbs::peers::{Bench, PLAIN, Side, VA, llp_settings, shows};
 
-/// A side whose limits allow two regions, and one window more than it has.
+/// A side whose limits allow two regions, and one more window than the side has.
 pub(crate) fn narrow() -> Side {
     let memory = MemorySettings { max_regions: 2, max_windows: 1, max_pds: 3, ..MemorySettings::default() };
     Side::with(RnicSettings { memory, ..RnicSettings::default() }, llp_settings(PLAIN, 1460, true), |_| ())
@@ -33,7 +33,8 @@ pub(crate) fn shared(side: &Side) -> SharedRegistration {
     SharedRegistration { pd: side.pd, key: StagKey(2), base: ToBase::ZeroBased, remote: false, access: Access::LOCAL }
 }
 
-/// A window bound to the side's region, whose Queue Pair is in RTS.
+/// Binds a window to the region of a side whose Queue Pair is in RTS. Returns the STag of the
+/// window.
 pub(crate) fn bound(side: &mut Side) -> Stag {
     let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: false };
@@ -51,7 +52,7 @@ pub(crate) fn dead(rnic: &mut Rnic) -> PdId {
 
 #[test]
 fn protection_domains() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = narrow();
     let stale = dead(&mut side.rnic);
     let mut closed = closed();
@@ -67,7 +68,7 @@ fn protection_domains() {
         "VERBS-8.3.1-7" => side.rnic.deallocate_pd(side.pd).is_err()
             && side.rnic.query_qp(side.qp).is_ok() && side.rnic.create_qp(QpInit::new(side.pd, side.cq, side.cq), None).is_ok();
         "VERBS-9.5.1.2-5" => {
-            // One object of each kind, alone in its PD.
+            // Returns whether one object, alone in its PD, prevents the deallocation of the PD.
             let holds = |make: fn(&mut Side, PdId)| {
                 let mut side = Side::new(|_| ());
                 let pd = side.rnic.allocate_pd().unwrap();
@@ -85,7 +86,7 @@ fn protection_domains() {
 
 #[test]
 fn allocate_stag() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let allocated = side.rnic.allocate_stag(side.pd, 7, true).unwrap();
     let local = side.rnic.allocate_stag(side.pd, 1, false).unwrap();
@@ -122,7 +123,7 @@ fn allocate_stag() {
 
 #[test]
 fn query_and_deallocate() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ()).start();
     let window = bound(&mut side);
     let allocated = side.rnic.allocate_stag(side.pd, 3, false).unwrap().stag;
@@ -145,14 +146,14 @@ fn query_and_deallocate() {
         "VERBS-9.2.6.4-3" => side.rnic.query_region(region).unwrap().state == StagState::Valid
             && side.rnic.query_window(window.index).unwrap().state == StagState::Valid;
         "VERBS-9.5.1.6-38" => side.rnic.deallocate_stag(region) == Err(WindowsStillBound);
-        // The Index of a region and a window suffices; the Key is not needed.
+        // The Index of a region or window is sufficient. The Key is not needed.
         "VERBS-9.2.6.4-5" => side.rnic.deallocate_stag(window.index) == Ok(()) && side.rnic.deallocate_stag(region) == Ok(());
     }
 }
 
 #[test]
 fn query_by_any_index() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ()).start();
     let allocated = side.rnic.allocate_stag(side.pd, 3, false).unwrap().stag.index;
     let good = registration(&side);
@@ -194,7 +195,7 @@ fn query_by_any_index() {
 
 #[test]
 fn windows() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = narrow();
     let stale = dead(&mut side.rnic);
     let pd = side.pd;
@@ -233,10 +234,10 @@ fn windows() {
     }
 }
 
-/// Draft Figure 26: verbs act at once, work requests act in their order on the Send Queue.
+/// Draft Figure 26: verbs act at once. Work requests act in their order on the Send Queue.
 #[test]
 fn figure_26() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench { side: Side::new(|_| ()) };
     let side = &mut bench.side;
     let good = registration(side);
@@ -256,7 +257,7 @@ fn figure_26() {
 
 #[test]
 fn figure_26_work_requests() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench { side: Side::new(|_| ()) };
     let side = &mut bench.side;
     let window = side.rnic.allocate_window(side.pd).unwrap();

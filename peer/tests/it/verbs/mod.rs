@@ -1,5 +1,5 @@
-//! The software RNIC through its verbs: alone with synthetic octets, and two of them joined by
-//! queues under virtual time.
+//! Tests of the software RNIC through its verbs: one RNIC with synthetic octets, and two RNICs
+//! joined by queues under virtual time.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod closed;
@@ -21,6 +21,7 @@ mod memory_verbs;
 mod model;
 mod ordering;
 mod overflow;
+mod peers;
 mod posting;
 mod qp_create;
 mod qp_modify;
@@ -38,4 +39,3 @@ mod terminating;
 mod transfer;
 mod window_access;
 mod windows;
-mod world;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use weft_core::wire::mpa::Framing;
 use weft_peer::verbs::{CompletionStatus, Operation, Payload, QpState, SendWr};
 
-use crate::verbs::world::World;
+use crate::verbs::peers::Peers;
 
 /// One work request of `a`, in octets of regions of 4096 octets.
 #[derive(Debug, Clone)]
@@ -31,65 +31,65 @@ fn copy(from: &[u8], at: u64, length: u32, to: &mut [u8], place: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// However TCP splits and accepts the octets, both memories equal the result of sequential
-    /// execution. Receives complete in the order of the Sends, and all work completes in its order.
+    /// Both memories equal the result of sequential execution, however TCP splits and accepts the
+    /// octets. Receives complete in the order of the Sends, and all work completes in its order.
     #[test]
     fn memory_and_order_are_the_models(
         list in proptest::collection::vec(work(), 1..12), segment in 1usize..3000, take in 1usize..5000,
         emss in 128u32..4000, markers: bool, crc: bool,
     ) {
-        let mut world = World::with(Framing { markers, crc }, emss, |_| ());
-        (world.segment, world.take) = (segment, take);
+        let mut peers = Peers::with(Framing { markers, crc }, emss, |_| ());
+        (peers.segment, peers.take) = (segment, take);
         let start = |seed: usize| (0..4096).map(|n| (n * 13 + seed) as u8).collect::<Vec<u8>>();
         let (mut a, mut b) = (start(1), start(7));
-        world.a.octets()[..4096].copy_from_slice(&a);
-        world.b.octets()[..4096].copy_from_slice(&b);
+        peers.a.octets()[..4096].copy_from_slice(&a);
+        peers.b.octets()[..4096].copy_from_slice(&b);
         let mut sends = Vec::new();
         for (n, work) in list.iter().enumerate() {
             let wr_id = n as u64;
             // Each request waits for the previous one, as in the model.
             let operation = match *work {
                 Work::Send { from, cut, length, to } => {
-                    world.b.post_receive(100 + wr_id, to, 2048);
+                    peers.b.post_receive(100 + wr_id, to, 2048);
                     sends.push((100 + wr_id, length));
                     copy(&a, from, length, &mut b, to);
-                    let gather = vec![world.a.sge(from, cut), world.a.sge(from + u64::from(cut), length - cut)];
+                    let gather = vec![peers.a.sge(from, cut), peers.a.sge(from + u64::from(cut), length - cut)];
                     Operation::Send { payload: Payload::Gather(gather), solicited: false, invalidate: None }
                 }
                 Work::Write { from, length, to } => {
                     copy(&a, from, length, &mut b, to);
-                    let payload = Payload::Gather(vec![world.a.sge(from, length)]);
-                    Operation::Write { payload, remote: world.b.remote(to) }
+                    let payload = Payload::Gather(vec![peers.a.sge(from, length)]);
+                    Operation::Write { payload, remote: peers.b.remote(to) }
                 }
                 Work::Read { from, length, to } => {
                     copy(&b, from, length, &mut a, to);
-                    let (local, remote) = (world.a.sge(to, length), world.b.remote(from));
+                    let (local, remote) = (peers.a.sge(to, length), peers.b.remote(from));
                     Operation::Read { local, remote, invalidate_local: false }
                 }
             };
-            world.a.post(SendWr::new(wr_id, operation));
+            peers.a.post(SendWr::new(wr_id, operation));
             if matches!(work, Work::Read { .. }) {
-                world.run();
+                peers.run();
             }
         }
-        world.run();
-        let done: Vec<_> = world.a.statuses();
+        peers.run();
+        let done: Vec<_> = peers.a.statuses();
         let expected: Vec<_> = (0..list.len() as u64).map(|n| (n, CompletionStatus::Success)).collect();
         prop_assert_eq!(done, expected);
-        let received: Vec<_> = world.b.poll().iter().map(|done| (done.wr_id, done.octets)).collect();
+        let received: Vec<_> = peers.b.poll().iter().map(|done| (done.wr_id, done.octets)).collect();
         prop_assert_eq!(received, sends);
-        prop_assert_eq!(&world.a.octets()[..4096], &a[..]);
-        prop_assert_eq!(&world.b.octets()[..4096], &b[..]);
-        prop_assert!(world.a.octets()[4096..].iter().all(|octet| *octet == 0));
-        prop_assert!(world.b.octets()[4096..].iter().all(|octet| *octet == 0));
-        prop_assert_eq!((world.a.state(), world.b.state()), (QpState::Rts, QpState::Rts));
+        prop_assert_eq!(&peers.a.octets()[..4096], &a[..]);
+        prop_assert_eq!(&peers.b.octets()[..4096], &b[..]);
+        prop_assert!(peers.a.octets()[4096..].iter().all(|octet| *octet == 0));
+        prop_assert!(peers.b.octets()[4096..].iter().all(|octet| *octet == 0));
+        prop_assert_eq!((peers.a.state(), peers.b.state()), (QpState::Rts, QpState::Rts));
     }
 
     /// Arbitrary octets, with correct framing or without it, neither panic nor change memory that
     /// is not registered for peers.
     #[test]
     fn arbitrary_octets_do_no_harm(ulpdus: Vec<Vec<u8>>, raw: Vec<u8>) {
-        let mut bench = crate::verbs::world::Bench::new();
+        let mut bench = crate::verbs::peers::Bench::new();
         for ulpdu in &ulpdus {
             bench.hand_in(ulpdu);
         }

@@ -1,16 +1,16 @@
-//! Dependencies between work requests: order of work and of effects, fences (draft sections 8.2.2
-//! to 8.2.2.2, Figure 22).
+//! Tests of dependencies between work requests: the order of work and of its effects, and fences
+//! (draft sections 8.2.2 to 8.2.2.2, Figure 22).
 
 use bytes::Bytes;
 use weft_core::RequirementId;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_peer::memory::{Access, Stag, StagKey, StagState};
 use weft_peer::verbs::{CompletionStatus, Fence, Operation, Payload, PostStatus, RemoteAddress, SendWr, Sge};
 
 use crate::verbs::figure_23::{bind, fast};
-use crate::verbs::world::{Bench, PLAIN, VA, World, fpdu, read, register, shows, tagged, untagged, write};
+use crate::verbs::peers::{Bench, PLAIN, Peers, VA, fpdu, read, register, shows, tagged, untagged, write};
 
 /// A kind of work in Figure 22.
 #[derive(Clone, Copy)]
@@ -39,8 +39,8 @@ fn make(bench: &mut Bench, wr_id: u64, kind: Kind, fence: Fence) -> SendWr {
     SendWr { fence, ..SendWr::new(wr_id, operation) }
 }
 
-/// Two work requests in sequence: the ULPDUs on the wire, the completions, and the rejection of the
-/// last post.
+/// Posts two work requests in one list. Returns the opcodes on the wire, the completions, and the
+/// reason if a post was rejected.
 fn pair(first: Kind, second: Kind, fence: Fence) -> (Vec<u8>, Vec<(u64, CompletionStatus)>, Option<PostStatus>) {
     let mut bench = Bench::new();
     let one = make(&mut bench, 1, first, Fence::None);
@@ -52,7 +52,7 @@ fn pair(first: Kind, second: Kind, fence: Fence) -> (Vec<u8>, Vec<(u64, Completi
 
 const BOTH_DONE: [(u64, CompletionStatus); 2] = [(1, CompletionStatus::Success), (2, CompletionStatus::Success)];
 
-/// NA-2: a Read Fence with no Read outstanding delays nothing.
+/// Checks NA-2: a Read Fence with no Read outstanding delays nothing.
 fn not_delayed(first: Kind) -> bool {
     [Kind::Send, Kind::Write].into_iter().all(|second| {
         let (wire, done, refusal) = pair(first, second, Fence::Read);
@@ -60,7 +60,7 @@ fn not_delayed(first: Kind) -> bool {
     })
 }
 
-/// NA-1: neither Bind nor Fast-Register has a fence.
+/// Checks NA-1: neither Bind nor Fast-Register has a fence.
 fn no_fence(first: Kind) -> bool {
     [Kind::Bind, Kind::FastRegister].into_iter().all(|second| {
         [Fence::Read, Fence::Local]
@@ -70,30 +70,30 @@ fn no_fence(first: Kind) -> bool {
     })
 }
 
-/// No fence is needed: the request is sent after it and does not wait.
+/// Checks that a Read needs no fence: its request is sent after `first`, and does not wait.
 fn read_follows(first: Kind) -> bool {
     pair(first, Kind::Read, Fence::None).0.last() == Some(&1)
         && pair(first, Kind::Read, Fence::Read).2 == Some(PostStatus::InvalidModifier)
 }
 
-/// With a Local Fence, a request waits until all previous work has completed.
+/// Checks that a request with a Local Fence waits until all previous work has completed.
 fn local_fence(first: Kind) -> bool {
     let (_, done, refusal) = pair(first, Kind::Invalidate, Fence::Local);
     refusal.is_none() && done == BOTH_DONE
 }
 
-fn row(proof: &mut Proof, first: Kind, ids: [Option<RequirementId>; 4]) {
+fn row(proof: &mut Coverage, first: Kind, ids: [Option<RequirementId>; 4]) {
     let checks: [fn(Kind) -> bool; 4] = [not_delayed, read_follows, no_fence, local_fence];
     for (id, check) in ids.into_iter().zip(checks) {
         if let Some(id) = id {
-            proof.shows(id, || assert!(check(first), "{id}"));
+            proof.verify(id, || assert!(check(first), "{id}"));
         }
     }
 }
 
 #[test]
 fn figure_22_after_sends_and_writes() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     row(
         &mut proof,
         Kind::Send,
@@ -118,7 +118,7 @@ fn figure_22_after_sends_and_writes() {
 
 #[test]
 fn figure_22_after_reads_and_binds() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     row(
         &mut proof,
         Kind::Read,
@@ -138,7 +138,7 @@ fn figure_22_after_reads_and_binds() {
 
 #[test]
 fn figure_22_after_fast_register_and_invalidate() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     row(
         &mut proof,
         Kind::FastRegister,
@@ -163,24 +163,25 @@ fn figure_22_after_fast_register_and_invalidate() {
 
 #[test]
 fn earlier_operations_of_the_peer() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    world.b.post_receive(9, 500, 9);
-    world.a.octets()[..6].copy_from_slice(b"abcdef");
-    let list = vec![write(&world.a, 1, 0, 3, world.b.remote(0)), world.a.send_of(2, 3, 3)];
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    let (there, _) = world.a.transmit(world.now, usize::MAX);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    peers.b.post_receive(9, 500, 9);
+    peers.a.octets()[..6].copy_from_slice(b"abcdef");
+    let list = vec![write(&peers.a, 1, 0, 3, peers.b.remote(0)), peers.a.send_of(2, 3, 3)];
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    let (there, _) = peers.a.transmit(peers.now, usize::MAX);
     let mut seen = Vec::new();
-    // Octet by octet: when the receive completes, the previous Write has been placed.
+    // Deliver the octets one by one. When the receive completes, the previous Write has been
+    // placed.
     for octet in &there {
-        world.b.rnic.handle_octets(world.now, world.b.llp, std::slice::from_ref(octet));
-        if !world.b.poll().is_empty() {
-            seen = world.b.octets()[..3].to_vec();
+        peers.b.rnic.handle_octets(peers.now, peers.b.llp, std::slice::from_ref(octet));
+        if !peers.b.poll().is_empty() {
+            seen = peers.b.octets()[..3].to_vec();
         }
     }
     shows! { proof:
         "VERBS-8.2.2-10" => seen == b"abc";
-        "VERBS-8.2.2-6" => world.b.octets()[500..503] == *b"def";
+        "VERBS-8.2.2-6" => peers.b.octets()[500..503] == *b"def";
     }
     // A Read Request after a Write returns the written octets.
     let mut bench = Bench::new();
@@ -191,19 +192,19 @@ fn earlier_operations_of_the_peer() {
     bench.hand_in(&untagged(Opcode::READ_REQUEST, 1, 1, 0, true, &payload));
     shows! { proof: "VERBS-8.2.2-14" => bench.sent().0[0].ends_with(b"new"); }
     // A completed Read acknowledges everything that was sent before it.
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    world.a.octets()[..3].copy_from_slice(b"xyz");
-    let list = vec![write(&world.a, 1, 0, 3, world.b.remote(0)), read(&world.a, 2, 100, 0, world.b.remote(0))];
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    world.run();
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    peers.a.octets()[..3].copy_from_slice(b"xyz");
+    let list = vec![write(&peers.a, 1, 0, 3, peers.b.remote(0)), read(&peers.a, 2, 100, 0, peers.b.remote(0))];
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    peers.run();
     shows! { proof:
-        "VERBS-6.6.2.5-7" => world.a.poll().iter().any(|done| done.wr_id == 2) && world.b.octets()[..3] == *b"xyz";
+        "VERBS-6.6.2.5-7" => peers.a.poll().iter().any(|done| done.wr_id == 2) && peers.b.octets()[..3] == *b"xyz";
     }
 }
 
 #[test]
 fn placed_and_delivered() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
     let half = fpdu(&untagged(Opcode::SEND, 0, 1, 0, false, b"abc"));
@@ -213,21 +214,21 @@ fn placed_and_delivered() {
     shows! { proof:
         "VERBS-4-9" => before == 0 && bench.side.statuses() == [(1, CompletionStatus::Success)] && bench.side.octets()[..6] == *b"abcdef";
     }
-    // Sent octets belong to the peer. A later change of the buffer has no effect on them.
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    world.b.post_receive(1, 0, 9);
-    world.a.octets()[..3].copy_from_slice(b"old");
-    let wr = world.a.send_of(2, 0, 3);
-    world.a.post(wr);
-    let (there, _) = world.a.transmit(world.now, usize::MAX);
-    let done = world.a.poll().len();
-    world.a.octets()[..3].copy_from_slice(b"new");
-    world.b.rnic.handle_octets(world.now, world.b.llp, &there);
+    // Sent octets belong to the peer. A later change of the buffer has no effect on these octets.
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    peers.b.post_receive(1, 0, 9);
+    peers.a.octets()[..3].copy_from_slice(b"old");
+    let wr = peers.a.send_of(2, 0, 3);
+    peers.a.post(wr);
+    let (there, _) = peers.a.transmit(peers.now, usize::MAX);
+    let done = peers.a.poll().len();
+    peers.a.octets()[..3].copy_from_slice(b"new");
+    peers.b.rnic.handle_octets(peers.now, peers.b.llp, &there);
     shows! { proof:
-        "VERBS-8.2.4-5" => done == 1 && world.b.octets()[..3] == *b"old";
+        "VERBS-8.2.4-5" => done == 1 && peers.b.octets()[..3] == *b"old";
         "VERBS-8.1.3.2-3" => {
-            // Posted but not sent: the request reads the buffer when it is sent, and the region
-            // cannot release its memory.
+            // A request that is posted but not sent reads the buffer only when the request is sent.
+            // Until then, the buffer of the region cannot be freed.
             let mut bench = Bench::new();
             let wr = bench.side.send_of(1, 0, 2);
             bench.side.post(wr);
@@ -247,7 +248,7 @@ fn placed_and_delivered() {
 
 #[test]
 fn after_a_read_with_invalidate() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let sent = |fence| {
         let mut bench = Bench::new();
         let sink = register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, Access::ALL);
@@ -271,7 +272,7 @@ fn after_a_read_with_invalidate() {
 
 #[test]
 fn memory_operations_take_effect_in_turn() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let send_from = |stag: Stag, wr_id| {
         let payload = Payload::Gather(vec![Sge { stag: stag.to_bits(), tagged_offset: VA, length: 1 }]);
         SendWr::new(wr_id, Operation::Send { payload, solicited: false, invalidate: None })
@@ -283,7 +284,7 @@ fn memory_operations_take_effect_in_turn() {
     let (sent, _) = bench.sent();
     use CompletionStatus::{InvalidStag, Success};
     shows! { proof: "VERBS-8.1.2.3.3-4" => bench.side.statuses() == [(1, Success), (2, Success), (3, InvalidStag)] && sent.len() == 2; }
-    // Invalidate, register again and use, in one list.
+    // One list invalidates an STag, registers it again, and uses it.
     let cycle = |bench: &mut Bench, stag: Stag, key: u8| {
         let Operation::FastRegister(mut new) = fast(bench, |_, _| ()) else { unreachable!() };
         new.stag = Stag { key: StagKey(key), ..stag };

@@ -1,13 +1,13 @@
-//! Messages without a posted receive (draft sections 8.1.2.1 and 13.2).
+//! Tests of messages for which no receive is posted (draft sections 8.1.2.1 and 13.2).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::Instant;
 use weft_peer::verbs::{
-    CompletionStatus, EventId, QpInit, QpModify, QpState, ReceiveOverflow, ReceiveWr, Sent, SrqInit,
+    CompletionStatus, EventId, QpInit, QpModify, QpState, ReceiveOverflow, ReceiveWr, SrqInit, TransmitResult,
 };
 
-use crate::verbs::world::{Bench, PLAIN, World, fpdu, shows, untagged, write};
+use crate::verbs::peers::{Bench, PLAIN, Peers, fpdu, shows, untagged, write};
 
 fn patient() -> Bench {
     Bench::with(|init| init.overflow = ReceiveOverflow::Wait)
@@ -19,7 +19,7 @@ fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn an_overflow_ends_the_stream_by_default() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut plain = Bench::new();
     plain.hand_in(&send(1, b"x"));
     let code = plain.code();
@@ -28,7 +28,7 @@ fn an_overflow_ends_the_stream_by_default() {
     shared.side.rnic.destroy_qp(shared.side.qp).unwrap();
     let init = QpInit { srq: Some(srq), ..QpInit::new(shared.side.pd, shared.side.cq, shared.side.cq) };
     shared.side.qp = shared.side.rnic.create_qp(init, None).unwrap().0;
-    shared.side.llp = shared.side.rnic.attach_stream(crate::verbs::world::llp_settings(PLAIN, 1460, true)).unwrap();
+    shared.side.llp = shared.side.rnic.attach_stream(crate::verbs::peers::llp_settings(PLAIN, 1460, true)).unwrap();
     shared.side.modify(&QpModify::to_rts(shared.side.llp)).unwrap();
     shared.hand_in(&send(1, b"x"));
     shows! { proof:
@@ -40,11 +40,11 @@ fn an_overflow_ends_the_stream_by_default() {
 
 #[test]
 fn a_message_waits_for_its_receive() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = patient();
     bench.hand_in(&send(1, b"first"));
     let waits = (bench.side.state(), bench.side.rnic.wants_octets(bench.side.llp));
-    // Octets that were in flight already, and in two pieces.
+    // These octets were already in flight. They arrive in two pieces.
     let second = fpdu(&send(2, b"second"));
     bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &second[..7]);
     bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &second[7..]);
@@ -64,39 +64,39 @@ fn a_message_waits_for_its_receive() {
     assert_eq!(quiet, ((Vec::new(), None), 0, 0));
 }
 
-/// Nothing overtakes a waiting message: a Write after it is not placed, and the peer's close is not
+/// Nothing overtakes a waiting message. A Write after it is not placed, and the peer's close is not
 /// observed.
 #[test]
 fn later_messages_wait_too() {
-    let mut world = World::with(PLAIN, 1460, |init| init.overflow = ReceiveOverflow::Wait);
-    world.a.octets()[..4].copy_from_slice(b"data");
-    let list = vec![world.a.send_of(1, 0, 4), write(&world.a, 2, 0, 4, world.b.remote(500))];
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    world.run();
-    world.a.to(QpState::Closing).unwrap();
-    world.run();
-    assert_eq!((world.b.state(), world.b.octets()[500]), (QpState::Rts, 0));
-    world.b.post_receive(7, 0, 4);
-    world.run();
-    assert_eq!(world.b.statuses(), [(7, CompletionStatus::Success)]);
-    assert_eq!(world.b.octets()[500..504], *b"data");
-    assert_eq!(world.b.event_ids(), [EventId::LlpCloseComplete]);
+    let mut peers = Peers::with(PLAIN, 1460, |init| init.overflow = ReceiveOverflow::Wait);
+    peers.a.octets()[..4].copy_from_slice(b"data");
+    let list = vec![peers.a.send_of(1, 0, 4), write(&peers.a, 2, 0, 4, peers.b.remote(500))];
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    peers.run();
+    peers.a.to(QpState::Closing).unwrap();
+    peers.run();
+    assert_eq!((peers.b.state(), peers.b.octets()[500]), (QpState::Rts, 0));
+    peers.b.post_receive(7, 0, 4);
+    peers.run();
+    assert_eq!(peers.b.statuses(), [(7, CompletionStatus::Success)]);
+    assert_eq!(peers.b.octets()[500..504], *b"data");
+    assert_eq!(peers.b.event_ids(), [EventId::LlpCloseComplete]);
 }
 
-/// A Queue Pair that leaves the state discards the waiting message. A peer that does not stop
-/// sending is reset.
+/// A Queue Pair that leaves RTS discards the waiting message. If the peer does not stop sending,
+/// its connection is reset.
 #[test]
 fn waiting_has_bounds() {
     let mut bench = patient();
     bench.hand_in(&send(1, b"first"));
     bench.side.to(QpState::Terminate).unwrap();
-    assert!(matches!(bench.sent().1, Some(Sent::Fin)));
+    assert!(matches!(bench.sent().1, Some(TransmitResult::Fin)));
     let mut bench = patient();
     bench.hand_in(&send(1, b"first"));
     for _ in 0..5 {
         bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &[0; 1 << 16]);
     }
-    assert_eq!(bench.sent().1, Some(Sent::Reset));
+    assert_eq!(bench.sent().1, Some(TransmitResult::Reset));
     // A receive of an S-RQ ends the wait, too.
     let mut bench = patient();
     let srq = bench.side.rnic.create_srq(SrqInit { pd: bench.side.pd, max_wrs: 2, max_sges: 1, limit: 0 }).unwrap().0;
@@ -106,7 +106,7 @@ fn waiting_has_bounds() {
         ..QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq)
     };
     bench.side.qp = bench.side.rnic.create_qp(init, None).unwrap().0;
-    bench.side.llp = bench.side.rnic.attach_stream(crate::verbs::world::llp_settings(PLAIN, 1460, true)).unwrap();
+    bench.side.llp = bench.side.rnic.attach_stream(crate::verbs::peers::llp_settings(PLAIN, 1460, true)).unwrap();
     bench.side.modify(&QpModify::to_rts(bench.side.llp)).unwrap();
     bench.hand_in(&send(1, b""));
     bench.side.rnic.post_srq(srq, vec![ReceiveWr { wr_id: 3, scatter: Vec::new() }]).unwrap();

@@ -1,13 +1,13 @@
-//! PostSQ and PostRQ (draft sections 8.1.1, 8.1.3, 8.2.1, 9.3.1, Figures 27 and 34).
+//! Tests of PostSQ and PostRQ (draft sections 8.1.1, 8.1.3, 8.2.1, 9.3.1, Figures 27 and 34).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::{Bind, RemoteAccess, STAG_ZERO, Stag, StagKey};
 use weft_peer::verbs::{
     CompletionStatus, Fence, Operation, Payload, PostError, PostStatus, QpInit, QpState, ReceiveWr, RemoteAddress,
     SendWr, Sge, SrqInit,
 };
 
-use crate::verbs::world::{PLAIN, Side, World, shows};
+use crate::verbs::peers::{PLAIN, Peers, Side, shows};
 
 fn list_of(count: usize) -> Vec<Sge> {
     vec![Sge { stag: 1, tagged_offset: 0, length: u32::MAX }; count]
@@ -32,7 +32,7 @@ fn post(side: &mut Side, list: Vec<SendWr>) -> Result<usize, PostError> {
 
 #[test]
 fn posting_stops_at_the_first_error() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = narrow();
     let good = side.send_of(1, 0, 1);
     let error = post(&mut side, vec![good.clone(), send(5), good.clone()]).unwrap_err();
@@ -49,7 +49,7 @@ fn posting_stops_at_the_first_error() {
 
 #[test]
 fn the_rest_of_a_list_is_not_posted() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|init| init.max_sq_wrs = 3);
     let good = |wr_id| side.send_of(wr_id, 0, 1);
     let (first, third, more) = (good(1), good(3), [good(5), good(6), good(7)]);
@@ -69,7 +69,7 @@ fn the_rest_of_a_list_is_not_posted() {
 
 #[test]
 fn a_queue_pair_rejects_invalid_work_requests() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = narrow();
     let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: true };
@@ -99,16 +99,16 @@ fn a_queue_pair_rejects_invalid_work_requests() {
     }
 }
 
-/// Bind requires the consent that its Queue Pair got at its creation.
+/// A Queue Pair can Bind only if Bind was enabled when the Queue Pair was created.
 #[test]
 fn bind_is_enabled_at_creation() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let bind = |enabled: bool| {
         let mut side = Side::new(|init| init.bind = enabled).start();
         let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
         let access = RemoteAccess { read: true, write: true };
         let bind =
-            Bind { window, region: side.stag, address: crate::verbs::world::VA, length: 1, va_based: true, access };
+            Bind { window, region: side.stag, address: crate::verbs::peers::VA, length: 1, va_based: true, access };
         let posted = post(&mut side, vec![SendWr::new(1, Operation::Bind(bind))]);
         side.transmit(weft_peer::Instant::ORIGIN, 9);
         (posted.map_err(|error| error.status), side.rnic.query_window(window.index).unwrap().key)
@@ -123,7 +123,7 @@ fn bind_is_enabled_at_creation() {
 
 #[test]
 fn post_receive_reports_the_error() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = narrow();
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
     let init = QpInit { srq: Some(srq), ..QpInit::new(side.pd, side.cq, side.cq) };
@@ -161,7 +161,7 @@ fn post_receive_reports_the_error() {
 
 #[test]
 fn post_send_reports_the_error() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = narrow();
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
@@ -223,33 +223,33 @@ fn post_send_reports_the_error() {
 
 #[test]
 fn lists_are_posted_in_their_order_and_at_once() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    world.a.octets()[..3].copy_from_slice(b"xyz");
-    let sends: Vec<SendWr> = (0..3).map(|n| world.a.send_of(n, n, 1)).collect();
-    let receives: Vec<ReceiveWr> = (10..13).map(|n| ReceiveWr { wr_id: n, scatter: vec![world.b.sge(n, 1)] }).collect();
-    let posted = (post(&mut world.a, sends), world.b.rnic.post_receive(world.b.qp, receives.clone()));
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    peers.a.octets()[..3].copy_from_slice(b"xyz");
+    let sends: Vec<SendWr> = (0..3).map(|n| peers.a.send_of(n, n, 1)).collect();
+    let receives: Vec<ReceiveWr> = (10..13).map(|n| ReceiveWr { wr_id: n, scatter: vec![peers.b.sge(n, 1)] }).collect();
+    let posted = (post(&mut peers.a, sends), peers.b.rnic.post_receive(peers.b.qp, receives.clone()));
     // The RNIC copies work requests. Later changes by the caller have no effect.
     drop(receives);
-    let before = world.a.poll().len();
-    world.run();
-    let (sent, received) = (world.a.statuses(), world.b.statuses());
+    let before = peers.a.poll().len();
+    peers.run();
+    let (sent, received) = (peers.a.statuses(), peers.b.statuses());
     shows! { proof:
         "VERBS-8.1.1-3" => posted.0 == Ok(3) && sent.iter().map(|done| done.0).eq(0..3);
         "VERBS-9.3.1.2-4" => posted.1 == Ok(3) && received.iter().map(|done| done.0).eq(10..13);
         "VERBS-8.2.1-8" => before == 0;
-        "VERBS-8.1.1-5" => world.b.octets()[10..13] == *b"xyz";
+        "VERBS-8.1.1-5" => peers.b.octets()[10..13] == *b"xyz";
         "VERBS-8.1.1-2" => received[2] == (12, CompletionStatus::Success);
         "VERBS-9.3.1.1-2" => sent == [0, 1, 2].map(|n| (n, CompletionStatus::Success));
         "VERBS-9.3.1.2-2" => received == [10, 11, 12].map(|n| (n, CompletionStatus::Success));
     }
     let empty = vec![ReceiveWr { wr_id: 7, scatter: Vec::new() }];
-    shows! { proof: "VERBS-9.3.1.2-6" => world.b.rnic.post_receive(world.b.qp, empty) == Ok(1); }
+    shows! { proof: "VERBS-9.3.1.2-6" => peers.b.rnic.post_receive(peers.b.qp, empty) == Ok(1); }
 }
 
 #[test]
 fn each_work_request_goes_to_its_queue() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
     let sq_cq = side.rnic.create_cq(9, None).unwrap().0;

@@ -1,15 +1,15 @@
-//! Creating, querying and destroying Queue Pairs (draft sections 6.1.1, 6.1.2, 6.1.4, 9.2.5, Figure
-//! 32).
+//! Tests of the verbs that create, query and destroy Queue Pairs (draft sections 6.1.1, 6.1.2,
+//! 6.1.4, 9.2.5, Figure 32).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;
 use weft_peer::memory::{Access, Bind, RemoteAccess, Stag, StagKey};
 use weft_peer::verbs::{
     CqError, Fence, Node, Operation, PostStatus, QpAllocated, QpError, QpInit, QpModify, QpState, ReceiveWr,
-    RnicSettings, SendWr, Sent, SrqError, SrqInit,
+    RnicSettings, SendWr, SrqError, SrqInit, TransmitResult,
 };
 
-use crate::verbs::world::{PLAIN, Side, World, llp_settings, open, shows};
+use crate::verbs::peers::{PLAIN, Peers, Side, llp_settings, open, shows};
 
 fn small() -> RnicSettings {
     RnicSettings {
@@ -29,7 +29,7 @@ fn small_side() -> Side {
 
 #[test]
 fn create_reports_the_error() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = small_side();
     let good = side.rnic.query_qp(side.qp).unwrap().init;
     let dead = side.rnic.allocate_pd().unwrap();
@@ -52,7 +52,7 @@ fn create_reports_the_error() {
 
 #[test]
 fn a_shared_receive_queue_belongs_to_the_queue_pair() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = small_side();
     let good = side.rnic.query_qp(side.qp).unwrap().init;
     let init = SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 };
@@ -82,7 +82,7 @@ fn a_shared_receive_queue_belongs_to_the_queue_pair() {
 
 #[test]
 fn query_returns_the_attributes_of_creation() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let side = Side::new(|init| {
         (init.ord, init.ird, init.max_sq_wrs, init.max_rq_wrs) = (3, 5, 7, 9);
         (init.inbound_read, init.inbound_write, init.bind) = (true, false, true);
@@ -102,7 +102,7 @@ fn query_returns_the_attributes_of_creation() {
 
 #[test]
 fn creation_returns_the_allocated_sizes() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|init| (init.ord, init.ird, init.max_sq_wrs, init.max_rq_wrs) = (3, 5, 7, 9));
     let queried = side.rnic.query_qp(side.qp).unwrap();
     let allocated = QpAllocated {
@@ -131,7 +131,7 @@ fn creation_returns_the_allocated_sizes() {
 
 #[test]
 fn each_size_is_independent() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|init| {
         (init.max_sq_wrs, init.max_rq_wrs) = (4, 6);
         (init.max_send_sges, init.max_write_sges, init.max_receive_sges) = (1, 2, 3);
@@ -178,7 +178,7 @@ fn each_size_is_independent() {
 
 #[test]
 fn attributes_of_creation_do_not_change() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let init = QpInit::new(side.pd, side.cq, side.cq);
     let (plain, id, _) = side.rnic.create_qp(init, None).unwrap();
@@ -207,7 +207,7 @@ fn attributes_of_creation_do_not_change() {
 
 #[test]
 fn each_modifier_of_create_counts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
     let pd = side.rnic.allocate_pd().unwrap();
@@ -238,7 +238,7 @@ fn each_modifier_of_create_counts() {
 
 #[test]
 fn access_to_all_memory_requires_privilege() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let other = Node::new(["other"]);
     let (_rnic, foreign) = other.open("other", RnicSettings::default()).unwrap();
     let mut side = Side::new(|_| ());
@@ -256,7 +256,7 @@ fn access_to_all_memory_requires_privilege() {
 
 #[test]
 fn results_of_create_query_and_destroy() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
     let mut side = Side::with(RnicSettings { max_qps: 2, ..small() }, llp_settings(PLAIN, 1460, true), |_| ());
@@ -301,7 +301,7 @@ fn results_of_create_query_and_destroy() {
     ];
     shows! { proof:
         "VERBS-9.2.5.1-20" => results == expected && closed.rnic.create_qp(good, None).unwrap_err() == InvalidRnicHandle;
-        // None of them took the place of the second Queue Pair.
+        // None of the rejected calls took the place of the second Queue Pair.
         "VERBS-9.2.5.1-7" => side.rnic.create_qp(good, None).is_ok()
             && side.rnic.create_qp(good, None).unwrap_err() == InsufficientResources;
         "VERBS-9.2.5.2-18" => [side.rnic.query_qp(side.qp).err(), side.rnic.query_qp(closed.qp).err(),
@@ -323,8 +323,8 @@ fn bound(side: &mut Side) -> Stag {
     side.modify(&QpModify::to_rts(side.llp)).unwrap();
     let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: true };
-    let region = crate::verbs::world::register(&mut side.rnic, side.pd, side.buffer, Access::ALL);
-    let bind = Bind { window, region, address: crate::verbs::world::VA, length: 9, va_based: true, access };
+    let region = crate::verbs::peers::register(&mut side.rnic, side.pd, side.buffer, Access::ALL);
+    let bind = Bind { window, region, address: crate::verbs::peers::VA, length: 9, va_based: true, access };
     side.post(SendWr { fence: Fence::None, ..SendWr::new(1, Operation::Bind(bind)) });
     side.transmit(Instant::ORIGIN, 9);
     window
@@ -332,30 +332,30 @@ fn bound(side: &mut Side) -> Stag {
 
 #[test]
 fn a_destroyed_queue_pair_is_gone() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
     let mut foreign = open(RnicSettings::default());
-    shows! { proof: "VERBS-9.5.1.5-17" => foreign.query_qp(world.a.qp).unwrap_err() == QpError::InvalidQpHandle; }
-    world.a.post_receive(1, 0, 1);
-    let wr = world.a.send_of(2, 0, 1);
-    world.a.post(wr);
-    let qp = world.a.qp;
-    let a = &mut world.a;
+    shows! { proof: "VERBS-9.5.1.5-17" => foreign.query_qp(peers.a.qp).unwrap_err() == QpError::InvalidQpHandle; }
+    peers.a.post_receive(1, 0, 1);
+    let wr = peers.a.send_of(2, 0, 1);
+    peers.a.post(wr);
+    let qp = peers.a.qp;
+    let a = &mut peers.a;
     shows! { proof:
         "VERBS-6.1.4-14" => a.rnic.destroy_qp(qp) == Ok(());
         "VERBS-6.1.4-3" => a.rnic.query_qp(qp).unwrap_err() == QpError::InvalidQpHandle;
         "VERBS-6.1.4-13" => a.poll().is_empty();
-        "VERBS-6.1.4-4" => a.transmit(Instant::ORIGIN, 99) == (Vec::new(), Some(Sent::Reset));
+        "VERBS-6.1.4-4" => a.transmit(Instant::ORIGIN, 99) == (Vec::new(), Some(TransmitResult::Reset));
         "VERBS-9.5.1.5-19" => a.rnic.destroy_qp(qp) == Err(QpError::InvalidQpHandle);
         "VERBS-9.5.1.7-3" => a.rnic.post_send(qp, Vec::new()).unwrap_err().status == PostStatus::InvalidQpHandle;
         "VERBS-9.5.1.7-4" => a.rnic.post_receive(qp, Vec::new()).unwrap_err().status == PostStatus::InvalidQpHandle;
     }
-    assert_eq!(foreign.destroy_qp(world.b.qp), Err(QpError::InvalidQpHandle));
+    assert_eq!(foreign.destroy_qp(peers.b.qp), Err(QpError::InvalidQpHandle));
 }
 
 #[test]
 fn a_queue_pair_can_be_destroyed_in_every_state() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let in_state = |state| {
         let mut side = Side::new(|_| ());
         if state != QpState::Idle {
@@ -368,7 +368,8 @@ fn a_queue_pair_can_be_destroyed_in_every_state() {
     };
     shows! { proof:
         "VERBS-6.1.4-8" => QpState::ALL.into_iter().all(in_state);
-        // Flushed completions that were not polled belong to no Queue Pair after it is destroyed.
+        // If flushed completions were not polled, they belong to no Queue Pair after the Queue Pair
+        // is destroyed.
         "VERBS-6.1.4-12" => {
             let mut side = Side::new(|_| ());
             side.post_receive(1, 0, 1);

@@ -2,11 +2,11 @@
 //! Figures 4 to 6 and 32).
 
 use bytes::Bytes;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;
 use weft_peer::verbs::{LlpHandle, QpError, QpInit, QpModify, QpState, RnicSettings, SrqInit};
 
-use crate::verbs::world::{PLAIN, Side, World, llp_settings, shows};
+use crate::verbs::peers::{PLAIN, Peers, Side, llp_settings, shows};
 
 fn small() -> RnicSettings {
     RnicSettings { max_qps: 1, max_wrs: 300, max_ird: 20, max_ord: 30, ..RnicSettings::default() }
@@ -16,11 +16,11 @@ fn ord(next: QpState, ord: u32) -> QpModify {
     QpModify { ord: Some(ord), ..QpModify::to(next) }
 }
 
-/// Draft Figures 4 and 5: the states in which each attribute may be changed, and those in which it
-/// may not.
+/// Draft Figures 4 and 5: the states in which each attribute can be changed, and the states in
+/// which it cannot be changed.
 #[test]
 fn attributes_change_where_the_figures_let_them() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let all = |next, side: &Side| QpModify {
         ord: Some(2),
         ird: Some(3),
@@ -64,7 +64,7 @@ fn attributes_change_where_the_figures_let_them() {
 
 #[test]
 fn modify_reports_the_error() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::with(small(), llp_settings(PLAIN, 1460, true), |_| ());
     side.post_receive(1, 0, 1);
     side.post_receive(2, 0, 1);
@@ -87,7 +87,7 @@ fn modify_reports_the_error() {
 
 #[test]
 fn a_refusal_changes_nothing() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::with(small(), llp_settings(PLAIN, 1460, true), |_| ());
     side.post_receive(1, 0, 1);
     side.post_receive(2, 0, 1);
@@ -111,7 +111,7 @@ fn a_refusal_changes_nothing() {
 
 #[test]
 fn in_rts_neither_stream_nor_idle() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ()).start();
     let message = QpModify { stream_message: Some(Bytes::new()), ..QpModify::to(QpState::Rts) };
     shows! { proof:
@@ -154,7 +154,7 @@ fn in_state(state: QpState) -> Side {
 /// Draft Figure 6: the result of Modify QP for each pair of states.
 #[test]
 fn figure_6_pair_by_pair() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     use QpState::{Closing, Error, Idle, Rts, Terminate};
     let reached = |from: QpState, to: QpState| {
         let mut side = in_state(from);
@@ -188,7 +188,7 @@ fn figure_6_pair_by_pair() {
 
 #[test]
 fn figures_4_and_5_row_by_row() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let queried = |side: &Side| side.rnic.query_qp(side.qp).unwrap().init;
     let each: [fn(&mut QpModify); 5] = [
         |modify| modify.ord = Some(5),
@@ -234,7 +234,7 @@ fn figures_4_and_5_row_by_row() {
 
 #[test]
 fn queues_are_resized_with_work_on_them() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let sizes = |sq, rq| QpModify { max_sq_wrs: Some(sq), max_rq_wrs: Some(rq), ..QpModify::to(QpState::Idle) };
     let loaded = || {
         let mut side = Side::new(|_| ());
@@ -276,23 +276,23 @@ fn queues_are_resized_with_work_on_them() {
             side.poll().is_empty() && side.event_ids().is_empty() && side.state() == QpState::Idle
         };
         "VERBS-6.2.2.1-3" => {
-            let mut world = World::new();
+            let mut peers = Peers::new();
             for n in 0..3 {
-                let wr = crate::verbs::world::write(&world.a, n, 0, 1, world.b.remote(0));
-                world.a.post(wr);
+                let wr = crate::verbs::peers::write(&peers.a, n, 0, 1, peers.b.remote(0));
+                peers.a.post(wr);
             }
             let shrink = QpModify { max_sq_wrs: Some(2), ..QpModify::to(QpState::Rts) };
-            let refused = world.a.modify(&shrink);
-            world.run();
-            world.a.poll();
-            refused == Err(QpError::ShrinkFailed) && world.a.modify(&shrink) == Ok(())
+            let refused = peers.a.modify(&shrink);
+            peers.run();
+            peers.a.poll();
+            refused == Err(QpError::ShrinkFailed) && peers.a.modify(&shrink) == Ok(())
         };
     }
 }
 
 #[test]
 fn attributes_in_rts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let change = |modify: QpModify| {
         let mut side = Side::new(|_| ()).start();
         let result = side.rnic.modify_qp(Instant::ORIGIN, side.qp, &modify).unwrap();
@@ -327,7 +327,7 @@ fn attributes_in_rts() {
 
 #[test]
 fn attributes_of_a_queue_pair_with_an_srq() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
     let init = QpInit { srq: Some(srq), rq_limit: 1, ..QpInit::new(side.pd, side.cq, side.cq) };
@@ -348,7 +348,7 @@ fn attributes_of_a_queue_pair_with_an_srq() {
 
 #[test]
 fn results_of_modify() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
     let mut side = Side::with(small(), llp_settings(PLAIN, 1460, true), |_| ());

@@ -1,13 +1,13 @@
-//! IRD and ORD: per Queue Pair, pooled, modified, respected (draft section 6.5).
+//! Tests of IRD and ORD: per Queue Pair, from a pool, modified, and obeyed (draft section 6.5).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::Instant;
 use weft_peer::verbs::{EventId, QpAllocated, QpError, QpHandle, QpInit, QpModify, QpState, Rnic, RnicSettings};
 
-use crate::verbs::world::{Bench, PLAIN, Side, World, llp_settings, number, open, read, shows, ulpdus, untagged};
+use crate::verbs::peers::{Bench, PLAIN, Peers, Side, llp_settings, number, open, read, shows, ulpdus, untagged};
 
-/// An RNIC whose Queue Pairs share `ird` and `ord`.
+/// An RNIC whose Queue Pairs share pools of `ird` and `ord`.
 fn pooled(ird: u32, ord: u32) -> (Rnic, QpInit) {
     let mut rnic = open(RnicSettings { rnic_ird: ird, rnic_ord: ord, ..RnicSettings::default() });
     let (pd, cq) = (rnic.allocate_pd().unwrap(), rnic.create_cq(9, None).unwrap().0);
@@ -20,7 +20,7 @@ fn create(rnic: &mut Rnic, init: QpInit, ird: u32, ord: u32) -> Result<(QpHandle
 
 #[test]
 fn a_pool_grants_no_more_than_it_has() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut rnic, init) = pooled(10, 6);
     let first = create(&mut rnic, init, 4, 4).unwrap().1;
     let second = create(&mut rnic, init, 9, 1).unwrap().1;
@@ -44,7 +44,7 @@ fn a_pool_grants_no_more_than_it_has() {
 
 #[test]
 fn modify_takes_from_the_pool_and_gives_back() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut rnic, init) = pooled(3, 3);
     let (one, _) = create(&mut rnic, init, 3, 3).unwrap();
     let (two, _) = create(&mut rnic, init, 0, 0).unwrap();
@@ -70,7 +70,7 @@ fn modify_takes_from_the_pool_and_gives_back() {
 
 #[test]
 fn each_queue_pair_can_have_one() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut rnic, init) = pooled(5, 7);
     let limits = rnic.query().unwrap().settings;
     let made = (0..9).filter(|_| create(&mut rnic, init, 1, 1).is_ok()).count();
@@ -93,7 +93,7 @@ fn each_queue_pair_can_have_one() {
 
 #[test]
 fn limits_of_a_queue_pair() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut rnic, init) = pooled(0, 0);
     let limits = rnic.query().unwrap().settings;
     shows! { proof:
@@ -106,7 +106,7 @@ fn limits_of_a_queue_pair() {
 
 #[test]
 fn ord_and_ird_change_in_idle_and_rts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let fixed = RnicSettings { modifies_ird: false, raises_ord: false, ..RnicSettings::default() };
     let change = |settings, started: bool, modify: fn(&mut QpModify)| {
         let mut side = Side::with(settings, llp_settings(PLAIN, 1460, true), |init| (init.ird, init.ord) = (8, 8));
@@ -136,37 +136,37 @@ fn ord_and_ird_change_in_idle_and_rts() {
 
 #[test]
 fn the_peer_terminates_if_reads_exceed_its_ird() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(PLAIN, 1460, |_| ());
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
     let less = QpModify { ird: Some(1), ..QpModify::to(QpState::Rts) };
-    world.b.modify(&less).unwrap();
+    peers.b.modify(&less).unwrap();
     for n in 0..2 {
-        let wr = read(&world.a, n, 0, 4, world.b.remote(0));
-        world.a.post(wr);
+        let wr = read(&peers.a, n, 0, 4, peers.b.remote(0));
+        peers.a.post(wr);
     }
-    world.run();
-    let record = world.b.rnic.query_qp(world.b.qp).unwrap().terminate.unwrap();
-    shows! { proof: "VERBS-6.5-24" => number(record.terminate.error) == 0x1203 && world.b.event_ids() == [EventId::IrrqTooManyReads]; }
+    peers.run();
+    let record = peers.b.rnic.query_qp(peers.b.qp).unwrap().terminate.unwrap();
+    shows! { proof: "VERBS-6.5-24" => number(record.terminate.error) == 0x1203 && peers.b.event_ids() == [EventId::IrrqTooManyReads]; }
     // After ORD is lowered to the peer's IRD, the same work succeeds.
-    let mut world = World::with(PLAIN, 1460, |_| ());
-    world.b.modify(&less).unwrap();
-    world.a.modify(&QpModify { ord: Some(1), ..QpModify::to(QpState::Rts) }).unwrap();
+    let mut peers = Peers::with(PLAIN, 1460, |_| ());
+    peers.b.modify(&less).unwrap();
+    peers.a.modify(&QpModify { ord: Some(1), ..QpModify::to(QpState::Rts) }).unwrap();
     for n in 0..2 {
-        let wr = read(&world.a, n, 0, 4, world.b.remote(0));
-        world.a.post(wr);
+        let wr = read(&peers.a, n, 0, 4, peers.b.remote(0));
+        peers.a.post(wr);
     }
-    let (first, _) = world.a.transmit(world.now, usize::MAX);
-    world.b.rnic.handle_octets(world.now, world.b.llp, &first);
-    world.run();
+    let (first, _) = peers.a.transmit(peers.now, usize::MAX);
+    peers.b.rnic.handle_octets(peers.now, peers.b.llp, &first);
+    peers.run();
     shows! { proof:
-        "VERBS-6.5.1-1" => ulpdus(&first).len() == 1 && world.a.poll().len() == 2;
-        "VERBS-6.6.1.1-7" => world.b.event_ids().is_empty() && world.b.state() == QpState::Rts;
+        "VERBS-6.5.1-1" => ulpdus(&first).len() == 1 && peers.a.poll().len() == 2;
+        "VERBS-6.6.1.1-7" => peers.b.event_ids().is_empty() && peers.b.state() == QpState::Rts;
     }
 }
 
 #[test]
 fn a_change_with_reads_in_flight_affects_no_other_qp() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let bystander =
         bench.side.rnic.create_qp(QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq), None).unwrap().0;
@@ -187,7 +187,7 @@ fn a_change_with_reads_in_flight_affects_no_other_qp() {
 
 #[test]
 fn requests_are_answered_in_their_order() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::with(|init| (init.ird, init.ord) = (3, 2));
     let request = |msn: u32, sink_to: u64, bench: &Bench| {
         let mut payload = Vec::new();
@@ -196,7 +196,7 @@ fn requests_are_answered_in_their_order() {
             sink_to,
             rdmardsz: 1,
             src_stag: bench.side.stag.to_bits(),
-            src_to: crate::verbs::world::VA,
+            src_to: crate::verbs::peers::VA,
         }
         .emit(&mut payload);
         untagged(Opcode::READ_REQUEST, 1, msn, 0, true, &payload)

@@ -1,7 +1,7 @@
 //! Memory Regions as Queue Pairs and peers use them: life cycle, keys, lists, invalidation (draft
 //! sections 7.1 to 7.9, Figures 17 and 18).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::memory::{
     Access, Bind, FastRegistration, ListMode, MemoryError, MemorySettings, PhysicalBufferList, Registration,
@@ -9,7 +9,7 @@ use weft_peer::memory::{
 };
 use weft_peer::verbs::{CompletionStatus, EventId, Operation, Payload, QpState, RnicSettings, SendWr, Sge};
 
-use crate::verbs::world::{Bench, LENGTH, PLAIN, Side, VA, llp_settings, register, shows, tagged, untagged};
+use crate::verbs::peers::{Bench, LENGTH, PLAIN, Side, VA, llp_settings, register, shows, tagged, untagged};
 
 fn registration(side: &Side, offset: u64, length: u64) -> Registration {
     let list = PhysicalBufferList::of(side.buffer, offset, length, 4096);
@@ -40,7 +40,7 @@ fn state(bench: &Bench, stag: Stag) -> Option<StagState> {
     bench.side.rnic.query_region(stag.index).ok().map(|region| region.state)
 }
 
-/// A peer's Write of one octet.
+/// Delivers a peer's Write of one octet. Returns the events.
 fn written(bench: &mut Bench, stag: Stag, to: u64) -> Vec<EventId> {
     bench.hand_in(&tagged(Opcode::WRITE, stag.to_bits(), to, b"x"));
     bench.side.event_ids()
@@ -48,7 +48,7 @@ fn written(bench: &mut Bench, stag: Stag, to: u64) -> Vec<EventId> {
 
 #[test]
 fn figure_17() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let good = registration(&bench.side, 0, 100);
     let allocated = fresh(&mut bench, true);
@@ -85,8 +85,8 @@ fn figure_17() {
 
 #[test]
 fn the_key_that_the_consumer_chose() {
-    let mut proof = Proof::new(By::Test);
-    // Is a peer's Write through this STag rejected?
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // Returns whether a peer's Write through this STag is rejected.
     let refused = |bench: Bench, stag: Stag, to| {
         let mut bench = bench;
         written(&mut bench, stag, to) == [EventId::ProtectionInvalidStag]
@@ -133,9 +133,9 @@ fn the_key_that_the_consumer_chose() {
 
 #[test]
 fn any_octets_of_a_buffer() {
-    let mut proof = Proof::new(By::Test);
-    // Each piece of a buffer, registered in each of three ways: its first and last octet are
-    // accessible, and no other.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // Each piece of a buffer is registered in each of three ways. The octets of the piece are
+    // accessible, and the octets directly before and after it are not.
     let pieces = [(0, 1), (1, 1), (4095, 2), (5, 9000), (4096, 4096), (12_287, 1), (100, LENGTH - 100)];
     let exact = |offset: u64, length: u64, how: u8| {
         let with = |to: u64| {
@@ -201,7 +201,7 @@ fn block_side(settings: RnicSettings) -> Side {
 
 #[test]
 fn the_remote_access_flag() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let status = |flag: bool, access: Access| {
         let mut bench = Bench::new();
         let stag = fresh(&mut bench, flag);
@@ -271,7 +271,7 @@ fn the_remote_access_flag() {
 
 #[test]
 fn invalid_and_gone_regions_give_no_access() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let after = |gone: bool| {
         let mut bench = Bench::new();
         let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
@@ -304,7 +304,7 @@ fn invalid_and_gone_regions_give_no_access() {
 
 #[test]
 fn checks_of_an_invalidation() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let stags: [fn(&mut Bench) -> Stag; 4] = [
         |bench| Stag { key: StagKey(0xfe), ..bench.side.stag },
         |bench| {
@@ -361,8 +361,8 @@ fn checks_of_an_invalidation() {
             let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(4) };
             [spare, window].into_iter().all(|stag| done(&mut bench, Operation::InvalidateLocal(stag)) == CompletionStatus::Success)
         };
-        // The region is replaced between two Writes of the peer. The first lands in the old memory,
-        // the second in the new.
+        // The region is replaced between two Writes of the peer. The first Write goes to the old
+        // memory, and the second Write goes to the new memory.
         "VERBS-7.3.2.3-17" => {
             let mut bench = Bench::new();
             let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;

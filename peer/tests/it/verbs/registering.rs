@@ -1,7 +1,7 @@
-//! Registering memory: first time, again, shared, in blocks (draft sections 9.2.6.2, 9.2.6.5 and
-//! 9.2.6.6, Figure 33).
+//! Tests of the verbs that register memory for the first time, again, shared, and in blocks (draft
+//! sections 9.2.6.2, 9.2.6.5 and 9.2.6.6, Figure 33).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::{
     Access, ListMode, MemoryError, MemorySettings, PdId, PhysicalAddress, PhysicalBufferList, RegionAttributes,
     RegionKind, Registration, SharedRegistration, Stag, StagIndex, StagKey, StagState, ToBase,
@@ -9,11 +9,11 @@ use weft_peer::memory::{
 use weft_peer::verbs::RnicSettings;
 
 use crate::verbs::memory_verbs::{bound, closed, dead, narrow, registration, shared};
-use crate::verbs::world::{Side, open, shows};
+use crate::verbs::peers::{Side, open, shows};
 
 #[test]
 fn register() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let good = registration(&side);
     let stale = dead(&mut side.rnic);
@@ -61,7 +61,7 @@ fn register() {
             long.list.entries = vec![PhysicalAddress(0); 1 << 20 | 1];
             narrow.rnic.register(&long) == Err(InsufficientResources)
         };
-        // If a failure kept a resource, this would fail.
+        // If a failed registration kept a resource, the last registration would fail.
         "VERBS-7.3-5" => {
             let mut narrow = narrow();
             let good = registration(&narrow);
@@ -75,7 +75,7 @@ fn register() {
 
 #[test]
 fn each_input_of_register_counts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let good = registration(&side);
     let other = side.rnic.allocate_pd().unwrap();
@@ -100,7 +100,7 @@ fn each_input_of_register_counts() {
 
 #[test]
 fn reregister() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ()).start();
     let good = registration(&side);
     let index = side.rnic.register(&good).unwrap().stag.index;
@@ -166,7 +166,7 @@ fn reregister() {
 
 #[test]
 fn register_shared() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let based = Registration {
         base: ToBase::VaBased(8192 + 100),
@@ -212,7 +212,7 @@ fn register_shared() {
 /// Blocks of any size, with one size in each list.
 #[test]
 fn block_lists() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let memory = MemorySettings { mode: ListMode::Block, ..MemorySettings::default() };
     let mut rnic = open(RnicSettings { memory, ..RnicSettings::default() });
     let pd = rnic.allocate_pd().unwrap();

@@ -1,12 +1,12 @@
-//! Access rights: draft Figure 21 and the checks of sections 7.4, 7.5, 7.6.3 and 8.1.2.2, on the
-//! wire.
+//! Tests of access rights on the wire: draft Figure 21 and the checks of sections 7.4, 7.5, 7.6.3
+//! and 8.1.2.2.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_peer::memory::{Access, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use weft_peer::verbs::{CompletionStatus, EventId, Operation, Payload, QpState, ReceiveWr, RemoteAddress, SendWr, Sge};
 
-use crate::verbs::world::{Bench, LENGTH, VA, register, shows, tagged, untagged};
+use crate::verbs::peers::{Bench, LENGTH, VA, register, shows, tagged, untagged};
 
 const R: Access = Access { local_read: true, local_write: false, remote_read: false, remote_write: false, bind: false };
 const W: Access = Access { local_read: false, local_write: true, remote_read: false, remote_write: false, bind: false };
@@ -35,7 +35,7 @@ fn region(bench: &mut Bench, access: Access) -> Stag {
     register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, access)
 }
 
-/// Sends an inbound Write of one octet; was it placed?
+/// Delivers an inbound Write of one octet. Returns whether the octet was placed.
 fn inbound_write(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     let mut bench = bench(true, enabled);
     let stag = region(&mut bench, access);
@@ -43,7 +43,7 @@ fn inbound_write(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     (bench.side.octets()[0] == b'x', outcome(&mut bench))
 }
 
-/// Sends an inbound Read of one octet; was it answered?
+/// Delivers an inbound Read of one octet. Returns whether the Read was answered.
 fn inbound_read(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     let mut bench = bench(enabled, true);
     let stag = region(&mut bench, access);
@@ -54,7 +54,8 @@ fn inbound_read(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     (answered, outcome(&mut bench))
 }
 
-/// Posts a Read into a region. Was the request sent, did the data arrive, and what was the error?
+/// Posts a Read into a region. Returns whether the request was sent, whether the data arrived, and
+/// the error.
 fn own_read(enabled: bool, access: Access) -> (bool, bool, Option<Refusal>) {
     let mut bench = bench(true, enabled);
     let stag = region(&mut bench, access).to_bits();
@@ -95,7 +96,7 @@ const REMOTE_WRITE: Access = Access { remote_write: true, ..W };
 
 #[test]
 fn figure_21_read_source() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let refused = |event| (false, Some(Event(event)));
     shows! { proof:
         "VERBS-8.1.2.2-15" => [REMOTE_READ, R].map(|access| inbound_read(false, access))
@@ -111,7 +112,7 @@ fn figure_21_read_source() {
 
 #[test]
 fn figure_21_write_sink() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let refused = |event| (false, Some(Event(event)));
     shows! { proof:
         "VERBS-8.1.2.2-19" => [inbound_write(false, W).0, inbound_write(true, W).0] == [false, false]
@@ -130,13 +131,13 @@ fn figure_21_write_sink() {
 
 #[test]
 fn a_reads_own_sink() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     shows! { proof:
         "VERBS-7.4.2-5" => own_read(true, Access { remote_write: false, ..Access::ALL })
             == (true, false, Some(Event(EventId::ProtectionAccessRights)));
         "VERBS-7.4.2-9" => own_read(true, R).0 && !own_read(true, R).1;
         "VERBS-7.5.2-2" => own_read(true, REMOTE_WRITE) == (true, true, None) && !own_read(true, W).1;
-        // A sink from which the side could not gather, and which peers could not read.
+        // The side cannot gather from this sink, and peers cannot read it.
         "VERBS-7.5.1-3" => own_read(true, REMOTE_WRITE).1 && gather(REMOTE_WRITE, false).is_some();
         "VERBS-8.1.2.2-4" => {
             let mut bench = Bench::new();
@@ -157,19 +158,19 @@ fn a_reads_own_sink() {
             bench.sent().0.len() == 1 && bench.side.statuses() == [(1, CompletionStatus::Success)]
         };
         "VERBS-8.1.2.2-6" => {
-            let mut world = crate::verbs::world::World::new();
-            let payload = Payload::Gather(vec![world.a.sge(0, 1)]);
+            let mut peers = crate::verbs::peers::Peers::new();
+            let payload = Payload::Gather(vec![peers.a.sge(0, 1)]);
             let remote = RemoteAddress { stag: 0xbad_0000, tagged_offset: 1 };
-            world.a.post(SendWr::new(1, Operation::Write { payload, remote }));
-            world.run();
-            world.b.event_ids() == [EventId::ProtectionInvalidStag] && world.a.event_ids() == [EventId::TerminateReceived]
+            peers.a.post(SendWr::new(1, Operation::Write { payload, remote }));
+            peers.run();
+            peers.b.event_ids() == [EventId::ProtectionInvalidStag] && peers.a.event_ids() == [EventId::TerminateReceived]
         };
     }
 }
 
 #[test]
 fn local_rights() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let violation = Some(Status(CompletionStatus::AccessViolation));
     shows! { proof:
         "VERBS-7.4.1-3" => [gather(W, false), gather(W, true)] == [violation, Some(Status(CompletionStatus::AccessViolation))];
@@ -186,7 +187,7 @@ fn local_rights() {
 
 #[test]
 fn each_octet_and_no_other() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let at = |to: u64| {
         let mut bench = Bench::new();
         bench.hand_in(&tagged(Opcode::WRITE, bench.side.stag.to_bits(), to, b"x"));
@@ -230,7 +231,7 @@ fn each_octet_and_no_other() {
 
 #[test]
 fn stag_zero_is_for_local_use() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let posted = |operation: fn(&Bench) -> Operation| {
         let mut bench = Bench::new();
         let operation = operation(&bench);
@@ -274,7 +275,7 @@ fn stag_zero_is_for_local_use() {
             bench.side.rnic.handle_reset(weft_peer::Instant::ORIGIN, bench.side.llp);
             bench.side.to(QpState::Idle).unwrap();
             bench.side.poll();
-            bench.side.llp = bench.side.rnic.attach_stream(crate::verbs::world::llp_settings(crate::verbs::world::PLAIN, 1460, true)).unwrap();
+            bench.side.llp = bench.side.rnic.attach_stream(crate::verbs::peers::llp_settings(crate::verbs::peers::PLAIN, 1460, true)).unwrap();
             bench.side.modify(&weft_peer::verbs::QpModify::to_rts(bench.side.llp)).unwrap();
             bench.side.post(send());
             bench.sent();
@@ -296,7 +297,7 @@ fn stag_zero_is_for_local_use() {
             let mut bench = Bench::new();
             let init = bench.side.rnic.query_qp(bench.side.qp).unwrap().init;
             bench.side.qp = bench.side.rnic.create_qp(init, None).unwrap().0;
-            bench.side.llp = bench.side.rnic.attach_stream(crate::verbs::world::llp_settings(crate::verbs::world::PLAIN, 1460, true)).unwrap();
+            bench.side.llp = bench.side.rnic.attach_stream(crate::verbs::peers::llp_settings(crate::verbs::peers::PLAIN, 1460, true)).unwrap();
             bench.side.modify(&weft_peer::verbs::QpModify::to_rts(bench.side.llp)).unwrap();
             let at = bench.side.buffer.address().0;
             let payload = Payload::Gather(vec![Sge { stag: 0, tagged_offset: at, length: 1 }]);

@@ -1,6 +1,6 @@
 //! The RNIC: open, query, close (draft sections 5.1 and 9.2.1, Figure 28).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::{
     BLOCK_SIZES, ListMode, MemoryError, MemorySettings, PAGE_SIZES, PhysicalAddress, PhysicalBufferList,
 };
@@ -9,7 +9,7 @@ use weft_peer::verbs::{
     RnicSettings, SrqInit,
 };
 
-use crate::verbs::world::{Side, llp_settings, open, shows};
+use crate::verbs::peers::{Side, llp_settings, open, shows};
 
 fn status(result: Result<(Rnic, weft_peer::verbs::Privileged), RnicError>) -> RnicError {
     result.map(|_| ()).unwrap_err()
@@ -21,7 +21,7 @@ fn block() -> RnicSettings {
 
 #[test]
 fn an_rnic_is_open_once() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let node = Node::new(["weft0", "weft1"]);
     let settings = RnicSettings::default();
     let (mut rnic, _) = node.open("weft0", settings).unwrap();
@@ -38,7 +38,7 @@ fn an_rnic_is_open_once() {
 
 #[test]
 fn a_node_may_lack_features() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let limits = NodeLimits { max_open: 1, block_lists: false };
     let node = Node::with(["weft0", "weft1"], limits);
     shows! { proof:
@@ -58,7 +58,7 @@ fn a_node_may_lack_features() {
 
 #[test]
 fn open_rnic() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let node = Node::with(["a", "b", "c"], NodeLimits { max_open: 2, block_lists: false });
     let other = Node::new(["x", "y"]);
     let settings = RnicSettings::default();
@@ -80,7 +80,8 @@ fn open_rnic() {
             y.query_cq(cq) == Err(CqError::InvalidCqHandle) && x.query_cq(cq).is_ok()
         };
         "VERBS-5.1-2" => {
-            // The first handle of each RNIC. Whatever its number is, it belongs to that RNIC.
+            // Each RNIC returns its first handle. Whatever number this handle has, it belongs to
+            // that RNIC.
             let (p, q) = (x.allocate_pd().unwrap(), y.allocate_pd().unwrap());
             x.deallocate_pd(p) == Ok(()) && y.allocate_window(q).is_ok()
         };
@@ -89,7 +90,7 @@ fn open_rnic() {
 
 #[test]
 fn the_mode_lasts_as_long_as_the_rnic_is_open() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let registers = |settings: RnicSettings, size: u32, misaligned: u64| {
         let mut rnic = open(settings);
         let pd = rnic.allocate_pd().unwrap();
@@ -125,7 +126,7 @@ fn the_mode_lasts_as_long_as_the_rnic_is_open() {
 
 #[test]
 fn query_returns_limits() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let settings = RnicSettings {
         max_qps: 3,
         max_wrs: 5,
@@ -150,7 +151,7 @@ fn query_returns_limits() {
 
 #[test]
 fn query_returns_read_resources_and_abilities() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let queried = open(RnicSettings::default()).query().unwrap();
     let less = RnicSettings { modifies_ird: false, raises_ord: false, resizes_queues: false, ..queried.settings };
     let less = open(less).query().unwrap();
@@ -168,7 +169,7 @@ fn query_returns_read_resources_and_abilities() {
 
 #[test]
 fn query_returns_the_remaining_attributes() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let memory = MemorySettings {
         max_regions: 11,
         max_pbl_entries: 12,
@@ -192,7 +193,7 @@ fn query_returns_the_remaining_attributes() {
 
 #[test]
 fn query_returns_buffer_sizes_and_the_order_of_receives() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let queried = open(block()).query().unwrap();
     let without = open(RnicSettings { max_srqs: 0, ..Default::default() }).query().unwrap();
     let other = open(RnicSettings { dequeue: DequeueModel::Sequential, ..Default::default() }).query().unwrap();
@@ -211,7 +212,7 @@ fn query_returns_buffer_sizes_and_the_order_of_receives() {
 /// Draft section 5.1.1: each limit applies to its resource alone.
 #[test]
 fn limits_are_enforced() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let memory = MemorySettings { max_pds: 2, max_windows: 3, max_regions: 4, ..MemorySettings::default() };
     let settings = RnicSettings { memory, max_cqs: 1, max_qps: 2, rnic_ord: 5, max_handlers: 1, ..Default::default() };
     let mut rnic = open(settings);
@@ -225,7 +226,7 @@ fn limits_are_enforced() {
             count(Box::new(|| rnic.allocate_stag(pd, 1, false).is_ok())),
             count(Box::new(|| rnic.create_cq(1, None).is_ok())),
         ) == (1, 3, 4, 0);
-        // The limits allow ORD 5 for each of two Queue Pairs, but the pool has only five.
+        // The limits allow ORD 5 for each of two Queue Pairs, but the pool of ORD has only five.
         "VERBS-5.1.1-1" => {
             let init = QpInit { ord: 5, ..QpInit::new(pd, cq, cq) };
             rnic.create_qp(init, None).is_ok() && rnic.create_qp(init, None).unwrap_err() == QpError::InsufficientResources
@@ -239,7 +240,7 @@ fn limits_are_enforced() {
 
 #[test]
 fn closing_leaves_nothing() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let node = Node::new(["weft0"]);
     let (mut rnic, token) = node.open("weft0", RnicSettings::default()).unwrap();
     let pd = rnic.allocate_pd().unwrap();
@@ -262,17 +263,17 @@ fn closing_leaves_nothing() {
             && again.deallocate_pd(pd) == Err(MemoryError::InvalidPdId);
         "VERBS-5.1.4-2" => rnic.buffer_mut(buffer).is_err();
     }
-    // The token of the first opening is invalid for the second.
+    // The token of privileged Consumers from the first opening is invalid for the second opening.
     let pd = again.allocate_pd().unwrap();
     let cq = again.create_cq(1, None).unwrap().0;
     let qp = again.create_qp(QpInit::new(pd, cq, cq), Some(&token)).unwrap().0;
     shows! { proof: "VERBS-5.1-3" => !again.query_qp(qp).unwrap().privileged; }
 }
 
-/// Draft Figure 2: the objects that must exist first.
+/// Draft Figure 2: each object needs other objects that must exist before.
 #[test]
 fn objects_are_created_in_order() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut closed = open(RnicSettings::default());
     closed.close().unwrap();
     let mut side = Side::new(|_| ());
@@ -289,7 +290,7 @@ fn objects_are_created_in_order() {
     shows! { proof:
         "VERBS-5.1.1.1-1" => closed.allocate_pd() == Err(MemoryError::InvalidRnicHandle)
             && closed.create_cq(1, None) == Err(CqError::InvalidRnicHandle)
-            && closed.attach_stream(llp_settings(crate::verbs::world::PLAIN, 1460, true)) == Err(QpError::InvalidRnicHandle);
+            && closed.attach_stream(llp_settings(crate::verbs::peers::PLAIN, 1460, true)) == Err(QpError::InvalidRnicHandle);
         "VERBS-5.1.1.1-2" => rnic.create_qp(QpInit { pd: dead, ..init }, None).unwrap_err() == QpError::InvalidPdId
             && rnic.allocate_stag(dead, 1, false) == Err(MemoryError::InvalidPdId)
             && rnic.allocate_window(dead) == Err(MemoryError::InvalidPdId);
@@ -299,7 +300,7 @@ fn objects_are_created_in_order() {
         "VERBS-5.1.1.1-5" => rnic.create_qp(QpInit { srq: Some(srq), ..init }, None).unwrap_err()
             == QpError::InvalidSrqHandle;
         "VERBS-7.5-5" => {
-            // Each of them requires the PD to which it will belong.
+            // Each of these verbs requires the PD to which the new object will belong.
             let (pd, other) = (side.pd, rnic.allocate_pd().unwrap());
             let windows = [pd, other].map(|pd| rnic.allocate_window(pd).unwrap());
             let stags = [pd, other].map(|pd| rnic.allocate_stag(pd, 1, true).unwrap().stag.index);

@@ -1,7 +1,7 @@
-//! Queue Pairs on a Shared Receive Queue: order of receives, limits, errors (draft sections 6.3.4
-//! to 6.3.8).
+//! Tests of Queue Pairs that use a Shared Receive Queue: order of receives, limits, errors (draft
+//! sections 6.3.4 to 6.3.8).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::Instant;
 use weft_peer::memory::{Access, InvalidateError, PdId, STAG_ZERO, Stag};
@@ -10,9 +10,10 @@ use weft_peer::verbs::{
     QpState, ReceiveWr, Resource, SendWr, Sge, SrqError, SrqHandle, SrqInit, SrqModify,
 };
 
-use crate::verbs::world::{PLAIN, Side, fpdu, llp_settings, number, register, shows, ulpdus, untagged};
+use crate::verbs::peers::{PLAIN, Side, fpdu, llp_settings, number, register, shows, ulpdus, untagged};
 
-/// An S-RQ of one PD with two Queue Pairs of another. Raw octets arrive on the streams of both.
+/// An S-RQ of one PD, with two Queue Pairs of another PD. Raw octets arrive on the streams of both
+/// Queue Pairs.
 struct Sharing {
     side: Side,
     srq: SrqHandle,
@@ -59,7 +60,7 @@ impl Sharing {
         self.side.settle();
     }
 
-    /// 0xLTCC of the Terminate that Queue Pair `n` sends now.
+    /// The code of the Terminate that Queue Pair `n` sends now, as 0xLTCC (layer, type, code).
     fn code(&mut self, n: usize) -> Option<u16> {
         self.side.llp = self.qps[n].2;
         let (octets, _) = self.side.transmit(Instant::ORIGIN, usize::MAX);
@@ -72,7 +73,7 @@ impl Sharing {
     }
 
     fn sge(&self, stag: Stag, length: u32) -> Sge {
-        Sge { stag: stag.to_bits(), tagged_offset: crate::verbs::world::VA, length }
+        Sge { stag: stag.to_bits(), tagged_offset: crate::verbs::peers::VA, length }
     }
 
     fn count(&mut self, event: EventId) -> usize {
@@ -82,7 +83,7 @@ impl Sharing {
 
 #[test]
 fn receives_go_where_messages_come() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut sharing = Sharing::with(3, 2, 1);
     let sge = sharing.sge(sharing.stag, 5);
     (0..3).for_each(|wr_id| sharing.post(wr_id, vec![Sge { tagged_offset: sge.tagged_offset + wr_id * 10, ..sge }]));
@@ -104,7 +105,7 @@ fn receives_go_where_messages_come() {
 
 #[test]
 fn an_error_of_a_queue_pair_leaves_the_queue_to_the_others() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut sharing = Sharing::new(3);
     sharing.fill(3);
     sharing.side.rnic.modify_qp(Instant::ORIGIN, sharing.qps[0].0, &QpModify::to(QpState::Error)).unwrap();
@@ -119,7 +120,7 @@ fn an_error_of_a_queue_pair_leaves_the_queue_to_the_others() {
             sharing.side.statuses() == [(0, CompletionStatus::Success)] && sharing.state(1) == QpState::Rts
         };
     }
-    // The receive with a message in progress belongs to the Queue Pair.
+    // A receive that a message in progress uses belongs to the Queue Pair.
     let mut sharing = Sharing::new(3);
     let sge = sharing.sge(sharing.stag, 9);
     sharing.post(4, vec![sge]);
@@ -136,7 +137,7 @@ fn an_error_of_a_queue_pair_leaves_the_queue_to_the_others() {
 
 #[test]
 fn every_queue_pair_may_use_all_receives() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let one_takes_all = |sharing: &mut Sharing, count: u64| {
         (0..count).for_each(|_| sharing.send(1, b""));
         sharing.side.statuses() == (0..count).map(|n| (n, CompletionStatus::Success)).collect::<Vec<_>>()
@@ -206,8 +207,9 @@ fn every_queue_pair_may_use_all_receives() {
 
 #[test]
 fn which_protection_domain_applies() {
-    let mut proof = Proof::new(By::Test);
-    // Regions of both PDs as the scatter list of a receive; returns its status.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // Uses a region of one of the two PDs as the scatter list of a receive. Returns the status of
+    // the receive.
     let received = |of_srq: bool| {
         let mut sharing = Sharing::new(2);
         let stag = if of_srq { sharing.stag } else { sharing.side.stag };
@@ -216,7 +218,7 @@ fn which_protection_domain_applies() {
         sharing.send(0, b"x");
         sharing.side.statuses()[0].1
     };
-    // The same for the gather list of a Send.
+    // Uses a region of one of the two PDs as the gather list of a Send.
     let sent = |of_srq: bool| {
         let mut sharing = Sharing::new(2);
         let stag = if of_srq { sharing.stag } else { sharing.side.stag };
@@ -253,7 +255,7 @@ fn which_protection_domain_applies() {
 
 #[test]
 fn stag_zero_is_the_queue_pairs_to_use() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let received = |privileged: bool| {
         let mut sharing = Sharing::new(2);
         if privileged {
@@ -288,7 +290,7 @@ fn stag_zero_is_the_queue_pairs_to_use() {
 
 #[test]
 fn a_limit_only_raises_its_event() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut sharing = Sharing::with(4, 3, 0);
     sharing.fill(4);
     sharing.send(0, b"");
@@ -340,7 +342,7 @@ fn a_limit_only_raises_its_event() {
 
 #[test]
 fn both_limits_have_their_event() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut sharing = Sharing::with(4, 4, 1);
     sharing.fill(4);
     (0..2).for_each(|_| sharing.send(0, b""));
@@ -352,13 +354,13 @@ fn both_limits_have_their_event() {
 
 #[test]
 fn errors_of_the_queue_itself() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut sharing = Sharing::new(3);
     let bad = sharing.sge(Stag { key: weft_peer::memory::StagKey(0), ..sharing.stag }, 9);
     sharing.post(6, vec![bad]);
     sharing.send(0, b"x");
     shows! { proof: "VERBS-6.3.6-1" => sharing.side.statuses() == [(6, CompletionStatus::InvalidStag)] && sharing.side.events.is_empty(); }
-    // A Queue Pair with CQs of its own.
+    // This Queue Pair has its own CQs.
     let mut sharing = Sharing::new(1);
     let (sq_cq, rq_cq) = [(); 2].map(|()| sharing.side.rnic.create_cq(9, None).unwrap().0).into();
     let init = QpInit { srq: Some(sharing.srq), ..QpInit::new(sharing.side.pd, sq_cq, rq_cq) };

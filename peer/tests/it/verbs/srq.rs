@@ -1,11 +1,12 @@
-//! Shared Receive Queue verbs and errors (draft sections 6.3.1 to 6.3.3 and 9.2.4, Figure 31).
+//! Tests of the verbs for Shared Receive Queues, and of their errors (draft sections 6.3.1 to 6.3.3
+//! and 9.2.4, Figure 31).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::verbs::{
     PostStatus, QpError, QpInit, ReceiveWr, Rnic, RnicSettings, SrqAttributes, SrqError, SrqInit, SrqModify,
 };
 
-use crate::verbs::world::{Side, open, shows};
+use crate::verbs::peers::{Side, open, shows};
 
 fn srq(rnic: &mut Rnic, max_wrs: u32, limit: u32) -> SrqInit {
     let pd = rnic.allocate_pd().unwrap();
@@ -27,7 +28,7 @@ fn without_any() -> Rnic {
 
 #[test]
 fn create_and_its_errors() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = small();
     let init = srq(&mut rnic, 4, 3);
     let dead = rnic.allocate_pd().unwrap();
@@ -50,7 +51,7 @@ fn create_and_its_errors() {
 
 #[test]
 fn modify_and_its_errors() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = small();
     let init = srq(&mut rnic, 4, 3);
     let handle = rnic.create_srq(init).unwrap().0;
@@ -72,7 +73,7 @@ fn modify_and_its_errors() {
 
 #[test]
 fn a_destroyed_one_is_gone() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = small();
     let init = srq(&mut rnic, 4, 3);
     let handle = rnic.create_srq(init).unwrap().0;
@@ -91,7 +92,7 @@ fn a_destroyed_one_is_gone() {
 
 #[test]
 fn the_rnic_reports_whether_it_supports_srqs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut without = without_any();
     let init = srq(&mut without, 1, 0);
     let queried = without.query().unwrap();
@@ -118,7 +119,7 @@ fn the_rnic_reports_whether_it_supports_srqs() {
 
 #[test]
 fn each_modifier_of_create_counts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let rnic = &mut side.rnic;
     let pds = [side.pd, rnic.allocate_pd().unwrap()];
@@ -154,7 +155,7 @@ fn each_modifier_of_create_counts() {
 
 #[test]
 fn results_of_each_verb() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut closed = Side::new(|_| ());
     let init = SrqInit { pd: closed.pd, max_wrs: 4, max_sges: 1, limit: 0 };
     let stale = closed.rnic.create_srq(init).unwrap().0;
@@ -204,7 +205,7 @@ fn results_of_each_verb() {
 
 #[test]
 fn only_the_result_of_a_resize_reports_it() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = open(RnicSettings::default());
     let init = srq(&mut rnic, 4, 2);
     let handle = rnic.create_srq(init).unwrap().0;
@@ -236,7 +237,7 @@ fn only_the_result_of_a_resize_reports_it() {
 
 #[test]
 fn each_part_of_modify_works_alone() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = open(RnicSettings::default());
     let init = srq(&mut rnic, 4, 2);
     let handle = rnic.create_srq(init).unwrap().0;

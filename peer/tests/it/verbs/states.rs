@@ -1,20 +1,21 @@
-//! The life cycle of a Queue Pair: start, close, Terminate, abort (draft sections 6.2 and 6.6).
+//! Tests of the life cycle of a Queue Pair: start, close, Terminate, abort (draft sections 6.2 and
+//! 6.6).
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::Instant;
 use weft_peer::verbs::{
-    CompletionStatus, EventId, PostStatus, QpError, QpModify, QpState, ReceiveWr, RnicSettings, Sent,
+    CompletionStatus, EventId, PostStatus, QpError, QpModify, QpState, ReceiveWr, RnicSettings, TransmitResult,
 };
 
-use crate::verbs::world::{Bench, PLAIN, Side, World, llp_settings, number, shows, ulpdus, untagged};
+use crate::verbs::peers::{Bench, PLAIN, Peers, Side, llp_settings, number, shows, ulpdus, untagged};
 
 #[test]
 fn work_waits_in_idle() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     shows! { proof: "VERBS-6.1.1-15" => side.state() == QpState::Idle; }
     let wr = side.send_of(1, 0, 4);
@@ -37,7 +38,7 @@ fn work_waits_in_idle() {
 
 #[test]
 fn idle_to_error_and_back_clears_the_queues() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let wr = side.send_of(1, 0, 4);
     side.post(weft_peer::verbs::SendWr { signaled: false, ..wr });
@@ -62,7 +63,7 @@ fn idle_to_error_and_back_clears_the_queues() {
 
 #[test]
 fn the_stream_message_goes_first_and_raw() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let wr = side.send_of(1, 0, 0);
     side.post(wr);
@@ -76,15 +77,15 @@ fn the_stream_message_goes_first_and_raw() {
     }
 }
 
-/// The MPA Responder, which is the draft's active side, sends nothing until the first FPDU arrived.
+/// The MPA Responder is the draft's active side. It sends nothing until the first FPDU has arrived.
 #[test]
 fn octets_from_before_rts_are_kept() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::with(RnicSettings::default(), llp_settings(PLAIN, 1460, false), |_| ());
     side.post_receive(1, 0, 10);
     let wr = side.send_of(2, 0, 0);
     side.post(wr);
-    let fpdu = crate::verbs::world::fpdu(&untagged(Opcode::SEND, 0, 1, 0, true, b"early"));
+    let fpdu = crate::verbs::peers::fpdu(&untagged(Opcode::SEND, 0, 1, 0, true, b"early"));
     side.rnic.handle_octets(Instant::ORIGIN, side.llp, &fpdu[..9]);
     assert!(side.poll().is_empty());
     side.modify(&QpModify::to_rts(side.llp)).unwrap();
@@ -100,124 +101,124 @@ fn octets_from_before_rts_are_kept() {
 
 #[test]
 fn a_normal_close_ends_in_idle_on_both_sides() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.a.post_receive(1, 0, 4);
-    world.b.post_receive(2, 0, 4);
-    world.a.to(QpState::Closing).unwrap();
-    let posted = world.a.rnic.post_receive(world.a.qp, vec![ReceiveWr { wr_id: 3, scatter: Vec::new() }]);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.a.post_receive(1, 0, 4);
+    peers.b.post_receive(2, 0, 4);
+    peers.a.to(QpState::Closing).unwrap();
+    let posted = peers.a.rnic.post_receive(peers.a.qp, vec![ReceiveWr { wr_id: 3, scatter: Vec::new() }]);
     shows! { proof:
-        "VERBS-6.2.2.2-5" => world.a.state() == QpState::Closing;
-        "VERBS-6.2.2.2-6" => world.a.event_ids().is_empty();
-        "VERBS-6.2.5-39" => world.a.to(QpState::Error) == Err(QpError::InvalidStateChange);
+        "VERBS-6.2.2.2-5" => peers.a.state() == QpState::Closing;
+        "VERBS-6.2.2.2-6" => peers.a.event_ids().is_empty();
+        "VERBS-6.2.5-39" => peers.a.to(QpState::Error) == Err(QpError::InvalidStateChange);
         "VERBS-6.2.5-38" => posted.unwrap_err().status == PostStatus::InvalidQpState;
-        "VERBS-6.2.5-10" => world.a.statuses() == [(1, CompletionStatus::Flushed)];
+        "VERBS-6.2.5-10" => peers.a.statuses() == [(1, CompletionStatus::Flushed)];
     }
-    world.run();
+    peers.run();
     shows! { proof:
-        "VERBS-6.2.5-24" => world.a.event_ids() == [EventId::LlpCloseComplete];
-        "VERBS-6.2.5-25" => world.a.state() == QpState::Idle;
-        "VERBS-6.6.2.1-8" => world.b.event_ids() == [EventId::LlpCloseComplete] && world.b.state() == QpState::Idle;
+        "VERBS-6.2.5-24" => peers.a.event_ids() == [EventId::LlpCloseComplete];
+        "VERBS-6.2.5-25" => peers.a.state() == QpState::Idle;
+        "VERBS-6.6.2.1-8" => peers.b.event_ids() == [EventId::LlpCloseComplete] && peers.b.state() == QpState::Idle;
     }
-    assert_eq!(world.b.statuses(), [(2, CompletionStatus::Flushed)]);
-    assert_eq!(world.a.rnic.query_qp(world.a.qp).unwrap().llp, None);
-    assert!(world.a.rnic.is_stream_over(world.a.llp) && world.b.rnic.is_stream_over(world.b.llp));
+    assert_eq!(peers.b.statuses(), [(2, CompletionStatus::Flushed)]);
+    assert_eq!(peers.a.rnic.query_qp(peers.a.qp).unwrap().llp, None);
+    assert!(peers.a.rnic.is_stream_over(peers.a.llp) && peers.b.rnic.is_stream_over(peers.b.llp));
 }
 
 #[test]
 fn a_queue_pair_is_used_again_on_another_stream() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.b.post_receive(1, 0, 4);
-    let wr = world.a.send_of(1, 0, 4);
-    world.a.post(wr);
-    world.run();
-    world.a.to(QpState::Closing).unwrap();
-    world.run();
-    for side in [&mut world.a, &mut world.b] {
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.b.post_receive(1, 0, 4);
+    let wr = peers.a.send_of(1, 0, 4);
+    peers.a.post(wr);
+    peers.run();
+    peers.a.to(QpState::Closing).unwrap();
+    peers.run();
+    for side in [&mut peers.a, &mut peers.b] {
         side.poll();
         side.llp = side.rnic.attach_stream(llp_settings(PLAIN, 1460, true)).unwrap();
         side.modify(&QpModify::to_rts(side.llp)).unwrap();
     }
-    world.b.post_receive(5, 0, 4);
-    let wr = world.a.send_of(6, 0, 4);
-    world.a.post(wr);
-    world.from_a.clear();
-    world.run();
+    peers.b.post_receive(5, 0, 4);
+    let wr = peers.a.send_of(6, 0, 4);
+    peers.a.post(wr);
+    peers.from_a.clear();
+    peers.run();
     shows! { proof:
-        "VERBS-6.6.2.1-7" => world.b.statuses() == [(5, CompletionStatus::Success)];
-        "VERBS-6.2.1.2-9" => ulpdus(&world.from_a)[0][10..14] == [0, 0, 0, 1];
+        "VERBS-6.6.2.1-7" => peers.b.statuses() == [(5, CompletionStatus::Success)];
+        "VERBS-6.2.1.2-9" => ulpdus(&peers.from_a)[0][10..14] == [0, 0, 0, 1];
     }
 }
 
 #[test]
 fn closing_with_work_left_is_a_bad_close() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let wr = world.a.send_of(1, 0, 4);
-    world.a.post(wr);
-    world.a.to(QpState::Closing).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    let wr = peers.a.send_of(1, 0, 4);
+    peers.a.post(wr);
+    peers.a.to(QpState::Closing).unwrap();
     shows! { proof:
-        "VERBS-6.2.2.2-8" => world.a.state() == QpState::Error;
-        "VERBS-6.2.5-27" => world.a.event_ids() == [EventId::BadClose];
-        "VERBS-6.2.5-35" => world.a.transmit(world.now, 99) == (Vec::new(), Some(Sent::Reset));
+        "VERBS-6.2.2.2-8" => peers.a.state() == QpState::Error;
+        "VERBS-6.2.5-27" => peers.a.event_ids() == [EventId::BadClose];
+        "VERBS-6.2.5-35" => peers.a.transmit(peers.now, 99) == (Vec::new(), Some(TransmitResult::Reset));
     }
-    assert_eq!(world.a.statuses(), [(1, CompletionStatus::Flushed)]);
+    assert_eq!(peers.a.statuses(), [(1, CompletionStatus::Flushed)]);
     let mut bench = Bench::new();
     bench.side.to(QpState::Closing).unwrap();
     bench.hand_in(&untagged(Opcode::SEND, 0, 1, 0, true, b""));
     shows! { proof:
         "VERBS-6.2.5-37" => bench.side.event_ids() == [EventId::BadClose] && bench.side.state() == QpState::Error;
-        "VERBS-6.2.5-19" => bench.sent() == (Vec::new(), Some(Sent::Reset));
+        "VERBS-6.2.5-19" => bench.sent() == (Vec::new(), Some(TransmitResult::Reset));
     }
 }
 
 #[test]
 fn closing_ends_in_time() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.a.to(QpState::Closing).unwrap();
-    world.a.transmit(world.now, 99);
-    world.pass(Duration::from_secs(9));
-    assert_eq!(world.a.state(), QpState::Closing);
-    world.pass(Duration::from_secs(2));
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.a.to(QpState::Closing).unwrap();
+    peers.a.transmit(peers.now, 99);
+    peers.pass(Duration::from_secs(9));
+    assert_eq!(peers.a.state(), QpState::Closing);
+    peers.pass(Duration::from_secs(2));
     shows! { proof:
-        "VERBS-6.2.5-16" => world.a.state() == QpState::Error;
-        "VERBS-6.2.5-36" => world.a.event_ids() == [EventId::LlpConnectionLost];
+        "VERBS-6.2.5-16" => peers.a.state() == QpState::Error;
+        "VERBS-6.2.5-36" => peers.a.event_ids() == [EventId::LlpConnectionLost];
     }
 }
 
 #[test]
 fn termination_by_the_consumer() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.a.post_receive(1, 0, 4);
-    world.b.post_receive(2, 0, 4);
-    world.a.to(QpState::Terminate).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.a.post_receive(1, 0, 4);
+    peers.b.post_receive(2, 0, 4);
+    peers.a.to(QpState::Terminate).unwrap();
     shows! { proof:
-        "VERBS-6.2.2.3-10" => world.a.state() == QpState::Terminate;
-        "VERBS-6.2.3-26" => QpState::ALL.into_iter().all(|state| world.a.to(state) == Err(QpError::InvalidStateChange));
+        "VERBS-6.2.2.3-10" => peers.a.state() == QpState::Terminate;
+        "VERBS-6.2.3-26" => QpState::ALL.into_iter().all(|state| peers.a.to(state) == Err(QpError::InvalidStateChange));
     }
-    world.run();
+    peers.run();
     let record = |side: &Side| side.rnic.query_qp(side.qp).unwrap().terminate.unwrap();
     shows! { proof:
-        "VERBS-6.2.2.3-8" => number(record(&world.a).terminate.error) == 0 && record(&world.a).local;
-        "VERBS-6.2.2.3-9" => !record(&world.b).local && number(record(&world.b).terminate.error) == 0;
-        "VERBS-6.2.3-13" => world.a.event_ids().is_empty();
-        "VERBS-6.2.2.3-6" => world.b.event_ids() == [EventId::TerminateReceived];
-        "VERBS-6.2.3-17" => world.a.state() == QpState::Error;
-        "VERBS-6.6.2.4-3" => world.b.state() == QpState::Error && world.b.statuses() == [(2, CompletionStatus::Flushed)];
+        "VERBS-6.2.2.3-8" => number(record(&peers.a).terminate.error) == 0 && record(&peers.a).local;
+        "VERBS-6.2.2.3-9" => !record(&peers.b).local && number(record(&peers.b).terminate.error) == 0;
+        "VERBS-6.2.3-13" => peers.a.event_ids().is_empty();
+        "VERBS-6.2.2.3-6" => peers.b.event_ids() == [EventId::TerminateReceived];
+        "VERBS-6.2.3-17" => peers.a.state() == QpState::Error;
+        "VERBS-6.6.2.4-3" => peers.b.state() == QpState::Error && peers.b.statuses() == [(2, CompletionStatus::Flushed)];
     }
 }
 
 #[test]
 fn a_terminate_is_not_answered() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.hand_in(&untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0x12, 2, 0, 0]));
     shows! { proof:
         "VERBS-6.2.2.3-5" => bench.side.state() == QpState::Terminate;
-        "VERBS-6.2.2.3-7" => bench.sent() == (Vec::new(), Some(Sent::Fin));
+        "VERBS-6.2.2.3-7" => bench.sent() == (Vec::new(), Some(TransmitResult::Fin));
         "VERBS-6.6.2.4-1" => bench.side.event_ids() == [EventId::TerminateReceived];
         "VERBS-6.2.3-20" => bench.side.rnic.query_qp(bench.side.qp).unwrap().terminate.is_some();
     }
@@ -229,28 +230,28 @@ fn a_terminate_is_not_answered() {
 
 #[test]
 fn an_abort_resets_without_a_terminate() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let wr = world.a.send_of(1, 0, 4);
-    world.a.post(wr);
-    world.a.post_receive(2, 0, 4);
-    world.a.to(QpState::Error).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    let wr = peers.a.send_of(1, 0, 4);
+    peers.a.post(wr);
+    peers.a.post_receive(2, 0, 4);
+    peers.a.to(QpState::Error).unwrap();
     shows! { proof:
-        "VERBS-6.6.2.3-1" => world.a.transmit(world.now, 99) == (Vec::new(), Some(Sent::Reset));
-        "VERBS-6.6.2.3-2" => world.a.statuses() == [(1, CompletionStatus::Flushed), (2, CompletionStatus::Flushed)];
-        "VERBS-6.2.2.4-2" => world.a.rnic.query_qp(world.a.qp).unwrap().llp.is_none();
+        "VERBS-6.6.2.3-1" => peers.a.transmit(peers.now, 99) == (Vec::new(), Some(TransmitResult::Reset));
+        "VERBS-6.6.2.3-2" => peers.a.statuses() == [(1, CompletionStatus::Flushed), (2, CompletionStatus::Flushed)];
+        "VERBS-6.2.2.4-2" => peers.a.rnic.query_qp(peers.a.qp).unwrap().llp.is_none();
     }
-    world.b.rnic.handle_reset(world.now, world.b.llp);
+    peers.b.rnic.handle_reset(peers.now, peers.b.llp);
     shows! { proof:
-        "VERBS-8.3.3-10" => world.b.event_ids() == [EventId::LlpConnectionReset];
-        "VERBS-6.2.2.4-8" => world.b.state() == QpState::Error;
-        "VERBS-6.2.2.4-18" => world.b.rnic.query_qp(world.b.qp).unwrap().llp.is_none();
+        "VERBS-8.3.3-10" => peers.b.event_ids() == [EventId::LlpConnectionReset];
+        "VERBS-6.2.2.4-8" => peers.b.state() == QpState::Error;
+        "VERBS-6.2.2.4-18" => peers.b.rnic.query_qp(peers.b.qp).unwrap().llp.is_none();
     }
 }
 
 #[test]
 fn reports_a_peer_that_closes_too_early() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let read = weft_peer::verbs::Operation::Read {
         local: bench.side.sge(0, 4),
@@ -270,7 +271,7 @@ fn reports_a_peer_that_closes_too_early() {
 
 #[test]
 fn terminate_reports_a_lost_connection_without_earlier_event() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.side.to(QpState::Terminate).unwrap();
     bench.side.rnic.handle_reset(Instant::ORIGIN, bench.side.llp);
@@ -291,8 +292,8 @@ fn terminate_reports_a_lost_connection_without_earlier_event() {
     }
 }
 
-/// RFC 6581: each kind of ready-to-receive message allows the Responder to send, and no Queue Pair
-/// receives it.
+/// RFC 6581: each kind of ready-to-receive message allows the Responder to send. No Queue Pair
+/// receives such a message.
 #[test]
 fn queue_pairs_do_not_receive_ready_to_receive_messages() {
     use weft_peer::mpa::{Rtr, RtrKinds};
@@ -302,21 +303,21 @@ fn queue_pairs_do_not_receive_ready_to_receive_messages() {
             |speaks_first| LlpSettings { rtr: RtrKinds::only(kind), ..llp_settings(PLAIN, 1460, speaks_first) };
         let side = |first| Side::with(RnicSettings::default(), settings(first), |init| init.ird = 1).start();
         let (a, b) = (side(true), side(false));
-        let mut world = World { now: Instant::ORIGIN, a, b, segment: usize::MAX, take: usize::MAX, from_a: Vec::new() };
-        let wr = world.b.send_of(1, 0, 4);
-        world.b.post(wr);
-        world.a.post_receive(2, 0, 4);
-        world.run();
-        assert_eq!(world.a.statuses(), [(2, CompletionStatus::Success)], "{kind:?}");
-        assert_eq!(world.b.statuses(), [(1, CompletionStatus::Success)], "{kind:?}");
-        world.b.post_receive(3, 0, 4);
-        let wr = world.a.send_of(4, 0, 4);
-        world.a.post(wr);
-        let read = Operation::Read { local: world.a.sge(0, 4), remote: world.b.remote(0), invalidate_local: false };
-        world.a.post(SendWr::new(5, read));
-        world.run();
-        assert_eq!(world.a.statuses(), [(4, CompletionStatus::Success), (5, CompletionStatus::Success)], "{kind:?}");
-        assert_eq!(world.b.statuses(), [(3, CompletionStatus::Success)], "{kind:?}");
-        assert_eq!(world.a.event_ids(), []);
+        let mut peers = Peers { now: Instant::ORIGIN, a, b, segment: usize::MAX, take: usize::MAX, from_a: Vec::new() };
+        let wr = peers.b.send_of(1, 0, 4);
+        peers.b.post(wr);
+        peers.a.post_receive(2, 0, 4);
+        peers.run();
+        assert_eq!(peers.a.statuses(), [(2, CompletionStatus::Success)], "{kind:?}");
+        assert_eq!(peers.b.statuses(), [(1, CompletionStatus::Success)], "{kind:?}");
+        peers.b.post_receive(3, 0, 4);
+        let wr = peers.a.send_of(4, 0, 4);
+        peers.a.post(wr);
+        let read = Operation::Read { local: peers.a.sge(0, 4), remote: peers.b.remote(0), invalidate_local: false };
+        peers.a.post(SendWr::new(5, read));
+        peers.run();
+        assert_eq!(peers.a.statuses(), [(4, CompletionStatus::Success), (5, CompletionStatus::Success)], "{kind:?}");
+        assert_eq!(peers.b.statuses(), [(3, CompletionStatus::Success)], "{kind:?}");
+        assert_eq!(peers.a.event_ids(), []);
     }
 }

@@ -1,15 +1,15 @@
-//! Where sending and receiving stop, and the contents of the Terminate (draft section 6.4, Figure
-//! 12).
+//! Tests where sending and receiving stop, and the contents of the Terminate (draft section 6.4,
+//! Figure 12).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_peer::Instant;
 use weft_peer::memory::Access;
 use weft_peer::verbs::{CompletionStatus, EventId, Operation, Payload, QpState, SendWr, Sge};
 
-use crate::verbs::world::{Bench, VA, number, register, shows, tagged, ulpdus, untagged, write};
+use crate::verbs::peers::{Bench, VA, number, register, shows, tagged, ulpdus, untagged, write};
 
-/// Octets of the region that messages of many segments use.
+/// Length in octets of a message that needs many segments.
 const LONG: u32 = 20_000;
 
 fn opcodes(sent: &[Vec<u8>]) -> Vec<u8> {
@@ -22,7 +22,8 @@ fn request(msn: u32, stag: u32, length: u32) -> Vec<u8> {
     untagged(Opcode::READ_REQUEST, 1, msn, 0, true, &payload)
 }
 
-/// Octets of the first batch of output, in complete FPDUs. The rest has not been built yet.
+/// The ULPDUs of the first batch of output, which has complete FPDUs. The rest of the output has
+/// not been built yet.
 fn first_batch(bench: &mut Bench) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     bench.side.rnic.poll_transmit(Instant::ORIGIN, bench.side.llp, |slices| {
@@ -32,7 +33,8 @@ fn first_batch(bench: &mut Bench) -> Vec<Vec<u8>> {
     ulpdus(&out)
 }
 
-/// A long Write from a region of its own, which is destroyed after the first batch.
+/// Posts a long Write from a region that is deallocated after the first batch. Returns the ULPDUs
+/// of the first batch, the later ULPDUs, and the bench.
 fn source_gone() -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Bench) {
     let mut bench = Bench::new();
     let pd = bench.side.pd;
@@ -49,7 +51,7 @@ fn source_gone() -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Bench) {
 
 #[test]
 fn at_the_boundary_of_a_segment() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (before, after, mut bench) = source_gone();
     let last_of = |ulpdu: &Vec<u8>| ulpdu[0] & 0x40 != 0;
     shows! { proof:
@@ -64,7 +66,7 @@ fn at_the_boundary_of_a_segment() {
 
 #[test]
 fn at_the_consumers_request() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let list =
         vec![write(&bench.side, 1, 0, 60_000, bench.side.remote(0)), write(&bench.side, 2, 0, 4, bench.side.remote(0))];
@@ -92,7 +94,7 @@ fn at_the_consumers_request() {
 
 #[test]
 fn in_a_read_response() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let pd = bench.side.pd;
     let buffer = bench.side.rnic.allocate_buffer(1 << 20).unwrap();
@@ -111,7 +113,7 @@ fn in_a_read_response() {
 
 #[test]
 fn errors_of_inbound_messages() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let record = |ulpdu: &[u8]| {
         let mut bench = Bench::new();
         bench.hand_in(ulpdu);
@@ -137,7 +139,7 @@ fn errors_of_inbound_messages() {
         // Half an FPDU is not delivered and has no effect.
         "VERBS-6.4-16" => {
             let mut bench = Bench::new();
-            let octets = crate::verbs::world::fpdu(&a_write);
+            let octets = crate::verbs::peers::fpdu(&a_write);
             let llp = bench.side.llp;
             bench.side.rnic.handle_octets(Instant::ORIGIN, llp, &octets[..octets.len() - 1]);
             let before = bench.side.state();
@@ -153,7 +155,7 @@ fn errors_of_inbound_messages() {
     // A local error does not wait for the rest of a segment that is arriving.
     let mut bench = Bench::new();
     let llp = bench.side.llp;
-    bench.side.rnic.handle_octets(Instant::ORIGIN, llp, &crate::verbs::world::fpdu(&a_write)[..9]);
+    bench.side.rnic.handle_octets(Instant::ORIGIN, llp, &crate::verbs::peers::fpdu(&a_write)[..9]);
     let bad = bench.side.send_of(1, 1 << 40, 4);
     bench.side.post(bad);
     shows! { proof: "VERBS-6.4-19" => bench.code() == Some(0) && bench.side.state() == QpState::Terminate; }
@@ -162,7 +164,7 @@ fn errors_of_inbound_messages() {
 /// A full CQ stops sending at the latest after the message in progress.
 #[test]
 fn for_a_completion_without_a_cq_entry() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.side.rnic.modify_cq(bench.side.cq, 1).unwrap();
     let list: Vec<_> = (0..4).map(|n| write(&bench.side, n, 0, LONG, bench.side.remote(0))).collect();

@@ -1,6 +1,6 @@
 //! Each verb of draft sections 9.2 to 9.4 has the effect of its name.
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;
 use weft_peer::memory::{
     Access, PhysicalBufferList, RegionKind, Registration, SharedRegistration, StagKey, StagState, ToBase,
@@ -10,11 +10,11 @@ use weft_peer::verbs::{
     SrqModify,
 };
 
-use crate::verbs::world::{Side, shows};
+use crate::verbs::peers::{Side, shows};
 
 #[test]
 fn rnic_pd_and_cq_verbs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
     let (cq, entries) = rnic.create_cq(5, None).unwrap();
     let pd = rnic.allocate_pd().unwrap();
@@ -31,7 +31,7 @@ fn rnic_pd_and_cq_verbs() {
 
 #[test]
 fn srq_and_qp_verbs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let rnic = &mut side.rnic;
     let init = SrqInit { pd: side.pd, max_wrs: 4, max_sges: 1, limit: 0 };
@@ -53,7 +53,7 @@ fn srq_and_qp_verbs() {
 
 #[test]
 fn qp_work_and_event_verbs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let rnic = &mut side.rnic;
     let modify = QpModify { ord: Some(1), ..QpModify::to(QpState::Idle) };
@@ -68,7 +68,7 @@ fn qp_work_and_event_verbs() {
 
 #[test]
 fn memory_verbs() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let (pd, rnic) = (side.pd, &mut side.rnic);
     let list = PhysicalBufferList::of(side.buffer, 0, 10, 4096);

@@ -1,16 +1,16 @@
-//! Terminate and Error (draft sections 6.2.2.3, 6.2.2.4, 6.2.3, 6.2.4, 6.6.2.2 to 6.6.2.5, Figures
-//! 8 to 10).
+//! Tests of the states Terminate and Error (draft sections 6.2.2.3, 6.2.2.4, 6.2.3, 6.2.4, 6.6.2.2
+//! to 6.6.2.5, Figures 8 to 10).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::Instant;
 use weft_peer::memory::{Access, Bind, RemoteAccess, Stag, StagKey};
 use weft_peer::verbs::{
-    CompletionStatus, EventId, Operation, PostStatus, QpError, QpModify, QpState, ReceiveWr, SendWr, Sent,
+    CompletionStatus, EventId, Operation, PostStatus, QpError, QpModify, QpState, ReceiveWr, SendWr, TransmitResult,
 };
 
-use crate::verbs::world::{
-    Bench, PLAIN, Side, VA, World, llp_settings, number, read, register, shows, tagged, untagged, write,
+use crate::verbs::peers::{
+    Bench, PLAIN, Peers, Side, VA, llp_settings, number, read, register, shows, tagged, untagged, write,
 };
 
 fn bad_send(side: &Side, wr_id: u64) -> SendWr {
@@ -33,16 +33,16 @@ fn lets_a_receive(bench: &mut Bench) -> Option<PostStatus> {
 
 #[test]
 fn the_consumer_terminates() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
     let result = bench.side.to(QpState::Terminate);
     let state = bench.side.state();
     let (sent, end) = bench.sent();
     shows! { proof:
-        "VERBS-6.2.2.3-1" => result == Ok(()) && sent.len() == 1 && end == Some(Sent::Fin);
+        "VERBS-6.2.2.3-1" => result == Ok(()) && sent.len() == 1 && end == Some(TransmitResult::Fin);
         "VERBS-6.2.2.4-15" => state == QpState::Terminate && sent[0][1] & 0xf == 7;
-        "VERBS-6.2.3-5" => end == Some(Sent::Fin);
+        "VERBS-6.2.3-5" => end == Some(TransmitResult::Fin);
         "VERBS-6.2.3-4" => sent[0][18..20] == [0, 0];
         "VERBS-6.6.2.2-1" => sent.last().is_some_and(|ulpdu| ulpdu[1] & 0xf == 7 && ulpdu[18..20] == [0, 0]);
         "VERBS-6.6.2.2-2" => bench.sent() == (Vec::new(), None);
@@ -56,7 +56,7 @@ fn the_consumer_terminates() {
 
 #[test]
 fn terminate_stops_the_work_requests() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
     let wr = write(&bench.side, 2, 0, 4, bench.side.remote(0));
@@ -78,7 +78,7 @@ fn terminate_stops_the_work_requests() {
 
 #[test]
 fn terminate_ends_in_error_without_a_stream() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let ended = |end: fn(&mut Bench)| {
         let mut bench = Bench::new();
         bench.side.to(QpState::Terminate).unwrap();
@@ -98,7 +98,7 @@ fn terminate_ends_in_error_without_a_stream() {
     shows! { proof:
         "VERBS-6.2.3-1" => llp(&closed()).is_none();
         "VERBS-6.2.3-8" => llp(&reset()).is_none();
-        "VERBS-6.2.3-7" => late().sent() == (Vec::new(), Some(Sent::Reset));
+        "VERBS-6.2.3-7" => late().sent() == (Vec::new(), Some(TransmitResult::Reset));
         "VERBS-6.6.2.5-5" => late().side.state() == QpState::Error;
         "VERBS-6.6.2.2-3" => late().side.event_ids() == [EventId::BadClose];
         "VERBS-6.2.4-1" => llp(&late()).is_none();
@@ -120,7 +120,7 @@ fn terminate_ends_in_error_without_a_stream() {
 
 #[test]
 fn a_received_terminate() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
     bench.hand_in(&terminate());
@@ -128,7 +128,7 @@ fn a_received_terminate() {
     let (sent, end) = bench.sent();
     shows! { proof:
         "VERBS-6.2.2.3-11" => reported.0 == QpState::Terminate;
-        "VERBS-6.6.2.4-2" => (sent.len(), end) == (0, Some(Sent::Fin));
+        "VERBS-6.6.2.4-2" => (sent.len(), end) == (0, Some(TransmitResult::Fin));
     }
     let mut open = Bench::new();
     open.hand_in(&terminate());
@@ -137,8 +137,8 @@ fn a_received_terminate() {
     open.side.rnic.handle_timeout(deadline, open.side.llp);
     shows! { proof:
         "VERBS-6.6.2-1" => {
-            // Normal close, Terminate and abort by the Consumer, Terminate by the peer, an error of
-            // this side.
+            // There are five ways to end a stream. The Consumer closes normally, terminates or
+            // aborts. Or the peer terminates, or this side has an error.
             let ways: [fn(&mut Bench); 5] = [
                 |bench| bench.side.to(QpState::Closing).unwrap(),
                 |bench| bench.side.to(QpState::Terminate).unwrap(),
@@ -154,9 +154,10 @@ fn a_received_terminate() {
                 way(&mut bench);
                 let (sent, end) = bench.sent();
                 (sent.len(), end)
-            }) == [(0, Some(Sent::Fin)), (1, Some(Sent::Fin)), (0, Some(Sent::Reset)), (0, Some(Sent::Fin)), (1, Some(Sent::Fin))]
+            }) == [(0, Some(TransmitResult::Fin)), (1, Some(TransmitResult::Fin)), (0, Some(TransmitResult::Reset)),
+                (0, Some(TransmitResult::Fin)), (1, Some(TransmitResult::Fin))]
         };
-        // The Terminate can be queried in Error with its direction, sent or received.
+        // In Error, Query QP returns the Terminate and whether it was sent or received.
         "VERBS-6.2.4-8" => {
             let received = open.side.rnic.query_qp(open.side.qp).unwrap().terminate.unwrap();
             let mut own = Bench::new();
@@ -178,7 +179,7 @@ fn a_received_terminate() {
 
 #[test]
 fn a_local_error() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let list = vec![bench.side.send_of(1, 0, 1), bad_send(&bench.side, 2), bench.side.send_of(3, 0, 1)];
     bench.side.rnic.post_send(bench.side.qp, list).unwrap();
@@ -188,12 +189,13 @@ fn a_local_error() {
     shows! { proof:
         "VERBS-6.2.2.3-4" => statuses[1] == (2, CompletionStatus::BaseAndBounds);
         "VERBS-6.2.2.4-22" => bench.side.state() == QpState::Terminate && sent[1][18..20] == [0, 0];
-        "VERBS-6.6.2.5-1" => (opcodes.as_slice(), end) == (&[3, 7][..], Some(Sent::Fin)) && bench.side.event_ids().is_empty();
+        "VERBS-6.6.2.5-1" => (opcodes.as_slice(), end) == (&[3, 7][..], Some(TransmitResult::Fin))
+            && bench.side.event_ids().is_empty();
         "VERBS-8.1.3.1-9" => statuses[0] == (1, CompletionStatus::Success);
         "VERBS-6.4-11" => opcodes.iter().filter(|opcode| **opcode == 3).count() == 1;
         "VERBS-6.4-12" => opcodes.last() == Some(&7);
     }
-    // A Read that is outstanding when a later Send fails.
+    // A Read is outstanding when a later Send fails.
     let mut bench = Bench::new();
     let list =
         vec![read(&bench.side, 1, 0, 4, bench.side.remote(0)), bad_send(&bench.side, 2), bench.side.send_of(3, 0, 1)];
@@ -205,7 +207,7 @@ fn a_local_error() {
 
 #[test]
 fn the_consumer_aborts() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let wr = write(&bench.side, 1, 0, 4, bench.side.remote(0));
     bench.side.post(wr);
@@ -214,9 +216,9 @@ fn the_consumer_aborts() {
     bench.hand_in(&tagged(Opcode::WRITE, bench.side.stag.to_bits(), VA, b"late"));
     let sent = bench.sent();
     shows! { proof:
-        "VERBS-6.2.2.4-1" => result == Ok(()) && sent == (Vec::new(), Some(Sent::Reset));
+        "VERBS-6.2.2.4-1" => result == Ok(()) && sent == (Vec::new(), Some(TransmitResult::Reset));
         "VERBS-6.2.2.4-3" => bench.side.octets()[..4] == [0; 4];
-        "VERBS-6.2.2.4-4" => sent.1 == Some(Sent::Reset);
+        "VERBS-6.2.2.4-4" => sent.1 == Some(TransmitResult::Reset);
         "VERBS-6.2.2.4-5" => queried.llp.is_none();
         "VERBS-6.2.2.4-7" => queried.state == QpState::Error && bench.side.state() == QpState::Error;
         "VERBS-6.4-24" => sent.0.is_empty() && queried.terminate.is_none();
@@ -227,7 +229,7 @@ fn the_consumer_aborts() {
 
 #[test]
 fn the_stream_fails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let wr = write(&bench.side, 1, 0, 4, bench.side.remote(0));
     bench.side.post(wr);
@@ -259,7 +261,7 @@ fn the_stream_fails() {
 
 #[test]
 fn flushing() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let sq_cq = bench.side.rnic.create_cq(99, None).unwrap().0;
     bench.side.rnic.destroy_qp(bench.side.qp).unwrap();
@@ -311,20 +313,20 @@ fn flushing() {
 
 #[test]
 fn earlier_completions_keep_their_status() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let wr = write(&world.a, 1, 0, 4, world.b.remote(0));
-    world.a.post(wr);
-    world.run();
-    world.a.to(QpState::Error).unwrap();
-    world.a.to(QpState::Idle).unwrap();
-    shows! { proof: "VERBS-6.2.1.3-3" => world.a.statuses() == [(1, CompletionStatus::Success)]; }
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    let wr = write(&peers.a, 1, 0, 4, peers.b.remote(0));
+    peers.a.post(wr);
+    peers.run();
+    peers.a.to(QpState::Error).unwrap();
+    peers.a.to(QpState::Idle).unwrap();
+    shows! { proof: "VERBS-6.2.1.3-3" => peers.a.statuses() == [(1, CompletionStatus::Success)]; }
 }
 
 /// Regions and windows survive an error of a Queue Pair.
 #[test]
 fn memory_after_an_error() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: true };
@@ -349,10 +351,11 @@ fn memory_after_an_error() {
     }
 }
 
-/// Draft Figure 8, the rows of inbound messages; the codes of Figures 23 and 24 on the wire.
+/// Checks the rows of inbound messages in draft Figure 8, and the codes of Figures 23 and 24 on the
+/// wire.
 #[test]
 fn inbound_errors_end_in_terminate() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let of = |ulpdu: fn(&mut Bench) -> Vec<u8>| {
         let mut bench = Bench::new();
         let ulpdu = ulpdu(&mut bench);

@@ -1,7 +1,7 @@
-//! Every operation between two RNICs: data, completions, order.
+//! Tests of every operation between two RNICs: data, completions, order.
 
 use bytes::Bytes;
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::mpa::Framing;
 use weft_peer::memory::{
     Access, Bind, FastRegistration, PhysicalBufferList, RemoteAccess, Stag, StagKey, StagState, ToBase,
@@ -10,7 +10,7 @@ use weft_peer::verbs::{
     CompletedOperation, CompletionStatus, Fence, Operation, Payload, ReceiveWr, RemoteAddress, SendWr, Sge,
 };
 
-use crate::verbs::world::{VA, World, read, register, shows, ulpdus, write};
+use crate::verbs::peers::{Peers, VA, read, register, shows, ulpdus, write};
 
 fn pattern(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|n| (n * 7 + usize::from(seed)) as u8).collect()
@@ -22,147 +22,147 @@ fn send(payload: Payload) -> Operation {
 
 #[test]
 fn a_send_fills_a_receive() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.a.octets()[..5000].copy_from_slice(&pattern(5000, 1));
-    world.b.post_receive(70, 100, 6000);
-    let wr = world.a.send_of(7, 0, 5000);
-    world.a.post(wr);
-    world.run();
-    let (sent, received) = (world.a.poll(), world.b.poll());
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.a.octets()[..5000].copy_from_slice(&pattern(5000, 1));
+    peers.b.post_receive(70, 100, 6000);
+    let wr = peers.a.send_of(7, 0, 5000);
+    peers.a.post(wr);
+    peers.run();
+    let (sent, received) = (peers.a.poll(), peers.b.poll());
     assert!(sent.len() == 1 && received.len() == 1);
-    let (a, b) = (world.a.id, world.b.id);
+    let (a, b) = (peers.a.id, peers.b.id);
     shows! { proof:
         "VERBS-8.1.2.1-1" => received.len() == 1 && received[0].wr_id == 70;
         "VERBS-8.1.2.1-7" => received[0].status == CompletionStatus::Success;
         "VERBS-8.1.2.1-8" => received[0].octets == 5000;
         "VERBS-9.3.2.1-10" => received[0].qp == b && sent[0].qp == a;
-        "VERBS-8.1.2.1-12" => world.b.octets()[100..5100] == pattern(5000, 1);
+        "VERBS-8.1.2.1-12" => peers.b.octets()[100..5100] == pattern(5000, 1);
         "VERBS-8.1.2.1-11" => sent[0].operation == CompletedOperation::Send && sent[0].wr_id == 7;
         "VERBS-9.3.1.1-13" => sent.len() == 1;
-        "VERBS-8.1.2.1-13" => ulpdus(&world.from_a).len() == 4;
+        "VERBS-8.1.2.1-13" => ulpdus(&peers.from_a).len() == 4;
     }
 }
 
 #[test]
 fn scatter_and_gather() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.a.octets()[..1000].copy_from_slice(&pattern(1000, 3));
-    let scatter = vec![world.b.sge(10, 1), world.b.sge(500, 0), world.b.sge(2000, 98), world.b.sge(4000, 400)];
-    world.b.rnic.post_receive(world.b.qp, vec![ReceiveWr { wr_id: 1, scatter }]).unwrap();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.a.octets()[..1000].copy_from_slice(&pattern(1000, 3));
+    let scatter = vec![peers.b.sge(10, 1), peers.b.sge(500, 0), peers.b.sge(2000, 98), peers.b.sge(4000, 400)];
+    peers.b.rnic.post_receive(peers.b.qp, vec![ReceiveWr { wr_id: 1, scatter }]).unwrap();
     let nowhere = Sge { stag: 0xdead_beef, tagged_offset: u64::MAX, length: 0 };
-    let gather = vec![world.a.sge(300, 200), nowhere, world.a.sge(0, 99)];
-    world.a.post(SendWr::new(2, send(Payload::Gather(gather))));
-    world.run();
+    let gather = vec![peers.a.sge(300, 200), nowhere, peers.a.sge(0, 99)];
+    peers.a.post(SendWr::new(2, send(Payload::Gather(gather))));
+    peers.run();
     let message = [&pattern(1000, 3)[300..500], &pattern(1000, 3)[..99]].concat();
     shows! { proof:
-        "VERBS-8.1.3.2-1" => world.b.poll()[0].octets == 299;
-        "VERBS-8.1.3.2-6" => world.a.statuses() == [(2, CompletionStatus::Success)];
-        "VERBS-8.1.3.2-7" => world.b.octets()[10] == message[0] && world.b.octets()[2000..2098] == message[1..99]
-            && world.b.octets()[4000..4200] == message[99..];
-        "VERBS-8.1.3.2-12" => world.b.rnic.query().unwrap().settings.max_sges >= 4;
+        "VERBS-8.1.3.2-1" => peers.b.poll()[0].octets == 299;
+        "VERBS-8.1.3.2-6" => peers.a.statuses() == [(2, CompletionStatus::Success)];
+        "VERBS-8.1.3.2-7" => peers.b.octets()[10] == message[0] && peers.b.octets()[2000..2098] == message[1..99]
+            && peers.b.octets()[4000..4200] == message[99..];
+        "VERBS-8.1.3.2-12" => peers.b.rnic.query().unwrap().settings.max_sges >= 4;
     }
     let empty = SendWr::new(3, send(Payload::Gather(Vec::new())));
-    world.b.rnic.post_receive(world.b.qp, vec![ReceiveWr { wr_id: 9, scatter: Vec::new() }]).unwrap();
-    world.a.post(empty);
-    world.run();
-    let received = world.b.poll();
+    peers.b.rnic.post_receive(peers.b.qp, vec![ReceiveWr { wr_id: 9, scatter: Vec::new() }]).unwrap();
+    peers.a.post(empty);
+    peers.run();
+    let received = peers.b.poll();
     shows! { proof:
         "VERBS-8.1.3.2-8" => received[0].octets == 0 && received[0].status == CompletionStatus::Success;
-        "VERBS-9.3.1.1-15" => world.a.statuses() == [(3, CompletionStatus::Success)];
+        "VERBS-9.3.1.1-15" => peers.a.statuses() == [(3, CompletionStatus::Success)];
         "RDMAP-5.3-17" => received[0].wr_id == 9;
     }
 }
 
 #[test]
 fn inline_payload_is_copied_into_the_work_request() {
-    let mut world = World::new();
-    world.b.post_receive(1, 0, 4000);
-    world.a.post(SendWr::new(1, send(Payload::Inline(Bytes::from(pattern(4000, 9))))));
-    let remote = world.b.remote(9000);
-    world.a.post(SendWr::new(2, Operation::Write { payload: Payload::Inline(Bytes::from_static(b"inline")), remote }));
-    world.run();
-    assert_eq!(world.a.statuses(), [(1, CompletionStatus::Success), (2, CompletionStatus::Success)]);
-    assert_eq!(world.b.octets()[..4000], pattern(4000, 9));
-    assert_eq!(world.b.octets()[9000..9006], *b"inline");
+    let mut peers = Peers::new();
+    peers.b.post_receive(1, 0, 4000);
+    peers.a.post(SendWr::new(1, send(Payload::Inline(Bytes::from(pattern(4000, 9))))));
+    let remote = peers.b.remote(9000);
+    peers.a.post(SendWr::new(2, Operation::Write { payload: Payload::Inline(Bytes::from_static(b"inline")), remote }));
+    peers.run();
+    assert_eq!(peers.a.statuses(), [(1, CompletionStatus::Success), (2, CompletionStatus::Success)]);
+    assert_eq!(peers.b.octets()[..4000], pattern(4000, 9));
+    assert_eq!(peers.b.octets()[9000..9006], *b"inline");
 }
 
 #[test]
 fn a_write_is_placed_without_completion() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.a.octets()[..20_000].copy_from_slice(&pattern(20_000, 5));
-    let wr = write(&world.a, 1, 0, 20_000, world.b.remote(333));
-    world.a.post(wr);
-    world.run();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.a.octets()[..20_000].copy_from_slice(&pattern(20_000, 5));
+    let wr = write(&peers.a, 1, 0, 20_000, peers.b.remote(333));
+    peers.a.post(wr);
+    peers.run();
     shows! { proof:
-        "VERBS-8.1.2.2-1" => world.b.poll().is_empty();
-        "VERBS-8.1.2.2-2" => world.b.octets()[333..20_333] == pattern(20_000, 5);
-        "VERBS-8.1.2.2-5" => world.b.octets()[..333].iter().all(|octet| *octet == 0) && world.b.octets()[20_333] == 0;
-        "RDMAP-5.1-2" => world.b.events.is_empty();
-        "VERBS-8.1.2.2-17" => world.a.statuses() == [(1, CompletionStatus::Success)];
+        "VERBS-8.1.2.2-1" => peers.b.poll().is_empty();
+        "VERBS-8.1.2.2-2" => peers.b.octets()[333..20_333] == pattern(20_000, 5);
+        "VERBS-8.1.2.2-5" => peers.b.octets()[..333].iter().all(|octet| *octet == 0) && peers.b.octets()[20_333] == 0;
+        "RDMAP-5.1-2" => peers.b.events.is_empty();
+        "VERBS-8.1.2.2-17" => peers.a.statuses() == [(1, CompletionStatus::Success)];
     }
-    let wr = write(&world.a, 2, 0, 0, RemoteAddress { stag: 0xffff_ff00, tagged_offset: 1 });
-    world.a.post(wr);
-    world.run();
+    let wr = write(&peers.a, 2, 0, 0, RemoteAddress { stag: 0xffff_ff00, tagged_offset: 1 });
+    peers.a.post(wr);
+    peers.run();
     shows! { proof:
-        "RDMAP-5.1-12" => world.a.statuses() == [(2, CompletionStatus::Success)] && world.b.events.is_empty();
+        "RDMAP-5.1-12" => peers.a.statuses() == [(2, CompletionStatus::Success)] && peers.b.events.is_empty();
     }
 }
 
 #[test]
 fn a_read_fetches_and_acknowledges() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.b.octets()[1000..31_000].copy_from_slice(&pattern(30_000, 8));
-    let wr = read(&world.a, 4, 77, 30_000, world.b.remote(1000));
-    world.a.post(wr);
-    let (there, _) = world.a.transmit(world.now, usize::MAX);
-    shows! { proof: "VERBS-8.2.2-7" => world.a.poll().is_empty(); }
-    world.b.rnic.handle_octets(world.now, world.b.llp, &there);
-    world.run();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.b.octets()[1000..31_000].copy_from_slice(&pattern(30_000, 8));
+    let wr = read(&peers.a, 4, 77, 30_000, peers.b.remote(1000));
+    peers.a.post(wr);
+    let (there, _) = peers.a.transmit(peers.now, usize::MAX);
+    shows! { proof: "VERBS-8.2.2-7" => peers.a.poll().is_empty(); }
+    peers.b.rnic.handle_octets(peers.now, peers.b.llp, &there);
+    peers.run();
     shows! { proof:
-        "VERBS-8.1.2.2-3" => world.a.octets()[77..30_077] == pattern(30_000, 8);
+        "VERBS-8.1.2.2-3" => peers.a.octets()[77..30_077] == pattern(30_000, 8);
         "VERBS-7.5.2-4" => ulpdus(&there).len() == 1;
-        "VERBS-8.1.2.2-14" => world.a.statuses() == [(4, CompletionStatus::Success)];
-        "RDMAP-5.2.1-4" => world.b.poll().is_empty() && world.b.events.is_empty();
+        "VERBS-8.1.2.2-14" => peers.a.statuses() == [(4, CompletionStatus::Success)];
+        "RDMAP-5.2.1-4" => peers.b.poll().is_empty() && peers.b.events.is_empty();
     }
-    let wr = read(&world.a, 5, 0, 0, RemoteAddress { stag: 0, tagged_offset: 0 });
-    world.a.post(wr);
-    world.run();
+    let wr = read(&peers.a, 5, 0, 0, RemoteAddress { stag: 0, tagged_offset: 0 });
+    peers.a.post(wr);
+    peers.run();
     shows! { proof:
-        "VERBS-8.2.2.2-7" => world.a.statuses() == [(5, CompletionStatus::Success)];
+        "VERBS-8.2.2.2-7" => peers.a.statuses() == [(5, CompletionStatus::Success)];
     }
 }
 
 #[test]
 fn messages_stay_in_order() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
     for n in 0..4 {
-        world.b.post_receive(n, n * 100, 100);
+        peers.b.post_receive(n, n * 100, 100);
     }
-    world.a.octets()[..8].copy_from_slice(b"12345678");
+    peers.a.octets()[..8].copy_from_slice(b"12345678");
     let list = vec![
-        world.a.send_of(0, 0, 1),
-        write(&world.a, 1, 4, 4, world.b.remote(5000)),
-        world.a.send_of(2, 1, 1),
-        read(&world.a, 3, 900, 4, world.b.remote(5000)),
-        world.a.send_of(4, 2, 1),
-        world.a.send_of(5, 3, 1),
+        peers.a.send_of(0, 0, 1),
+        write(&peers.a, 1, 4, 4, peers.b.remote(5000)),
+        peers.a.send_of(2, 1, 1),
+        read(&peers.a, 3, 900, 4, peers.b.remote(5000)),
+        peers.a.send_of(4, 2, 1),
+        peers.a.send_of(5, 3, 1),
     ];
-    assert_eq!(world.a.rnic.post_send(world.a.qp, list), Ok(6));
-    world.run();
-    let opcodes: Vec<u8> = ulpdus(&world.from_a).iter().map(|ulpdu| ulpdu[1] & 0xf).collect();
-    let ids: Vec<u64> = world.a.poll().iter().map(|completion| completion.wr_id).collect();
-    let received: Vec<u64> = world.b.poll().iter().map(|completion| completion.wr_id).collect();
+    assert_eq!(peers.a.rnic.post_send(peers.a.qp, list), Ok(6));
+    peers.run();
+    let opcodes: Vec<u8> = ulpdus(&peers.from_a).iter().map(|ulpdu| ulpdu[1] & 0xf).collect();
+    let ids: Vec<u64> = peers.a.poll().iter().map(|completion| completion.wr_id).collect();
+    let received: Vec<u64> = peers.b.poll().iter().map(|completion| completion.wr_id).collect();
     shows! { proof:
         "VERBS-8.2.2-1" => opcodes == [3, 0, 3, 1, 3, 3];
         "VERBS-8.2.2-2" => ids == [0, 1, 2, 3, 4, 5];
         "VERBS-8.2.2-9" => received == [0, 1, 2, 3];
-        "VERBS-8.2.2-15" => world.a.octets()[900..904] == *b"5678";
-        "VERBS-8.1.2.1-14" => (0..4).map(|n| world.b.octets()[n * 100]).eq(*b"1234");
+        "VERBS-8.2.2-15" => peers.a.octets()[900..904] == *b"5678";
+        "VERBS-8.1.2.1-14" => (0..4).map(|n| peers.b.octets()[n * 100]).eq(*b"1234");
         "VERBS-8.2.2-12" => opcodes[4] == 3;
         "RDMAP-5.5-12" => ids.is_sorted();
     }
@@ -170,187 +170,188 @@ fn messages_stay_in_order() {
 
 #[test]
 fn a_read_fence_waits_for_reads() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    world.b.octets()[..4].copy_from_slice(b"data");
-    world.b.post_receive(1, 1000, 10);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    peers.b.octets()[..4].copy_from_slice(b"data");
+    peers.b.post_receive(1, 1000, 10);
     let list = vec![
-        read(&world.a, 1, 0, 4, world.b.remote(0)),
-        SendWr { fence: Fence::Read, ..world.a.send_of(2, 0, 4) },
-        write(&world.a, 3, 0, 4, world.b.remote(2000)),
+        read(&peers.a, 1, 0, 4, peers.b.remote(0)),
+        SendWr { fence: Fence::Read, ..peers.a.send_of(2, 0, 4) },
+        write(&peers.a, 3, 0, 4, peers.b.remote(2000)),
     ];
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    let (before, _) = world.a.transmit(world.now, usize::MAX);
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    let (before, _) = peers.a.transmit(peers.now, usize::MAX);
     shows! { proof:
         "VERBS-8.2.2.2-1" => ulpdus(&before).len() == 1;
         "VERBS-8.2.2.2-2" => ulpdus(&before)[0][1] & 0xf == 1;
     }
-    world.b.rnic.handle_octets(world.now, world.b.llp, &before);
-    world.run();
+    peers.b.rnic.handle_octets(peers.now, peers.b.llp, &before);
+    peers.run();
     shows! { proof:
-        "VERBS-8.2.2.2-3" => ulpdus(&world.from_a).len() == 2;
-        "VERBS-8.2.2.2-17" => world.b.octets()[1000..1004] == *b"data";
+        "VERBS-8.2.2.2-3" => ulpdus(&peers.from_a).len() == 2;
+        "VERBS-8.2.2.2-17" => peers.b.octets()[1000..1004] == *b"data";
     }
-    let mut fenced = write(&world.a, 5, 0, 4, world.b.remote(3000));
+    let mut fenced = write(&peers.a, 5, 0, 4, peers.b.remote(3000));
     fenced.fence = Fence::Read;
-    let list = vec![read(&world.a, 4, 0, 4, world.b.remote(0)), fenced];
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    let (before, _) = world.a.transmit(world.now, usize::MAX);
+    let list = vec![read(&peers.a, 4, 0, 4, peers.b.remote(0)), fenced];
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    let (before, _) = peers.a.transmit(peers.now, usize::MAX);
     shows! { proof: "VERBS-8.2.2.2-18" => ulpdus(&before).len() == 1; }
-    world.b.rnic.handle_octets(world.now, world.b.llp, &before);
-    world.run();
-    assert_eq!(world.b.octets()[3000..3004], *b"data");
+    peers.b.rnic.handle_octets(peers.now, peers.b.llp, &before);
+    peers.run();
+    assert_eq!(peers.b.octets()[3000..3004], *b"data");
 }
 
 #[test]
 fn a_local_fence_waits_for_all_work() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let (stag, buffer, pd) = (world.a.stag, world.a.buffer, world.a.pd);
-    let other = register(&mut world.a.rnic, pd, buffer, Access::ALL);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    let (stag, buffer, pd) = (peers.a.stag, peers.a.buffer, peers.a.pd);
+    let other = register(&mut peers.a.rnic, pd, buffer, Access::ALL);
     let invalidate = SendWr { fence: Fence::Local, ..SendWr::new(2, Operation::InvalidateLocal(other)) };
     let list =
-        vec![read(&world.a, 1, 0, 4, world.b.remote(0)), invalidate, write(&world.a, 3, 0, 4, world.b.remote(8))];
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    let (before, _) = world.a.transmit(world.now, usize::MAX);
+        vec![read(&peers.a, 1, 0, 4, peers.b.remote(0)), invalidate, write(&peers.a, 3, 0, 4, peers.b.remote(8))];
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    let (before, _) = peers.a.transmit(peers.now, usize::MAX);
     shows! { proof:
         "VERBS-8.2.2.2-4" => ulpdus(&before).len() == 1;
-        "VERBS-8.2.2.2-5" => world.a.rnic.query_region(other.index).unwrap().state == StagState::Valid;
+        "VERBS-8.2.2.2-5" => peers.a.rnic.query_region(other.index).unwrap().state == StagState::Valid;
         "VERBS-8.2.2.2-8" => ulpdus(&before)[0][1] & 0xf == 1;
     }
-    world.b.rnic.handle_octets(world.now, world.b.llp, &before);
-    world.run();
+    peers.b.rnic.handle_octets(peers.now, peers.b.llp, &before);
+    peers.run();
     shows! { proof:
-        "VERBS-8.2.2.2-6" => world.a.poll().len() == 3;
-        "VERBS-8.2.2.2-21" => world.a.rnic.query_region(other.index).unwrap().state == StagState::Invalid;
-        "VERBS-7.8-1" => world.a.rnic.query_region(stag.index).unwrap().state == StagState::Valid;
+        "VERBS-8.2.2.2-6" => peers.a.poll().len() == 3;
+        "VERBS-8.2.2.2-21" => peers.a.rnic.query_region(other.index).unwrap().state == StagState::Invalid;
+        "VERBS-7.8-1" => peers.a.rnic.query_region(stag.index).unwrap().state == StagState::Valid;
     }
-    // Without the fence it starts while the Read is outstanding.
-    let again = register(&mut world.a.rnic, pd, buffer, Access::ALL);
-    let list = vec![read(&world.a, 1, 0, 4, world.b.remote(0)), SendWr::new(2, Operation::InvalidateLocal(again))];
-    world.a.rnic.post_send(world.a.qp, list).unwrap();
-    world.a.transmit(world.now, usize::MAX);
+    // Without the fence, the operation starts while the Read is outstanding.
+    let again = register(&mut peers.a.rnic, pd, buffer, Access::ALL);
+    let list = vec![read(&peers.a, 1, 0, 4, peers.b.remote(0)), SendWr::new(2, Operation::InvalidateLocal(again))];
+    peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+    peers.a.transmit(peers.now, usize::MAX);
     shows! { proof:
-        "VERBS-8.2.2.1-8" => world.a.rnic.query_region(again.index).unwrap().state == StagState::Invalid;
+        "VERBS-8.2.2.1-8" => peers.a.rnic.query_region(again.index).unwrap().state == StagState::Invalid;
     }
 }
 
 #[test]
 fn reads_stay_within_ord() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::with(Framing { markers: false, crc: false }, 1460, |init| init.ord = 2);
-    let list = (0..5).map(|n| read(&world.a, n, n * 10, 10, world.b.remote(0)));
-    let list: Vec<SendWr> = list.chain([write(&world.a, 9, 0, 1, world.b.remote(100))]).collect();
-    shows! { proof: "VERBS-6.5-6" => world.a.rnic.post_send(world.a.qp, list.clone()) == Ok(6); }
-    let (first, _) = world.a.transmit(world.now, usize::MAX);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::with(Framing { markers: false, crc: false }, 1460, |init| init.ord = 2);
+    let list = (0..5).map(|n| read(&peers.a, n, n * 10, 10, peers.b.remote(0)));
+    let list: Vec<SendWr> = list.chain([write(&peers.a, 9, 0, 1, peers.b.remote(100))]).collect();
+    shows! { proof: "VERBS-6.5-6" => peers.a.rnic.post_send(peers.a.qp, list.clone()) == Ok(6); }
+    let (first, _) = peers.a.transmit(peers.now, usize::MAX);
     shows! { proof:
         "VERBS-6.5-5" => ulpdus(&first).len() == 2;
         "VERBS-6.5-23" => ulpdus(&first).iter().all(|ulpdu| ulpdu[1] & 0xf == 1);
-        "VERBS-8.2.2-17" => ulpdus(&first).len() == 2 && world.a.poll().is_empty();
+        "VERBS-8.2.2-17" => ulpdus(&first).len() == 2 && peers.a.poll().is_empty();
     }
-    world.b.rnic.handle_octets(world.now, world.b.llp, &first);
-    world.run();
+    peers.b.rnic.handle_octets(peers.now, peers.b.llp, &first);
+    peers.run();
     shows! { proof:
-        "VERBS-6.5-7" => world.a.poll().len() == 6;
+        "VERBS-6.5-7" => peers.a.poll().len() == 6;
     }
 }
 
 #[test]
 fn send_with_invalidate_and_solicited_event() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let (pd, buffer) = (world.b.pd, world.b.buffer);
-    let stags: Vec<Stag> = (0..2).map(|_| register(&mut world.b.rnic, pd, buffer, Access::ALL)).collect();
-    let state = |world: &World, n: usize| world.b.rnic.query_region(stags[n].index).unwrap().state;
-    world.b.post_receive(1, 0, 10);
-    world.b.post_receive(2, 0, 10);
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    let (pd, buffer) = (peers.b.pd, peers.b.buffer);
+    let stags: Vec<Stag> = (0..2).map(|_| register(&mut peers.b.rnic, pd, buffer, Access::ALL)).collect();
+    let state = |peers: &Peers, n: usize| peers.b.rnic.query_region(stags[n].index).unwrap().state;
+    peers.b.post_receive(1, 0, 10);
+    peers.b.post_receive(2, 0, 10);
     for (n, solicited) in [(0, false), (1, true)] {
         let payload = Payload::Inline(Bytes::from_static(b"x"));
         let operation = Operation::Send { payload, solicited, invalidate: Some(stags[n].to_bits()) };
-        world.a.post(SendWr::new(n as u64, operation));
+        peers.a.post(SendWr::new(n as u64, operation));
     }
-    world.run();
-    let received = world.b.poll();
+    peers.run();
+    let received = peers.b.poll();
     shows! { proof:
-        "VERBS-7.2.2-10" => state(&world, 1) == StagState::Invalid;
+        "VERBS-7.2.2-10" => state(&peers, 1) == StagState::Invalid;
         "VERBS-8.2.2.1-9" => received[0].invalidated == Some(stags[0].to_bits());
         "VERBS-9.3.2.1-9" => received[1].invalidated == Some(stags[1].to_bits());
-        "VERBS-8.2.2.1-2" => state(&world, 0) == StagState::Invalid && received[0].octets == 1;
-        "RDMAP-5.3-8" => state(&world, 0) == StagState::Invalid;
+        "VERBS-8.2.2.1-2" => state(&peers, 0) == StagState::Invalid && received[0].octets == 1;
+        "RDMAP-5.3-8" => state(&peers, 0) == StagState::Invalid;
         "RDMAP-3.2-10" => received.iter().map(|done| done.invalidated).eq(stags.iter().map(|stag| Some(stag.to_bits())));
     }
 }
 
 #[test]
 fn a_read_with_invalidate_ends_its_own_sink() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let (pd, buffer) = (world.a.pd, world.a.buffer);
-    let sink = register(&mut world.a.rnic, pd, buffer, Access::ALL);
-    world.b.octets()[..3].copy_from_slice(b"abc");
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    let (pd, buffer) = (peers.a.pd, peers.a.buffer);
+    let sink = register(&mut peers.a.rnic, pd, buffer, Access::ALL);
+    peers.b.octets()[..3].copy_from_slice(b"abc");
     let local = Sge { stag: sink.to_bits(), tagged_offset: VA, length: 3 };
-    world.a.post(SendWr::new(1, Operation::Read { local, remote: world.b.remote(0), invalidate_local: true }));
-    let (there, _) = world.a.transmit(world.now, usize::MAX);
-    shows! { proof: "VERBS-8.1.2.2-12" => world.a.rnic.query_region(sink.index).unwrap().state == StagState::Valid; }
-    world.b.rnic.handle_octets(world.now, world.b.llp, &there);
-    world.run();
-    let done = world.a.poll();
+    peers.a.post(SendWr::new(1, Operation::Read { local, remote: peers.b.remote(0), invalidate_local: true }));
+    let (there, _) = peers.a.transmit(peers.now, usize::MAX);
+    shows! { proof: "VERBS-8.1.2.2-12" => peers.a.rnic.query_region(sink.index).unwrap().state == StagState::Valid; }
+    peers.b.rnic.handle_octets(peers.now, peers.b.llp, &there);
+    peers.run();
+    let done = peers.a.poll();
     shows! { proof:
-        "VERBS-8.2.2.1-3" => world.a.octets()[..3] == *b"abc";
-        "VERBS-7.2.2-11" => world.a.rnic.query_region(sink.index).unwrap().state == StagState::Invalid;
+        "VERBS-8.2.2.1-3" => peers.a.octets()[..3] == *b"abc";
+        "VERBS-7.2.2-11" => peers.a.rnic.query_region(sink.index).unwrap().state == StagState::Invalid;
         "VERBS-4-12" => done[0].operation == CompletedOperation::ReadInvalidateLocal;
         "VERBS-8.1.2.3.3-5" => {
-            let other = register(&mut world.a.rnic, pd, buffer, Access::ALL);
-            world.a.post(SendWr::new(2, Operation::InvalidateLocal(other)));
-            world.run();
-            [sink, other].map(|stag| world.a.rnic.query_region(stag.index).unwrap().state) == [StagState::Invalid; 2]
+            let other = register(&mut peers.a.rnic, pd, buffer, Access::ALL);
+            peers.a.post(SendWr::new(2, Operation::InvalidateLocal(other)));
+            peers.run();
+            [sink, other].map(|stag| peers.a.rnic.query_region(stag.index).unwrap().state) == [StagState::Invalid; 2]
         };
     }
 }
 
 #[test]
 fn bind_and_fast_register_take_effect_in_order() {
-    let mut proof = Proof::new(By::Test);
-    let mut world = World::new();
-    let window = Stag { index: world.b.rnic.allocate_window(world.b.pd).unwrap(), key: StagKey(9) };
+    let mut proof = Coverage::new(CoverageKind::Test);
+    let mut peers = Peers::new();
+    let window = Stag { index: peers.b.rnic.allocate_window(peers.b.pd).unwrap(), key: StagKey(9) };
     let access = RemoteAccess { read: true, write: true };
-    let region = world.b.stag;
+    let region = peers.b.stag;
     let bind = Bind { window, region, address: VA + 100, length: 50, va_based: false, access };
-    world.b.post(SendWr::new(1, Operation::Bind(bind)));
-    let fast = world.b.rnic.allocate_stag(world.b.pd, 4, true).unwrap().stag;
-    let list = PhysicalBufferList::of(world.b.buffer, 8192, 4096, 4096);
+    peers.b.post(SendWr::new(1, Operation::Bind(bind)));
+    let fast = peers.b.rnic.allocate_stag(peers.b.pd, 4, true).unwrap().stag;
+    let list = PhysicalBufferList::of(peers.b.buffer, 8192, 4096, 4096);
     let stag = Stag { key: StagKey(3), ..fast };
     let registration = FastRegistration { stag, list, base: ToBase::ZeroBased, access: Access::ALL };
-    world.b.post(SendWr::new(2, Operation::FastRegister(registration)));
+    peers.b.post(SendWr::new(2, Operation::FastRegister(registration)));
     let gather = Payload::Gather(vec![Sge { stag: stag.to_bits(), tagged_offset: 0, length: 5 }]);
-    world.b.octets()[8192..8197].copy_from_slice(b"hello");
-    let remote = world.a.remote(0);
-    world.b.post(SendWr::new(3, Operation::Write { payload: gather, remote }));
-    let (there, _) = world.b.transmit(world.now, usize::MAX);
+    peers.b.octets()[8192..8197].copy_from_slice(b"hello");
+    let remote = peers.a.remote(0);
+    peers.b.post(SendWr::new(3, Operation::Write { payload: gather, remote }));
+    let (there, _) = peers.b.transmit(peers.now, usize::MAX);
     shows! { proof:
         "VERBS-8.1.2.3.1-2" => there.len() == 2 + 14 + 5 + 3 + 4;
-        "VERBS-8.1.2.3.2-2" => world.b.statuses() == [1, 2, 3].map(|n| (n, CompletionStatus::Success));
+        "VERBS-8.1.2.3.2-2" => peers.b.statuses() == [1, 2, 3].map(|n| (n, CompletionStatus::Success));
     }
-    world.a.rnic.handle_octets(world.now, world.a.llp, &there);
+    peers.a.rnic.handle_octets(peers.now, peers.a.llp, &there);
     let through = RemoteAddress { stag: window.to_bits(), tagged_offset: 10 };
-    let wr = write(&world.a, 4, 0, 5, through);
-    world.a.post(wr);
-    world.run();
+    let wr = write(&peers.a, 4, 0, 5, through);
+    peers.a.post(wr);
+    peers.run();
     shows! { proof:
-        "VERBS-8.2.2.1-5" => world.a.octets()[..5] == *b"hello";
-        "VERBS-8.2.2.1-6" => world.b.octets()[110..115] == *b"hello";
-        "VERBS-6.1.4-7" => world.b.rnic.destroy_qp(world.b.qp) == Err(weft_peer::verbs::QpError::WindowsStillBound);
-        "VERBS-6.1.4-6" => world.b.rnic.query_qp(world.b.qp).is_ok();
+        "VERBS-8.2.2.1-5" => peers.a.octets()[..5] == *b"hello";
+        "VERBS-8.2.2.1-6" => peers.b.octets()[110..115] == *b"hello";
+        "VERBS-6.1.4-7" => peers.b.rnic.destroy_qp(peers.b.qp) == Err(weft_peer::verbs::QpError::WindowsStillBound);
+        "VERBS-6.1.4-6" => peers.b.rnic.query_qp(peers.b.qp).is_ok();
     }
-    world.b.post(SendWr::new(5, Operation::InvalidateLocal(window)));
-    world.run();
+    peers.b.post(SendWr::new(5, Operation::InvalidateLocal(window)));
+    peers.run();
     shows! { proof:
-        "VERBS-7.10.5-3" => world.b.rnic.query_window(window.index).unwrap().state == StagState::Invalid;
-        "VERBS-5.1.1.2-1" => world.b.rnic.destroy_qp(world.b.qp) == Ok(());
+        "VERBS-7.10.5-3" => peers.b.rnic.query_window(window.index).unwrap().state == StagState::Invalid;
+        "VERBS-5.1.1.2-1" => peers.b.rnic.destroy_qp(peers.b.qp) == Ok(());
     }
 }
 
-/// Markers, CRC, and the way in which TCP accepts and splits the octets make no difference.
+/// The result does not depend on markers or CRCs, or on the pieces in which TCP accepts and
+/// delivers the octets.
 #[test]
 fn framing_and_cuts_change_nothing() {
     for markers in [false, true] {
@@ -358,54 +359,54 @@ fn framing_and_cuts_change_nothing() {
             for (emss, segment, take) in
                 [(128, 1, 7), (536, 13, 100), (1460, 1460, 3000), (65_495, usize::MAX, usize::MAX)]
             {
-                let mut world = World::with(Framing { markers, crc }, emss, |_| ());
-                (world.segment, world.take) = (segment, take);
-                world.a.octets()[..3000].copy_from_slice(&pattern(3000, 2));
-                world.b.octets()[10_000..12_000].copy_from_slice(&pattern(2000, 4));
-                world.b.post_receive(1, 20_000, 3000);
+                let mut peers = Peers::with(Framing { markers, crc }, emss, |_| ());
+                (peers.segment, peers.take) = (segment, take);
+                peers.a.octets()[..3000].copy_from_slice(&pattern(3000, 2));
+                peers.b.octets()[10_000..12_000].copy_from_slice(&pattern(2000, 4));
+                peers.b.post_receive(1, 20_000, 3000);
                 let list = vec![
-                    write(&world.a, 1, 0, 3000, world.b.remote(0)),
-                    world.a.send_of(2, 0, 3000),
-                    read(&world.a, 3, 40_000, 2000, world.b.remote(10_000)),
+                    write(&peers.a, 1, 0, 3000, peers.b.remote(0)),
+                    peers.a.send_of(2, 0, 3000),
+                    read(&peers.a, 3, 40_000, 2000, peers.b.remote(10_000)),
                 ];
-                world.a.rnic.post_send(world.a.qp, list).unwrap();
-                world.run();
-                assert_eq!(world.a.poll().len(), 3, "markers {markers}, CRC {crc}, EMSS {emss}");
-                assert_eq!(world.b.octets()[..3000], pattern(3000, 2));
-                assert_eq!(world.b.octets()[20_000..23_000], pattern(3000, 2));
-                assert_eq!(world.a.octets()[40_000..42_000], pattern(2000, 4));
+                peers.a.rnic.post_send(peers.a.qp, list).unwrap();
+                peers.run();
+                assert_eq!(peers.a.poll().len(), 3, "markers {markers}, CRC {crc}, EMSS {emss}");
+                assert_eq!(peers.b.octets()[..3000], pattern(3000, 2));
+                assert_eq!(peers.b.octets()[20_000..23_000], pattern(3000, 2));
+                assert_eq!(peers.a.octets()[40_000..42_000], pattern(2000, 4));
             }
         }
     }
 }
 
-/// Regions of many scattered pages, more than one write call has slices for.
+/// The regions have many scattered pages. The pages need more slices than one write call can have.
 #[test]
 fn scattered_memory_is_sent_as_one_message() {
-    let mut world = World::with(Framing { markers: false, crc: true }, 65_495, |_| ());
-    let buffer = world.a.rnic.allocate_buffer(300 * 4096).unwrap();
-    world.a.rnic.buffer_mut(buffer).unwrap().copy_from_slice(&pattern(300 * 4096, 0));
+    let mut peers = Peers::with(Framing { markers: false, crc: true }, 65_495, |_| ());
+    let buffer = peers.a.rnic.allocate_buffer(300 * 4096).unwrap();
+    peers.a.rnic.buffer_mut(buffer).unwrap().copy_from_slice(&pattern(300 * 4096, 0));
     let mut list = PhysicalBufferList::of(buffer, 0, 300 * 4096, 4096);
-    // Every second page, backwards.
+    // The list has every 20th page, in reversed order.
     list.entries = list.entries.into_iter().rev().step_by(20).collect();
     list.length = list.entries.len() as u64 * 4096;
     let expected: Vec<u8> =
         (0..15).flat_map(|n| pattern(300 * 4096, 0)[(299 - n * 20) * 4096..][..4096].to_vec()).collect();
     let registration = weft_peer::memory::Registration {
-        pd: world.a.pd,
+        pd: peers.a.pd,
         key: StagKey(1),
         list,
         base: ToBase::ZeroBased,
         remote: false,
         access: Access::LOCAL,
     };
-    let stag = world.a.rnic.register(&registration).unwrap().stag;
-    let remote = world.b.remote(0);
+    let stag = peers.a.rnic.register(&registration).unwrap().stag;
+    let remote = peers.b.remote(0);
     for n in 0..10 {
         let payload = Payload::Gather(vec![Sge { stag: stag.to_bits(), tagged_offset: 0, length: 15 * 4096 }]);
-        world.a.post(SendWr::new(n, Operation::Write { payload, remote }));
+        peers.a.post(SendWr::new(n, Operation::Write { payload, remote }));
     }
-    world.run();
-    assert_eq!(world.a.poll().len(), 10);
-    assert_eq!(world.b.octets()[..15 * 4096], expected);
+    peers.run();
+    assert_eq!(peers.a.poll().len(), 10);
+    assert_eq!(peers.b.octets()[..15 * 4096], expected);
 }

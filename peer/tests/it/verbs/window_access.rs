@@ -1,19 +1,19 @@
 //! Memory Windows as peers use them: access, invalidation, and the effects of a deallocation (draft
 //! sections 7.10.4 and 7.10.6).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_peer::Instant;
 use weft_peer::memory::{Access, Bind, Stag, StagKey, StagState};
 use weft_peer::verbs::{CompletionStatus, EventId, Operation, QpState, RemoteAddress, SendWr, Sge};
 
+use crate::verbs::peers::{Bench, VA, fpdu, register, shows, tagged, untagged};
 use crate::verbs::windows::{bind, bound, done, on, sibling, state, window, written};
-use crate::verbs::world::{Bench, VA, fpdu, register, shows, tagged, untagged};
 
 #[test]
 fn access_through_a_window() {
-    let mut proof = Proof::new(By::Test);
-    // The Queue Pair and the window allow the Write: it is placed, without an event.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // If the Queue Pair and the window allow the Write, the Write is placed without an event.
     let rights = |enabled: bool, write: bool| {
         let mut bench = Bench::with(|init| init.inbound_write = enabled);
         let index = window(&mut bench);
@@ -55,7 +55,7 @@ fn access_through_a_window() {
 
 #[test]
 fn a_refused_access_changes_nothing() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let with = |change: fn(&mut Bind), key: u8, to: u64| {
         let (stag, mut bench) = bound(change);
         let (place, events) = written(&mut bench, Stag { key: StagKey(key), ..stag }, to, b"xy");
@@ -78,7 +78,7 @@ fn a_refused_access_changes_nothing() {
 
 #[test]
 fn invalidation() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let by_peer = |opcode: Opcode| {
         let (stag, mut bench) = bound(|_| ());
         bench.side.post_receive(5, 0, 9);
@@ -128,9 +128,9 @@ fn invalidation() {
 
 #[test]
 fn invalidation_is_the_queue_pairs_own() {
-    let mut proof = Proof::new(By::Test);
-    // A window bound on one Queue Pair and invalidated on another one, of the same PD or of a
-    // different PD.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // A window is bound on one Queue Pair and invalidated on another Queue Pair of the same PD or
+    // of a different PD.
     let from = |foreign: bool, bound_first: bool| {
         let mut bench = Bench::new();
         let index = window(&mut bench);
@@ -171,10 +171,10 @@ fn invalidation_is_the_queue_pairs_own() {
     }
 }
 
-/// A Read of the peer that is being answered when its window is deallocated.
+/// A Read of the peer is in progress when its window is deallocated.
 #[test]
 fn a_window_is_deallocated_during_a_read() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let reading = || {
         let mut bench = Bench::new();
         let buffer = bench.side.rnic.allocate_buffer(1 << 20).unwrap();

@@ -1,7 +1,7 @@
 //! Memory Windows: which regions they can be bound to, and the effects of a Bind (draft section
 //! 7.10, Figures 17, 19 and 20).
 
-use weft_core::coverage::{By, Proof};
+use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::Instant;
 use weft_peer::memory::{
@@ -12,11 +12,11 @@ use weft_peer::verbs::{
     CompletionStatus, EventId, LlpHandle, Operation, QpHandle, QpInit, QpModify, QpState, RnicSettings, SendWr,
 };
 
-use crate::verbs::world::{Bench, LENGTH, PLAIN, Side, VA, llp_settings, register, shows, tagged};
+use crate::verbs::peers::{Bench, LENGTH, PLAIN, Side, VA, llp_settings, register, shows, tagged};
 
 const BOTH: RemoteAccess = RemoteAccess { read: true, write: true };
 
-/// Binds on the bench's Queue Pair: octets 100 to 149 of the side's region, zero based.
+/// Binds octets 100 to 149 of the side's region, zero based, on the bench's Queue Pair.
 pub(crate) fn bind(
     bench: &mut Bench,
     window: StagIndex,
@@ -50,7 +50,8 @@ pub(crate) fn state(bench: &Bench, stag: Stag) -> StagState {
     bench.side.rnic.query_window(stag.index).unwrap().state
 }
 
-/// Where octets of a Write to the window land, and which events it raises.
+/// Delivers a Write to the window. Returns the offset of its first octet in the region, and the
+/// events.
 pub(crate) fn written(bench: &mut Bench, stag: Stag, to: u64, payload: &[u8]) -> (Option<usize>, Vec<EventId>) {
     bench.hand_in(&tagged(Opcode::WRITE, stag.to_bits(), to, payload));
     (bench.side.octets().iter().position(|octet| *octet != 0), bench.side.event_ids())
@@ -62,7 +63,8 @@ pub(crate) fn done(bench: &mut Bench, operation: Operation) -> CompletionStatus 
     bench.side.rnic.poll_cq(bench.side.cq).unwrap().status
 }
 
-/// Another Queue Pair of the side, in RTS, of its PD or of another one.
+/// Creates another Queue Pair of the side, in RTS. Its PD is `pd`, or the side's PD if `pd` is
+/// `None`.
 pub(crate) fn sibling(side: &mut Side, pd: Option<PdId>) -> (QpHandle, LlpHandle) {
     let pd = pd.unwrap_or(side.pd);
     let qp = side.rnic.create_qp(QpInit::new(pd, side.cq, side.cq), None).unwrap().0;
@@ -71,7 +73,7 @@ pub(crate) fn sibling(side: &mut Side, pd: Option<PdId>) -> (QpHandle, LlpHandle
     (qp, llp)
 }
 
-/// The bench with its other Queue Pair selected.
+/// Selects another Queue Pair of the bench.
 pub(crate) fn on(mut bench: Bench, (qp, llp): (QpHandle, LlpHandle)) -> Bench {
     (bench.side.qp, bench.side.llp) = (qp, llp);
     bench.side.id = bench.side.rnic.query_qp(qp).unwrap().id;
@@ -80,7 +82,7 @@ pub(crate) fn on(mut bench: Bench, (qp, llp): (QpHandle, LlpHandle)) -> Bench {
 
 #[test]
 fn both_ways_to_count() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let zero = |to| {
         let (stag, mut bench) = bound(|_| ());
         written(&mut bench, stag, to, b"x").0
@@ -107,7 +109,7 @@ fn both_ways_to_count() {
 
 #[test]
 fn regions_that_a_window_can_be_bound_to() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let to_region = |base: ToBase, va_based: bool, shared: bool| {
         let mut bench = Bench::new();
         let (pd, list) = (bench.side.pd, PhysicalBufferList::of(bench.side.buffer, 0, 4096, 4096));
@@ -144,7 +146,7 @@ fn regions_that_a_window_can_be_bound_to() {
 
 #[test]
 fn a_bind_makes_the_window_valid() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let (stag, mut bench) = bound(|_| ());
     let other = window(&mut bench);
     shows! { proof:
@@ -187,10 +189,10 @@ fn a_bind_makes_the_window_valid() {
     }
 }
 
-/// Draft section 7.10.6.1: one condition at a time.
+/// Draft section 7.10.6.1: a Bind fails if one of the conditions is not met.
 #[test]
 fn a_bind_fails() {
-    let mut proof = Proof::new(By::Test);
+    let mut proof = Coverage::new(CoverageKind::Test);
     let fails = |change: fn(&mut Bind, &mut Bench)| {
         let mut bench = Bench::new();
         let index = window(&mut bench);
@@ -208,7 +210,8 @@ fn a_bind_fails() {
         bench.side.rnic.handle_fin(Instant::ORIGIN, bench.side.llp);
         (status, state, bench.side.state())
     };
-    // The rights that a window can have on a region with these rights.
+    // Returns, for each set of rights of a window, whether the window can be bound to a region with
+    // the rights `access`.
     let with = |access: Access| {
         [RemoteAccess { read: true, write: false }, RemoteAccess { read: false, write: true }, BOTH].map(|rights| {
             let mut bench = Bench::new();
@@ -246,8 +249,8 @@ fn a_bind_fails() {
 
 #[test]
 fn domains_and_rights_of_a_bind() {
-    let mut proof = Proof::new(By::Test);
-    // The PD of the window, the region and the Queue Pair: a different one for each.
+    let mut proof = Coverage::new(CoverageKind::Test);
+    // The window, the region or the Queue Pair has a different PD.
     let status = |of: usize| {
         let mut bench = Bench::new();
         let pd = bench.side.rnic.allocate_pd().unwrap();

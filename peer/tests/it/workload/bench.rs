@@ -1,4 +1,4 @@
-//! Streams of messages, by each carrier in each direction.
+//! Tests of streams of messages, by each carrier in each direction.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn run(plan: Plan, here: Device, there: &Device, listener: &Listener) {
         if plan.reverse {
             let (sink, _) = connect_sink(&here, listener.local_addr(), settings(), plan).await.unwrap();
             for count in [1, 100] {
-                sink.ask(count).await.unwrap();
+                sink.request(count).await.unwrap();
             }
             sink.disconnect().await.unwrap();
         } else {

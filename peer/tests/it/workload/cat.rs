@@ -1,15 +1,15 @@
-//! Streams of octets, by each carrier, in both directions.
+//! Tests of streams of octets, by each carrier, in both directions.
 
 use weft_peer::workload::WorkloadError;
 use weft_peer::workload::bench::Carrier;
-use weft_peer::workload::cat::{Ask, Cat, PART, Totals};
+use weft_peer::workload::cat::{Cat, PART, Totals, TransferRequest};
 
 use super::{device, listener, settings};
 
 /// Sends `octets` in pieces of odd sizes.
 async fn give(cat: &mut Cat, mut octets: &[u8]) -> Result<Totals, WorkloadError> {
     let mut piece = 0;
-    cat.give(&mut |room| {
+    cat.send_stream(&mut |room| {
         piece = piece % 70_001 + 7_001;
         let (now, rest) = octets.split_at(piece.min(room.len()).min(octets.len()));
         room[..now.len()].copy_from_slice(now);
@@ -22,7 +22,7 @@ async fn give(cat: &mut Cat, mut octets: &[u8]) -> Result<Totals, WorkloadError>
 async fn take(cat: &mut Cat) -> (Vec<u8>, Result<Totals, WorkloadError>) {
     let mut taken = Vec::new();
     let totals = cat
-        .take(&mut |octets| {
+        .receive_stream(&mut |octets| {
             taken.extend_from_slice(octets);
             Ok(())
         })
@@ -41,7 +41,7 @@ async fn every_carrier_both_ways() {
                 let mut expected = Totals::default();
                 expected.add(&octets);
                 let initiator = async {
-                    let ask = Ask { carrier, pull };
+                    let ask = TransferRequest { carrier, pull };
                     let mut cat = Cat::connect(&here, listener.local_addr(), settings(), ask).await.unwrap();
                     let taken = if pull {
                         let (taken, totals) = take(&mut cat).await;
@@ -56,7 +56,7 @@ async fn every_carrier_both_ways() {
                 };
                 let responder = async {
                     let (mut cat, ask) = Cat::accept(&there, listener.next().await.unwrap()).await.unwrap();
-                    assert_eq!(ask, Ask { carrier, pull });
+                    assert_eq!(ask, TransferRequest { carrier, pull });
                     let taken = if pull {
                         assert_eq!(give(&mut cat, &octets).await.unwrap(), expected);
                         None
@@ -75,15 +75,15 @@ async fn every_carrier_both_ways() {
     }
 }
 
-/// A source that fails ends the connection, and the sink learns that the data is incomplete.
+/// If a source fails, the connection ends, and the sink learns that the data is incomplete.
 #[tokio::test]
 async fn a_source_that_fails() {
     let (here, there) = (device(), device());
     let listener = listener(&there);
     let initiator = async {
-        let ask = Ask { carrier: Carrier::Send, pull: false };
+        let ask = TransferRequest { carrier: Carrier::Send, pull: false };
         let mut cat = Cat::connect(&here, listener.local_addr(), settings(), ask).await.unwrap();
-        cat.give(&mut |_| Err("the disk is gone".to_owned())).await
+        cat.send_stream(&mut |_| Err("the disk is gone".to_owned())).await
     };
     let responder = async {
         let (mut cat, _) = Cat::accept(&there, listener.next().await.unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Workloads over real TCP, both sides.
+//! Tests of workloads over real TCP, with both sides.
 #![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
 
 mod bench;
@@ -18,7 +18,10 @@ fn device() -> Device {
 }
 
 fn settings() -> CmSettings {
-    CmSettings { mpa: MpaSettings { enhanced: EnhancedUse::Ask, ..MpaSettings::default() }, ..CmSettings::default() }
+    CmSettings {
+        mpa: MpaSettings { enhanced: EnhancedUse::Request, ..MpaSettings::default() },
+        ..CmSettings::default()
+    }
 }
 
 fn listener(device: &Device) -> Listener {

@@ -1,4 +1,4 @@
-//! The exchange of rping.
+//! Tests of the exchange of rping.
 
 use bytes::Bytes;
 use weft_peer::driver::Device;
@@ -10,7 +10,7 @@ use weft_peer::workload::{Endpoint, EndpointSettings, WorkloadError};
 
 use super::{device, listener, settings};
 
-/// Serves one client until it ends; returns the number of rounds.
+/// Serves one client until the client ends. Returns the number of rounds.
 async fn serve(device: &Device, listener: &Listener, size: u32) -> Result<u64, WorkloadError> {
     let mut server = Server::new(device, size)?;
     server.accept(listener.next().await?)?;
@@ -45,7 +45,8 @@ async fn every_kind_of_size() {
     }
 }
 
-/// More rounds than there are letters to begin with, and than a queue has entries.
+/// The exchange has more rounds than there are first letters, and more rounds than a queue has
+/// entries.
 #[tokio::test]
 async fn many_rounds() {
     ping(64, 300).await;
@@ -66,7 +67,7 @@ async fn rejects_a_client_over_the_limits() {
     assert!(matches!(pinged, Err(WorkloadError::Ended { .. })), "{pinged:?}");
 }
 
-/// Silent peers block nobody: the listener serves a good one meanwhile.
+/// Silent peers block no other peer. The listener serves a good peer at the same time.
 #[tokio::test]
 async fn silent_peers_do_not_block_others() {
     let (here, there) = (device(), device());

@@ -1,4 +1,5 @@
-//! Probes: the effect of each operation on both sides, and the answer to each wrong one.
+//! Tests of probes: the effect of each operation on both sides, and the answer to each wrong
+//! operation.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::driver::cm::{CmError, CmSettings};
@@ -7,7 +8,7 @@ use weft_peer::workload::probe::{Arrived, Done, Ended, Op, Probe, ProbeSettings}
 
 use super::{device, listener, settings};
 
-/// What both sides observed of a connection.
+/// The data that both sides observed about a connection.
 struct Seen {
     done: Vec<Done>,
     client: Ended,
@@ -23,7 +24,8 @@ async fn play(client: ProbeSettings, server: ProbeSettings, mpa: CmSettings, ops
         probe.connect(listener.local_addr(), mpa).await.unwrap();
         let mut done = Vec::new();
         for op in ops {
-            // A rejected Read or Atomic Operation fails. The end follows nevertheless.
+            // A rejected Read or Atomic Operation fails. The end of the connection follows
+            // nevertheless.
             done.push(probe.run(Op::parse(op).unwrap()).await.unwrap_or_default());
         }
         (done, probe.finish().await.unwrap())
@@ -127,7 +129,8 @@ async fn wrong_operations_are_answered_by_their_terminate() {
     }
 }
 
-/// An echo returns unchanged, and its receive is posted again: more messages than receives.
+/// An echo returns each message unchanged. Its receive is posted again, so there can be more
+/// messages than receives.
 #[tokio::test]
 async fn echoes_come_back() {
     let ops: Vec<&str> = ["send:70", "recv"].into_iter().cycle().take(20).collect();
@@ -138,7 +141,7 @@ async fn echoes_come_back() {
     assert_eq!(back, [fnv(source(70)); 10]);
 }
 
-/// RFC 5040 section 5.1: a Tagged message of no octets names no memory.
+/// RFC 5040 section 5.1: a Tagged message without octets refers to no memory.
 #[tokio::test]
 async fn an_empty_tagged_message_names_no_memory() {
     let ops = ["write:0:0:0xabcd00", "read:0:0:0xabcd00"];

@@ -8,8 +8,8 @@ use crate::time::Instant;
 use crate::verbs::{QpState, TerminateRecord};
 
 impl Engine {
-    /// Reports the end of the Queue Pair's connection to the state machine, after all messages that
-    /// had arrived.
+    /// Reports the end of the Queue Pair's connection to the state machine. First reports all
+    /// messages that had arrived before.
     pub(in crate::driver::sdp) fn ended(&mut self, now: Instant) {
         while self.take_completions(now) {
             self.run(now);
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     /// Why the connection ended, if it did not end with a graceful close.
-    pub(in crate::driver::sdp) fn why_broken(&self) -> SdpError {
+    pub(in crate::driver::sdp) fn end_error(&self) -> SdpError {
         let reset = || match &self.cause {
             Some(cause) => SdpError::Io(ErrorKind::ConnectionReset, format!("the connection was reset: {cause}")),
             None => SdpError::Io(ErrorKind::ConnectionReset, "the connection was reset".to_owned()),
@@ -42,7 +42,7 @@ impl Engine {
         self.error.clone().unwrap_or_else(reset)
     }
 
-    /// Returns whether the connection ended other than by a graceful close.
+    /// Returns whether the connection ended without a graceful close.
     pub(in crate::driver::sdp) fn is_broken(&self) -> bool {
         self.gone && (self.error.is_some() || self.graceful != Some(true))
     }

@@ -9,14 +9,14 @@ use crate::driver::Device;
 use crate::driver::sdp::area::{self, Area};
 use crate::driver::sdp::outgoing::Outgoing;
 use crate::driver::sdp::posted::{Part, Posted};
-use crate::driver::sdp::spare::Spare;
+use crate::driver::sdp::spare_memory::SpareMemory;
 use crate::driver::sdp::{SdpError, queue};
 use crate::memory::{Access, PdId, Stag};
 use crate::sdp::{Connection, Exposed, OpId, Piece, PrivateBuffer, ReceiveId, Region};
 use crate::sdp_rnic::Memory;
 use crate::verbs::{Payload, Sge};
 
-/// Payload of at most this many bytes is copied into the Work Request after the headers. For few
+/// Payload of at most this many bytes is copied into the Work Request after the headers. For a few
 /// bytes, copying is faster than gathering.
 const INLINE: u32 = 512;
 
@@ -38,7 +38,7 @@ pub(super) struct Buffers<'a> {
     private: &'a mut HashMap<PrivateBuffer, Private>,
     exposed: &'a mut HashMap<u32, Stag>,
     reading: &'a mut Option<(OpId, ReceiveId)>,
-    spare: &'a mut Spare,
+    spare: &'a mut SpareMemory,
     copied: &'a mut u64,
 }
 
@@ -90,7 +90,7 @@ impl Memory for Buffers<'_> {
             }
         };
         // After a move to another device, a buffer that held data is no longer registered.
-        private.area.have_registered(self.device, self.pd, Access::LOCAL)?;
+        private.area.ensure_registered(self.device, self.pd, Access::LOCAL)?;
         Ok(private.area.part(0, octets).into_iter().collect())
     }
 
@@ -186,14 +186,14 @@ impl Engine {
         (&mut self.machine, buffers)
     }
 
-    /// Posts receives ahead, as many as the settings require, minus those that unread data
-    /// occupies. Returns whether any was posted.
+    /// Posts receives ahead. Their number is the number in the settings minus the receives that
+    /// unread data occupies. Returns whether a receive was posted.
     pub(in super::super) fn post_receives(&mut self) -> bool {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);
         while !self.ended && self.receives.len() + taken < self.settings.receives.max(1) {
             let id = ReceiveId(self.next_receive);
-            let len = self.ahead.len(self.settings.receive, self.least_advertised());
+            let len = self.receive_sizer.len(self.settings.receive, self.least_advertised());
             self.next_receive += 1;
             self.receives.insert(id, Posted::new(len));
             if self.machine.receive(id, len as u64, false).is_err() {
@@ -213,12 +213,12 @@ impl Engine {
     }
 
     /// Returns whether the connection keeps unused memory.
-    pub(in super::super) fn keeps_spare(&self) -> bool {
-        !self.spare.is_empty() || self.outgoing.is_resting()
+    pub(in super::super) fn has_unused_memory(&self) -> bool {
+        !self.spare.is_empty() || self.outgoing.is_unused()
     }
 
     /// Frees all unused memory, because the connection transfers nothing.
-    pub(in super::super) fn give_spare_back(&mut self) {
+    pub(in super::super) fn free_unused_memory(&mut self) {
         self.outgoing.rest(&self.device, &mut self.spare);
         let spare = self.spare.take_all().chain(self.queue.rest());
         self.device.verbs(|rnic| spare.for_each(|area| area.free(rnic)));
@@ -234,7 +234,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // A start-up that was dropped ends here, with its Queue Pair.
+        // If a start-up was dropped, its Queue Pair still exists and is destroyed here.
         self.tear_down();
         self.expose_nothing();
         let private = self.private.drain().map(|(_, private)| private.area);

@@ -1,5 +1,6 @@
-//! Tests of an engine's internals with sockets of two devices in one process: what it registers,
-//! keeps and frees. `peer/tests/it/sdp_socket` tests the sockets' behaviour.
+//! Tests of an engine's internals with sockets of two devices in one process. The tests check which
+//! memory the engine registers, keeps and frees. `peer/tests/it/sdp_socket` tests the sockets'
+//! behaviour.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +58,7 @@ async fn a_receive_is_the_peers_while_it_is_advertised() {
     assert_eq!((there.statistics().receiving.adverts, reachable(&there)), (0, vec![]));
 }
 
-/// A task registers repeatedly if it waits in a `select!` with other futures.
+/// A task that waits in a `select!` with other futures registers repeatedly.
 #[tokio::test]
 async fn a_task_that_registers_repeatedly_is_woken_once() {
     let (here, _there) = pair().await;

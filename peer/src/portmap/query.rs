@@ -5,9 +5,9 @@ use core::net::SocketAddr;
 
 use weft_core::wire::portmap::{Addresses, Message, MessageType, PmTime};
 
-/// A query: the SDP Address of a service.
+/// A query for the SDP Address of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ask {
+pub struct Query {
     /// UDP address of the port mapper. The port mapper is on the host of the service, or on another
     /// host that maps for that host.
     pub mapper: SocketAddr,
@@ -18,20 +18,20 @@ pub struct Ask {
     pub connecting: SocketAddr,
 }
 
-impl Ask {
+impl Query {
     /// Returns the PMReq (section 7.4).
     ///
     /// # Errors
     /// A port is 0, or the addresses have different families. A PMReq has one IPV for both
     /// addresses.
-    pub(crate) fn request(&self, assoc_handle: u64) -> Result<Message, AskError> {
+    pub(crate) fn request(&self, assoc_handle: u64) -> Result<Message, QueryError> {
         if self.service.port() == 0 || self.connecting.port() == 0 || self.mapper.port() == 0 {
-            return Err(AskError::NoPort);
+            return Err(QueryError::NoPort);
         }
         let addresses = match (self.connecting, self.service) {
             (SocketAddr::V4(from), SocketAddr::V4(to)) => Addresses::V4 { connecting: *from.ip(), accepting: *to.ip() },
             (SocketAddr::V6(from), SocketAddr::V6(to)) => Addresses::V6 { connecting: *from.ip(), accepting: *to.ip() },
-            _ => return Err(AskError::Families),
+            _ => return Err(QueryError::Families),
         };
         Ok(Message {
             message_type: MessageType::PM_REQ,
@@ -47,16 +47,16 @@ impl Ask {
 
 /// Why no PMReq is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
+pub enum QueryError {
     /// The port of the service, of the connecting address or of the port mapper is 0.
-    #[error("a request needs a source port and a service port other than 0")]
+    #[error("the ports of the source, of the service and of the port mapper must not be 0")]
     NoPort,
     /// The addresses have different families, but a message has one IPV for both.
-    #[error("the connecting and the accepting address are of different families")]
+    #[error("the source address and the service address are of different IP families")]
     Families,
     /// The same service is already being requested from the same connecting address and port. Only
-    /// one connection at a time is possible from there.
-    #[error("the same connection is already being requested")]
+    /// one connection at a time is possible from one address and port.
+    #[error("a request for the same connection is already in progress")]
     InFlight,
     /// Too many queries are open.
     #[error("too many requests are outstanding")]
@@ -110,9 +110,9 @@ pub enum Fallback {
 impl fmt::Display for Fallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Fallback::Denied => "denied",
-            Fallback::Silent => "no answer",
-            Fallback::Absent => "no port mapper there",
+            Fallback::Denied => "the port mapper denied the request",
+            Fallback::Silent => "the port mapper did not answer",
+            Fallback::Absent => "the host has no port mapper",
             Fallback::Reset => "the SDP Address reset the connection",
         })
     }

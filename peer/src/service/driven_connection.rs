@@ -6,7 +6,7 @@ use crate::time::Instant;
 
 /// One side of a connection, together with its user. The methods correspond to those of
 /// [`Connection`]. After each call that changes something, a driver polls as for a [`Connection`].
-pub trait Served: Send {
+pub trait DrivenConnection: Send {
     /// Handles received bytes. They may be split at any position.
     fn handle_octets(&mut self, now: Instant, octets: &[u8]);
 
@@ -37,7 +37,7 @@ pub trait Served: Send {
     fn is_over(&self) -> bool;
 
     /// If a suspended connection has to resume after its TCP stream has ended, returns the port of
-    /// the peer's address to connect to. Returns the port only once.
+    /// the peer's address to connect to. Later calls return `None`.
     fn poll_reconnect(&mut self) -> Option<u16> {
         None
     }
@@ -52,7 +52,7 @@ pub(crate) struct WithService {
     pub(crate) service: Box<dyn Service>,
 }
 
-impl Served for WithService {
+impl DrivenConnection for WithService {
     fn handle_octets(&mut self, now: Instant, octets: &[u8]) {
         self.connection.handle_octets(now, octets);
     }

@@ -1,5 +1,5 @@
-//! A side is an RNIC with one Queue Pair, one CQ and one region. Two sides make a world; one side
-//! and raw octets make a bench.
+//! [`Side`] is an RNIC with one Queue Pair, one CQ and one region. [`Peers`] has two connected
+//! sides. [`Bench`] has one side. Its peer is the test, which sends and receives raw bytes.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use weft_peer::Instant;
 use weft_peer::memory::{Access, Buffer, PdId, PhysicalBufferList, QpId, Registration, Stag, StagKey, ToBase};
 use weft_peer::verbs::{
     AsyncEvent, CqHandle, EventId, HandlerAddress, LlpHandle, LlpSettings, Node, Notification, Operation, Payload,
-    QpHandle, QpInit, QpModify, QpState, ReceiveWr, RemoteAddress, Rnic, RnicSettings, SendWr, Sent, Sge,
+    QpHandle, QpInit, QpModify, QpState, ReceiveWr, RemoteAddress, Rnic, RnicSettings, SendWr, Sge, TransmitResult,
     WorkCompletion,
 };
 
 /// `proof` proves each id if its expression is true.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
-        $($proof.shows(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
+        $($proof.verify(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
     };
 }
 pub(crate) use shows;
@@ -29,7 +29,7 @@ pub(crate) fn open(settings: RnicSettings) -> Rnic {
 
 /// The address at which each side's region begins.
 pub(crate) const VA: u64 = 0x10_0000;
-/// Octets of each side's region.
+/// Number of octets of each side's region.
 pub(crate) const LENGTH: u64 = 1 << 16;
 pub(crate) const PLAIN: Framing = Framing { markers: false, crc: false };
 
@@ -79,7 +79,7 @@ impl Side {
         Side { rnic, pd, cq, qp, id, llp, buffer, stag, events: Vec::new(), calls: Vec::new() }
     }
 
-    /// In RTS on its stream.
+    /// Moves the side to RTS on its stream.
     pub(crate) fn start(mut self) -> Self {
         self.modify(&QpModify::to_rts(self.llp)).unwrap();
         self
@@ -144,8 +144,9 @@ impl Side {
         self.events.drain(..).map(|event| event.event).collect()
     }
 
-    /// Everything that it sends until it has no more output; TCP accepts `take` octets at a time.
-    pub(crate) fn transmit(&mut self, now: Instant, take: usize) -> (Vec<u8>, Option<Sent>) {
+    /// Returns everything that the side sends until it has no more output. TCP accepts `take`
+    /// octets at a time.
+    pub(crate) fn transmit(&mut self, now: Instant, take: usize) -> (Vec<u8>, Option<TransmitResult>) {
         let mut out = Vec::new();
         loop {
             let sent = self.rnic.poll_transmit(now, self.llp, |slices| {
@@ -155,9 +156,9 @@ impl Side {
                 taken
             });
             match sent {
-                Sent::Octets(_) => {}
-                Sent::Nothing => return (out, None),
-                Sent::Fin | Sent::Reset => return (out, Some(sent)),
+                TransmitResult::Octets(_) => {}
+                TransmitResult::Nothing => return (out, None),
+                TransmitResult::Fin | TransmitResult::Reset => return (out, Some(sent)),
             }
         }
     }
@@ -175,21 +176,21 @@ pub(crate) fn register(rnic: &mut Rnic, pd: PdId, buffer: Buffer, access: Access
 }
 
 /// Two RNICs joined by queues.
-pub(crate) struct World {
+pub(crate) struct Peers {
     pub(crate) now: Instant,
     pub(crate) a: Side,
     pub(crate) b: Side,
-    /// Octets of a TCP segment.
+    /// Number of octets of a TCP segment.
     pub(crate) segment: usize,
-    /// Octets that TCP accepts at a time.
+    /// Number of octets that TCP accepts at a time.
     pub(crate) take: usize,
     /// All octets that `a` sent.
     pub(crate) from_a: Vec<u8>,
 }
 
-impl World {
+impl Peers {
     pub(crate) fn new() -> Self {
-        World::with(Framing { markers: false, crc: true }, 1460, |_| ())
+        Peers::with(Framing { markers: false, crc: true }, 1460, |_| ())
     }
 
     pub(crate) fn with(framing: Framing, emss: u32, change: impl Fn(&mut QpInit)) -> Self {
@@ -197,10 +198,10 @@ impl World {
         let a = Side::with(settings, llp_settings(framing, emss, true), &change).start();
         let b = Side::with(settings, llp_settings(framing, emss, true), &change).start();
         let unlimited = usize::MAX;
-        World { now: Instant::ORIGIN, a, b, segment: unlimited, take: unlimited, from_a: Vec::new() }
+        Peers { now: Instant::ORIGIN, a, b, segment: unlimited, take: unlimited, from_a: Vec::new() }
     }
 
-    /// Passes on everything that is sent until both sides are silent.
+    /// Delivers everything that the sides send, until both sides send nothing more.
     pub(crate) fn run(&mut self) {
         loop {
             let there = self.a.transmit(self.now, self.take);
@@ -223,13 +224,13 @@ impl World {
     }
 }
 
-fn deliver(now: Instant, to: &mut Side, (octets, end): &(Vec<u8>, Option<Sent>), segment: usize) -> bool {
+fn deliver(now: Instant, to: &mut Side, (octets, end): &(Vec<u8>, Option<TransmitResult>), segment: usize) -> bool {
     for piece in octets.chunks(segment) {
         to.rnic.handle_octets(now, to.llp, piece);
     }
     match end {
-        Some(Sent::Fin) => to.rnic.handle_fin(now, to.llp),
-        Some(Sent::Reset) => to.rnic.handle_reset(now, to.llp),
+        Some(TransmitResult::Fin) => to.rnic.handle_fin(now, to.llp),
+        Some(TransmitResult::Reset) => to.rnic.handle_reset(now, to.llp),
         _ => {}
     }
     !octets.is_empty() || end.is_some()
@@ -268,7 +269,7 @@ pub(crate) fn ulpdus(mut octets: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// One side and synthetic octets.
+/// One side that receives synthetic octets.
 pub(crate) struct Bench {
     pub(crate) side: Side,
 }
@@ -287,25 +288,25 @@ impl Bench {
         self.side.settle();
     }
 
-    /// Leaves the handler calls to the caller.
+    /// Delivers a ULPDU, but leaves the calls of the handlers to the caller.
     pub(crate) fn hand_in_quietly(&mut self, ulpdu: &[u8]) {
         self.side.rnic.handle_octets(Instant::ORIGIN, self.side.llp, &fpdu(ulpdu));
     }
 
-    /// The ULPDUs that it sends now, and how the stream ends.
-    pub(crate) fn sent(&mut self) -> (Vec<Vec<u8>>, Option<Sent>) {
+    /// The ULPDUs that the side sends now, and how the stream ends.
+    pub(crate) fn sent(&mut self) -> (Vec<Vec<u8>>, Option<TransmitResult>) {
         let (octets, end) = self.side.transmit(Instant::ORIGIN, usize::MAX);
         (ulpdus(&octets), end)
     }
 
-    /// The Terminate that it sends now.
+    /// The Terminate that the side sends now.
     pub(crate) fn terminate(&mut self) -> Option<Terminate> {
         let (sent, _) = self.sent();
         let last = sent.last().filter(|ulpdu| ulpdu[1] & 0xf == 7)?;
         Terminate::parse(&last[18..]).ok()
     }
 
-    /// Its code as 0xLTCC.
+    /// The code of this Terminate as 0xLTCC (layer, type, code).
     pub(crate) fn code(&mut self) -> Option<u16> {
         self.terminate().map(|terminate| number(terminate.error))
     }

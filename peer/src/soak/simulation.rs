@@ -6,31 +6,31 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 
-use super::builtin::BuiltinEnd;
-use super::end::End;
-use super::rnic::RnicEnd;
-use super::{Ground, Spoilt};
+use super::builtin::BuiltinEndpoint;
+use super::endpoint::Endpoint;
+use super::rnic::RnicEndpoint;
+use super::{GuardedMemory, MemoryViolation};
 use crate::connection::{Settings, Transmit};
-use crate::hostile::mangle::{Kind, Mangler, Mangling, Often, Plan};
+use crate::hostile::mangle::{Frequency, Kind, Mangler, Mangling, Plan};
 use crate::hostile::{self, Deviations};
 use crate::mpa::{Depth, EnhancedUse, Model, MpaSettings, PrivateData, Rnic, Rtr, RtrKinds};
 use crate::time::Instant;
 
 /// Latency of each direction.
 const LATENCY: Duration = Duration::from_micros(20);
-/// Bytes in flight in one direction at which the sender has to wait.
+/// A sender waits while at least this number of bytes is in flight in its direction.
 const WINDOW: usize = 1 << 18;
-/// When both users have closed the connection.
+/// Time at which a user begins to close the connection.
 const CLOSED: Duration = Duration::from_secs(20);
-/// When both endpoints have to be over: the sum of their longest time-outs, and of all delays by a
-/// mangler.
+/// Both endpoints have to be over before this time. The limit covers the sum of their longest
+/// time-outs and of all delays by a mangler.
 const DEADLINE: Duration = Duration::from_secs(3600);
 /// Maximum number of steps of a run. A normal run has some thousands.
 const STEPS: u64 = 1_000_000;
 
 /// A description of a finished run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Played {
+pub struct RunReport {
     /// The endpoints and their settings, as text.
     pub description: String,
     /// Number of bytes that arrived at either endpoint.
@@ -41,14 +41,14 @@ pub struct Played {
     pub took: Duration,
 }
 
-/// A violation of what a run checks.
+/// A check of a run that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failed {
+pub enum SoakError {
     /// An endpoint could not be created.
-    #[error("no end: {0}")]
-    NoEnd(String),
+    #[error("cannot create an endpoint: {0}")]
+    NoEndpoint(String),
     /// The connection does not end.
-    #[error("hang after {after:?}: {description}")]
+    #[error("the connection has not ended after {after:?} ({description})")]
     Hang {
         /// Time since the start of the run, on the clock of the run.
         after: Duration,
@@ -56,34 +56,34 @@ pub enum Failed {
         description: String,
     },
     /// The memory checks of an endpoint failed.
-    #[error("end {end}: {spoilt}")]
+    #[error("endpoint {end}: {violation}")]
     Memory {
         /// The endpoint: 0 is the Initiator, 1 the Responder.
         end: usize,
         /// What is wrong with the memory.
-        spoilt: Spoilt,
+        violation: MemoryViolation,
     },
     /// An endpoint leaked a resource.
-    #[error("end {end} leaks a resource: {left}")]
-    Left {
+    #[error("endpoint {end} leaks a resource: {error}")]
+    Leak {
         /// The endpoint: 0 is the Initiator, 1 the Responder.
         end: usize,
         /// The error of the verb that frees the resource.
-        left: String,
+        error: String,
     },
 }
 
 /// One direction: what an endpoint has sent and the peer has not received.
 #[derive(Debug)]
-struct Way {
+struct Channel {
     mangler: Option<Mangler>,
     queue: VecDeque<(Instant, Transmit)>,
     octets: usize,
 }
 
 /// The drawn endpoints of a run.
-struct Scene {
-    ends: [End; 2],
+struct Setup {
+    ends: [Endpoint; 2],
     manglers: [Option<Mangler>; 2],
     deviates: [bool; 2],
     description: String,
@@ -93,135 +93,137 @@ struct Scene {
 ///
 /// # Errors
 /// A check failed. The function panics only if an endpoint panics.
-pub fn play(seed: u64, plan: Option<&Plan>) -> Result<Played, Failed> {
+pub fn play(seed: u64, plan: Option<&Plan>) -> Result<RunReport, SoakError> {
     let mut rng = Rng::with_seed(seed);
-    let Scene { ends, manglers, deviates, description } = scene(&mut rng, seed, plan).map_err(Failed::NoEnd)?;
-    let ways = manglers.map(|mangler| Way { mangler, queue: VecDeque::new(), octets: 0 });
-    let mut acts: Vec<Instant> = (0..rng.u32(1..=6)).map(|_| after(Duration::from_millis(rng.u64(0..3000)))).collect();
-    acts.sort_unstable();
-    let closes = [after(CLOSED), after(CLOSED + Duration::from_secs(rng.u64(0..2)))];
-    let mut world = World {
+    let setup = draw_setup(&mut rng, seed, plan).map_err(SoakError::NoEndpoint)?;
+    let Setup { ends, manglers, deviates, description } = setup;
+    let channels = manglers.map(|mangler| Channel { mangler, queue: VecDeque::new(), octets: 0 });
+    let mut action_times: Vec<Instant> =
+        (0..rng.u32(1..=6)).map(|_| after(Duration::from_millis(rng.u64(0..3000)))).collect();
+    action_times.sort_unstable();
+    let close_times = [after(CLOSED), after(CLOSED + Duration::from_secs(rng.u64(0..2)))];
+    let mut simulation = Simulation {
         rng,
         now: Instant::ORIGIN,
         ends,
-        ways,
-        acts: acts.into(),
-        closes,
+        channels,
+        action_times: action_times.into(),
+        close_times,
         octets: 0,
         steps: 0,
-        spoilt: None,
+        violation: None,
         deviates,
     };
-    world.run().map_err(|why| Failed::Hang {
-        after: world.now.since_origin(),
+    simulation.run().map_err(|why| SoakError::Hang {
+        after: simulation.now.since_origin(),
         description: format!("{why}; {description}"),
     })?;
     for (end, deviates) in deviates.into_iter().enumerate() {
         if !deviates {
-            world.ends[end].check().map_err(|spoilt| Failed::Memory { end, spoilt })?;
+            simulation.ends[end].check().map_err(|violation| SoakError::Memory { end, violation })?;
         }
     }
-    let (octets, steps, took) = (world.octets, world.steps, world.now.since_origin());
-    if let Some((end, spoilt)) = world.spoilt.filter(|(end, _)| !deviates[*end]) {
-        return Err(Failed::Memory { end, spoilt });
+    let (octets, steps, took) = (simulation.octets, simulation.steps, simulation.now.since_origin());
+    if let Some((end, violation)) = simulation.violation.filter(|(end, _)| !deviates[*end]) {
+        return Err(SoakError::Memory { end, violation });
     }
-    for (end, one) in world.ends.into_iter().enumerate().filter(|(end, _)| !deviates[*end]) {
-        one.give_back().map_err(|left| Failed::Left { end, left })?;
+    for (end, one) in simulation.ends.into_iter().enumerate().filter(|(end, _)| !deviates[*end]) {
+        one.release().map_err(|error| SoakError::Leak { end, error })?;
     }
-    Ok(Played { description, octets, steps, took })
+    Ok(RunReport { description, octets, steps, took })
 }
 
 fn after(duration: Duration) -> Instant {
     Instant::ORIGIN + duration
 }
 
-struct World {
+struct Simulation {
     rng: Rng,
     now: Instant,
-    ends: [End; 2],
+    ends: [Endpoint; 2],
     /// The direction from the Initiator, then the direction from the Responder.
-    ways: [Way; 2],
+    channels: [Channel; 2],
     /// When the users perform actions.
-    acts: VecDeque<Instant>,
+    action_times: VecDeque<Instant>,
     /// When each user closes the connection.
-    closes: [Instant; 2],
+    close_times: [Instant; 2],
     octets: u64,
     steps: u64,
-    spoilt: Option<(usize, Spoilt)>,
+    violation: Option<(usize, MemoryViolation)>,
     deviates: [bool; 2],
 }
 
-impl World {
+impl Simulation {
     /// Plays the run until both endpoints are over.
     fn run(&mut self) -> Result<(), String> {
         let mut closed = [false; 2];
         while self.steps < STEPS {
             self.steps += 1;
-            (0..2).for_each(|end| self.sends(end));
-            if self.ends.iter().all(End::is_over) && self.ways.iter().all(|way| way.queue.is_empty()) {
+            (0..2).for_each(|end| self.collect_output(end));
+            if self.ends.iter().all(Endpoint::is_over) && self.channels.iter().all(|channel| channel.queue.is_empty()) {
                 return Ok(());
             }
             let hangs = || {
                 // An endpoint with deviations may keep a connection open that it should close.
                 let hangs = |end: &usize| !self.deviates[*end] && !self.ends[*end].is_over();
-                (0..2).filter(hangs).map(|end| format!("end {end} is not over")).next()
+                (0..2).filter(hangs).map(|end| format!("endpoint {end} is not over")).next()
             };
-            let user = self.acts.front().copied();
-            let closing = (0..2).filter(|end| !closed[*end]).map(|end| self.closes[end]);
+            let user = self.action_times.front().copied();
+            let closing = (0..2).filter(|end| !closed[*end]).map(|end| self.close_times[end]);
             let next = (0..2).filter_map(|end| self.next(end)).chain(user).chain(closing).min();
             let Some(next) = next else {
-                return hangs().map_or(Ok(()), |hangs| Err(format!("nothing is left to happen, {hangs}")));
+                return hangs().map_or(Ok(()), |hangs| Err(format!("no event is due, but {hangs}")));
             };
             if next > after(DEADLINE) {
                 return hangs().map_or(Ok(()), Err);
             }
             self.now = self.now.max(next);
-            if self.acts.pop_front_if(|at| *at <= self.now).is_some() {
+            if self.action_times.pop_front_if(|at| *at <= self.now).is_some() {
                 let remotes = [self.ends[1].remote(), self.ends[0].remote()];
                 for (end, remote) in self.ends.iter_mut().zip(remotes) {
-                    end.act(&mut self.rng, remote.as_ref());
+                    end.perform_action(&mut self.rng, remote.as_ref());
                 }
             }
             for (end, closed) in closed.iter_mut().enumerate() {
-                if !*closed && self.closes[end] <= self.now {
+                if !*closed && self.close_times[end] <= self.now {
                     *closed = true;
                     self.ends[end].close(self.now);
                 }
                 self.handle(end);
             }
         }
-        Err(format!("{STEPS} steps"))
+        Err(format!("stopped after {STEPS} steps"))
     }
 
     /// When the next event is due at an endpoint, or at the mangler of its output.
     fn next(&self, end: usize) -> Option<Instant> {
         let reads = self.ends[end].reads();
-        let arrival = self.ways[1 - end].queue.front().map(|(at, _)| *at).filter(|_| reads);
-        let way = &self.ways[end];
-        let mangled = way.mangler.as_ref().filter(|_| way.octets < WINDOW).and_then(Mangler::poll_timeout);
+        let arrival = self.channels[1 - end].queue.front().map(|(at, _)| *at).filter(|_| reads);
+        let channel = &self.channels[end];
+        let mangled = channel.mangler.as_ref().filter(|_| channel.octets < WINDOW).and_then(Mangler::poll_timeout);
         [arrival, self.ends[end].poll_timeout(), mangled].into_iter().flatten().min()
     }
 
     /// Handles everything that is due at an endpoint.
     fn handle(&mut self, end: usize) {
         while self.ends[end].reads()
-            && let Some((_, arrived)) = self.ways[1 - end].queue.pop_front_if(|(at, _)| *at <= self.now)
+            && let Some((_, arrived)) = self.channels[1 - end].queue.pop_front_if(|(at, _)| *at <= self.now)
         {
             if let Transmit::Octets(octets) = &arrived {
-                self.ways[1 - end].octets -= octets.len();
+                self.channels[1 - end].octets -= octets.len();
                 self.octets += octets.len() as u64;
                 if self.ends[end].is_over() {
                     // The endpoint is over, so its host answers with a reset.
                     let reset = (self.now + LATENCY, Transmit::Reset);
-                    let way = &mut self.ways[end];
-                    if !way.queue.iter().any(|(_, transmit)| matches!(transmit, Transmit::Reset)) {
-                        way.queue.push_back(reset);
+                    let channel = &mut self.channels[end];
+                    if !channel.queue.iter().any(|(_, transmit)| matches!(transmit, Transmit::Reset)) {
+                        channel.queue.push_back(reset);
                     }
                     continue;
                 }
             }
             self.ends[end].arrived(self.now, &arrived);
-            self.sends(end);
+            self.collect_output(end);
         }
         if self.ends[end].poll_timeout().is_some_and(|at| at <= self.now) {
             self.ends[end].handle_timeout(self.now);
@@ -229,18 +231,18 @@ impl World {
     }
 
     /// Takes everything that an endpoint sends, up to the window.
-    fn sends(&mut self, end: usize) {
-        let (now, way) = (self.now, &mut self.ways[end]);
-        while way.octets < WINDOW {
-            let transmit = match &mut way.mangler {
-                None => {
-                    self.ends[end].transmit(now, &mut self.rng).inspect(|sent| Self::look(&mut self.spoilt, end, sent))
-                }
+    fn collect_output(&mut self, end: usize) {
+        let (now, channel) = (self.now, &mut self.channels[end]);
+        while channel.octets < WINDOW {
+            let transmit = match &mut channel.mangler {
+                None => self.ends[end]
+                    .transmit(now, &mut self.rng)
+                    .inspect(|sent| Self::check_sent(&mut self.violation, end, sent)),
                 Some(mangler) => {
                     while mangler.has_room()
                         && let Some(transmit) = self.ends[end].transmit(now, &mut self.rng)
                     {
-                        Self::look(&mut self.spoilt, end, &transmit);
+                        Self::check_sent(&mut self.violation, end, &transmit);
                         mangler.push(now, transmit);
                     }
                     mangler.poll(now)
@@ -248,38 +250,39 @@ impl World {
             };
             let Some(transmit) = transmit else { return };
             if let Transmit::Octets(octets) = &transmit {
-                way.octets += octets.len();
+                channel.octets += octets.len();
             }
-            way.queue.push_back((now + LATENCY, transmit));
+            channel.queue.push_back((now + LATENCY, transmit));
         }
     }
 
     /// Checks that an endpoint sends no byte of memory that its peer may not read.
-    fn look(spoilt: &mut Option<(usize, Spoilt)>, end: usize, sent: &Transmit) {
+    fn check_sent(violation: &mut Option<(usize, MemoryViolation)>, end: usize, sent: &Transmit) {
         if let Transmit::Octets(octets) = sent
-            && let Err(found) = Ground::check_sent(octets)
+            && let Err(found) = GuardedMemory::check_sent(octets)
         {
-            spoilt.get_or_insert((end, found));
+            violation.get_or_insert((end, found));
         }
     }
 }
 
 /// Draws the endpoints of a run.
-fn scene(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Scene, String> {
+fn draw_setup(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Setup, String> {
     let now = Instant::ORIGIN;
     let is_rnic = [rng.u32(0..3) > 0, rng.u32(0..3) > 0];
     let emss = *rng.choice(&[128, 536, 1460, 8960, 65_495]).unwrap_or(&1460);
-    // Whose output is mangled: one endpoint's, the other's, or both.
+    // The number of the only endpoint whose output is not mangled. 2 means that both outputs are
+    // mangled.
     let who = rng.u32(0..3);
     let mut mangling = |end: u32| {
-        let plan = plan.cloned().unwrap_or_else(|| drawn_plan(rng));
+        let plan = plan.cloned().unwrap_or_else(|| draw_plan(rng));
         let longest = *rng.choice(&[1, 100, 3000, 15_000]).unwrap_or(&1);
         let longest_delay = Duration::from_millis(longest);
         (who != end).then(|| Mangling { longest_delay, ..Mangling::new(plan, seed.rotate_left(32) ^ u64::from(end)) })
     };
     let manglings = [mangling(0), mangling(1)];
     let deviations = [deviations(rng), deviations(rng)];
-    let mpa = [drawn_mpa(rng), drawn_mpa(rng)];
+    let mpa = [draw_mpa(rng), draw_mpa(rng)];
     let data = [private_data(rng), private_data(rng)];
     let description = format!(
         "{} to {}, EMSS {emss}, mangled {}, deviations {deviations:?}",
@@ -290,8 +293,8 @@ fn scene(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Scene, String>
     let end = |rng: &mut Rng, end: usize| {
         let initiates = end == 0;
         if is_rnic[end] {
-            let made = RnicEnd::new(now, rng, mpa[end], initiates, data[end].clone(), &deviations[end], emss);
-            return made.map(|made| End::Rnic(Box::new(made)));
+            let made = RnicEndpoint::new(now, rng, mpa[end], initiates, data[end].clone(), &deviations[end], emss);
+            return made.map(|made| Endpoint::Rnic(Box::new(made)));
         }
         let settings = Settings {
             mpa: mpa[end],
@@ -301,15 +304,15 @@ fn scene(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Scene, String>
             ..Settings::default()
         };
         let made = if initiates {
-            BuiltinEnd::initiator(now, settings).map_err(|error| error.to_string())?
+            BuiltinEndpoint::initiator(now, settings).map_err(|error| error.to_string())?
         } else {
-            BuiltinEnd::responder(now, settings)
+            BuiltinEndpoint::responder(now, settings)
         };
-        Ok(End::Builtin(Box::new(made)))
+        Ok(Endpoint::Builtin(Box::new(made)))
     };
     let ends = [end(rng, 0)?, end(rng, 1)?];
     let manglers = manglings.each_ref().map(|mangling| mangling.as_ref().map(|mangling| mangling.mangler(0)));
-    Ok(Scene { ends, manglers, deviates: deviations.map(|set| !set.is_empty()), description })
+    Ok(Setup { ends, manglers, deviates: deviations.map(|set| !set.is_empty()), description })
 }
 
 fn name(is_rnic: bool) -> &'static str {
@@ -326,18 +329,18 @@ impl fmt::Display for Plans<'_> {
 }
 
 /// Draws each kind of mangling with a probability of one half, and draws how often it happens.
-fn drawn_plan(rng: &mut Rng) -> Plan {
+fn draw_plan(rng: &mut Rng) -> Plan {
     let mut plan = Plan::default();
     for kind in Kind::ALL {
         let ends = matches!(kind, Kind::HalfClose | Kind::Reset);
         if rng.bool() {
-            plan.set(kind, Often::OneIn(if ends { rng.u32(10..500) } else { 1 << rng.u32(1..9) }));
+            plan.set(kind, Frequency::OneIn(if ends { rng.u32(10..500) } else { 1 << rng.u32(1..9) }));
         }
     }
     plan
 }
 
-/// Draws one deviation one time in eight, and more of them now and then.
+/// Draws a set of deviations. One set in eight has at least one deviation.
 fn deviations(rng: &mut Rng) -> Deviations {
     let mut set = Deviations::NONE;
     while rng.u32(0..8) == 0 {
@@ -350,12 +353,12 @@ fn deviations(rng: &mut Rng) -> Deviations {
 }
 
 /// Draws the MPA settings of an endpoint.
-pub(crate) fn drawn_mpa(rng: &mut Rng) -> MpaSettings {
+pub(crate) fn draw_mpa(rng: &mut Rng) -> MpaSettings {
     let kinds = [Rtr::Send, Rtr::Write, Rtr::Read];
     let kind = kinds[rng.usize(0..3)];
     let mut mpa = MpaSettings { crc: rng.u32(0..4) > 0, markers: rng.u32(0..3) == 0, ..MpaSettings::default() };
     match rng.u32(0..8) {
-        0..=3 => mpa.enhanced = EnhancedUse::Ask,
+        0..=3 => mpa.enhanced = EnhancedUse::Request,
         4 => mpa.agreed_rtr = Some(kind),
         5 => mpa.rnic = Rnic::PermissiveIetf,
         6 => mpa.rnic = Rnic::Rdmac,
@@ -390,7 +393,7 @@ mod tests {
         }
     }
 
-    /// A short soak. The long one is a command of its own.
+    /// A short soak. A separate command runs long soaks.
     #[test]
     fn nothing_breaks_whatever_arrives() {
         for seed in 1000..1500 {

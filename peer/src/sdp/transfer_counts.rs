@@ -5,7 +5,7 @@ use weft_core::wire::sdp::{Body, Mid};
 
 /// Counters of one mechanism since start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Count {
+pub struct TransferCount {
     /// Number of messages that carried bytes or reported them.
     pub operations: u64,
     /// Number of user bytes.
@@ -14,18 +14,18 @@ pub struct Count {
 
 /// Counters of all mechanisms of one half-connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Moved {
+pub struct TransferCounts {
     /// Bcopy: Data messages with payload, and the payload of SrcAvails.
-    pub bcopy: Count,
+    pub bcopy: TransferCount,
     /// Transaction: SinkAvails with payload.
-    pub transaction: Count,
+    pub transaction: TransferCount,
     /// Read Zcopy: bytes that RdmaRdCompls report.
-    pub read_zcopy: Count,
+    pub read_zcopy: TransferCount,
     /// Write Zcopy: bytes that RdmaWrCompls report.
-    pub write_zcopy: Count,
+    pub write_zcopy: TransferCount,
 }
 
-impl Moved {
+impl TransferCounts {
     /// Number of bytes moved by all mechanisms.
     #[must_use]
     pub fn octets(&self) -> u64 {

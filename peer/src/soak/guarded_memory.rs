@@ -16,7 +16,7 @@ use crate::verbs::{RemoteAddress, Rnic, Sge};
 
 /// The byte that patterns consist of.
 const PATTERN: u8 = 0xe7;
-/// A run of this number of pattern bytes is no coincidence.
+/// This number of consecutive pattern bytes cannot be a coincidence.
 const RUN: usize = 24;
 const PAGE: u64 = 4096;
 /// Size of the buffer in bytes.
@@ -31,11 +31,11 @@ const OTHER: Part = (10 * PAGE, PAGE);
 const OWN: Part = (12 * PAGE + 600, 18 * PAGE);
 const HALF: u64 = 9 * PAGE;
 /// Number of bytes at the end of `own` that are never used.
-const STILL: u64 = 1000;
+const UNUSED: u64 = 1000;
 
 /// The guarded memory of one endpoint.
 #[derive(Debug)]
-pub struct Ground {
+pub struct GuardedMemory {
     buffer: Buffer,
     pds: [PdId; 2],
     /// The parts in this order: all rights, readable, writable, other PD, own.
@@ -45,7 +45,8 @@ pub struct Ground {
     base: u64,
 }
 
-/// The memory of an endpoint that its peer may address, with or without the right to access it.
+/// The parts of an endpoint's memory whose addresses the peer gets. The peer has no right to access
+/// some of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
     stags: [Stag; 5],
@@ -55,7 +56,7 @@ pub struct Remote {
 
 /// A violation of the memory checks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Spoilt {
+pub enum MemoryViolation {
     /// A byte was written that must not change.
     #[error("byte {offset} of the buffer ({part}) was changed")]
     Changed {
@@ -69,7 +70,7 @@ pub enum Spoilt {
     Sent(usize),
 }
 
-impl Ground {
+impl GuardedMemory {
     /// Allocates the memory, and registers its parts for Queue Pairs of `pd`.
     ///
     /// # Errors
@@ -80,7 +81,7 @@ impl Ground {
         let base = if rng.bool() { 0 } else { rng.u64(..) >> rng.u32(0..48) | PAGE };
         if let Ok(octets) = rnic.buffer_mut(buffer) {
             octets.fill(PATTERN);
-            for (offset, length) in [ALL, READABLE, (OWN.0 + HALF, HALF - STILL)] {
+            for (offset, length) in [ALL, READABLE, (OWN.0 + HALF, HALF - UNUSED)] {
                 for (at, octet) in octets.iter_mut().enumerate().skip(offset as usize).take(length as usize) {
                     *octet = filler(at);
                 }
@@ -103,7 +104,7 @@ impl Ground {
             register(pd, OWN, Access { remote_write: false, ..Access::LOCAL })?,
         ];
         let spares = (0..4).map(|_| register(pd, ALL, Access::ALL)).collect::<Result<_, _>>()?;
-        Ok(Ground { buffer, pds: [pd, other], stags, spares, base })
+        Ok(GuardedMemory { buffer, pds: [pd, other], stags, spares, base })
     }
 
     /// The STags and addresses that the peer gets.
@@ -114,7 +115,7 @@ impl Ground {
 
     /// A random range of bytes that may be sent.
     pub fn source(&self, rng: &mut Rng, length: u32) -> Sge {
-        let most = HALF - STILL;
+        let most = HALF - UNUSED;
         let length = u64::from(length).min(most);
         let offset = HALF + rng.u64(0..=most - length);
         self.own(offset, length)
@@ -138,27 +139,26 @@ impl Ground {
         Sge { stag: self.stags[4].to_bits(), tagged_offset, length: u32::try_from(length).unwrap_or(0) }
     }
 
-    /// Checks that no byte was changed that must not change.
+    /// Checks that all protected bytes are unchanged.
     ///
     /// # Errors
-    /// A byte was changed.
-    pub fn check(&self, rnic: &Rnic) -> Result<(), Spoilt> {
+    /// A protected byte was changed.
+    pub fn check(&self, rnic: &Rnic) -> Result<(), MemoryViolation> {
         let Ok(octets) = rnic.buffer(self.buffer) else { return Ok(()) };
         let end = |part: Part| (part.0 + part.1) as usize;
-        let still = |from: usize, to: usize, part| {
+        let check_pattern = |from: usize, to: usize, part| {
             let wrong = octets.get(from..to).unwrap_or_default().iter().position(|octet| *octet != PATTERN);
-            wrong.map_or(Ok(()), |at| Err(Spoilt::Changed { offset: from + at, part }))
+            wrong.map_or(Ok(()), |at| Err(MemoryViolation::Changed { offset: from + at, part }))
         };
-        still(0, ALL.0 as usize, "the guard before everything")?;
-        still(end(ALL), READABLE.0 as usize, "the guard after the part with all rights")?;
-        still(end(READABLE), WRITABLE.0 as usize, "the guard after the readable part")?;
-        still(end(WRITABLE), OWN.0 as usize, "the guards and the other PD's part")?;
-        still(end(OWN) - STILL as usize, LENGTH as usize, "the end of the own part and the guard after it")?;
-        for (part, name) in [(READABLE, "the readable part"), ((OWN.0 + HALF, HALF - STILL), "what is only sent from")]
-        {
+        check_pattern(0, ALL.0 as usize, "the guard before everything")?;
+        check_pattern(end(ALL), READABLE.0 as usize, "the guard after the part with all rights")?;
+        check_pattern(end(READABLE), WRITABLE.0 as usize, "the guard after the readable part")?;
+        check_pattern(end(WRITABLE), OWN.0 as usize, "the guards and the other PD's part")?;
+        check_pattern(end(OWN) - UNUSED as usize, LENGTH as usize, "the end of the own part and the guard after it")?;
+        for (part, name) in [(READABLE, "the readable part"), ((OWN.0 + HALF, HALF - UNUSED), "the data to send")] {
             let octets = octets.iter().enumerate().skip(part.0 as usize).take(part.1 as usize);
             if let Some((offset, _)) = octets.into_iter().find(|(at, octet)| **octet != filler(*at)) {
-                return Err(Spoilt::Changed { offset, part: name });
+                return Err(MemoryViolation::Changed { offset, part: name });
             }
         }
         Ok(())
@@ -168,12 +168,12 @@ impl Ground {
     ///
     /// # Errors
     /// The bytes contain the pattern.
-    pub fn check_sent(octets: &[u8]) -> Result<(), Spoilt> {
+    pub fn check_sent(octets: &[u8]) -> Result<(), MemoryViolation> {
         let mut run = 0;
         for (at, octet) in octets.iter().enumerate() {
             run = if *octet == PATTERN { run + 1 } else { 0 };
             if run == RUN {
-                return Err(Spoilt::Sent(at));
+                return Err(MemoryViolation::Sent(at));
             }
         }
         Ok(())
@@ -184,7 +184,7 @@ impl Ground {
     ///
     /// # Errors
     /// A resource is still in use, or no longer exists.
-    pub fn give_back(self, rnic: &mut Rnic) -> Result<(), String> {
+    pub fn release(self, rnic: &mut Rnic) -> Result<(), String> {
         for stag in self.stags.iter().chain(&self.spares) {
             rnic.deallocate_stag(stag.index).map_err(|error| format!("{stag:?}: {error}"))?;
         }
@@ -195,18 +195,18 @@ impl Ground {
 
 impl Remote {
     /// A random address to write to, usually a valid one.
-    pub fn to_write(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
+    pub fn write_address(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
         let right = if rng.bool() { (0, ALL) } else { (2, WRITABLE) };
         self.address(rng, right, length)
     }
 
     /// A random address to read from, usually a valid one.
-    pub fn to_read(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
+    pub fn read_address(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
         self.address(rng, (1, READABLE), length)
     }
 
     /// A random address of eight bytes.
-    pub fn word(&self, rng: &mut Rng) -> RemoteAddress {
+    pub fn atomic_address(&self, rng: &mut Rng) -> RemoteAddress {
         let mut address = self.address(rng, (0, ALL), 8);
         if !rng.bool() {
             address.tagged_offset &= !7;
@@ -215,7 +215,7 @@ impl Remote {
     }
 
     /// A random STag that may be invalidated.
-    pub fn spare(&self, rng: &mut Rng) -> Option<u32> {
+    pub fn spare_stag(&self, rng: &mut Rng) -> Option<u32> {
         rng.choice(&self.spares).map(|stag| stag.to_bits())
     }
 
@@ -224,12 +224,12 @@ impl Remote {
     fn address(&self, rng: &mut Rng, right: (usize, Part), length: u32) -> RemoteAddress {
         const PARTS: [Part; 5] = [ALL, READABLE, WRITABLE, OTHER, OWN];
         let wrong = rng.u32(0..8) == 0;
-        let place = if wrong { rng.usize(0..PARTS.len()) } else { right.0 };
-        let part = PARTS[place];
+        let index = if wrong { rng.usize(0..PARTS.len()) } else { right.0 };
+        let part = PARTS[index];
         let room = part.1.saturating_sub(u64::from(length));
         let offset = if wrong { room.wrapping_add(rng.u64(0..64)).wrapping_sub(16) } else { rng.u64(0..=room) };
         let tagged_offset = first(self.base, part).wrapping_add(offset);
-        RemoteAddress { stag: self.stags[place].to_bits(), tagged_offset }
+        RemoteAddress { stag: self.stags[index].to_bits(), tagged_offset }
     }
 }
 
@@ -239,7 +239,7 @@ fn first(base: u64, part: Part) -> u64 {
     if base == 0 { 0 } else { (base.min(u64::MAX - LENGTH) & !(PAGE - 1)) + part.0 % PAGE }
 }
 
-/// The content of memory that may be sent. It never contains two pattern bytes in a row.
+/// The content of memory that may be sent. It never contains two consecutive pattern bytes.
 fn filler(at: usize) -> u8 {
     (at % 251) as u8
 }
@@ -254,20 +254,20 @@ mod tests {
         let mut rng = Rng::with_seed(1);
         let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
         let pd = rnic.allocate_pd().unwrap();
-        let ground = Ground::new(&mut rnic, pd, &mut rng).unwrap();
-        assert_eq!(ground.check(&rnic), Ok(()));
+        let guarded = GuardedMemory::new(&mut rnic, pd, &mut rng).unwrap();
+        assert_eq!(guarded.check(&rnic), Ok(()));
         let free = [ALL, WRITABLE, (OWN.0, HALF)];
         for at in (0..LENGTH as usize).step_by(61) {
-            let octet = &mut rnic.buffer_mut(ground.buffer).unwrap()[at];
+            let octet = &mut rnic.buffer_mut(guarded.buffer).unwrap()[at];
             *octet ^= 0x10;
             let is_free = free.iter().any(|part| (part.0..part.0 + part.1).contains(&(at as u64)));
-            assert_eq!(ground.check(&rnic).is_ok(), is_free, "octet {at}");
-            rnic.buffer_mut(ground.buffer).unwrap()[at] ^= 0x10;
+            assert_eq!(guarded.check(&rnic).is_ok(), is_free, "octet {at}");
+            rnic.buffer_mut(guarded.buffer).unwrap()[at] ^= 0x10;
         }
-        let memory = rnic.buffer(ground.buffer).unwrap();
-        assert_eq!(Ground::check_sent(&memory[..100]), Err(Spoilt::Sent(RUN - 1)));
-        assert_eq!(Ground::check_sent(&memory[READABLE.0 as usize..][..3000]), Ok(()));
-        ground.give_back(&mut rnic).unwrap();
+        let memory = rnic.buffer(guarded.buffer).unwrap();
+        assert_eq!(GuardedMemory::check_sent(&memory[..100]), Err(MemoryViolation::Sent(RUN - 1)));
+        assert_eq!(GuardedMemory::check_sent(&memory[READABLE.0 as usize..][..3000]), Ok(()));
+        guarded.release(&mut rnic).unwrap();
         rnic.deallocate_pd(pd).unwrap();
     }
 }

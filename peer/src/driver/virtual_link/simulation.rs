@@ -12,11 +12,11 @@ use super::pm_server::PmServer;
 use crate::connection::Transmit;
 use crate::driver::received::Received;
 use crate::hostile::mangle::{Mangler, next_transmit};
-use crate::service::Served;
+use crate::service::DrivenConnection;
 use crate::time::Instant;
 
 /// The clock, all connections, and the port mapper's client or server.
-pub(super) struct World {
+pub(super) struct Simulation {
     pub(super) now: Instant,
     pub(super) machines: BTreeMap<u32, Machine>,
     pub(super) pm_server: Option<PmServer>,
@@ -25,7 +25,7 @@ pub(super) struct World {
 
 /// One connection: the target's state machine, and the traffic in flight in both directions.
 pub(super) struct Machine {
-    served: Box<dyn Served>,
+    connection: Box<dyn DrivenConnection>,
     mangler: Option<Mangler>,
     pub(super) to_target: VecDeque<(Instant, Item)>,
     pub(super) to_tester: VecDeque<(Instant, Item)>,
@@ -44,9 +44,9 @@ pub(super) enum Item {
 }
 
 impl Machine {
-    pub(super) fn new(served: Box<dyn Served>, mangler: Option<Mangler>) -> Self {
+    pub(super) fn new(connection: Box<dyn DrivenConnection>, mangler: Option<Mangler>) -> Self {
         Machine {
-            served,
+            connection,
             mangler,
             to_target: VecDeque::new(),
             to_tester: VecDeque::new(),
@@ -60,7 +60,7 @@ impl Machine {
     pub(super) fn next(&self) -> Option<Instant> {
         let arrival = if self.reads() { self.to_target.front().map(|(at, _)| *at) } else { None };
         let mangled = self.mangler.as_ref().filter(|_| !self.is_held_back()).and_then(Mangler::poll_timeout);
-        [arrival, self.served.poll_timeout(), mangled].into_iter().flatten().min()
+        [arrival, self.connection.poll_timeout(), mangled].into_iter().flatten().min()
     }
 
     /// Handles all events that are due at `now`.
@@ -71,39 +71,39 @@ impl Machine {
             match item {
                 Item::Octets(octets) => {
                     self.unread = self.unread.saturating_sub(octets.len());
-                    self.served.handle_octets(now, &octets);
+                    self.connection.handle_octets(now, &octets);
                 }
-                Item::Fin => self.served.handle_fin(now),
-                Item::Reset => self.served.handle_reset(now),
+                Item::Fin => self.connection.handle_fin(now),
+                Item::Reset => self.connection.handle_reset(now),
             }
             self.serve(now);
         }
-        if self.served.poll_timeout().is_some_and(|deadline| deadline <= now) {
-            self.served.handle_timeout(now);
+        if self.connection.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            self.connection.handle_timeout(now);
         }
         self.serve(now);
     }
 
-    /// The target may not send, because the tester does not read.
+    /// Returns whether the target must not send, because the tester does not read.
     fn is_held_back(&self) -> bool {
         self.in_flight >= WINDOW
     }
 
     fn is_over(&self) -> bool {
-        self.served.is_over() && self.mangler.as_ref().is_none_or(Mangler::is_idle)
+        self.connection.is_over() && self.mangler.as_ref().is_none_or(Mangler::is_idle)
     }
 
     fn reads(&self) -> bool {
-        self.served.is_ready()
+        self.connection.is_ready()
     }
 
     fn serve(&mut self, now: Instant) {
         loop {
-            self.served.serve(now);
+            self.connection.serve(now);
             if self.is_held_back() {
                 return;
             }
-            let item = match next_transmit(now, || self.served.poll_transmit(now), self.mangler.as_mut()) {
+            let item = match next_transmit(now, || self.connection.poll_transmit(now), self.mangler.as_mut()) {
                 None => return,
                 Some(Transmit::Octets(octets)) => {
                     self.in_flight += octets.len();
@@ -114,7 +114,7 @@ impl Machine {
                     if self.mangler.is_some() {
                         // The mangler may have added the reset, so the state machine has to be
                         // informed.
-                        self.served.handle_reset(now);
+                        self.connection.handle_reset(now);
                     }
                     Item::Reset
                 }
@@ -129,9 +129,9 @@ impl Machine {
 }
 
 /// Replaces a state machine that has moved to another connection.
-struct Gone;
+struct MovedConnection;
 
-impl Served for Gone {
+impl DrivenConnection for MovedConnection {
     fn handle_octets(&mut self, _: Instant, _: &[u8]) {}
 
     fn handle_fin(&mut self, _: Instant) {}
@@ -155,9 +155,9 @@ impl Served for Gone {
     }
 }
 
-impl World {
-    /// Runs until `deadline`, or until something has reached the tester on connection `wanted`,
-    /// which may already be the case.
+impl Simulation {
+    /// Runs until `deadline`, or until something has reached the tester on connection `wanted`.
+    /// Something may have arrived already before the call.
     pub(super) fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
         loop {
             let here = wanted.and_then(|number| self.machines.get(&number)?.to_tester.front().map(|(at, _)| *at));
@@ -177,7 +177,7 @@ impl World {
             match next {
                 Some(at) if at <= deadline => {
                     self.now = self.now.max(at);
-                    self.happen();
+                    self.run_due_events();
                 }
                 _ => {
                     self.now = self.now.max(deadline);
@@ -190,24 +190,25 @@ impl World {
     /// When the next event at the target is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let mapper = self.pm_server.as_ref().and_then(PmServer::next);
-        let asker = self.pm_client.as_ref().and_then(PmClient::next);
-        self.machines.values().filter_map(Machine::next).chain(mapper).chain(asker).min()
+        let client = self.pm_client.as_ref().and_then(PmClient::next);
+        self.machines.values().filter_map(Machine::next).chain(mapper).chain(client).min()
     }
 
     /// Runs until a suspended connection opens a new TCP connection to `port`, at most until
-    /// `deadline`. Returns the state machine of that connection, and leaves [`Gone`] in its place.
-    pub(super) fn reconnecting(&mut self, port: u16, deadline: Instant) -> Option<Box<dyn Served>> {
+    /// `deadline`. Returns the state machine of that connection, and leaves [`MovedConnection`] in
+    /// its place.
+    pub(super) fn reconnecting(&mut self, port: u16, deadline: Instant) -> Option<Box<dyn DrivenConnection>> {
         loop {
             for machine in self.machines.values_mut() {
                 // A connection attempt to another port finds no listener and is ignored.
-                if machine.served.poll_reconnect() == Some(port) {
-                    return Some(std::mem::replace(&mut machine.served, Box::new(Gone)));
+                if machine.connection.poll_reconnect() == Some(port) {
+                    return Some(std::mem::replace(&mut machine.connection, Box::new(MovedConnection)));
                 }
             }
             match self.next().filter(|at| *at <= deadline) {
                 Some(at) => {
                     self.now = self.now.max(at);
-                    self.happen();
+                    self.run_due_events();
                 }
                 None => {
                     self.now = self.now.max(deadline);
@@ -217,13 +218,13 @@ impl World {
         }
     }
 
-    pub(super) fn happen(&mut self) {
+    pub(super) fn run_due_events(&mut self) {
         let now = self.now;
         if let Some(mapper) = &mut self.pm_server {
             mapper.handle(now);
         }
-        for (number, served) in self.pm_client.as_mut().map(|asker| asker.handle(now)).unwrap_or_default() {
-            let mut machine = Machine::new(served, None);
+        for (number, connection) in self.pm_client.as_mut().map(|client| client.handle(now)).unwrap_or_default() {
+            let mut machine = Machine::new(connection, None);
             machine.serve(now);
             self.machines.insert(number, machine);
         }
@@ -260,7 +261,7 @@ impl World {
 }
 
 /// Locks the simulation.
-pub(super) fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
+pub(super) fn lock(simulation: &Mutex<Simulation>) -> MutexGuard<'_, Simulation> {
     // If a service panicked, it did so between two events, so the simulation is consistent.
-    world.lock().unwrap_or_else(PoisonError::into_inner)
+    simulation.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 /// The addresses of a TCP connection.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ends {
+pub(super) struct Addresses {
     pub(super) local: SocketAddr,
     pub(super) peer: SocketAddr,
     /// This side opened the connection.

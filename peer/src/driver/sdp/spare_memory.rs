@@ -1,5 +1,5 @@
-//! Unused memory of a connection. Reusing it is much cheaper than allocating a new buffer, which
-//! costs more than copying the data.
+//! Unused memory of a connection. Reuse of memory is much cheaper than a new buffer. The allocation
+//! of a buffer costs more than copying the data.
 
 use std::ops::RangeInclusive;
 
@@ -8,18 +8,18 @@ use super::area::Area;
 use crate::driver::Device;
 
 /// Maximum number of bytes that are kept.
-const MOST: usize = 4 << 20;
+const MAX_OCTETS: usize = 4 << 20;
 /// Maximum number of areas that are kept.
-const COUNT: usize = 256;
+const MAX_AREAS: usize = 256;
 
-/// Unused areas. The last one was used most recently.
+/// Unused areas. The last area was used most recently.
 #[derive(Debug, Default)]
-pub(super) struct Spare {
+pub(super) struct SpareMemory {
     areas: Vec<Area>,
     octets: usize,
 }
 
-impl Spare {
+impl SpareMemory {
     /// An area whose size in bytes is in this range. A newly allocated area has the smallest size.
     pub(super) fn take(&mut self, device: &Device, octets: RangeInclusive<usize>) -> Result<Area, SdpError> {
         match self.areas.iter().rposition(|area| octets.contains(&area.len())) {
@@ -32,9 +32,9 @@ impl Spare {
         }
     }
 
-    /// Keeps an area that is no longer used, or frees it if there are enough.
+    /// Keeps an area that is no longer used, or frees it if enough areas are kept already.
     pub(super) fn give(&mut self, device: &Device, area: Area) {
-        if self.octets + area.len() > MOST || self.areas.len() >= COUNT {
+        if self.octets + area.len() > MAX_OCTETS || self.areas.len() >= MAX_AREAS {
             return device.verbs(|rnic| area.free(rnic));
         }
         self.octets += area.len();

@@ -20,7 +20,7 @@ pub enum Direction {
 
 /// The content of one recorded event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum EventContent {
     /// The TCP handshake is complete. This is always the first event of a connection. Its direction
     /// is `ToTarget` if the tester connected.
     Connected {
@@ -47,9 +47,9 @@ pub enum What {
     Reset,
 }
 
-/// One entry of a [`Tape`].
+/// One entry of a [`TrafficLog`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TapeEvent {
+pub struct TrafficEvent {
     /// When the tester sent or received the event, on the link's clock.
     pub at: Instant,
     /// The number of the connection on its link, from 0.
@@ -57,17 +57,17 @@ pub struct TapeEvent {
     /// The side that sent the event.
     pub direction: Direction,
     /// The content of the event.
-    pub what: What,
+    pub content: EventContent,
 }
 
-/// The record of one link or device, over all its connections. Clones share the record. A tape
-/// stores events up to a limit and then only counts them. A [live](Tape::live) tape stores nothing
-/// and passes each event to a callback.
+/// The record of one link or device, over all its connections. Clones share the record. A traffic
+/// log stores events up to a limit and then only counts them. A [live](TrafficLog::live) traffic
+/// log stores nothing and passes each event to a callback.
 #[derive(Debug, Clone)]
-pub struct Tape(Arc<Mutex<Inner>>);
+pub struct TrafficLog(Arc<Mutex<Inner>>);
 
 struct Inner {
-    events: Vec<TapeEvent>,
+    events: Vec<TrafficEvent>,
     room: usize,
     lost: u64,
     /// The number for the next [`Track`].
@@ -75,25 +75,28 @@ struct Inner {
     reader: Option<Reader>,
 }
 
-/// The callback of a [live](Tape::live) tape.
-type Reader = Box<dyn FnMut(&TapeEvent) + Send>;
+/// The callback of a [live](TrafficLog::live) traffic log.
+type Reader = Box<dyn FnMut(&TrafficEvent) + Send>;
 
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tape").field("events", &self.events.len()).field("lost", &self.lost).finish_non_exhaustive()
+        f.debug_struct("TrafficLog")
+            .field("events", &self.events.len())
+            .field("lost", &self.lost)
+            .finish_non_exhaustive()
     }
 }
 
-/// Records the events of one connection on a tape.
+/// Records the events of one connection in a traffic log.
 #[derive(Debug)]
 pub(super) struct Track {
-    tape: Tape,
+    traffic: TrafficLog,
     number: u32,
 }
 
 impl Track {
-    pub(super) fn record(&self, at: Instant, direction: Direction, what: What) {
-        self.tape.record(at, self.number, direction, what);
+    pub(super) fn record(&self, at: Instant, direction: Direction, content: EventContent) {
+        self.traffic.record(at, self.number, direction, content);
     }
 }
 
@@ -102,41 +105,41 @@ impl Track {
 /// that are made from it.
 const EVENT_COST: usize = 512;
 
-impl Tape {
-    /// The default limit of a tape in bytes: 64 MiB.
+impl TrafficLog {
+    /// The default limit of a traffic log in bytes: 64 MiB.
     pub const DEFAULT_ROOM: usize = 64 << 20;
 
-    /// An empty tape that stores about `room` bytes.
+    /// An empty traffic log that stores about `room` bytes.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
-        Tape(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, connections: 0, reader: None })))
+        TrafficLog(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, connections: 0, reader: None })))
     }
 
-    /// A tape that stores nothing. It calls `reader` with each event as it happens, one event at a
-    /// time. The traffic waits until `reader` returns.
+    /// A traffic log that stores nothing. It calls `reader` with each event as it happens, one
+    /// event at a time. The traffic waits until `reader` returns.
     #[must_use]
-    pub fn live(reader: impl FnMut(&TapeEvent) + Send + 'static) -> Self {
-        let tape = Tape::with_room(0);
-        tape.lock().reader = Some(Box::new(reader));
-        tape
+    pub fn live(reader: impl FnMut(&TrafficEvent) + Send + 'static) -> Self {
+        let traffic = TrafficLog::with_room(0);
+        traffic.lock().reader = Some(Box::new(reader));
+        traffic
     }
 
-    /// Starts the record of one more connection, under a number that is unique on this tape.
+    /// Starts the record of one more connection, under a number that is unique in this traffic log.
     pub(super) fn track(&self) -> Track {
         let mut inner = self.lock();
         let number = inner.connections;
         inner.connections = number.wrapping_add(1);
-        Track { tape: self.clone(), number }
+        Track { traffic: self.clone(), number }
     }
 
-    pub(super) fn record(&self, at: Instant, connection: u32, direction: Direction, what: What) {
+    pub(super) fn record(&self, at: Instant, connection: u32, direction: Direction, content: EventContent) {
         let mut inner = self.lock();
         if let Some(reader) = &mut inner.reader {
-            return reader(&TapeEvent { at, connection, direction, what });
+            return reader(&TrafficEvent { at, connection, direction, content });
         }
         let cost = EVENT_COST
-            + match &what {
-                What::Octets(octets) | What::Datagram { octets, .. } => octets.len(),
+            + match &content {
+                EventContent::Octets(octets) | EventContent::Datagram { octets, .. } => octets.len(),
                 _ => 0,
             };
         if cost > inner.room {
@@ -144,17 +147,17 @@ impl Tape {
             return;
         }
         inner.room -= cost;
-        inner.events.push(TapeEvent { at, connection, direction, what });
+        inner.events.push(TrafficEvent { at, connection, direction, content });
     }
 
     /// A copy of all events so far, in the order in which the tester sent or received them. The
-    /// copy shares the payload bytes with the tape.
+    /// copy shares the payload bytes with the traffic log.
     #[must_use]
-    pub fn events(&self) -> Vec<TapeEvent> {
+    pub fn events(&self) -> Vec<TrafficEvent> {
         self.lock().events.clone()
     }
 
-    /// Number of events that did not fit. The evidence is complete only if this is 0.
+    /// Number of events that did not fit. The evidence is complete only if this number is 0.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lock().lost
@@ -166,9 +169,9 @@ impl Tape {
     }
 }
 
-impl Default for Tape {
+impl Default for TrafficLog {
     fn default() -> Self {
-        Tape::with_room(Tape::DEFAULT_ROOM)
+        TrafficLog::with_room(TrafficLog::DEFAULT_ROOM)
     }
 }
 
@@ -177,24 +180,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_tape_counts_what_it_loses() {
-        let tape = Tape::with_room(2 * EVENT_COST + 10);
-        let octets = |n| What::Octets(Bytes::from(vec![0; n]));
-        for what in [octets(8), octets(8), octets(2), What::Fin] {
-            tape.record(Instant::ORIGIN, 0, Direction::ToTarget, what);
+    fn counts_events_beyond_its_limit() {
+        let traffic = TrafficLog::with_room(2 * EVENT_COST + 10);
+        let octets = |n| EventContent::Octets(Bytes::from(vec![0; n]));
+        for content in [octets(8), octets(8), octets(2), EventContent::Fin] {
+            traffic.record(Instant::ORIGIN, 0, Direction::ToTarget, content);
         }
-        let kept: Vec<What> = tape.clone().events().into_iter().map(|event| event.what).collect();
-        assert_eq!((kept, tape.lost()), (vec![octets(8), octets(2)], 2));
+        let kept: Vec<EventContent> = traffic.clone().events().into_iter().map(|event| event.content).collect();
+        assert_eq!((kept, traffic.lost()), (vec![octets(8), octets(2)], 2));
     }
 
     #[test]
-    fn a_live_tape_hands_on_and_keeps_nothing() {
+    fn a_live_log_passes_events_on_and_stores_none() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let reader = Arc::clone(&seen);
-        let tape = Tape::live(move |event| reader.lock().unwrap().push(event.what.clone()));
-        tape.record(Instant::ORIGIN, 0, Direction::ToTarget, What::Octets(Bytes::from_static(b"octets")));
-        tape.record(Instant::ORIGIN, 0, Direction::FromTarget, What::Fin);
-        assert_eq!(*seen.lock().unwrap(), [What::Octets(Bytes::from_static(b"octets")), What::Fin]);
-        assert_eq!((tape.events(), tape.lost()), (Vec::new(), 0));
+        let traffic = TrafficLog::live(move |event| reader.lock().unwrap().push(event.content.clone()));
+        traffic.record(Instant::ORIGIN, 0, Direction::ToTarget, EventContent::Octets(Bytes::from_static(b"octets")));
+        traffic.record(Instant::ORIGIN, 0, Direction::FromTarget, EventContent::Fin);
+        assert_eq!(*seen.lock().unwrap(), [EventContent::Octets(Bytes::from_static(b"octets")), EventContent::Fin]);
+        assert_eq!((traffic.events(), traffic.lost()), (Vec::new(), 0));
     }
 }

@@ -1,7 +1,7 @@
 //! Timer for the empty messages (Data without payload) that a side sends to get or give credit.
 //!
-//! At exactly two credits a side may not send payload, and the peer must send an update only at one
-//! credit (C41). An empty message uses one credit and so makes the peer send its update.
+//! At exactly two credits a side may not send payload, and its peer is required to send an update
+//! only at one credit. An empty message uses one credit and so makes the peer send its update.
 //!
 //! This side waits before it sends the empty message, because an update is usually on its way. The
 //! empty message is also an update for the peer. If both sides answered each update at once, one
@@ -15,30 +15,31 @@ use super::Role;
 use crate::time::Instant;
 
 /// First wait of a Connecting Peer and of an Accepting Peer.
-const WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(8)];
+const FIRST_WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(8)];
 /// Longest wait.
-const MOST: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Decides when an empty message is due. A connection has two: one for payload that waits for
-/// credit, and one for updates that would only answer updates.
+/// Decides when an empty message is due. A connection has two of these timers: one for payload that
+/// waits for credit, and one for updates that would only answer updates.
 #[derive(Debug)]
-pub(super) struct Nudge {
+pub(super) struct CreditRequest {
     first: Duration,
     wait: Duration,
     pub(super) deadline: Option<Instant>,
     due: bool,
 }
 
-impl Nudge {
+impl CreditRequest {
     pub(super) fn new(role: Role) -> Self {
-        let first = WAITS[usize::from(role == Role::Accepting)];
-        Nudge { first, wait: first, deadline: None, due: false }
+        let first = FIRST_WAITS[usize::from(role == Role::Accepting)];
+        CreditRequest { first, wait: first, deadline: None, due: false }
     }
 
-    /// Payload waits at exactly two credits. Returns whether the empty message is due now.
-    pub(super) fn waits(&mut self, now: Instant) -> bool {
+    /// Runs the timer, because payload waits at exactly two credits. Returns whether the empty
+    /// message is due now.
+    pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if std::mem::take(&mut self.due) {
-            self.wait = (self.wait * 2).min(MOST);
+            self.wait = (self.wait * 2).min(MAX_WAIT);
             self.deadline = None;
             return true;
         }
@@ -47,18 +48,18 @@ impl Nudge {
     }
 
     /// Stops the timer.
-    pub(super) fn rests(&mut self) {
+    pub(super) fn stop(&mut self) {
         (self.deadline, self.due) = (None, false);
     }
 
     /// Stops the timer and resets the wait to its first value.
-    pub(super) fn ends(&mut self) {
-        self.rests();
+    pub(super) fn reset(&mut self) {
+        self.stop();
         self.wait = self.first;
     }
 
     /// Updates the timer to the current time.
-    pub(super) fn pass(&mut self, now: Instant) {
+    pub(super) fn advance(&mut self, now: Instant) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             (self.deadline, self.due) = (None, true);
         }

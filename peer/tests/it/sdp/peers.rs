@@ -8,28 +8,28 @@ use weft_peer::sdp::{Connection, Event, Settings};
 
 use crate::sdp::host::{Host, Item};
 
-/// Two sides; 0 is the Connecting Peer.
-pub(crate) struct World {
+/// Two connected sides; side 0 is the Connecting Peer.
+pub(crate) struct Peers {
     pub(crate) now: Instant,
     pub(crate) hosts: [Host; 2],
     /// Items in flight from each side.
     pub(crate) wires: [VecDeque<Item>; 2],
     /// All complete messages that each side sent, beginning with the Hello.
     pub(crate) sent: [Vec<Vec<u8>>; 2],
-    /// All items that went over the link, with the side that sent each, if recorded.
+    /// If recorded: all items that went over the link, each with the side that sent it.
     pub(crate) log: Option<Vec<(usize, Item)>>,
     /// Additional TCP connections.
     pub(crate) reconnected: u64,
-    /// Print each sent item?
+    /// Each sent item is printed.
     pub(crate) verbose: bool,
     pub(crate) order: FieldOrder,
 }
 
-impl World {
+impl Peers {
     pub(crate) fn new(connecting: Settings, accepting: Settings) -> Self {
         let (now, order) = (Instant::ORIGIN, connecting.order);
         let hosts = [Connection::connect(now, connecting), Connection::accept(now, accepting)].map(Host::new);
-        let mut world = World {
+        let mut peers = Peers {
             now,
             hosts,
             wires: Default::default(),
@@ -40,10 +40,10 @@ impl World {
             order,
         };
         for side in 0..2 {
-            world.hosts[side].run(now);
-            world.load(side);
+            peers.hosts[side].run(now);
+            peers.load(side);
         }
-        world
+        peers
     }
 
     /// Puts the items that a side sends on its wire.
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// Delivers the next item that `from` sent; `false` when there is none.
+    /// Delivers the next item that `from` sent. Returns `false` if there is no item.
     pub(crate) fn deliver(&mut self, from: usize) -> bool {
         let Some(item) = self.wires[from].pop_front() else { return false };
         // Everything sent before TCP ended has completed.
@@ -72,15 +72,16 @@ impl World {
         true
     }
 
-    /// Opens a new TCP connection if both sides rest and nothing is in flight. It fails if one side
-    /// is gone. Returns `false` otherwise.
+    /// Opens a new TCP connection if both sides are suspended and nothing is in flight. Otherwise
+    /// returns `false`. If one side is suspended and the other side is over, the suspended side
+    /// aborts.
     pub(crate) fn reconnect(&mut self) -> bool {
         if self.wires.iter().any(|wire| !wire.is_empty()) {
             return false;
         }
         let rest = self.hosts.each_ref().map(|host| host.machine.is_suspended());
         if let Some(alone) = (0..2).find(|side| rest[*side] && self.hosts[1 - side].machine.is_over()) {
-            // There is no other side to connect to, or to be connected from.
+            // There is no other side that could connect or accept.
             self.hosts[alone].machine.abort(self.now);
             self.run(alone);
             return true;
@@ -96,7 +97,7 @@ impl World {
         true
     }
 
-    /// The RNIC of a side reports its oldest completion; `false` if there is none.
+    /// Reports the oldest completion of a side's RNIC. Returns `false` if there is no completion.
     pub(crate) fn complete(&mut self, side: usize) -> bool {
         if self.hosts[side].completions.is_empty() {
             return false;
@@ -120,7 +121,7 @@ impl World {
         while self.deliver(0) | self.deliver(1) | self.complete(0) | self.complete(1) | self.reconnect() {}
     }
 
-    /// Time passes until the next deadline; `false` when there is none.
+    /// Lets time pass until the next deadline. Returns `false` if there is no deadline.
     pub(crate) fn wait(&mut self) -> bool {
         let Some(next) = self.hosts.iter().filter_map(|host| host.machine.poll_timeout()).min() else { return false };
         self.now = self.now.max(next);

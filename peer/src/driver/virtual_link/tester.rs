@@ -1,5 +1,5 @@
-//! The tester's side of a virtual connection. What it sends reaches the target after the link's
-//! latency. The simulation advances while it waits.
+//! The tester's side of a virtual connection. Bytes from the tester reach the target after the
+//! link's latency. The simulation advances while the tester waits.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,43 +8,43 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 
 use super::network::{LATENCY, SEND_TIMEOUT, WINDOW};
-use super::world::{Item, World, lock};
+use super::simulation::{Item, Simulation, lock};
 use crate::driver::link_error::LinkError;
 use crate::driver::received::Received;
-use crate::driver::tape::Tape;
+use crate::driver::traffic_log::TrafficLog;
 use crate::time::Instant;
 
 /// The tester's side of a virtual connection.
 pub(in crate::driver) struct VirtualTester {
     pub(in crate::driver) number: u32,
     /// Addresses of the tester and of the target, in this order.
-    pub(super) ends: (SocketAddr, SocketAddr),
-    pub(in crate::driver) tape: Tape,
-    pub(super) world: Arc<Mutex<World>>,
+    pub(super) addresses: (SocketAddr, SocketAddr),
+    pub(in crate::driver) traffic: TrafficLog,
+    pub(super) simulation: Arc<Mutex<Simulation>>,
 }
 
 impl VirtualTester {
     /// Addresses of the tester and of the target, in this order.
     pub(in crate::driver) fn addresses(&self) -> (SocketAddr, SocketAddr) {
-        self.ends
+        self.addresses
     }
 
     /// Sends bytes. If the target does not read, the call waits in virtual time and then fails with
     /// the same send time-out as over TCP.
     pub(in crate::driver) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
-        let mut world = lock(&self.world);
+        let mut simulation = lock(&self.simulation);
         for wait in [LATENCY, SEND_TIMEOUT] {
-            let unread = world.machines.get(&self.number).map_or(0, |machine| machine.unread);
+            let unread = simulation.machines.get(&self.number).map_or(0, |machine| machine.unread);
             if unread <= WINDOW {
                 break;
             }
-            let until = world.now + wait;
-            world.run_until(until, None);
+            let until = simulation.now + wait;
+            simulation.run_until(until, None);
         }
-        if world.machines.get(&self.number).is_some_and(|machine| machine.unread > WINDOW) {
+        if simulation.machines.get(&self.number).is_some_and(|machine| machine.unread > WINDOW) {
             return Err(LinkError::SendTimeout { after: SEND_TIMEOUT });
         }
-        drop(world);
+        drop(simulation);
         self.put(Item::Octets(Bytes::copy_from_slice(octets)))
     }
 
@@ -57,9 +57,9 @@ impl VirtualTester {
     }
 
     fn put(&mut self, item: Item) -> Result<(), LinkError> {
-        let mut world = lock(&self.world);
-        let arrival = world.now + LATENCY;
-        match world.machines.get_mut(&self.number) {
+        let mut simulation = lock(&self.simulation);
+        let arrival = simulation.now + LATENCY;
+        match simulation.machines.get_mut(&self.number) {
             Some(machine) => {
                 if let Item::Octets(octets) = &item {
                     machine.unread += octets.len();
@@ -73,21 +73,21 @@ impl VirtualTester {
 
     pub(in crate::driver) async fn receive(&mut self, deadline: Instant) -> Received {
         tokio::task::yield_now().await;
-        let mut world = lock(&self.world);
-        world.run_until(deadline, Some(self.number));
-        world.take(self.number)
+        let mut simulation = lock(&self.simulation);
+        simulation.run_until(deadline, Some(self.number));
+        simulation.take(self.number)
     }
 
     pub(in crate::driver) fn now(&self) -> Instant {
-        lock(&self.world).now
+        lock(&self.simulation).now
     }
 }
 
 impl Drop for VirtualTester {
     fn drop(&mut self) {
-        let mut world = lock(&self.world);
-        let arrival = world.now + LATENCY;
-        if let Some(machine) = world.machines.get_mut(&self.number) {
+        let mut simulation = lock(&self.simulation);
+        let arrival = simulation.now + LATENCY;
+        if let Some(machine) = simulation.machines.get_mut(&self.number) {
             machine.abandoned = true;
             let item = if machine.to_tester.is_empty() { Item::Fin } else { Item::Reset };
             machine.to_target.push_back((arrival, item));

@@ -1,34 +1,34 @@
 //! The driver's interface to an SDP endpoint and its user.
 
 use super::SdpServer;
-use super::user::{Mind, Wish};
+use super::user::{UserRequest, UserState};
 use crate::connection::Transmit;
-use crate::sdp::{Event, ReceiveEnd};
+use crate::sdp::{Event, ReceiveOutcome};
 use crate::sdp_rnic::{Endpoint, Progress, Queues};
-use crate::service::Served;
+use crate::service::DrivenConnection;
 use crate::time::Instant;
 use crate::verbs::LateSegment;
 use crate::workload::WorkloadError;
 
-/// The peer's credit updates may arrive after this side closes. A reset would discard bytes that
-/// TCP has not sent yet.
+/// The RNIC drops segments that arrive after this side closes, for example the peer's credit
+/// updates. If it reset the connection instead, bytes that TCP has not sent yet would be lost.
 const QUEUES: Queues = Queues { sends: 256, receives: 256, late: LateSegment::Drop };
 
 /// See the [module](super).
 #[derive(Debug)]
-pub(crate) struct SdpEnd {
+pub(crate) struct SdpConnection {
     endpoint: Endpoint,
-    mind: Mind,
+    user: UserState,
     /// The peer has reset the TCP connection.
     reset: bool,
     /// The port to connect to after the TCP connection has ended.
     reconnect: Option<u16>,
 }
 
-impl SdpEnd {
+impl SdpConnection {
     pub(super) fn new(now: Instant, server: &SdpServer) -> Result<Self, WorkloadError> {
         let endpoint = Endpoint::new(now, server.role, server.settings, QUEUES, &server.deviations)?;
-        let mut end = SdpEnd { endpoint, mind: Mind::new(server.user), reset: false, reconnect: None };
+        let mut end = SdpConnection { endpoint, user: UserState::new(server.user), reset: false, reconnect: None };
         end.run(now);
         Ok(end)
     }
@@ -36,8 +36,8 @@ impl SdpEnd {
     /// Performs everything that the user, the SDP state machine and the RNIC require now.
     fn run(&mut self, now: Instant) {
         loop {
-            while let Some(wish) = self.mind.next(now, self.endpoint.machine_mut()) {
-                self.grant(wish);
+            while let Some(request) = self.user.next(now, self.endpoint.machine_mut()) {
+                self.execute(request);
             }
             match self.endpoint.advance(now) {
                 Some(Progress::Event(event, octets)) => self.event(event, octets),
@@ -48,20 +48,20 @@ impl SdpEnd {
         }
     }
 
-    fn grant(&mut self, wish: Wish) {
-        match wish {
-            Wish::Send { octets, urgent } => _ = self.endpoint.send(octets, urgent),
-            Wish::Receive(len) => _ = self.endpoint.receive(len, false),
-            Wish::Nothing => {}
+    fn execute(&mut self, request: UserRequest) {
+        match request {
+            UserRequest::Send { octets, urgent } => _ = self.endpoint.send(octets, urgent),
+            UserRequest::Receive(len) => _ = self.endpoint.receive(len, false),
+            UserRequest::ShutDown => {}
         }
     }
 
     fn event(&mut self, event: Event, octets: Vec<u8>) {
         match event {
-            Event::Opened(_) => self.mind.opened(),
+            Event::Opened(_) => self.user.opened(),
             Event::Received { urgent, end, .. } => {
-                let more = matches!(end, ReceiveEnd::More | ReceiveEnd::Canceled);
-                self.mind.received(octets, urgent, more);
+                let more = matches!(end, ReceiveOutcome::More | ReceiveOutcome::Canceled);
+                self.user.received(octets, urgent, more);
             }
             Event::Suspended { reconnect } => self.reconnect = reconnect,
             _ => {}
@@ -69,7 +69,7 @@ impl SdpEnd {
     }
 }
 
-impl Served for SdpEnd {
+impl DrivenConnection for SdpConnection {
     fn handle_octets(&mut self, now: Instant, octets: &[u8]) {
         self.endpoint.handle_octets(now, octets);
         self.run(now);
@@ -108,7 +108,7 @@ impl Served for SdpEnd {
         if self.reset || self.endpoint.has_reset() {
             return None;
         }
-        self.endpoint.poll_timeout().into_iter().chain(self.mind.wait).min()
+        self.endpoint.poll_timeout().into_iter().chain(self.user.wait).min()
     }
 
     fn poll_reconnect(&mut self) -> Option<u16> {

@@ -5,27 +5,27 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::Served;
+use super::DrivenConnection;
 use crate::connection::Transmit;
 use crate::time::Instant;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct PlainEnd {
+pub(crate) struct PlainClient {
     out: VecDeque<Transmit>,
     over: bool,
 }
 
-impl PlainEnd {
+impl PlainClient {
     /// The text that the client sends.
-    pub(crate) const WORDS: &'static [u8] = b"plain words\n";
+    pub(crate) const TEXT: &'static [u8] = b"plain words\n";
 
     pub(crate) fn new() -> Self {
-        PlainEnd { out: VecDeque::from([Transmit::Octets(Bytes::from_static(Self::WORDS))]), over: false }
+        PlainClient { out: VecDeque::from([Transmit::Octets(Bytes::from_static(Self::TEXT))]), over: false }
     }
 }
 
-impl Served for PlainEnd {
+impl DrivenConnection for PlainClient {
     fn handle_octets(&mut self, _: Instant, _: &[u8]) {}
 
     fn handle_fin(&mut self, _: Instant) {

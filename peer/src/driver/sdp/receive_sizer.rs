@@ -1,31 +1,32 @@
 //! Chooses the size of the receives that are posted ahead.
 //!
 //! A large receive is worth an advertisement, or takes all data of a SrcAvail in one Read. If each
-//! message has only a few bytes, small receives are better. A large one would be advertised again
-//! and again: each message would cost a SinkAvail and an RdmaWrCompl, although a Data message would
-//! do.
+//! message has only a few bytes, small receives are better. A large receive would be advertised
+//! again and again. Each message would then cost a SinkAvail and an RdmaWrCompl, although a Data
+//! message would suffice.
 
 /// After this number of consecutive receives that got few bytes, the next receives are small.
-const FEW: u8 = 4;
+const SMALL_AFTER: u8 = 4;
 
-/// What the recent receives show about the peer's messages.
+/// Records how full the recent receives were.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
-    /// Number of consecutive receives that got few bytes, including the last one. At most [`FEW`].
+pub(super) struct ReceiveSizer {
+    /// Number of consecutive receives that got few bytes, up to and including the last receive. At
+    /// most [`SMALL_AFTER`].
     few: u8,
 }
 
-impl Ahead {
+impl ReceiveSizer {
     /// Notes that a receive of `len` bytes has ended with `octets` bytes. Receives of up to `least`
     /// bytes are not advertised.
     pub(super) fn ended(&mut self, len: usize, octets: usize, least: usize) {
         let got_few = octets < len.min(least);
-        self.few = if got_few { FEW.min(self.few + 1) } else { 0 };
+        self.few = if got_few { SMALL_AFTER.min(self.few + 1) } else { 0 };
     }
 
     /// Size in bytes of the next receive. `large` is the size of a large receive.
     pub(super) fn len(&self, large: usize, least: usize) -> usize {
-        if self.few == FEW { large.min(least) } else { large }.max(1)
+        if self.few == SMALL_AFTER { large.min(least) } else { large }.max(1)
     }
 }
 
@@ -36,10 +37,10 @@ mod tests {
     #[test]
     fn few_octets_in_a_row_make_receives_small_until_one_is_filled() {
         let (large, least) = (65536, 16384);
-        let mut ahead = Ahead::default();
+        let mut receive_sizer = ReceiveSizer::default();
         let mut next = |octets| {
-            let len = ahead.len(large, least);
-            ahead.ended(len, octets, least);
+            let len = receive_sizer.len(large, least);
+            receive_sizer.ended(len, octets, least);
             len
         };
         assert_eq!([1, 16383, 16384, 1, 2, 3].map(&mut next), [large; 6], "the third was not small");
@@ -48,8 +49,8 @@ mod tests {
         // Receives that are too small to be advertised keep their size.
         assert_eq!(
             [0; 9].map(|octets| {
-                ahead.ended(100, octets, least);
-                ahead.len(100, least)
+                receive_sizer.ended(100, octets, least);
+                receive_sizer.len(100, least)
             }),
             [100; 9]
         );

@@ -1,31 +1,31 @@
-//! One endpoint of a run, of either kind.
+//! One endpoint of a run, with or without an RNIC.
 
 use fastrand::Rng;
 
-use super::builtin::BuiltinEnd;
-use super::rnic::RnicEnd;
-use super::{Remote, Spoilt};
+use super::builtin::BuiltinEndpoint;
+use super::rnic::RnicEndpoint;
+use super::{MemoryViolation, Remote};
 use crate::connection::Transmit;
 use crate::time::Instant;
 
 /// One endpoint of a run.
 #[derive(Debug)]
-pub(super) enum End {
-    Builtin(Box<BuiltinEnd>),
-    Rnic(Box<RnicEnd>),
+pub(super) enum Endpoint {
+    Builtin(Box<BuiltinEndpoint>),
+    Rnic(Box<RnicEndpoint>),
 }
 
 /// Calls the same method on either kind of endpoint.
 macro_rules! either {
     ($end:expr, $name:ident($($argument:expr),*)) => {
         match $end {
-            End::Builtin(end) => end.$name($($argument),*),
-            End::Rnic(end) => end.$name($($argument),*),
+            Endpoint::Builtin(end) => end.$name($($argument),*),
+            Endpoint::Rnic(end) => end.$name($($argument),*),
         }
     };
 }
 
-impl End {
+impl Endpoint {
     /// Handles bytes, FIN or reset from the peer.
     pub(super) fn arrived(&mut self, now: Instant, arrived: &Transmit) {
         either!(self, arrived(now, arrived));
@@ -50,8 +50,8 @@ impl End {
     }
 
     /// Lets the endpoint's user perform an action.
-    pub(super) fn act(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
-        either!(self, act(rng, peer));
+    pub(super) fn perform_action(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
+        either!(self, perform_action(rng, peer));
     }
 
     /// Lets the endpoint's user close the connection.
@@ -64,27 +64,27 @@ impl End {
         either!(self, is_over())
     }
 
-    /// The memory that the peer may address. `None` if the endpoint has none.
+    /// The memory that the peer may address. `None` if the endpoint has no such memory.
     pub(super) fn remote(&self) -> Option<Remote> {
         match self {
-            End::Builtin(_) => None,
-            End::Rnic(end) => Some(end.remote()),
+            Endpoint::Builtin(_) => None,
+            Endpoint::Rnic(end) => Some(end.remote()),
         }
     }
 
     /// Checks that the patterns in memory are unchanged.
-    pub(super) fn check(&self) -> Result<(), Spoilt> {
+    pub(super) fn check(&self) -> Result<(), MemoryViolation> {
         match self {
-            End::Builtin(_) => Ok(()),
-            End::Rnic(end) => end.check(),
+            Endpoint::Builtin(_) => Ok(()),
+            Endpoint::Rnic(end) => end.check(),
         }
     }
 
-    /// Frees all resources. An error means that one could not be freed.
-    pub(super) fn give_back(self) -> Result<(), String> {
+    /// Frees all resources. An error means that a resource could not be freed.
+    pub(super) fn release(self) -> Result<(), String> {
         match self {
-            End::Builtin(_) => Ok(()),
-            End::Rnic(end) => end.give_back(),
+            Endpoint::Builtin(_) => Ok(()),
+            Endpoint::Rnic(end) => end.release(),
         }
     }
 }
