@@ -1,5 +1,6 @@
 ---@meta
--- The surface of weft's suites, for editors with LuaLS. Written by `weft suite annotations`.
+-- The objects and functions of weft's suites, for editors with the Lua language server (LuaLS).
+-- `weft suite annotations` has written this file.
 
 ---@class weft.fields.case
 ---@field id string
@@ -1080,7 +1081,7 @@ function Connection:reply(options) end
 ---@return weft.Fpdu
 function Connection:expect_fpdu(options) end
 
----Expects that the target refuses the message: it sends a Terminate with one of these errors, or closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about its error.
+---Expects that the target refuses the message: it sends a Terminate with one of these errors, or closes. `requirement` names a requirement about the refusal, `terminate` about the Terminate, and `code` about the error in the Terminate.
 ---@param options? weft.fields.expect_terminate
 ---@return weft.Terminate?
 function Connection:expect_terminate(options) end
@@ -1116,7 +1117,7 @@ function Connection:expect_plain(options) end
 ---@return "reply"|"request"|"fpdu"|"octets"|"close"|nil, weft.Reply|weft.Fpdu|nil
 function Connection:next(options) end
 
----Returns the number of bytes that the tester sent after its start-up frame, which is the position of its next FPDU.
+---Returns the number of bytes that the tester sent after its start-up frame. This number is the position of the tester's next FPDU.
 ---@return integer
 function Connection:position() end
 
@@ -1191,7 +1192,7 @@ function Sdp:write(options) end
 ---@return weft.SdpMessage[]
 function Sdp:expect_quiet(options) end
 
----Receives this number of bytes in any way that the target offers them: as payload, and by RDMA Reads of SrcAvails.
+---Receives this number of bytes. The target may send them as payload, or advertise them with SrcAvails, which the tester then reads by RDMA Reads.
 ---@param octets integer
 ---@param options? weft.fields.sdp_quiet
 ---@return string
@@ -1257,7 +1258,7 @@ function Mapper:expect(options) end
 ---@param options? weft.fields.mapper_quiet
 function Mapper:expect_quiet(options) end
 
----Opens a TCP connection to the address in a PMAccept, from its CpPort.
+---Opens a TCP connection to the address in a PMAccept, from the port in the PMAccept's CpPort.
 ---@param answer weft.PortMapperMessage
 ---@param options? weft.fields.mapper_quiet
 ---@return weft.Connection
@@ -1419,7 +1420,7 @@ function Pair:post_write(options) end
 ---@return integer?, string?
 function Pair:post_read(options) end
 
----Posts an Atomic Operation on the eight bytes at `stag` and `to`: `add`, or `compare` and `swap`.
+---Posts an Atomic Operation on the eight bytes at `stag` and `to`. The operation is `add`, or `compare` and `swap`.
 ---@param options? weft.fields.post_atomic
 ---@return integer?, string?
 function Pair:post_atomic(options) end
@@ -1448,7 +1449,7 @@ function Pair:expect_event(options) end
 ---@param options? weft.fields.expect_error
 function Pair:expect_error(options) end
 
----Expects that the user is notified of no completion.
+---Expects that the user is not notified of a completion.
 ---@param options? weft.fields.expect_no_completion
 function Pair:expect_no_completion(options) end
 
@@ -1484,12 +1485,12 @@ local Shared = {}
 ---@return integer?, string?
 function Shared:post_receive(options) end
 
----Requests that the user is notified when fewer than this number of receives are left. Returns whether the device supports this. If not, also returns the reason.
+---Requests that the user is notified when fewer than this number of receives remain in the queue. Returns whether the device supports this request. If not, also returns the reason.
 ---@param receives integer
 ---@return boolean, string?
 function Shared:limit(receives) end
 
----Expects that the user is notified that fewer receives than the limit are left.
+---Expects that the user is notified that fewer receives than the limit remain in the queue.
 ---@param options? weft.fields.expect_limit
 function Shared:expect_limit(options) end
 
@@ -1513,7 +1514,7 @@ function Tester:connect() end
 ---@return weft.Connection, weft.Reply
 function Tester:start_up(options) end
 
----Opens a connection and brings it to Full Operation: the first exchange of the service is done, with FPDUs in both directions.
+---Opens a connection and brings it to Full Operation. Does the first exchange of the service, so that FPDUs were sent in both directions.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Connection, weft.Operation
 function Tester:operate(options) end
@@ -1528,7 +1529,7 @@ function Tester:request(options) end
 ---@param options? weft.fields.check
 function Tester:check(holds, options) end
 
----Ends the case, because the target does not implement the subject of the case, which is allowed.
+---Ends the case as unimplemented, because the target does not implement the optional subject of the case.
 ---@param why string
 function Tester:unimplemented(why) end
 
@@ -1567,7 +1568,7 @@ function Tester:port_mapper(options) end
 
 mpa = {}
 
----An MPA Request (RFC 5044 section 7.1.1, RFC 6581 section 9): revision 1, CRC, no markers.
+---An MPA Request (RFC 5044 section 7.1.1, RFC 6581 section 9). By default, it has revision 1, C=1 and M=0.
 ---@param fields? weft.fields.mpa_request
 ---@return weft.Message
 function mpa.request(fields) end
@@ -1577,7 +1578,7 @@ function mpa.request(fields) end
 ---@return weft.Message
 function mpa.reply(fields) end
 
----An FPDU with a ULPDU (RFC 5044 section 4.1). With `position` in the stream it has markers.
+---An FPDU with a ULPDU (RFC 5044 section 4.1). If `position` is its position in the stream, it has markers.
 ---@param fields? weft.fields.mpa_fpdu
 ---@return weft.Message
 function mpa.fpdu(fields) end
@@ -1693,7 +1694,7 @@ function sdp.data(fields) end
 
 portmap = {}
 
----A port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3): a PMReq over IPv4.
+---A port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3). By default, it is a PMReq over IPv4.
 ---@param fields? weft.fields.portmap_message
 ---@return weft.Message
 function portmap.message(fields) end

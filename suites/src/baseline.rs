@@ -73,8 +73,8 @@ impl BaselineEntry {
             && self.signature.contains(&earlier.signature)
     }
 
-    /// Returns whether these results have all variants of the entry. The seed selects the variants
-    /// of a run, so some may be missing.
+    /// Returns whether `judged` has a result of each variant that the entry is about. The seed of a
+    /// run selects its variants, so `judged` may lack some of them.
     fn is_about_no_more_than(&self, judged: &[&CaseResult], variants: impl Fn(&str) -> Option<Vec<CaseKey>>) -> bool {
         let about = match self.variant() {
             Some(one) => vec![one],
@@ -84,7 +84,7 @@ impl BaselineEntry {
     }
 
     /// Returns whether the entry matches this result.
-    fn holds(&self, result: &CaseResult) -> bool {
+    fn matches(&self, result: &CaseResult) -> bool {
         // The signature in the entry may be copied from a report. So it may contain values of that
         // run, and may end in the middle of a value.
         let words = result.actual.as_ref().unwrap_or(&result.explanation);
@@ -93,7 +93,8 @@ impl BaselineEntry {
     }
 }
 
-/// Returns whether the case exercised the target: the case applied, and the target was reachable.
+/// Returns whether the case exercised the target. A case without steps did not if it is not
+/// applicable or inconclusive.
 fn was_tried(result: &CaseResult) -> bool {
     !result.steps.is_empty() || !matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive)
 }
@@ -117,22 +118,25 @@ pub(crate) fn judge(
             continue;
         }
         if entries.iter().take(index).any(|earlier| entry.is_covered_by(earlier)) {
-            stale.push(format!("{}: earlier entries already expect it; remove this one", entry.case));
+            stale.push(format!("{}: an earlier entry already expects this outcome; remove this entry", entry.case));
             continue;
         }
-        let is_judged = |result: &&CaseResult| entry.names(&result.key) && (was_tried(result) || entry.holds(result));
+        let is_judged = |result: &&CaseResult| entry.names(&result.key) && (was_tried(result) || entry.matches(result));
         let judged: Vec<&CaseResult> = results.iter().filter(is_judged).collect();
         // The variants were not selected, not reached, or not tried: the entry is undecided.
         let Some(first) = judged.first() else { continue };
-        let held: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.holds(result)).collect();
-        for result in &held {
+        let matching: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.matches(result)).collect();
+        for result in &matching {
             if !expected.iter().any(|other| other.key == result.key) {
                 let (reason, link) = (entry.reason.clone(), entry.link.clone());
                 expected.push(ExpectedResult { key: result.key.clone(), reason, link });
             }
         }
         let is_decided = judged.iter().all(|result| !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error));
-        if held.is_empty() && is_decided && status == RunStatus::Done && entry.is_about_no_more_than(&judged, &variants)
+        if matching.is_empty()
+            && is_decided
+            && status == RunStatus::Done
+            && entry.is_about_no_more_than(&judged, &variants)
         {
             stale.push(format!(
                 "{}: expected {} with {:?}, found {} with {:?}",

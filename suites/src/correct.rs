@@ -16,7 +16,8 @@ pub(crate) struct StartupFields {
     pub(crate) revision: u8,
     pub(crate) crc: bool,
     pub(crate) markers: bool,
-    /// The enhanced header. The frame then has S=1, and must have revision 2.
+    /// The fields of the enhanced header. If they are set, the frame has S=1, and `revision` must
+    /// be 2.
     pub(crate) enhanced: Option<Enhanced>,
     pub(crate) private_data: Vec<u8>,
 }
@@ -73,9 +74,9 @@ pub(crate) fn send_segment(opcode: Opcode, stag: u32, msn: u32, offset: u32, las
 /// ready-to-receive messages. Its IRD is the Request's ORD, and its ORD is the Request's IRD, each
 /// at most 16 (RFC 6581 sections 9.1 and 9.2).
 pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
-    const MOST: u16 = 16;
+    const MAX_DEPTH: u16 = 16;
     let Ok(request) = Startup::parse(request) else { return StartupFields { crc: own.crc, ..StartupFields::REPLY } };
-    let depth = |other: u16| if other == NOT_NEGOTIATED { other } else { other.min(MOST) };
+    let depth = |other: u16| if other == NOT_NEGOTIATED { other } else { other.min(MAX_DEPTH) };
     let enhanced = request.enhanced.map(|words| Enhanced {
         peer_to_peer: words.peer_to_peer,
         ird: depth(words.ord),
@@ -117,8 +118,9 @@ pub(crate) fn tagged(opcode: Opcode, stag: u32, tagged_offset: u64, data: &[u8],
 }
 
 /// Returns the ready-to-receive message that an initiator chooses, as a ULPDU. `None` if the Reply
-/// allows none. The order of choice is a zero-length Write, a zero-length Read, a zero-length Send
-/// (RFC 6581 section 9.2). The values of the STags have no meaning.
+/// allows none. If the Reply allows several, the initiator prefers a zero-length Write to a
+/// zero-length Read, and a zero-length Read to a zero-length Send (RFC 6581 section 9.2). The
+/// values of the STags have no meaning.
 pub(crate) fn ready_to_receive(agreed: &Enhanced) -> Option<(Rtr, Vec<u8>)> {
     const STAG: u32 = 1;
     if agreed.rtr_write {
@@ -194,8 +196,9 @@ mod tests {
         assert_eq!(startup(&fields)[16..], [0x50, 0x02, 0x00, 0x04, 0x80, 0x01, 0xc0, 0x01]);
     }
 
-    /// RFC 5041 Figure 4, RFC 5040 Figure 3: T=1, L only in the last segment, opcode 2, TO
-    /// continues.
+    /// The expected bytes follow RFC 5041 Figure 4 and RFC 5040 Figure 3. T is 1, L is 1 only in
+    /// the last segment, and the opcode is 2. The TO of the second segment follows the data of the
+    /// first.
     #[test]
     fn a_read_response_is_cut() {
         let made = read_response(7, 0x10, b"abcde", 3);

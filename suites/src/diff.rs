@@ -1,8 +1,7 @@
 //! Compares two runs: `before` and `after`.
 //!
-//! Verdicts of cases and findings of the monitor are compared separately. A target that violates
-//! one rule in every case has that finding in each of them. This finding is independent of the
-//! subjects of the cases.
+//! Verdicts of cases and findings of the monitor are compared separately. A target may violate one
+//! rule in every case. Each case then has the same finding, whatever the case is about.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +29,8 @@ pub struct Change {
 
 /// A requirement that the monitor observed to be violated in cases about other requirements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Observed {
+#[schemars(rename = "Observed")]
+pub struct ObservedViolation {
     /// The requirement.
     #[schemars(with = "String")]
     pub requirement: RequirementId,
@@ -61,10 +61,10 @@ pub struct Diff {
     /// Cases that are only in the later run, or apply only there, and do not fail.
     pub added: Vec<Change>,
     /// Requirements whose violation was observed only in the later run.
-    pub newly_observed: Vec<Observed>,
-    /// Requirements whose violation was observed only in the earlier run, although the later run
-    /// also ran such a case.
-    pub no_longer_observed: Vec<Observed>,
+    pub newly_observed: Vec<ObservedViolation>,
+    /// Requirements whose violation was observed only in the earlier run. The later run also ran at
+    /// least one of the cases in which the earlier run observed the violation.
+    pub no_longer_observed: Vec<ObservedViolation>,
     /// Number of cases with the same outcome.
     pub same: usize,
 }
@@ -129,7 +129,7 @@ impl Diff {
         }
     }
 
-    /// Returns the lists of cases with their names.
+    /// Returns each list of cases with the name of the list.
     pub fn lists(&self) -> impl Iterator<Item = (&'static str, &[Change])> {
         [
             ("newly failing", &self.newly_failing[..]),
@@ -144,13 +144,14 @@ impl Diff {
         .into_iter()
     }
 
-    /// Returns the lists of observations with their names.
-    pub fn observations(&self) -> impl Iterator<Item = (&'static str, &[Observed])> {
+    /// Returns each list of observations with the name of the list.
+    pub fn observations(&self) -> impl Iterator<Item = (&'static str, &[ObservedViolation])> {
         [("newly observed", &self.newly_observed[..]), ("no longer observed", &self.no_longer_observed)].into_iter()
     }
 
-    /// Returns exit code 1 for new failures or findings, 3 if a case is no longer decided or run,
-    /// otherwise 0.
+    /// Returns exit code 1 if the later run has new or different failures, or new findings.
+    /// Otherwise returns 3 if a case is no longer decided, run or applicable, and 0 if there is no
+    /// such case.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         if !self.newly_failing.is_empty() || !self.failing_otherwise.is_empty() || !self.newly_observed.is_empty() {
@@ -169,7 +170,7 @@ fn observed(report: &RunReport) -> BTreeMap<RequirementId, BTreeSet<&CaseKey>> {
     let mut observed: BTreeMap<RequirementId, BTreeSet<&CaseKey>> = BTreeMap::new();
     for result in &report.results {
         let broken =
-            result.requirements.iter().filter(|judged| judged.seen_on_the_way && judged.verdict == Verdict::Fail);
+            result.requirements.iter().filter(|judged| judged.also_observed && judged.verdict == Verdict::Fail);
         for judged in broken {
             observed.entry(judged.requirement).or_default().insert(&result.key);
         }
@@ -180,7 +181,7 @@ fn observed(report: &RunReport) -> BTreeMap<RequirementId, BTreeSet<&CaseKey>> {
 fn only_in(
     some: &BTreeMap<RequirementId, BTreeSet<&CaseKey>>,
     others: &BTreeMap<RequirementId, BTreeSet<&CaseKey>>,
-) -> Vec<Observed> {
+) -> Vec<ObservedViolation> {
     let alone = some.iter().filter(|(requirement, _)| !others.contains_key(requirement));
-    alone.map(|(requirement, keys)| Observed { requirement: *requirement, cases: keys.len() }).collect()
+    alone.map(|(requirement, keys)| ObservedViolation { requirement: *requirement, cases: keys.len() }).collect()
 }

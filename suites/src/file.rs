@@ -1,5 +1,6 @@
-//! Writes files so that each is either complete or absent. The content goes to a temporary file in
-//! the same folder, and to the disk. Then the temporary file is renamed.
+//! Writes files so that each is either complete or absent. weft writes the content to a temporary
+//! file in the same folder, and waits until it is on the disk. Then weft renames the temporary
+//! file.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,8 +13,8 @@ pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
     let new = beside(path);
     let replaced = write(&new, octets).and_then(|()| fs::rename(&new, path));
     if replaced.is_err() {
-        // The temporary file takes space that a full disk needs. If it cannot be removed, that does
-        // no harm.
+        // If the disk is full, the temporary file wastes space. A temporary file that cannot be
+        // removed does no harm.
         let _ = fs::remove_file(&new);
     }
     replaced

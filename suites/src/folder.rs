@@ -8,9 +8,9 @@
 //! | `cases/`, `report.html`, `report.json`, `report.sarif`, `report.tap`, `junit.xml`, `summary.md` | the files of that run |
 //! | `earlier/<run id>/` | the same files of an earlier run |
 //!
-//! So a CI job finds the files under fixed names, and no run overwrites the evidence of another.
-//! The files of the newest [`KEPT`] earlier runs are kept. All results stay in the store. Only one
-//! run at a time may write.
+//! So a CI job finds the files under fixed names, and no run overwrites the evidence of another
+//! run. The files of the newest [`KEPT`] earlier runs are kept. All results stay in the store. Only
+//! one run at a time may write.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -33,8 +33,8 @@ const EARLIER: &str = "earlier";
 /// Name of the folder in `earlier` for files of an unknown run.
 const UNKNOWN: &str = "unknown";
 
-/// Returns the names of a run's files at the top. The last file has the id of the run, and is moved
-/// last.
+/// Returns the names of a run's files at the top. `run.json` is the last name, so that the file
+/// with the run's id is moved last.
 fn files() -> impl Iterator<Item = &'static str> {
     iter::once("cases").chain(report::names()).chain(iter::once(RUN))
 }
@@ -49,12 +49,12 @@ pub fn of_run(out: &Path, run: &str) -> PathBuf {
 /// An output folder without a running run. While this value exists, no run can write into the
 /// folder.
 #[derive(Debug)]
-pub struct Left {
+pub struct IdleFolder {
     run: String,
-    _held: Held,
+    _lock: FolderLock,
 }
 
-impl Left {
+impl IdleFolder {
     /// Id of the run whose files are at the top.
     #[must_use]
     pub fn run(&self) -> &str {
@@ -65,22 +65,22 @@ impl Left {
 /// Returns the run whose files are at the top of `out`, if no run is writing there. Creates
 /// nothing.
 #[must_use]
-pub fn left(out: &Path) -> Option<Left> {
+pub fn lock_idle(out: &Path) -> Option<IdleFolder> {
     let run = top(out)?;
-    let _held = Held::take(out).ok()?;
-    Some(Left { run, _held })
+    let _lock = FolderLock::acquire(out).ok()?;
+    Some(IdleFolder { run, _lock })
 }
 
 /// The lock of an output folder while a run writes into it. Other runs are locked out.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct FolderLock {
     out: PathBuf,
     _lock: Option<File>,
 }
 
-impl Held {
+impl FolderLock {
     /// Creates the folder, and locks other runs out.
-    pub(crate) fn take(out: &Path) -> Result<Self, RunError> {
+    pub(crate) fn acquire(out: &Path) -> Result<Self, RunError> {
         let failed = |error| RunError::Write { path: out.to_owned(), error };
         fs::create_dir_all(out).map_err(failed)?;
         let folder = File::open(out).map_err(failed)?;
@@ -93,7 +93,7 @@ impl Held {
                 None
             }
         };
-        Ok(Held { out: out.to_owned(), _lock: lock })
+        Ok(FolderLock { out: out.to_owned(), _lock: lock })
     }
 
     /// Puts this run at the top. Moves the files of another run from the top to the earlier runs.
@@ -106,24 +106,24 @@ impl Held {
         let earlier = self.out.join(EARLIER);
         match top(&self.out) {
             Some(id) if id == run.id => return Ok(()),
-            Some(id) => moved(&self.out, &earlier.join(id))?,
+            Some(id) => move_files(&self.out, &earlier.join(id))?,
             // Files of an unknown run are not mixed with those of this run.
             None if files().any(|name| self.out.join(name).exists()) => {
                 let unknown = earlier.join(UNKNOWN);
                 if unknown.is_dir() {
                     fs::remove_dir_all(&unknown)?;
                 }
-                moved(&self.out, &unknown)?;
+                move_files(&self.out, &unknown)?;
             }
             None => {}
         }
         let own = earlier.join(&run.id);
         if own.is_dir() {
-            moved(&own, &self.out)?;
+            move_files(&own, &self.out)?;
             fs::remove_dir(&own)?;
         }
         file::replace(&self.out.join(RUN), (serde_json::to_string_pretty(run)? + "\n").as_bytes())?;
-        forget(&earlier)
+        remove_oldest(&earlier)
     }
 }
 
@@ -156,7 +156,7 @@ fn top(out: &Path) -> Option<String> {
 }
 
 /// Moves the files of a run to another folder.
-fn moved(from: &Path, to: &Path) -> io::Result<()> {
+fn move_files(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for name in files() {
         match fs::rename(from.join(name), to.join(name)) {
@@ -169,7 +169,7 @@ fn moved(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Removes the files of the oldest runs. The names of the folders sort by time, because an id
 /// begins with its time.
-fn forget(earlier: &Path) -> io::Result<()> {
+fn remove_oldest(earlier: &Path) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(earlier) else { return Ok(()) };
     let mut runs: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     runs.retain(|path| path.join(RUN).is_file());
@@ -205,7 +205,7 @@ mod tests {
 
     /// Simulates a run that writes its id into a file of a case.
     fn play(out: &Path, id: &str) {
-        Held::take(out).unwrap().begin(&run(id)).unwrap();
+        FolderLock::acquire(out).unwrap().begin(&run(id)).unwrap();
         fs::create_dir_all(out.join("cases/a")).unwrap();
         fs::write(out.join("cases/a/evidence"), id).unwrap();
     }
@@ -233,7 +233,7 @@ mod tests {
         let out = out.path();
         play(out, "1-a");
         play(out, "2-b");
-        Held::take(out).unwrap().begin(&run("1-a")).unwrap();
+        FolderLock::acquire(out).unwrap().begin(&run("1-a")).unwrap();
         assert_eq!(of_run(out, "1-a"), Path::new(""));
         assert_eq!((evidence(out, "1-a").as_deref(), evidence(out, "2-b").as_deref()), (Some("1-a"), Some("2-b")));
         assert!(!out.join("earlier/1-a").exists());
@@ -254,25 +254,25 @@ mod tests {
     #[test]
     fn finds_the_files_that_are_left_if_no_run_writes() {
         let out = tempfile::tempdir().unwrap();
-        assert!(left(out.path()).is_none() && left(&out.path().join("none")).is_none());
+        assert!(lock_idle(out.path()).is_none() && lock_idle(&out.path().join("none")).is_none());
         play(out.path(), "1-a");
-        let files = left(out.path()).unwrap();
+        let files = lock_idle(out.path()).unwrap();
         assert_eq!(files.run(), "1-a");
-        assert!(left(out.path()).is_none(), "it is kept from others");
+        assert!(lock_idle(out.path()).is_none(), "the folder is locked");
         drop(files);
-        let held = Held::take(out.path()).unwrap();
-        assert!(left(out.path()).is_none(), "a run writes");
-        drop(held);
-        assert!(left(out.path()).is_some());
+        let lock = FolderLock::acquire(out.path()).unwrap();
+        assert!(lock_idle(out.path()).is_none(), "a run writes");
+        drop(lock);
+        assert!(lock_idle(out.path()).is_some());
     }
 
     #[test]
     fn one_run_at_a_time() {
         let out = tempfile::tempdir().unwrap();
-        let held = Held::take(out.path()).unwrap();
-        assert!(matches!(Held::take(out.path()), Err(RunError::Busy { .. })));
-        drop(held);
-        assert!(Held::take(out.path()).is_ok());
+        let lock = FolderLock::acquire(out.path()).unwrap();
+        assert!(matches!(FolderLock::acquire(out.path()), Err(RunError::Busy { .. })));
+        drop(lock);
+        assert!(FolderLock::acquire(out.path()).is_ok());
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! ```text
 //! script -> stage -> link (weft-peer) -> target
 //!             |
-//!             +-> log, tape -> judge, monitor (weft-dissector) -> CaseResult -> events, store, evidence -> reports
+//!             +-> log, traffic log -> judge, monitor (weft-dissector)
+//!                   -> CaseResult -> events, store, evidence -> reports
 //! ```
 //!
 //! A case is a script with a declaration ([`model::CaseInfo`]). [`run`](fn@run) runs each variant

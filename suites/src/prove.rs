@@ -1,7 +1,7 @@
-//! The kill matrix: shows that the cases find faults. A twin is weft's own correct endpoint as a
-//! target of one role. Each case runs against the correct twin of each role that the case tests,
-//! and must pass. It also runs against the twin with each deviation that violates a requirement of
-//! the case. Then the case must fail, and name that requirement.
+//! The kill matrix, which shows that the cases find faults. A twin is weft's own correct endpoint
+//! as a target of one role. Each case runs against the correct twin of each role that the case
+//! tests, and must pass. It also runs against the twin with each deviation that violates a
+//! requirement of the case. Then the case must fail, and name that requirement.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,25 +19,25 @@ use crate::{Filter, RunError, RunOptions, Schedule, run_with};
 
 /// The result of a case against a deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cell {
+pub enum ProofOutcome {
     /// The case failed, and named a requirement of its own that the deviation violates.
     Caught,
     /// The case did not fail, but the monitor observed a violation.
-    OnTheWay,
+    AlsoObserved,
     /// No violation was observed.
     Missed,
 }
 
 /// A case that runs against a twin of this role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Judged {
+pub struct CaseInRole {
     /// The case's id.
     pub case: String,
     /// The role of the twin.
     pub role: Role,
 }
 
-impl fmt::Display for Judged {
+impl fmt::Display for CaseInRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.role {
             Role::Initiator => write!(f, "{} (initiator)", self.case),
@@ -48,26 +48,26 @@ impl fmt::Display for Judged {
 
 /// A deviation, and the cases that are about the requirements that it violates.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct MatrixRow {
     /// The deviation.
     pub deviation: &'static Deviation,
     /// Each case and its result.
-    pub cells: Vec<(Judged, Cell)>,
+    pub outcomes: Vec<(CaseInRole, ProofOutcome)>,
 }
 
 /// The complete matrix.
 #[derive(Debug, Clone, Default)]
 pub struct Matrix {
     /// The cases, with the roles that they test.
-    pub cases: Vec<Judged>,
+    pub cases: Vec<CaseInRole>,
     /// Results against a correct twin that are worse than pass.
-    pub broken: Vec<(Role, CaseResult)>,
+    pub not_passed: Vec<(Role, CaseResult)>,
     /// Cases that do not apply to a twin of the role.
-    pub skipped: Vec<Judged>,
+    pub skipped: Vec<CaseInRole>,
     /// Deviations that no twin can show, and the reason.
-    pub beyond: Vec<(&'static Deviation, &'static str)>,
+    pub unprovable: Vec<(&'static Deviation, &'static str)>,
     /// All other deviations in catalogue order, including those without a case.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MatrixRow>,
     /// For each requirement and role, the first deviation and case that prove it. The case passes
     /// against the correct twin, and fails for the requirement against the twin with the deviation.
     pub proven: Vec<Proven>,
@@ -75,19 +75,21 @@ pub struct Matrix {
 
 impl Matrix {
     /// Returns the deviations that have a case, but that no case catches.
-    pub fn uncaught(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| !row.cells.is_empty() && !row.cells.iter().any(|(_, cell)| *cell == Cell::Caught))
+    pub fn uncaught(&self) -> impl Iterator<Item = &MatrixRow> {
+        let is_caught = |row: &MatrixRow| row.outcomes.iter().any(|(_, outcome)| *outcome == ProofOutcome::Caught);
+        self.rows.iter().filter(move |row| !row.outcomes.is_empty() && !is_caught(row))
     }
 
     /// Returns the deviations without a case.
-    pub fn without_case(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| row.cells.is_empty())
+    pub fn without_case(&self) -> impl Iterator<Item = &MatrixRow> {
+        self.rows.iter().filter(|row| row.outcomes.is_empty())
     }
 
     /// Returns the cases that no deviation makes fail.
-    pub fn unproven(&self) -> impl Iterator<Item = &Judged> {
-        let catches = |case: &Judged| {
-            self.rows.iter().flat_map(|row| &row.cells).any(|(judged, cell)| judged == case && *cell == Cell::Caught)
+    pub fn unproven(&self) -> impl Iterator<Item = &CaseInRole> {
+        let catches = |case: &CaseInRole| {
+            let mut outcomes = self.rows.iter().flat_map(|row| &row.outcomes);
+            outcomes.any(|(judged, outcome)| judged == case && *outcome == ProofOutcome::Caught)
         };
         self.cases.iter().filter(move |case| !self.skipped.contains(case) && !catches(case))
     }
@@ -112,9 +114,9 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     };
     let mut matrix = Matrix::default();
     for deviation in hostile::all() {
-        match beyond_the_twin(deviation) {
-            Some(why) => matrix.beyond.push((deviation, why)),
-            None => matrix.rows.push(Row { deviation, cells: Vec::new() }),
+        match reason_unprovable(deviation) {
+            Some(why) => matrix.unprovable.push((deviation, why)),
+            None => matrix.rows.push(MatrixRow { deviation, outcomes: Vec::new() }),
         }
     }
     let twins = [
@@ -138,7 +140,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
         let mut about = Vec::new();
         let mut shown: BTreeSet<RequirementId> = BTreeSet::new();
         for case in correct.cases {
-            let judged = Judged { case: case.id.clone(), role };
+            let judged = CaseInRole { case: case.id.clone(), role };
             let mut results = correct.results.iter().filter(|result| result.key.case == case.id);
             if results.all(|result| !result.verdict.has_run()) {
                 matrix.skipped.push(judged.clone());
@@ -149,7 +151,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
         }
         let keys: Vec<_> = correct.results.iter().map(|result| result.key.clone()).collect();
         let not_passed = correct.results.into_iter().filter(|result| result.verdict > Verdict::Pass);
-        matrix.broken.extend(not_passed.map(|result| (role, result)));
+        matrix.not_passed.extend(not_passed.map(|result| (role, result)));
         for row in &mut matrix.rows {
             let deviation = row.deviation;
             let of_initiator = deviation.is_of_initiator() || deviation.is_of_pm_client();
@@ -168,13 +170,14 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
             let report = run(twin.clone().deviating(deviation), Filter::everything().only(of_these), &folder).await?;
             for case in about {
                 let results = report.results.iter().filter(|result| result.key.case == case.id);
-                let best = results.map(|result| cell(result, deviation)).min_by_key(|cell| *cell as u8);
-                row.cells.push((Judged { case: case.id.clone(), role }, best.unwrap_or(Cell::Missed)));
-                if matrix.broken.iter().any(|(of, result)| *of == role && result.key.case == case.id) {
+                let best = results.map(|result| outcome(result, deviation)).min_by_key(|outcome| *outcome as u8);
+                row.outcomes.push((CaseInRole { case: case.id.clone(), role }, best.unwrap_or(ProofOutcome::Missed)));
+                if matrix.not_passed.iter().any(|(of, result)| *of == role && result.key.case == case.id) {
                     continue;
                 }
                 let results = report.results.iter().filter(|result| result.key.case == case.id);
-                for judged in results.flat_map(|result| broken(result, deviation)).filter(|it| !it.seen_on_the_way) {
+                let violations = results.flat_map(|result| violations(result, deviation));
+                for judged in violations.filter(|it| !it.also_observed) {
                     if shown.insert(judged.requirement) {
                         matrix.proven.push(Proven::by_case(judged.requirement, &case.id, role, deviation.name));
                     }
@@ -186,27 +189,30 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
 }
 
 /// Returns the reason why no builtin target can show this deviation, if there is a reason.
-fn beyond_the_twin(deviation: &Deviation) -> Option<&'static str> {
-    let found = BEYOND.iter().find(|(name, _)| is_called(deviation, name));
+fn reason_unprovable(deviation: &Deviation) -> Option<&'static str> {
+    let found = UNPROVABLE.iter().find(|(name, _)| is_called(deviation, name));
     found.map(|(_, why)| *why)
 }
 
 /// Names of deviations (`*` at the end matches any suffix), and the reason why no builtin target
 /// can show them.
-const BEYOND: [(&str, &str); 11] = [
+const UNPROVABLE: [(&str, &str); 11] = [
     ("mpa.reject-bit-moved", "the twin's services never reject"),
     ("p2p.rejects-unenhanced", "the twin's services never reject"),
     ("mpa.overlooks-markers", "the tester's segments arrive in order, where looking at markers is optional"),
     ("mpa.crc-unused-left-out", "no case checks the field of an unused CRC"),
     ("rdmap.atomic-request*", "the twin's services send no Atomic Requests"),
-    ("rdmap.takes-more-reads", "serving more Reads than IRD looks like letting them wait"),
+    (
+        "rdmap.takes-more-reads",
+        "the tester cannot observe whether the twin serves surplus Reads at once or lets them wait",
+    ),
     ("pm.accept-time-1", "the draft has no minimum for PmTime"),
     ("pm.answers-as-before", "the services of the twin's port mapper never stop"),
-    ("pm.request-from-elsewhere", "a repetition may use another socket"),
+    ("pm.request-from-elsewhere", "a client may repeat its request from another socket"),
     ("sdp.ignores-ch-rcv-buf-ack", "messages may be shorter than the peer's buffers, whatever their size"),
     (
         "pm.request-goes-elsewhere",
-        "the tester, which is the port mapper, receives nothing, as from a client without port mapper",
+        "the tester, as the port mapper, receives nothing, and a client without a port mapper also sends nothing",
     ),
 ];
 
@@ -218,27 +224,28 @@ fn is_called(deviation: &Deviation, name: &str) -> bool {
 }
 
 /// Returns the requirements that the deviation violates and that the result names.
-fn broken<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterator<Item = &'r RequirementVerdict> {
+fn violations<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterator<Item = &'r RequirementVerdict> {
     let breaks = deviation.breaks;
-    result.requirements.iter().filter(move |judged| is_breach(result, judged) && breaks.contains(&judged.requirement))
+    let requirements = result.requirements.iter();
+    requirements.filter(move |judged| is_violation(result, judged) && breaks.contains(&judged.requirement))
 }
 
-/// Returns whether a verdict reports a violation. A requirement of the proposal of 2007 never fails
-/// a case. If the target behaves differently, the verdict is `Unimplemented` and the result has
-/// `actual`. A result of a case that does not test the requirement has no `actual`.
-fn is_breach(result: &CaseResult, judged: &RequirementVerdict) -> bool {
+/// Returns whether a verdict reports a violation. A requirement of the proposal of 2007 never makes
+/// a case fail. If the target violates such a requirement, the verdict is `Unimplemented` and the
+/// result has `actual`. A result of a case that does not test the requirement has no `actual`.
+fn is_violation(result: &CaseResult, judged: &RequirementVerdict) -> bool {
     match is_proposal(judged.requirement.row()) {
         true => judged.verdict == Verdict::Unimplemented && result.actual.is_some(),
         false => judged.verdict == Verdict::Fail,
     }
 }
 
-fn cell(result: &CaseResult, deviation: &Deviation) -> Cell {
-    let mut found = Cell::Missed;
-    for judged in broken(result, deviation) {
-        match judged.seen_on_the_way {
-            false => return Cell::Caught,
-            true => found = Cell::OnTheWay,
+fn outcome(result: &CaseResult, deviation: &Deviation) -> ProofOutcome {
+    let mut found = ProofOutcome::Missed;
+    for judged in violations(result, deviation) {
+        match judged.also_observed {
+            false => return ProofOutcome::Caught,
+            true => found = ProofOutcome::AlsoObserved,
         }
     }
     found
@@ -249,8 +256,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_beyond_the_twin_exist() {
-        for (name, _) in BEYOND {
+    fn names_of_unprovable_deviations_exist() {
+        for (name, _) in UNPROVABLE {
             assert!(hostile::all().any(|deviation| is_called(deviation, name)), "{name} is no deviation");
         }
     }

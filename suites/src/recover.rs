@@ -31,7 +31,7 @@ pub enum RecoverError {
 
 /// The remaining data of a run.
 #[derive(Default)]
-struct Remains {
+struct RecoveredData {
     cases: Vec<CaseInfo>,
     /// The planned variants in their order. Empty if only their number is known.
     order: Vec<CaseKey>,
@@ -54,22 +54,22 @@ pub async fn recover(
     baseline: &[BaselineEntry],
 ) -> Result<RunReport, RecoverError> {
     let run = folder::run_of(folder).ok_or_else(|| RecoverError::NoRun { path: folder.to_owned() })?;
-    let mut remains = match store {
-        Some(store) => of_store(store, &run.id).await?,
-        None => Remains::default(),
+    let mut recovered = match store {
+        Some(store) => read_store(store, &run.id).await?,
+        None => RecoveredData::default(),
     };
-    remains.add_report(folder, &run);
-    if remains.ended().is_none() {
-        remains.add_transcripts(folder);
+    recovered.add_report(folder, &run);
+    if recovered.ended().is_none() {
+        recovered.add_transcripts(folder);
     }
-    Ok(remains.report(run, suites, baseline))
+    Ok(recovered.report(run, suites, baseline))
 }
 
-async fn of_store(store: &Store, run: &str) -> Result<Remains, StoreError> {
+async fn read_store(store: &Store, run: &str) -> Result<RecoveredData, StoreError> {
     let (Some(detail), Some(report)) = (store.run(run).await?, store.report(run).await?) else {
-        return Ok(Remains::default());
+        return Ok(RecoveredData::default());
     };
-    Ok(Remains {
+    Ok(RecoveredData {
         cases: detail.cases,
         planned: detail.planned.len() as u64,
         order: detail.planned.into_iter().map(|planned| planned.key).collect(),
@@ -79,13 +79,13 @@ async fn of_store(store: &Store, run: &str) -> Result<Remains, StoreError> {
     })
 }
 
-impl Remains {
+impl RecoveredData {
     /// Adds the data that only an earlier `report.json` of the run has.
     fn add_report(&mut self, folder: &Path, run: &RunInfo) {
         let Ok(text) = fs::read(folder.join("report.json")) else { return };
         let report: RunReport = match serde_json::from_slice(&text) {
             Ok(report) => report,
-            Err(error) => return tracing::warn!("report.json is not used: {error}"),
+            Err(error) => return tracing::warn!("ignoring report.json, because it cannot be read: {error}"),
         };
         if report.run.id != run.id {
             return;
@@ -108,7 +108,7 @@ impl Remains {
             let read = fs::read(&file).map_err(|error| error.to_string());
             match read.and_then(|text| serde_json::from_slice::<CaseResult>(&text).map_err(|error| error.to_string())) {
                 Ok(result) => drop(self.results.entry(result.key.clone()).or_insert(result)),
-                Err(error) => tracing::warn!("{} is not used: {error}", file.display()),
+                Err(error) => tracing::warn!("ignoring {}, because it cannot be read: {error}", file.display()),
             }
         }
     }

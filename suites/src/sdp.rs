@@ -3,11 +3,11 @@
 //!
 //! This module does not judge: a script's message may be wrong, and the target's answer, too.
 
-pub(crate) mod shown;
+pub(crate) mod observed_rules;
 
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
-/// Length of the BSDH in bytes.
+/// Length in bytes of the base header (BSDH) of an SDP message.
 pub(crate) const BSDH_LEN: usize = 16;
 
 /// A field of an extended header, at its position in the draft's figures.
@@ -18,11 +18,11 @@ pub(crate) struct Field {
     start: usize,
     /// Length in bytes. Fields that share bytes have the same length.
     len: usize,
-    /// Number of the field's lowest bit in these bytes.
+    /// Number of the field's lowest bit in these bytes, from 0.
     shift: u32,
     /// Length in bits.
     bits: u32,
-    /// The correct value if a script sets none.
+    /// The correct value, which is used if a script sets no value.
     pub(crate) default: u64,
 }
 
@@ -86,9 +86,10 @@ pub(crate) const fn extension(mid: Mid) -> &'static [Field] {
 }
 
 impl Field {
-    /// Returns the byte range of the field, and its lowest bit there, in an order of the fields.
+    /// Returns the byte range of the field in this field order, and the number of the field's
+    /// lowest bit in the range.
     fn place(&self, order: FieldOrder) -> (std::ops::Range<usize>, u32) {
-        let place = order.place(self.start..self.start + self.len);
+        let place = order.wire_range(self.start..self.start + self.len);
         let width = 8 * u32::try_from(self.len).unwrap_or(0);
         // The mirrored order also reverses the position of the field within its bytes.
         match order {
@@ -130,7 +131,7 @@ pub(crate) struct Draft {
     pub(crate) len: Option<u32>,
     pub(crate) mseq: Option<u32>,
     pub(crate) mseq_ack: Option<u32>,
-    /// Order of the fields, if it is not that of the connection.
+    /// Order of the fields, if the message does not use the connection's order.
     pub(crate) order: Option<FieldOrder>,
     /// Fields of the extended header, and their values.
     pub(crate) extension: Vec<(Field, u64)>,
@@ -202,9 +203,9 @@ pub(crate) struct ReceivedMessage {
     pub(crate) extension: Vec<(&'static str, u64)>,
     pub(crate) payload: Vec<u8>,
     pub(crate) octets: Vec<u8>,
-    /// RDMAP opcode of the message. 0 if it has none.
+    /// RDMAP opcode of the message. 0 if the message has none.
     pub(crate) opcode: u8,
-    /// Invalidate STag of the Send that has the message.
+    /// Invalidate STag of the Send that carried the message.
     pub(crate) invalidates: u32,
 }
 

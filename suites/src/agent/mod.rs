@@ -11,8 +11,8 @@ mod remote;
 
 use std::net::SocketAddr;
 
-use weft_agent::protocol::{Action, Done, Event, Failure};
-use weft_agent::soft::Soft;
+use weft_agent::protocol::{Action, Event, Failure, Success};
+use weft_agent::soft::SoftDevice;
 use weft_peer::driver::Link;
 use weft_peer::{Instant, Settings};
 
@@ -20,10 +20,11 @@ use remote::Remote;
 
 /// How weft reaches the agent of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AgentAt {
-    pub(crate) way: Way,
-    /// Address that the agent listens on or connects to, if address translation makes it different.
-    pub(crate) place: Option<SocketAddr>,
+pub(crate) struct AgentAddress {
+    pub(crate) transport: AgentTransport,
+    /// The address that the agent listens on or connects to, if it differs from the address that
+    /// the tester uses, for example because of address translation.
+    pub(crate) translated_address: Option<SocketAddr>,
     /// Token that the agent was started with.
     pub(crate) token: Option<String>,
     /// Whether the token is in the target file, and not in the environment.
@@ -32,19 +33,19 @@ pub(crate) struct AgentAt {
 
 /// The way to reach an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// `host:port`.
+pub(crate) enum AgentTransport {
+    /// TCP to this `host:port`.
     Tcp(String),
     /// A command that speaks the protocol on its standard input and output, for example `ssh
     /// nic-host weft agent --stdio`.
     Command(Vec<String>),
 }
 
-impl std::fmt::Display for Way {
+impl std::fmt::Display for AgentTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Way::Tcp(address) => f.write_str(address),
-            Way::Command(words) => f.write_str(&words.join(" ")),
+            AgentTransport::Tcp(address) => f.write_str(address),
+            AgentTransport::Command(words) => f.write_str(&words.join(" ")),
         }
     }
 }
@@ -52,12 +53,12 @@ impl std::fmt::Display for Way {
 /// The agent is unreachable, or has gone. This is no evidence about the target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the agent {0}")]
-pub(crate) struct Gone(pub(crate) String);
+pub(crate) struct AgentError(pub(crate) String);
 
 /// A control connection.
 pub(crate) enum Agent {
     /// The software RNIC of a virtual link.
-    Soft(Soft),
+    Soft(SoftDevice),
     /// The software RNIC on this host's TCP. Its thread in this process starts with the first
     /// request.
     Here(Box<Settings>),
@@ -67,7 +68,7 @@ pub(crate) enum Agent {
 
 impl Agent {
     /// Connects to an agent, and sends Hello.
-    pub(crate) async fn open(at: &AgentAt, within: std::time::Duration) -> Result<Self, Gone> {
+    pub(crate) async fn open(at: &AgentAddress, within: std::time::Duration) -> Result<Self, AgentError> {
         Remote::open(at, within).await.map(Agent::Remote)
     }
 
@@ -77,7 +78,7 @@ impl Agent {
         link: &Link,
         action: Action,
         within: std::time::Duration,
-    ) -> Result<(u64, Result<Done, Failure>), Gone> {
+    ) -> Result<(u64, Result<Success, Failure>), AgentError> {
         if let Agent::Here(settings) = self {
             *self = Remote::here(Settings::clone(settings), within).await.map(Agent::Remote)?;
         }
@@ -90,13 +91,17 @@ impl Agent {
                 Ok((now.as_nanos(), answer))
             }
             // `Remote` has replaced `Here` above.
-            Agent::Here(_) => Err(Gone("is not there".to_owned())),
+            Agent::Here(_) => Err(AgentError("has not started".to_owned())),
             Agent::Remote(remote) => remote.ask(action, within).await,
         }
     }
 
     /// Returns the next event with its time in nanoseconds. Waits until `deadline` at most.
-    pub(crate) async fn next_event(&mut self, link: &Link, deadline: Instant) -> Result<Option<(u64, Event)>, Gone> {
+    pub(crate) async fn next_event(
+        &mut self,
+        link: &Link,
+        deadline: Instant,
+    ) -> Result<Option<(u64, Event)>, AgentError> {
         match (self, link) {
             (Agent::Soft(soft), Link::Virtual(link)) => {
                 link.until(deadline, || soft.has_event()).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use weft_core::RequirementId;
-use weft_core::coverage::By;
+use weft_core::coverage::CoverageKind;
 use weft_core::requirement::{self, Catalogue, Class, Observe, Requirement};
 
 use super::Proofs;
@@ -17,7 +17,7 @@ pub struct Count {
     /// The section. `None` for a complete catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
-    /// Requirements whose violation is visible in the ways that count ([`ways`]).
+    /// Requirements whose violation is visible in one of the ways that [`ways`] returns.
     pub rows: usize,
     /// Requirements in `rows` that can be judged.
     pub judgeable: usize,
@@ -31,15 +31,17 @@ pub struct Count {
     pub rule: usize,
     /// Requirements that a case is proven to judge. Rules may judge them, too.
     pub case: usize,
-    /// Requirements that are proven in the ways that count.
+    /// Requirements that have a proof of the counted kind. For cases, the proof of a rule also
+    /// counts.
     pub covered: usize,
     /// Requirements that a case is about, but no deviation shows that the case can fail for them.
     pub named: Vec<RequirementId>,
     /// The other requirements that are judgeable or not classified.
     pub open: Vec<RequirementId>,
-    /// Additional requirements: only the target's user can observe their violation, and an agent on
-    /// its host reports it. They count for cases and for the layers that verbs drive. Otherwise
-    /// this is 0. Requirements that permit, define or need knowledge from outside are not included.
+    /// Requirements that are not in `rows`, because only the target's user can observe their
+    /// violation. An agent on the target's host can report the violation. These requirements are
+    /// counted only for cases, and only in the layers whose user has the verbs. Requirements that
+    /// permit or define something, or need knowledge from outside, are not included.
     pub upper: usize,
     /// Requirements in `upper` that a case is proven to judge.
     pub upper_covered: usize,
@@ -77,33 +79,38 @@ impl Count {
     }
 }
 
-/// Returns where a violation must be visible so that `by` can cover the requirement. A rule
-/// observes. A case also sends. Tests control the endpoint: with SDP and the port mapper, its peer
-/// and its user. With the layers below, the user has the verbs. If an effect of the verbs is
-/// visible on the wire, a requirement of the sending layer is about it.
+/// Returns where a violation must be visible so that `by` can cover the requirement.
+/// - A rule observes the wire.
+/// - A case observes the wire, sends, and observes the reaction.
+/// - A test controls the endpoint. With SDP and the port mapper, the test is the endpoint's peer
+///   and its user. With the layers below SDP, the endpoint's user has the verbs.
+///
+/// Rules and cases cover no requirement of the verbs. If an effect of the verbs is visible on the
+/// wire, the catalogue of the layer that sends has a requirement about this effect.
 #[must_use]
-pub const fn ways(by: By, catalogue: Catalogue) -> &'static [Observe] {
+pub const fn ways(by: CoverageKind, catalogue: Catalogue) -> &'static [Observe] {
     match (by, catalogue) {
-        (By::Case | By::Rule, Catalogue::Verbs) => &[],
-        (By::Case, _) => &[Observe::Wire, Observe::Reaction],
-        (By::Rule, _) => &[Observe::Wire],
-        (By::Test, Catalogue::Sdp | Catalogue::SdpPm) => &[Observe::Wire, Observe::Reaction, Observe::Upper],
-        (By::Test, _) => &[Observe::Api, Observe::Wire],
+        (CoverageKind::Case | CoverageKind::Rule, Catalogue::Verbs) => &[],
+        (CoverageKind::Case, _) => &[Observe::Wire, Observe::Reaction],
+        (CoverageKind::Rule, _) => &[Observe::Wire],
+        (CoverageKind::Test, Catalogue::Sdp | Catalogue::SdpPm) => &[Observe::Wire, Observe::Reaction, Observe::Upper],
+        (CoverageKind::Test, _) => &[Observe::Api, Observe::Wire],
     }
 }
 
 /// Returns the requirements that `by` could cover.
-pub fn rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
+pub fn rows(by: CoverageKind) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     requirement::all().filter(move |(_, row)| ways(by, row.catalogue).contains(&row.observe))
 }
 
-/// Counts the requirements in [`rows`] that `proofs` cover by `by`, per catalogue, or per section
-/// with `sections`. For [`By::Case`] the proof of a rule also counts, because the monitor watches
-/// every case. `named` has the requirements that cases are about.
+/// Counts the requirements in [`rows`] that proofs of the kind `by` cover. Returns a count for each
+/// catalogue or, if `sections` is set, for each section. For [`CoverageKind::Case`] the proof of a
+/// rule also counts, because the monitor watches every case. `named` contains the requirements that
+/// cases are about.
 #[must_use]
-pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections: bool) -> Vec<Count> {
+pub fn count(proofs: &Proofs, by: CoverageKind, named: &BTreeSet<RequirementId>, sections: bool) -> Vec<Count> {
     let mut counts: Vec<Count> = Vec::new();
-    let (rules, cases, by_kind) = (proofs.ids(By::Rule), proofs.ids(By::Case), proofs.ids(by));
+    let (rules, cases, by_kind) = (proofs.ids(CoverageKind::Rule), proofs.ids(CoverageKind::Case), proofs.ids(by));
     for (id, row) in rows(by) {
         let count = count_of(&mut counts, row, sections);
         count.rows += 1;
@@ -121,9 +128,9 @@ pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections:
         }
         count.rule += usize::from(rules.contains(&id));
         count.case += usize::from(cases.contains(&id));
-        if by_kind.contains(&id) || (by == By::Case && rules.contains(&id)) {
+        if by_kind.contains(&id) || (by == CoverageKind::Case && rules.contains(&id)) {
             count.covered += 1;
-        } else if by == By::Case && named.contains(&id) {
+        } else if by == CoverageKind::Case && named.contains(&id) {
             count.named.push(id);
         } else {
             count.open.push(id);
@@ -143,9 +150,9 @@ pub fn count(proofs: &Proofs, by: By, named: &BTreeSet<RequirementId>, sections:
 
 /// Returns the requirements whose violation only the target's user can observe, if `by` could cover
 /// them with an agent.
-pub fn upper_rows(by: By) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
+pub fn upper_rows(by: CoverageKind) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
-    requirement::all().filter(move |(_, row)| by == By::Case && is_upper(row))
+    requirement::all().filter(move |(_, row)| by == CoverageKind::Case && is_upper(row))
 }
 
 /// Returns whether the requirement is judgeable or not classified.
@@ -176,7 +183,7 @@ mod tests {
     use crate::model::Role;
     use weft_core::requirement;
 
-    fn mpa(proofs: &Proofs, by: By, named: &[RequirementId]) -> Count {
+    fn mpa(proofs: &Proofs, by: CoverageKind, named: &[RequirementId]) -> Count {
         let counts = count(proofs, by, &named.iter().copied().collect(), false);
         counts.into_iter().find(|count| count.catalogue == Catalogue::Mpa).unwrap()
     }
@@ -185,10 +192,14 @@ mod tests {
     fn a_proof_covers_its_row_alone_and_by_its_kind_alone() {
         let proven = Proven { by: "rule".into(), id: requirement!("MPA-4.1-3"), test: "some::test".into() };
         let proofs = Proofs::from_iter([proven]);
-        let (rule, test) = (mpa(&proofs, By::Rule, &[]), mpa(&proofs, By::Test, &[]));
+        let (rule, test) = (mpa(&proofs, CoverageKind::Rule, &[]), mpa(&proofs, CoverageKind::Test, &[]));
         assert_eq!((rule.covered, test.covered), (1, 0));
         assert_eq!(test.open.len(), rule.open.len() + 1);
-        assert_eq!((rule.rows, test.rows), (rule.rows, rule.rows), "MPA has no row that shows at the verbs");
+        assert_eq!(
+            (rule.rows, test.rows),
+            (rule.rows, rule.rows),
+            "MPA has no requirement that is visible at the verbs"
+        );
     }
 
     /// A proven rule counts in addition to the cases. A case that no deviation makes fail does not
@@ -198,10 +209,10 @@ mod tests {
         let key = requirement!("MPA-7.1.1-2");
         let rule = Proven { by: "rule".into(), id: requirement!("MPA-4.1-3"), test: "some::test".into() };
         let case = Proven::by_case(key, "mpa/x/y", Role::Responder, "mpa.accepts-wrong-key");
-        let named = mpa(&Proofs::from_iter([rule.clone()]), By::Case, &[key, rule.id]);
+        let named = mpa(&Proofs::from_iter([rule.clone()]), CoverageKind::Case, &[key, rule.id]);
         assert_eq!((named.covered, named.rule, named.case), (1, 1, 0));
         assert_eq!(named.named, [key]);
-        let proven = mpa(&Proofs::from_iter([rule, case]), By::Case, &[key]);
+        let proven = mpa(&Proofs::from_iter([rule, case]), CoverageKind::Case, &[key]);
         assert_eq!((proven.covered, proven.rule, proven.case), (2, 1, 1));
         assert!(proven.named.is_empty() && !proven.open.contains(&key));
     }
@@ -215,10 +226,10 @@ mod tests {
             let rdmap = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap);
             rdmap.fold((0, 0, 0), |sum, it| (sum.0 + it.upper, sum.1 + it.upper_covered, sum.2 + it.covered))
         };
-        // The catalogue's number, without the seven requirements that an agent cannot judge either.
-        assert_eq!((of(By::Case, false), of(By::Case, true)), ((52, 1, 0), (52, 1, 0)));
-        assert_eq!(of(By::Rule, false), (0, 0, 0));
-        let sdp = count(&Proofs::default(), By::Case, &BTreeSet::new(), false);
+        // The catalogue has 59 such requirements. An agent cannot judge seven of them.
+        assert_eq!((of(CoverageKind::Case, false), of(CoverageKind::Case, true)), ((52, 1, 0), (52, 1, 0)));
+        assert_eq!(of(CoverageKind::Rule, false), (0, 0, 0));
+        let sdp = count(&Proofs::default(), CoverageKind::Case, &BTreeSet::new(), false);
         assert!(sdp.iter().filter(|it| it.catalogue == Catalogue::Sdp).all(|it| it.upper == 0));
     }
 
@@ -226,7 +237,7 @@ mod tests {
     fn sections_add_up_to_their_catalogue() {
         let proofs = Proofs::built_in().unwrap();
         let sum = |sections| {
-            let counts = count(&proofs, By::Case, &BTreeSet::new(), sections);
+            let counts = count(&proofs, CoverageKind::Case, &BTreeSet::new(), sections);
             let rdmap: Vec<Count> = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap).collect();
             (
                 rdmap.len() > 1,
@@ -245,8 +256,8 @@ mod tests {
         let of = |by, catalogue| rows(by).filter(|(_, row)| row.catalogue == catalogue).count();
         // The catalogues' numbers: 244, 316 and 93 requirements of SDP, 73, 67 and 5 of the port
         // mapper.
-        assert_eq!((of(By::Rule, Catalogue::Sdp), of(By::Test, Catalogue::Sdp)), (244, 653));
-        assert_eq!((of(By::Case, Catalogue::Sdp), of(By::Case, Catalogue::SdpPm)), (560, 140));
-        assert_eq!((of(By::Rule, Catalogue::SdpPm), of(By::Test, Catalogue::SdpPm)), (73, 145));
+        assert_eq!((of(CoverageKind::Rule, Catalogue::Sdp), of(CoverageKind::Test, Catalogue::Sdp)), (244, 653));
+        assert_eq!((of(CoverageKind::Case, Catalogue::Sdp), of(CoverageKind::Case, Catalogue::SdpPm)), (560, 140));
+        assert_eq!((of(CoverageKind::Rule, Catalogue::SdpPm), of(CoverageKind::Test, Catalogue::SdpPm)), (73, 145));
     }
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use weft_core::RequirementId;
-use weft_core::coverage::By;
+use weft_core::coverage::CoverageKind;
 
 use crate::model::Role;
 
@@ -36,7 +36,9 @@ pub enum CoverageError {
         error: io::Error,
     },
     /// A line is not a proof.
-    #[error("{place}: {line:?} is not `by,id,test` with by = case, rule or test and an id of the catalogues")]
+    #[error(
+        "{place}: {line:?} is not a proof; a proof is `by,id,test`, where by is case, rule or test, and id is in the catalogues"
+    )]
     Line {
         /// File and line.
         place: String,
@@ -52,7 +54,8 @@ pub struct Proven {
     pub by: String,
     /// The proven requirement.
     pub id: RequirementId,
-    /// Name of the test. For a case: its id, its role if this is Initiator, and the deviation.
+    /// Name of the test. For a case, this is its id, the target's role if the target is an
+    /// initiator, and the deviation.
     pub test: String,
 }
 
@@ -62,7 +65,7 @@ impl Proven {
     #[must_use]
     pub fn by_case(id: RequirementId, case: &str, role: Role, deviation: &str) -> Self {
         let role = if role == Role::Initiator { " (initiator)" } else { "" };
-        Proven { by: By::Case.to_string(), id, test: format!("{case}{role} against {deviation}") }
+        Proven { by: CoverageKind::Case.to_string(), id, test: format!("{case}{role} against {deviation}") }
     }
 }
 
@@ -117,7 +120,7 @@ impl Proofs {
 
     /// Returns the ids that are proven by `by`.
     #[must_use]
-    pub fn ids(&self, by: By) -> BTreeSet<RequirementId> {
+    pub fn ids(&self, by: CoverageKind) -> BTreeSet<RequirementId> {
         let by = by.to_string();
         self.0.iter().filter(|proven| proven.by == by).map(|proven| proven.id).collect()
     }

@@ -1,9 +1,9 @@
-//! The comments of a capture. The section's comment describes the case. Each packet has the
-//! comments of its steps.
+//! The comments of a pcapng capture. The comment of its section describes the case. Each packet has
+//! the comments of its steps.
 
 use std::fmt::Write as _;
 
-use weft_peer::driver::{Direction as Side, TapeEvent, What};
+use weft_peer::driver::{Direction as Side, EventContent, TrafficEvent};
 
 use crate::model::{CaseResult, Direction, MarkKind, RunInfo, Step, StepKind};
 
@@ -12,7 +12,7 @@ pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
     let mut text = format!("{}: {}\n{}\n", result.key, result.verdict, result.title);
     for judged in &result.requirements {
         let row = judged.requirement.row();
-        let way = if judged.seen_on_the_way { " (also observed)" } else { "" };
+        let way = if judged.also_observed { " (also observed)" } else { "" };
         let _ = writeln!(text, "{} {} {}{way}: {}", judged.verdict, row.id, row.level, row.summary);
     }
     for (name, value) in [("expected", &result.expected), ("actual", &result.actual)] {
@@ -24,15 +24,15 @@ pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
     text
 }
 
-/// Returns the comments of each event of the tape, by the index of the event.
-pub(super) fn of_events(result: &CaseResult, tape: &[TapeEvent]) -> Vec<Vec<String>> {
-    let mut comments = vec![Vec::new(); tape.len()];
-    let mut used = vec![false; tape.len()];
+/// Returns the comments of each event of the traffic log, by the index of the event.
+pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Vec<String>> {
+    let mut comments = vec![Vec::new(); traffic.len()];
+    let mut used = vec![false; traffic.len()];
     // Steps and events have the same order. Each step belongs to the first unused event of its
     // kind.
     let mut last = None;
     for step in &result.steps {
-        let event = tape.iter().enumerate().position(|(i, event)| !used[i] && is_of(step, event));
+        let event = traffic.iter().enumerate().position(|(i, event)| !used[i] && is_of(step, event));
         match (event, step.kind) {
             (Some(index), _) => {
                 used[index] = true;
@@ -56,14 +56,14 @@ pub(super) fn of_events(result: &CaseResult, tape: &[TapeEvent]) -> Vec<Vec<Stri
     comments
 }
 
-fn is_of(step: &Step, event: &TapeEvent) -> bool {
-    let kind = match event.what {
-        What::Connected { .. } => StepKind::Connected,
-        What::Octets(_) => StepKind::Octets,
+fn is_of(step: &Step, event: &TrafficEvent) -> bool {
+    let kind = match event.content {
+        EventContent::Connected { .. } => StepKind::Connected,
+        EventContent::Octets(_) => StepKind::Octets,
         // Datagrams get no comments, because their steps belong to no connection.
-        What::Datagram { .. } => return false,
-        What::Fin => StepKind::Fin,
-        What::Reset => StepKind::Reset,
+        EventContent::Datagram { .. } => return false,
+        EventContent::Fin => StepKind::Fin,
+        EventContent::Reset => StepKind::Reset,
     };
     let direction = match event.direction {
         Side::ToTarget => Direction::Sent,

@@ -1,13 +1,14 @@
-//! Makes Ethernet frames for the events of a connection: handshake, segments, FIN, reset, with
-//! correct sequence numbers and checksums.
+//! Makes Ethernet frames for the events of a connection: its handshake, its segments, FIN and
+//! reset. Sequence numbers and checksums are correct.
 //!
-//! Headers are synthetic. Only bytes, order and times are those of the connection.
+//! Headers are synthetic. Only the payload bytes, their order and their times are those of the
+//! connection.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader, ip_number};
-use weft_peer::driver::{Direction, TapeEvent, What};
+use weft_peer::driver::{Direction, EventContent, TrafficEvent};
 
 use super::{Frames, Source};
 
@@ -21,20 +22,20 @@ const WINDOW: u16 = 0xffff;
 /// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Nanoseconds since the tape's clock began. The tape is the tester's record of events.
+    /// Nanoseconds since the clock of the traffic log began.
     pub at_ns: u64,
     /// Whether the tester sent the frame.
     pub from_tester: bool,
     /// The frame, from the Ethernet header on.
     pub octets: Vec<u8>,
-    /// Index of the tape event that the frame shows. An event with several frames has them in
-    /// order.
+    /// Index, in the traffic log, of the event that the frame shows. If several frames show one
+    /// event, they have the same index and are in order.
     pub event: usize,
 }
 
 /// One end of a connection.
 #[derive(Debug, Clone, Copy)]
-struct End {
+struct Endpoint {
     address: SocketAddr,
     /// Sequence number of the next byte from this end.
     next: u32,
@@ -42,8 +43,8 @@ struct End {
 
 #[derive(Debug)]
 struct Flow {
-    tester: End,
-    target: End,
+    tester: Endpoint,
+    target: Endpoint,
 }
 
 /// The TCP flags of a frame. Every frame except the first SYN also has ACK.
@@ -57,11 +58,11 @@ enum Flag {
     Reset,
 }
 
-/// Returns the frames of a tape, in the order of the tape.
-pub(crate) fn made(tape: &[TapeEvent]) -> Frames {
+/// Returns the frames of a traffic log, in the order of the traffic log.
+pub(crate) fn synthesize_frames(traffic: &[TrafficEvent]) -> Frames {
     let mut framer = Framer::default();
     let mut list: Vec<Frame> = Vec::new();
-    let anchors = tape.iter().map(|event| {
+    let anchors = traffic.iter().map(|event| {
         let first = list.len();
         framer.event(event, |frame| list.push(frame));
         (list.len() > first).then_some(first)
@@ -70,25 +71,25 @@ pub(crate) fn made(tape: &[TapeEvent]) -> Frames {
     Frames { list, anchors, source: Source::Endpoint }
 }
 
-/// Makes the frames of a tape, one event after the other.
+/// Makes the frames of a traffic log, one event after the other.
 #[derive(Debug, Default)]
 pub struct Framer {
-    /// Flows by the number of the connection on the tape.
+    /// Flows by the number of the connection in the traffic log.
     flows: HashMap<u32, Flow>,
-    /// Numbers of connections between a tester's and a target's address.
+    /// How many connections there have been between a tester's address and a target's address.
     pairs: HashMap<(SocketAddr, SocketAddr), u32>,
     events: usize,
 }
 
 impl Framer {
     /// Passes the frames of the next event to `put`.
-    pub fn event(&mut self, event: &TapeEvent, mut put: impl FnMut(Frame)) {
+    pub fn event(&mut self, event: &TrafficEvent, mut put: impl FnMut(Frame)) {
         let index = self.events;
         self.events += 1;
-        if let What::Connected { tester, target } = event.what {
+        if let EventContent::Connected { tester, target } = event.content {
             let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
             let (here, there) = (canonical(tester), canonical(target));
-            // The tape already has the other end of this connection, with the same bytes.
+            // The traffic log already has the other end of this connection, with the same bytes.
             if here != there && self.pairs.contains_key(&(there, here)) {
                 return;
             }
@@ -98,11 +99,11 @@ impl Framer {
             let [opener, other] = first_numbers(opener, other, *earlier);
             *earlier = earlier.wrapping_add(1);
             let (first, second) = if opens { (opener, other) } else { (other, opener) };
-            let tester = End { address: tester, next: first };
-            let target = End { address: target, next: second };
+            let tester = Endpoint { address: tester, next: first };
+            let target = Endpoint { address: target, next: second };
             self.flows.insert(event.connection, Flow { tester, target });
         }
-        if let What::Datagram { tester, target, octets } = &event.what {
+        if let EventContent::Datagram { tester, target, octets } = &event.content {
             let from_tester = event.direction == Direction::ToTarget;
             let octets = datagram(from_tester, *tester, *target, octets);
             return put(Frame { at_ns: event.at.as_nanos(), from_tester, octets, event: index });
@@ -113,26 +114,26 @@ impl Framer {
             let octets = flow.frame(from_tester, flag, payload);
             put(Frame { at_ns: event.at.as_nanos(), from_tester, octets, event: index });
         };
-        match &event.what {
-            What::Datagram { .. } => {}
-            What::Connected { .. } => {
+        match &event.content {
+            EventContent::Datagram { .. } => {}
+            EventContent::Connected { .. } => {
                 put(from_tester, Flag::Syn, &[]);
                 put(!from_tester, Flag::SynAck, &[]);
                 put(from_tester, Flag::Ack, &[]);
             }
-            What::Octets(octets) => octets.chunks(MSS).for_each(|chunk| put(from_tester, Flag::Push, chunk)),
-            What::Fin => {
+            EventContent::Octets(octets) => octets.chunks(MSS).for_each(|chunk| put(from_tester, Flag::Push, chunk)),
+            EventContent::Fin => {
                 put(from_tester, Flag::Fin, &[]);
                 put(!from_tester, Flag::Ack, &[]);
             }
-            What::Reset => put(from_tester, Flag::Reset, &[]),
+            EventContent::Reset => put(from_tester, Flag::Reset, &[]),
         }
     }
 }
 
-/// Returns the sequence numbers of the SYNs of `opener` and `other`, which had `earlier`
-/// connections before. The numbers are the same on the tapes of both ends, so that captures made
-/// from both tapes can be read together.
+/// Returns the sequence numbers of the SYNs of `opener` and `other`. There were `earlier`
+/// connections between these addresses before. The result is the same for the traffic logs of both
+/// ends, so that captures made from both logs can be read together.
 fn first_numbers(opener: SocketAddr, other: SocketAddr, earlier: u32) -> [u32; 2] {
     let ports = u32::from(opener.port()).wrapping_mul(31).wrapping_add(other.port().into());
     let first = 0x1000_0000_u32.wrapping_add((ports & 0x0fff) << 16).wrapping_add(earlier.wrapping_mul(0x0101_0000));
@@ -206,19 +207,20 @@ mod tests {
     use etherparse::{SlicedPacket, TransportSlice};
     use weft_peer::Instant;
 
-    fn event(connection: u32, direction: Direction, what: What) -> TapeEvent {
-        TapeEvent { at: Instant::from_nanos(5), connection, direction, what }
+    fn event(connection: u32, direction: Direction, content: EventContent) -> TrafficEvent {
+        TrafficEvent { at: Instant::from_nanos(5), connection, direction, content }
     }
 
-    fn connected(connection: u32) -> TapeEvent {
-        let what = What::Connected {
+    fn connected(connection: u32) -> TrafficEvent {
+        let content = EventContent::Connected {
             tester: SocketAddr::from(([192, 0, 2, 2], 50_000 + u16::try_from(connection).unwrap())),
             target: SocketAddr::from(([192, 0, 2, 1], 4420)),
         };
-        event(connection, Direction::ToTarget, what)
+        event(connection, Direction::ToTarget, content)
     }
 
-    /// (from tester, flags, seq, ack, payload length) of each frame, with checksums checked.
+    /// Checks the checksums of each frame, and returns (from tester, flags, seq, ack, payload
+    /// length) of each frame.
     fn read(frames: &[Frame]) -> Vec<(bool, &'static str, u32, u32, usize)> {
         frames
             .iter()
@@ -251,16 +253,16 @@ mod tests {
 
     #[test]
     fn a_connection_has_right_numbers() {
-        let octets = |len: usize| What::Octets(vec![7; len].into());
-        let tape = [
+        let octets = |len: usize| EventContent::Octets(vec![7; len].into());
+        let traffic = [
             connected(0),
             event(0, Direction::ToTarget, octets(20)),
             event(0, Direction::FromTarget, octets(1500)),
-            event(0, Direction::FromTarget, What::Fin),
-            event(0, Direction::ToTarget, What::Reset),
+            event(0, Direction::FromTarget, EventContent::Fin),
+            event(0, Direction::ToTarget, EventContent::Reset),
         ];
         assert_eq!(
-            read(&made(&tape).list),
+            read(&synthesize_frames(&traffic).list),
             [
                 (true, "SYN", 0, 0, 0),
                 (false, "SYN-ACK", 0, 1, 0),
@@ -277,15 +279,15 @@ mod tests {
 
     #[test]
     fn connections_do_not_mix() {
-        let octets = |len: usize| What::Octets(vec![7; len].into());
-        let tape = [
+        let octets = |len: usize| EventContent::Octets(vec![7; len].into());
+        let traffic = [
             connected(0),
             connected(1),
             event(0, Direction::ToTarget, octets(20)),
             event(1, Direction::ToTarget, octets(30)),
             event(2, Direction::ToTarget, octets(1)),
         ];
-        let frames = made(&tape).list;
+        let frames = synthesize_frames(&traffic).list;
         let read = read(&frames);
         assert_eq!(read[6..], [(true, "PSH", 1, 1, 20), (true, "PSH", 1, 1, 30)]);
         assert_eq!(frames[7].event, 3);
@@ -293,28 +295,29 @@ mod tests {
 
     /// The two ends of one connection on loopback, as `weft sdp agent --write` records them if it
     /// serves both.
-    fn both_ends() -> [TapeEvent; 2] {
+    fn both_ends() -> [TrafficEvent; 2] {
         let [client, server] = [50_000, 5301].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        let end =
-            |connection, direction, tester, target| event(connection, direction, What::Connected { tester, target });
+        let end = |connection, direction, tester, target| {
+            event(connection, direction, EventContent::Connected { tester, target })
+        };
         [end(0, Direction::ToTarget, client, server), end(1, Direction::FromTarget, server, client)]
     }
 
     #[test]
-    fn a_connection_with_both_ends_on_the_tape_is_written_once() {
-        let octets = || What::Octets(vec![7; 20].into());
+    fn a_connection_whose_two_ends_are_logged_is_written_once() {
+        let octets = || EventContent::Octets(vec![7; 20].into());
         let [client, server] = both_ends();
-        let tape = [
+        let traffic = [
             server,
             client,
             event(0, Direction::ToTarget, octets()),
             event(1, Direction::FromTarget, octets()),
-            event(0, Direction::ToTarget, What::Fin),
-            event(1, Direction::FromTarget, What::Fin),
+            event(0, Direction::ToTarget, EventContent::Fin),
+            event(1, Direction::FromTarget, EventContent::Fin),
         ];
         let [tester, target] = [true, false];
         assert_eq!(
-            read(&made(&tape).list),
+            read(&synthesize_frames(&traffic).list),
             [
                 (target, "SYN", 0, 0, 0),
                 (tester, "SYN-ACK", 0, 1, 0),
@@ -326,12 +329,12 @@ mod tests {
         );
     }
 
-    /// Two captures of one connection, one from each end, are read as one if their numbers are the
-    /// same.
+    /// If two captures show one connection, one from each end, readers can combine them only if
+    /// their sequence numbers are the same.
     #[test]
-    fn the_tapes_of_both_ends_have_the_same_numbers() {
-        let numbers = |events: &[TapeEvent]| -> Vec<(u32, u32)> {
-            let frames = made(events).list;
+    fn logs_of_both_ends_have_the_same_numbers() {
+        let numbers = |events: &[TrafficEvent]| -> Vec<(u32, u32)> {
+            let frames = synthesize_frames(events).list;
             let tcp = |frame: &Frame| match SlicedPacket::from_ethernet(&frame.octets).unwrap().transport {
                 Some(TransportSlice::Tcp(tcp)) => (tcp.sequence_number(), tcp.acknowledgment_number()),
                 _ => panic!("no TCP"),

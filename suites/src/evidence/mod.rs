@@ -1,10 +1,10 @@
 //! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`. A case
 //! that passed has them, too.
 //!
-//! The packets are made from the tape: the bytes that the tester sent and received on each
-//! connection. Bytes, order and times are real. Segment boundaries, acknowledgements and headers
-//! are synthetic, and the capture has a note about this. If the run captures on an interface,
-//! captured frames replace the made frames.
+//! The packets are made from the traffic log. It contains the bytes that the tester sent and
+//! received on each connection. The bytes, their order and their times are real. Segment
+//! boundaries, acknowledgements and headers are synthetic, and the capture has a note about this.
+//! If the run captures on an interface, captured frames replace the synthetic frames.
 
 mod comments;
 mod frames;
@@ -16,11 +16,11 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use weft_peer::driver::TapeEvent;
+use weft_peer::driver::TrafficEvent;
 
 use crate::model::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSource as Source, RunInfo};
 
-pub(crate) use frames::made;
+pub(crate) use frames::synthesize_frames;
 pub use frames::{Frame, Framer};
 pub(crate) use monitor::watch;
 pub(crate) use wire::Wire;
@@ -38,7 +38,7 @@ const TRANSCRIPT: &str = "transcript.json";
 #[derive(Debug)]
 pub(crate) struct Frames {
     pub(crate) list: Vec<Frame>,
-    /// For each event of the tape, the frame that shows it, if any.
+    /// For each event of the traffic log, the frame that shows it, if any.
     anchors: Vec<Option<usize>>,
     /// Source of the frames.
     pub(crate) source: Source,
@@ -54,18 +54,18 @@ pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: O
 }
 
 /// Files of a case that were written, but that a power failure may still destroy.
-pub(crate) struct Written {
+pub(crate) struct UnsyncedFiles {
     files: Vec<File>,
     /// The case's folder, the folders above it that were created for it, and the folder that
     /// contains these.
     folders: Vec<PathBuf>,
 }
 
-impl Written {
+impl UnsyncedFiles {
     /// Writes the files to the disk. This may take some milliseconds.
     pub(crate) fn sync(self) -> io::Result<()> {
         self.files.iter().try_for_each(File::sync_all)?;
-        // The folders have the names of the files and folders.
+        // The name of a new file or folder is stored in the folder above it.
         self.folders.iter().try_for_each(|folder| File::open(folder)?.sync_all())
     }
 }
@@ -75,15 +75,15 @@ pub(crate) fn write(
     out: &Path,
     run: &RunInfo,
     result: &CaseResult,
-    tape: &[TapeEvent],
+    traffic: &[TrafficEvent],
     frames: &Frames,
     began_unix_ns: u64,
-) -> io::Result<Written> {
+) -> io::Result<UnsyncedFiles> {
     let folder = out.join(&result.evidence.folder);
     let folders = folders_made(out, &folder);
     fs::create_dir_all(&folder)?;
     let mut comments = vec![Vec::new(); frames.list.len()];
-    for (anchor, of_event) in frames.anchors.iter().zip(comments::of_events(result, tape)) {
+    for (anchor, of_event) in frames.anchors.iter().zip(comments::of_events(result, traffic)) {
         if let Some(comments) = anchor.and_then(|frame| comments.get_mut(frame)) {
             comments.extend(of_event);
         }
@@ -99,7 +99,7 @@ pub(crate) fn write(
         io::Result::Ok(file)
     };
     let files = vec![put(PCAPNG, &capture)?, put(TRANSCRIPT, &transcript)?];
-    Ok(Written { files, folders })
+    Ok(UnsyncedFiles { files, folders })
 }
 
 /// Returns the folders whose entries change when `folder`, below `out`, is created.

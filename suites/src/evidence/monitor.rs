@@ -4,13 +4,13 @@ use weft_core::wire::portmap::UDP_PORT;
 use weft_dissector::source::Frame as Captured;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
-use weft_peer::driver::{Direction, TapeEvent, What};
+use weft_peer::driver::{Direction, EventContent, TrafficEvent};
 
 use super::{Frames, LINKTYPE_ETHERNET};
-use crate::model::{EvidenceSource, Seen};
+use crate::model::{EvidenceSource, MonitorFinding};
 
 /// Maximum number of findings that are kept for one case.
-const MAX_SEEN: usize = 1000;
+const MAX_FINDINGS: usize = 1000;
 
 #[derive(Default)]
 struct Findings {
@@ -22,7 +22,7 @@ impl Sink for Findings {
     fn unit(&mut self, _: &Unit<'_>) {}
 
     fn finding(&mut self, finding: &Finding) {
-        if self.kept.len() < MAX_SEEN {
+        if self.kept.len() < MAX_FINDINGS {
             self.kept.push(finding.clone());
         } else {
             self.lost += 1;
@@ -30,17 +30,17 @@ impl Sink for Findings {
     }
 }
 
-/// Returns the monitor's findings in the frames of a tape, and the number of findings that were not
-/// kept.
-pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
+/// Returns the monitor's findings in the frames of a traffic log, and the number of findings that
+/// were not kept.
+pub(crate) fn watch(traffic: &[TrafficEvent], frames: &Frames) -> (Vec<MonitorFinding>, u64) {
     let mut dissector = Dissector::default();
     if frames.source == EvidenceSource::Endpoint {
         dissector = dissector.recorded_by_an_end();
     }
     let mut findings = Findings::default();
-    for (number, frame) in (1..).zip(&frames.list) {
+    for (number, frame) in (1_u64..).zip(&frames.list) {
         let captured = Captured {
-            number,
+            number: number.into(),
             time: frame.at_ns,
             interface: 0,
             link_type: LINKTYPE_ETHERNET,
@@ -50,31 +50,31 @@ pub(crate) fn watch(tape: &[TapeEvent], frames: &Frames) -> (Vec<Seen>, u64) {
         dissector.frame(&captured, &mut findings);
     }
     dissector.finish(&mut findings);
-    (findings.kept.iter().map(|finding| seen(tape, finding)).collect(), findings.lost)
+    (findings.kept.iter().map(|finding| convert(traffic, finding)).collect(), findings.lost)
 }
 
-fn seen(tape: &[TapeEvent], finding: &Finding) -> Seen {
-    // The monitor numbers connections by their first frames, as the tape does. Direction 0 is that
-    // of the end that connected.
+fn convert(traffic: &[TrafficEvent], finding: &Finding) -> MonitorFinding {
+    // The monitor numbers connections by their first frames, as the traffic log does. Direction 0
+    // is the direction from the end that connected.
     let opener = finding.stream.and_then(|stream| {
-        let mut connected = tape.iter().filter(|event| matches!(event.what, What::Connected { .. }));
+        let mut connected = traffic.iter().filter(|event| matches!(event.content, EventContent::Connected { .. }));
         connected.nth(stream.index()).map(|event| event.direction)
     });
-    // For datagrams, which have no connection, direction 0 is that of the client. If the tester is
-    // the port mapper, the target is the client.
-    let asks = finding.stream.is_none() && tape.iter().any(|event| is_from_client(&event.what));
+    // For datagrams, which have no connection, direction 0 is the direction from the client. If the
+    // tester is the port mapper, the target is the client.
+    let asks = finding.stream.is_none() && traffic.iter().any(|event| is_from_client(&event.content));
     let by_opener = finding.direction == 0;
     let by_target = by_opener == (asks || opener == Some(Direction::FromTarget));
-    Seen {
+    MonitorFinding {
         requirement: finding.requirement,
         severity: finding.severity,
         text: format!("expected {}, found {}", finding.expected, finding.found),
-        packet: Some(finding.frame),
+        packet: Some(finding.frame.into()),
         by_target,
     }
 }
 
 /// Returns whether the tester is a port mapper, and the target its client.
-fn is_from_client(what: &What) -> bool {
-    matches!(what, What::Datagram { tester, .. } if tester.port() == UDP_PORT)
+fn is_from_client(content: &EventContent) -> bool {
+    matches!(content, EventContent::Datagram { tester, .. } if tester.port() == UDP_PORT)
 }

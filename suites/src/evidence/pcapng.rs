@@ -3,7 +3,7 @@
 
 use std::io;
 
-use weft_dissector::output::pcapng::{Interface, PacketBlock, Way, Writer};
+use weft_dissector::output::pcapng::{Interface, PacketBlock, PacketDirection, Writer};
 
 use super::{Frames, LINKTYPE_ETHERNET, Source};
 
@@ -33,7 +33,7 @@ pub(super) fn write(
             time: began_unix_ns.saturating_add(frame.at_ns),
             octets: &frame.octets,
             wire_len: u32::try_from(frame.octets.len()).unwrap_or(u32::MAX),
-            way: Some(if frame.from_tester { Way::Outbound } else { Way::Inbound }),
+            direction: Some(if frame.from_tester { PacketDirection::Outbound } else { PacketDirection::Inbound }),
             comments: comments.get(index).map_or(&[], Vec::as_slice),
         })?;
     }

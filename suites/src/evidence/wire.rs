@@ -1,10 +1,10 @@
 //! Evidence from the wire: captured frames that replace the frames made from the tester's own
 //! record.
 //!
-//! Only captured frames show where segments begin, and which endpoint sent which FIN or reset. They
-//! replace the made frames if they are complete. Complete frames have all bytes that the tester
-//! received and sent, or the reset that ended the direction. If they are incomplete, the case keeps
-//! the made frames, and its evidence has the reason.
+//! Only captured frames show where segments begin, and which endpoint sent which FIN or reset. The
+//! captured frames replace the synthetic frames only if they are complete. They are complete if
+//! they have all bytes that the tester received and sent, or the reset that ended the direction.
+//! Otherwise the case keeps the synthetic frames, and its evidence states the reason.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -15,26 +15,26 @@ use std::time::Duration;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use tokio::sync::Notify;
 use weft_capture::{Next, OpenError, Settings};
-use weft_peer::driver::{Direction, TapeEvent, What};
+use weft_peer::driver::{Direction, EventContent, TrafficEvent};
 
 use super::{Frame, Frames, LINKTYPE_ETHERNET, Source};
 
 /// Maximum size of the frames of one case in bytes.
-const MOST_OCTETS: usize = 64 << 20;
+const MAX_BUFFERED: usize = 64 << 20;
 /// The time for which the kernel may delay a frame.
 const BATCH: Duration = Duration::from_millis(5);
 
 /// A capture on an interface during a run.
 pub(crate) struct Wire {
-    kept: Arc<Kept>,
+    buffer: Arc<CaptureBuffer>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CaptureBuffer {
     segments: Mutex<VecDeque<Segment>>,
     /// Notifies that frames have arrived, or that the capture has ended.
-    news: Notify,
-    over: AtomicBool,
+    changed: Notify,
+    has_ended: AtomicBool,
 }
 
 /// A frame with a TCP segment.
@@ -52,7 +52,7 @@ struct Segment {
     rst: bool,
 }
 
-impl Kept {
+impl CaptureBuffer {
     fn segments(&self) -> MutexGuard<'_, VecDeque<Segment>> {
         self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,34 +69,34 @@ impl Wire {
         let other = |why: String| OpenError::Other { interface: interface.to_owned(), why };
         if live.link_type() != LINKTYPE_ETHERNET {
             return Err(other(format!(
-                "its frames are of link type {}, and evidence is of Ethernet",
+                "its frames have link type {}, but evidence needs Ethernet frames",
                 live.link_type()
             )));
         }
-        let kept = Arc::new(Kept::default());
-        let writer = Arc::downgrade(&kept);
+        let buffer = Arc::new(CaptureBuffer::default());
+        let writer = Arc::downgrade(&buffer);
         let read = move || {
-            let mut held = 0;
+            let mut buffered = 0;
             // If the run is over, its `Wire` is gone, and the loop ends.
-            while let Some(kept) = writer.upgrade() {
+            while let Some(buffer) = writer.upgrade() {
                 match live.next_frame() {
                     Next::Packet(packet) => {
                         if let Some(segment) = segment(packet.time, packet.octets) {
-                            let mut segments = kept.segments();
-                            held = if segments.is_empty() { 0 } else { held } + segment.frame.len();
+                            let mut segments = buffer.segments();
+                            buffered = if segments.is_empty() { 0 } else { buffered } + segment.frame.len();
                             segments.push_back(segment);
-                            while held > MOST_OCTETS
+                            while buffered > MAX_BUFFERED
                                 && let Some(oldest) = segments.pop_front()
                             {
-                                held -= oldest.frame.len();
+                                buffered -= oldest.frame.len();
                             }
                         }
                     }
-                    Next::Idle => kept.news.notify_one(),
+                    Next::Idle => buffer.changed.notify_one(),
                     Next::Over(why) => {
                         tracing::warn!(why, "the capture has ended");
-                        kept.over.store(true, Relaxed);
-                        kept.news.notify_one();
+                        buffer.has_ended.store(true, Relaxed);
+                        buffer.changed.notify_one();
                         return;
                     }
                 }
@@ -105,35 +105,35 @@ impl Wire {
         std::thread::Builder::new()
             .name("capture".to_owned())
             .spawn(read)
-            .map_err(|error| other(format!("no thread to capture in: {error}")))?;
-        Ok(Wire { kept })
+            .map_err(|error| other(format!("cannot start a thread for the capture: {error}")))?;
+        Ok(Wire { buffer })
     }
 
     /// Begins a case: discards earlier frames.
     pub(crate) fn begin(&self) {
-        self.kept.segments().clear();
+        self.buffer.segments().clear();
     }
 
-    /// Waits until the frames of a case's connections are complete. After `patience`, returns the
+    /// Waits until the frames of a case's connections are complete. After `time_limit`, returns the
     /// reason why they are incomplete.
     pub(crate) async fn frames(
         &self,
-        tape: &[TapeEvent],
+        traffic: &[TrafficEvent],
         began_unix_ns: u64,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<Frames, String> {
-        let waited = tokio::time::sleep(patience);
+        let waited = tokio::time::sleep(time_limit);
         let mut waited = std::pin::pin!(waited);
         loop {
-            let why = match frames(tape, self.kept.segments().iter(), began_unix_ns) {
+            let why = match frames(traffic, self.buffer.segments().iter(), began_unix_ns) {
                 Ok(frames) => return Ok(frames),
                 Err(why) => why,
             };
-            if self.kept.over.load(Relaxed) {
+            if self.buffer.has_ended.load(Relaxed) {
                 return Err("the capture has ended".to_owned());
             }
             tokio::select! {
-                () = self.kept.news.notified() => {}
+                () = self.buffer.changed.notified() => {}
                 () = &mut waited => return Err(why),
             }
         }
@@ -163,18 +163,19 @@ fn segment(time: u64, frame: &[u8]) -> Option<Segment> {
 
 /// One direction of a connection.
 #[derive(Default)]
-struct Half {
+struct DirectionIndex {
     /// Sequence number of the direction's SYN.
     first: Option<u32>,
-    /// Captured bytes, counted from 0: begin, end, frame.
+    /// Ranges of captured bytes. Each range has its begin, its end and the index of its frame.
+    /// Bytes are counted from 0.
     runs: Vec<(u64, u64, usize)>,
     fin: Option<usize>,
     rst: Option<usize>,
-    /// Number of the direction's bytes on the tape so far.
-    on_tape: u64,
+    /// Number of the direction's bytes in the traffic log so far.
+    logged: u64,
 }
 
-impl Half {
+impl DirectionIndex {
     fn add(&mut self, segment: &Segment, frame: usize) {
         if segment.syn {
             self.first = Some(segment.seq);
@@ -209,24 +210,25 @@ impl Half {
     }
 }
 
-/// Returns the frames of the tape's connections, or the reason why they are incomplete.
+/// Returns the frames of the traffic log's connections, or the reason why they are incomplete.
 fn frames<'s>(
-    tape: &[TapeEvent],
+    traffic: &[TrafficEvent],
     segments: impl Iterator<Item = &'s Segment>,
     began_unix_ns: u64,
 ) -> Result<Frames, String> {
-    if tape.iter().any(|event| matches!(event.what, What::Datagram { .. })) {
+    if traffic.iter().any(|event| matches!(event.content, EventContent::Datagram { .. })) {
         return Err("the case has datagrams, and only TCP is captured".to_owned());
     }
     let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
-    let connected = tape.iter().filter_map(|event| match event.what {
-        What::Connected { tester, target } => Some((event.connection, plain(tester), plain(target))),
+    let connected = traffic.iter().filter_map(|event| match event.content {
+        EventContent::Connected { tester, target } => Some((event.connection, plain(tester), plain(target))),
         _ => None,
     });
     let connections: Vec<(u32, SocketAddr, SocketAddr)> = connected.collect();
-    let mut halves: Vec<[Half; 2]> = connections.iter().map(|_| <[Half; 2]>::default()).collect();
-    // Frames are copied only when they are complete. Until then, this function runs at each pause
-    // of the capture.
+    let mut directions: Vec<[DirectionIndex; 2]> =
+        connections.iter().map(|_| <[DirectionIndex; 2]>::default()).collect();
+    // Frames are copied only once all of them have arrived. Until then, this function runs at each
+    // pause of the capture.
     let mut list: Vec<(&Segment, bool)> = Vec::new();
     let mut order: Vec<usize> = Vec::new();
     // The first frame of each connection, in the order of `order`.
@@ -241,54 +243,58 @@ fn frames<'s>(
             order.push(index);
             begun.push(list.len());
         }
-        halves[index][usize::from(!from_tester)].add(segment, list.len());
+        directions[index][usize::from(!from_tester)].add(segment, list.len());
         list.push((segment, from_tester));
     }
     // The monitor numbers connections by their first frames, and its findings have these numbers.
     if order.len() != connections.len() || !order.is_sorted() {
-        return Err("the capture does not show each connection's beginning, in their order".to_owned());
+        return Err(
+            "the capture lacks the beginning of a connection, or shows the connections in another order".to_owned()
+        );
     }
-    let captured: Vec<[u64; 2]> = halves.iter().map(|halves| halves.each_ref().map(Half::contiguous)).collect();
-    // The position of each event: its first byte, or the frame of an end. A gap is reported before
-    // frames are searched.
-    let mut places = Vec::with_capacity(tape.len());
-    for event in tape {
+    let captured: Vec<[u64; 2]> =
+        directions.iter().map(|directions| directions.each_ref().map(DirectionIndex::contiguous)).collect();
+    // The position of each event is its first byte, or the frame of a FIN or reset. The loop
+    // reports a gap before it searches frames.
+    let mut positions = Vec::with_capacity(traffic.len());
+    for event in traffic {
         let Some(index) = connections.iter().position(|(number, ..)| *number == event.connection) else {
-            places.push(Place::Nowhere);
+            positions.push(EventPosition::Nowhere);
             continue;
         };
         let side = usize::from(event.direction == Direction::FromTarget);
-        let other_reset = halves[index][1 - side].rst;
-        let half = &mut halves[index][side];
+        let other_reset = directions[index][1 - side].rst;
+        let direction = &mut directions[index][side];
         let of_end = |frame: Option<usize>| match frame.or(other_reset) {
             // The tester's last packet may never have left the tester. A packet that it received
             // was on the wire.
             None if side == 1 => Err(format!("the capture lacks the end of connection {}", event.connection + 1)),
-            Some(frame) => Ok(Place::Frame(frame)),
-            None => Ok(Place::Nowhere),
+            Some(frame) => Ok(EventPosition::Frame(frame)),
+            None => Ok(EventPosition::Nowhere),
         };
-        places.push(match &event.what {
-            What::Connected { .. } => Place::Frame(begun[index]),
-            What::Datagram { .. } => Place::Nowhere,
-            What::Octets(octets) => {
-                let begin = half.on_tape;
-                half.on_tape += octets.len() as u64;
-                if captured[index][side] < half.on_tape && (side == 1 || (half.rst.is_none() && other_reset.is_none()))
+        positions.push(match &event.content {
+            EventContent::Connected { .. } => EventPosition::Frame(begun[index]),
+            EventContent::Datagram { .. } => EventPosition::Nowhere,
+            EventContent::Octets(octets) => {
+                let begin = direction.logged;
+                direction.logged += octets.len() as u64;
+                if captured[index][side] < direction.logged
+                    && (side == 1 || (direction.rst.is_none() && other_reset.is_none()))
                 {
                     return Err(format!("the capture lacks bytes of connection {}", event.connection + 1));
                 }
-                Place::Octet { index, side, at: begin }
+                EventPosition::Octet { index, side, at: begin }
             }
-            What::Fin => of_end(half.fin.or(half.rst))?,
-            What::Reset => of_end(half.rst.or(half.fin))?,
+            EventContent::Fin => of_end(direction.fin.or(direction.rst))?,
+            EventContent::Reset => of_end(direction.rst.or(direction.fin))?,
         });
     }
-    let anchor = |place: &Place| match place {
-        Place::Nowhere => None,
-        Place::Frame(frame) => Some(*frame),
-        Place::Octet { index, side, at } => halves[*index][*side].frame_of(*at),
+    let anchor = |position: &EventPosition| match position {
+        EventPosition::Nowhere => None,
+        EventPosition::Frame(frame) => Some(*frame),
+        EventPosition::Octet { index, side, at } => directions[*index][*side].frame_of(*at),
     };
-    let anchors = places.iter().map(anchor).collect();
+    let anchors = positions.iter().map(anchor).collect();
     let frame = |(segment, from_tester): &(&Segment, bool)| Frame {
         at_ns: segment.time.saturating_sub(began_unix_ns),
         from_tester: *from_tester,
@@ -298,8 +304,8 @@ fn frames<'s>(
     Ok(Frames { list: list.iter().map(frame).collect(), anchors, source: Source::Wire })
 }
 
-/// The position of an event of the tape in a capture.
-enum Place {
+/// The position of an event of the traffic log in a capture.
+enum EventPosition {
     Nowhere,
     Frame(usize),
     /// The first frame with this byte of a direction.
@@ -313,46 +319,50 @@ enum Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::made;
+    use crate::evidence::synthesize_frames;
     use weft_peer::Instant;
 
     fn address(last: u8, port: u16) -> SocketAddr {
         SocketAddr::from(([192, 0, 2, last], port))
     }
 
-    fn tape(whats: &[(Direction, What)]) -> Vec<TapeEvent> {
-        let connected = What::Connected { tester: address(2, 50_000), target: address(1, 7174) };
-        let whats = [(Direction::ToTarget, connected)].into_iter().chain(whats.iter().cloned());
-        whats
-            .map(|(direction, what)| TapeEvent { at: Instant::from_nanos(5), connection: 0, direction, what })
+    fn traffic(contents: &[(Direction, EventContent)]) -> Vec<TrafficEvent> {
+        let connected = EventContent::Connected { tester: address(2, 50_000), target: address(1, 7174) };
+        let contents = [(Direction::ToTarget, connected)].into_iter().chain(contents.iter().cloned());
+        contents
+            .map(|(direction, content)| TrafficEvent { at: Instant::from_nanos(5), connection: 0, direction, content })
             .collect()
     }
 
-    fn octets(len: usize) -> What {
-        What::Octets(vec![7; len].into())
+    fn octets(len: usize) -> EventContent {
+        EventContent::Octets(vec![7; len].into())
     }
 
-    /// The segments of a tape, as a capture would have them.
-    fn captured(tape: &[TapeEvent]) -> Vec<Segment> {
-        made(tape).list.iter().map(|frame| segment(1_000 + frame.at_ns, &frame.octets).unwrap()).collect()
+    /// The segments of a traffic log, as a capture would have them.
+    fn captured(traffic: &[TrafficEvent]) -> Vec<Segment> {
+        synthesize_frames(traffic)
+            .list
+            .iter()
+            .map(|frame| segment(1_000 + frame.at_ns, &frame.octets).unwrap())
+            .collect()
     }
 
     #[test]
     fn events_are_at_their_captured_frames() {
         use Direction::{FromTarget, ToTarget};
         // One read returned the bytes of two segments. Two writes were sent in one segment.
-        let known = tape(&[
+        let known = traffic(&[
             (ToTarget, octets(20)),
             (ToTarget, octets(10)),
             (FromTarget, octets(2000)),
-            (FromTarget, What::Fin),
-            (ToTarget, What::Reset),
+            (FromTarget, EventContent::Fin),
+            (ToTarget, EventContent::Reset),
         ]);
-        let was = tape(&[
+        let was = traffic(&[
             (ToTarget, octets(30)),
             (FromTarget, octets(2000)),
-            (FromTarget, What::Fin),
-            (ToTarget, What::Reset),
+            (FromTarget, EventContent::Fin),
+            (ToTarget, EventContent::Reset),
         ]);
         // Frames: 0 to 2 handshake, 3 both writes, 4 and 5 segments of the target, 6 FIN, 7 its
         // acknowledgement, 8 reset. A segment of another connection is left out.
@@ -363,34 +373,37 @@ mod tests {
         assert_eq!(frames.list.len(), 9);
         assert!(frames.list.iter().all(|frame| frame.at_ns == 5));
         assert_eq!(frames.anchors, [Some(0), Some(3), Some(3), Some(4), Some(6), Some(8)]);
-        assert_eq!(frames.list[4].octets, made(&was).list[4].octets);
+        assert_eq!(frames.list[4].octets, synthesize_frames(&was).list[4].octets);
     }
 
     #[test]
     fn rejects_an_incomplete_capture() {
         use Direction::{FromTarget, ToTarget};
-        let known = tape(&[(ToTarget, octets(20)), (FromTarget, octets(2000)), (FromTarget, What::Fin)]);
+        let known = traffic(&[(ToTarget, octets(20)), (FromTarget, octets(2000)), (FromTarget, EventContent::Fin)]);
         let segments = captured(&known);
         let why = |lost: usize| {
             let left = segments.iter().enumerate().filter(|(index, _)| *index != lost).map(|(_, segment)| segment);
             frames(&known, left, 0).map(|_| ()).unwrap_err()
         };
-        // The SYN of either side, the tester's bytes, and each segment of the target. Its FIN
-        // follows below.
+        // Each loop loses one frame: the SYN of either side, the tester's bytes, or a segment of
+        // the target. The target's FIN follows below.
         for lost in [0, 1, 3, 4, 5] {
             assert_eq!(why(lost), "the capture lacks bytes of connection 1", "{lost}");
         }
         assert_eq!(why(6), "the capture lacks the end of connection 1");
         let nothing = frames(&known, [].iter(), 0).map(|_| ()).unwrap_err();
-        assert_eq!(nothing, "the capture does not show each connection's beginning, in their order");
-        let datagram = What::Datagram { tester: address(2, 1), target: address(1, 2), octets: vec![0].into() };
-        assert!(frames(&tape(&[(ToTarget, datagram)]), segments.iter(), 0).is_err());
+        assert_eq!(
+            nothing,
+            "the capture lacks the beginning of a connection, or shows the connections in another order"
+        );
+        let datagram = EventContent::Datagram { tester: address(2, 1), target: address(1, 2), octets: vec![0].into() };
+        assert!(frames(&traffic(&[(ToTarget, datagram)]), segments.iter(), 0).is_err());
     }
 
     #[test]
     fn does_not_wait_for_octets_that_a_reset_discarded() {
         use Direction::{FromTarget, ToTarget};
-        let known = tape(&[(ToTarget, octets(20)), (FromTarget, What::Reset)]);
+        let known = traffic(&[(ToTarget, octets(20)), (FromTarget, EventContent::Reset)]);
         let segments: Vec<Segment> = captured(&known).into_iter().filter(|segment| segment.len == 0).collect();
         let frames = frames(&known, segments.iter(), 0).unwrap();
         assert_eq!(frames.anchors, [Some(0), None, Some(3)]);

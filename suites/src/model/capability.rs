@@ -5,13 +5,13 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A capability that a target may have and a case may need. The list is closed, so that weft
-/// rejects a typing error.
+/// A capability that a target may have and a case may need. weft rejects all other names, so that a
+/// misspelled capability is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// The target has an agent, which drives its verbs. Follows from the target's `agent`. A file
-    /// cannot declare it.
+    /// The target has an agent, which drives its verbs. weft derives this capability from `agent`
+    /// of the target file. The file cannot declare it.
     Agent,
     /// Sets M=1 in its own start-up frames, so that the tester's FPDUs must have markers.
     AsksForMarkers,
@@ -19,13 +19,13 @@ pub enum Capability {
     Atomics,
     /// Sends and checks CRCs if the peer requests them.
     Crc,
-    /// Answers each Send with a Send of the same bytes. Follows from the target's service. A file
-    /// cannot declare it.
+    /// Answers each Send with a Send of the same bytes. weft derives this capability from the
+    /// target's service. The target file cannot declare it.
     Echo,
     /// Sends markers if the peer requests them.
     Markers,
-    /// Can enter Full Operation, because echo or rping runs on the target. Follows from the
-    /// target's service. A file cannot declare it.
+    /// Can enter Full Operation, because echo or rping runs on the target. weft derives this
+    /// capability from the target's service. The target file cannot declare it.
     Operation,
     /// Answers an MPA Request of revision 1.
     #[serde(rename = "revision-1")]
@@ -36,16 +36,17 @@ pub enum Capability {
     /// As a port mapper's client, connects to the address in the answer: the SDP Address or the
     /// Conventional Address.
     PmConnect,
-    /// Is an SDP port mapper, or a client of a port mapper. Follows from the target's service. A
-    /// file cannot declare it.
+    /// Is an SDP port mapper, or a client of a port mapper. weft derives this capability from the
+    /// target's service. The target file cannot declare it.
     PortMapper,
-    /// As `port-mapper`, over IPv6. Follows from the target's `[portmap]`, or from the address that
-    /// a client uses. A file cannot declare it.
+    /// Like `port-mapper`, but over IPv6. weft derives this capability from the target's
+    /// `[portmap]`, or from the address that a client uses. The target file cannot declare it.
     PortMapperV6,
-    /// Runs `rping -s`. Follows from the target's service. A file cannot declare it.
+    /// Runs `rping -s`. weft derives this capability from the target's service. The target file
+    /// cannot declare it.
     Rping,
-    /// Accepts SDP connections. All SDP capabilities follow from the target's service. A file
-    /// cannot declare them.
+    /// Accepts SDP connections. weft derives all SDP capabilities from the target's service. The
+    /// target file cannot declare them.
     Sdp,
     /// Opens SDP connections.
     SdpConnect,

@@ -18,8 +18,8 @@ pub struct CaseInfo {
     pub version: u32,
     /// Title of the case, one line.
     pub title: String,
-    /// The requirements that the case judges. A failure counts against the first of them if the
-    /// script names no other.
+    /// The requirements that the case judges. A failure counts against the first requirement,
+    /// unless the script names another requirement.
     #[schemars(with = "Vec<String>")]
     pub requirements: Vec<RequirementId>,
     /// Roles of the target that the case can test.

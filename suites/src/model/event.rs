@@ -1,4 +1,4 @@
-//! The events of a run, and the listeners to them.
+//! The events of a run, and the listeners that receive the events.
 
 use std::sync::Arc;
 
@@ -56,9 +56,9 @@ pub enum Event {
     },
 }
 
-/// A listener to events. If cases run in parallel, several tasks call it at the same time. The
-/// events of one case arrive in order, but the events of different cases are mixed. A listener must
-/// return quickly.
+/// A listener to events. If cases run in parallel, several tasks call the listener at the same
+/// time. The events of one case arrive in order, but the events of different cases are mixed. A
+/// listener must return quickly.
 pub trait EventSink: Send + Sync {
     /// Receives one event.
     fn event(&self, event: &Event);

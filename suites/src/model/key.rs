@@ -40,8 +40,8 @@ impl fmt::Display for ParameterValue {
         match self {
             ParameterValue::Bool(value) => value.fmt(f),
             ParameterValue::Integer(value) => value.fmt(f),
-            // A text has no quotes if it is read back as the same text. Otherwise it has quotes as
-            // in JSON.
+            // A text is written without quotes if `bare` reads it back as the same text. Otherwise
+            // it is written with quotes, as in JSON.
             ParameterValue::Text(text) if is_plain(text) && bare(text) == *self => f.write_str(text),
             ParameterValue::Text(text) => write!(f, "{}", serde_json::Value::from(text.as_str())),
         }

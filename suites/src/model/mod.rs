@@ -2,7 +2,7 @@
 //!
 //! All types here are serialised. The event stream, the JSON report, the transcripts and the
 //! results store consist of them, and `schema/*.json` describes them. Other modules have the code:
-//! [`crate::run`] runs and judges cases, and [`crate::report`] formats the results.
+//! `crate::run` runs and judges cases, and [`crate::report`] formats the results.
 //!
 //! A run sends [`Event::RunStarted`] first, and possibly [`Event::TargetWaiting`]. For each planned
 //! case it sends [`Event::CaseStarted`], the case's [`Event::CaseStep`]s, and
@@ -10,18 +10,18 @@
 
 mod capability;
 mod case;
-mod ended;
 mod event;
 mod key;
+mod monitor_finding;
 mod octets;
 mod old_ids;
+mod program_end;
 mod reasons;
 mod report;
 mod result;
 mod role;
 mod run;
 mod score;
-mod seen;
 mod signature;
 mod status;
 mod step;
@@ -31,11 +31,12 @@ mod verdict;
 
 pub use capability::Capability;
 pub use case::{CaseInfo, SourceLocation};
-pub use ended::ProgramEnd;
 pub use event::{Event, EventSink, Fanout};
 pub use key::{CaseKey, InvalidKey, ParameterValue, Parameters};
+pub use monitor_finding::MonitorFinding;
 pub use octets::{Mark, MarkKind, Octets};
 pub(crate) use old_ids::current_word;
+pub use program_end::ProgramEnd;
 pub(crate) use reasons::also_observed;
 pub use report::RunReport;
 pub use result::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict};
@@ -43,7 +44,6 @@ pub use role::Role;
 pub use run::{RunInfo, TargetInfo};
 pub(crate) use score::worst;
 pub use score::{Score, Strength, Tally, is_proposal};
-pub use seen::Seen;
 pub(crate) use signature::stable;
 pub use status::RunStatus;
 pub use step::{Direction, Step, StepKind};

@@ -31,7 +31,7 @@ pub struct Mark {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkKind {
-    /// A field or a message. The mark names it for the reader.
+    /// A field or a message. The label names it for the reader.
     Field,
     /// The stimulus: the tester deviates from the correct bytes here.
     Stimulus,

@@ -7,10 +7,10 @@ use weft_core::RequirementId;
 use super::{CaseResult, ExitCode, RunStatus, Summary, Verdict};
 
 /// Maximum number of requirements that a reason names.
-const MOST: usize = 5;
+const MAX_NAMED: usize = 5;
 
-/// Returns the reasons for the exit code of a summary that is otherwise complete. The list is empty
-/// if everything is as expected.
+/// Returns the reasons for the exit code of a summary. `summary` is complete except for the
+/// reasons. The list is empty if everything is as expected.
 pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String> {
     if summary.exit_code == ExitCode::AsExpected {
         return Vec::new();
@@ -34,11 +34,11 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
         }
     }
     if !also_observed.is_empty() {
-        let named = also_observed.iter().take(MOST);
+        let named = also_observed.iter().take(MAX_NAMED);
         let reason = |(id, results): (&RequirementId, &Vec<_>)| format!("{id} in {}", cases(results.len() as u64));
         let mut named: Vec<String> = named.map(reason).collect();
-        if also_observed.len() > MOST {
-            named.push(format!("{} more", also_observed.len() - MOST));
+        if also_observed.len() > MAX_NAMED {
+            named.push(format!("{} more", also_observed.len() - MAX_NAMED));
         }
         reasons.push(format!("also observed: the target violates {}", named.join(", ")));
     }
@@ -72,17 +72,17 @@ pub(crate) fn also_observed<'a>(
     summary: &Summary,
     results: impl IntoIterator<Item = &'a CaseResult>,
 ) -> BTreeMap<RequirementId, Vec<&'a CaseResult>> {
-    let mut broken: BTreeMap<RequirementId, Vec<&CaseResult>> = BTreeMap::new();
+    let mut violated: BTreeMap<RequirementId, Vec<&CaseResult>> = BTreeMap::new();
     let mut reported = BTreeSet::new();
     for result in results.into_iter().filter(|result| summary.expects(result).is_none()) {
         for judged in result.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail) {
-            if judged.seen_on_the_way {
-                broken.entry(judged.requirement).or_default().push(result);
+            if judged.also_observed {
+                violated.entry(judged.requirement).or_default().push(result);
             } else {
                 reported.insert(judged.requirement);
             }
         }
     }
-    broken.retain(|id, _| !reported.contains(id));
-    broken
+    violated.retain(|id, _| !reported.contains(id));
+    violated
 }

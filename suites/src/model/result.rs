@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
 
-use super::{CaseKey, ProgramEnd, Seen, SourceLocation, Step, Verdict, stable};
+use super::{CaseKey, MonitorFinding, ProgramEnd, SourceLocation, Step, Verdict, stable};
 
 /// The result of one variant of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +35,8 @@ pub struct CaseResult {
     /// The transcript of the case.
     pub steps: Vec<Step>,
     /// The monitor's findings.
-    pub seen: Vec<Seen>,
+    #[serde(rename = "seen")]
+    pub findings: Vec<MonitorFinding>,
     /// Programs that `start` of the target file started, and that ended before the case did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub program_ends: Vec<ProgramEnd>,
@@ -64,7 +65,7 @@ impl CaseResult {
 
     /// Like [`signature`](Self::signature), without the monitor's findings.
     pub(crate) fn own_signature(&self) -> String {
-        let own = self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail && !judged.seen_on_the_way);
+        let own = self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail && !judged.also_observed);
         self.signature_of(own.map(|judged| judged.requirement))
     }
 
@@ -87,9 +88,10 @@ pub struct RequirementVerdict {
     pub requirement: RequirementId,
     /// Verdict of the requirement.
     pub verdict: Verdict,
-    /// `true`: the monitor observed the requirement, and the case is about others. `false`: the
-    /// case is about the requirement.
-    pub seen_on_the_way: bool,
+    /// `false` if the case is about the requirement. `true` if the case is not about the
+    /// requirement, but the monitor also observed it.
+    #[serde(rename = "seen_on_the_way")]
+    pub also_observed: bool,
 }
 
 /// The evidence files of a case.
@@ -102,7 +104,8 @@ pub struct Evidence {
     /// Source of the packets.
     #[serde(default, skip_serializing_if = "EvidenceSource::is_endpoint")]
     pub source: EvidenceSource,
-    /// Reason why the packets were not captured on the wire, although the run captures there.
+    /// Reason why the packets were not captured on the wire, although the run captures on an
+    /// interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_wire: Option<String>,
 }

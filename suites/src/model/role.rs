@@ -13,7 +13,7 @@ pub enum Role {
     Initiator,
     /// Waits for an MPA Request.
     Responder,
-    /// Can do either.
+    /// Can be initiator or responder.
     Both,
 }
 

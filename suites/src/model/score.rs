@@ -67,23 +67,26 @@ impl fmt::Display for Strength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Requirements that were observed to be met, and never to be violated.
-    pub held: u64,
+    #[serde(rename = "held")]
+    pub met: u64,
     /// Requirements that were observed to be violated.
-    pub broken: u64,
+    #[serde(rename = "broken")]
+    pub violated: u64,
     /// Requirements for which no case could decide.
     pub undecided: u64,
     /// Requirements that were not tried, because of the target's role or a missing capability.
-    pub untried: u64,
+    #[serde(rename = "untried")]
+    pub not_tried: u64,
 }
 
 impl Tally {
     /// Adds `number` requirements with this verdict.
     pub fn add(&mut self, verdict: Verdict, number: u64) {
         let count = match verdict {
-            Verdict::Pass => &mut self.held,
-            Verdict::Fail => &mut self.broken,
+            Verdict::Pass => &mut self.met,
+            Verdict::Fail => &mut self.violated,
             Verdict::Inconclusive | Verdict::Error => &mut self.undecided,
-            Verdict::NotApplicable | Verdict::Unimplemented => &mut self.untried,
+            Verdict::NotApplicable | Verdict::Unimplemented => &mut self.not_tried,
         };
         *count += number;
     }
@@ -91,7 +94,7 @@ impl Tally {
     /// Returns the number of tried requirements.
     #[must_use]
     pub fn tried(&self) -> u64 {
-        self.held + self.broken + self.undecided
+        self.met + self.violated + self.undecided
     }
 }
 
@@ -137,7 +140,7 @@ impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (strength, tally)) in self.parts().enumerate() {
             let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}{} of {} {strength}", tally.held, tally.tried())?;
+            write!(f, "{separator}{} of {} {strength}", tally.met, tally.tried())?;
         }
         Ok(())
     }

@@ -30,8 +30,8 @@ pub struct Summary {
     /// Entries of the baseline that no longer match, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
-    /// Differences between the target file and the report of its agent's device, as text. They
-    /// change no verdict.
+    /// Differences between the target file and what the target's agent reports about its device, as
+    /// text. These differences change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared_otherwise: Vec<String>,
     /// Reason why the results store lacks a part of this run. The reports have the complete run.
@@ -235,8 +235,8 @@ impl Summary {
         let Summary { status, planned, mut expected, mut stale, declared_otherwise, duration_us, .. } = self;
         expected.retain(|one| !is_new(&one.key));
         expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
-        // An entry about a new result is judged again. An entry about a complete case is true if
-        // one result shows it.
+        // An entry about a new result is judged again. An entry about a complete case matches if
+        // one of its results matches.
         let is_about = |entry: &str, name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         let is_new_entry = |entry: &String| {
             results.iter().filter(|result| is_new(&result.key)).any(|result| is_about(entry, &result.key.to_string()))
@@ -252,8 +252,8 @@ impl Summary {
         Summary { declared_otherwise, ..summary }
     }
 
-    /// Returns the summary of a run that the results store has only in part. This is an error of
-    /// the tester's environment, independent of the target.
+    /// Returns the summary of a run of which the results store has only a part. That the store is
+    /// incomplete is an error of the tester's environment, independent of the target.
     pub(crate) fn not_stored(mut self, why: String) -> Self {
         self.exit_code = ExitCode::HarnessError;
         self.reasons.push(why.clone());

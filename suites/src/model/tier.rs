@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Tier {
     /// A few variants of each case, to show whether the target is worth a longer run.
     Smoke,
-    /// Variants that have every pair of values of two parameters.
+    /// Enough variants that every pair of values of two parameters occurs.
     #[default]
     Default,
     /// Every variant.

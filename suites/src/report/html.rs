@@ -7,9 +7,10 @@
 //! about the tester. The capture of each result is packed, too. A small script unpacks them.
 //! Without scripts the rest is still readable, and the links lead to the files next to the page.
 //!
-//! Compression finds repetitions within 32 kB (RFC 1951). The details of a result are short
-//! enough that those of its neighbours lie within this distance. A result takes some 3.5 kB: a
-//! third is plain text, less than a third are the details, and the rest is the capture.
+//! Compression finds repetitions within 32 kB (RFC 1951). Packed pieces are short enough that the
+//! details of neighbouring results lie within this distance. On average, a result takes some 3.5 kB
+//! of the page. A third of it is plain text, less than a third are the packed details, and the rest
+//! is the packed capture.
 
 use std::path::Path;
 use std::{fs, io};
@@ -17,22 +18,22 @@ use std::{fs, io};
 use askama::Template;
 use weft_core::text::visible;
 
-use super::broken::{Broken, broken};
 use super::evidence::Sources;
 use super::hex::{self, HexRow};
 use super::pack::{Pack, Packer, Piece};
 use super::sections::{Section, sections};
+use super::violations::{ViolatedRequirement, violated_requirements};
 use super::{ReportError, ladder};
 use crate::clock;
-use crate::model::{CaseResult, EvidenceKind, ExpectedResult, RunReport, Seen, Verdict};
+use crate::model::{CaseResult, EvidenceKind, ExpectedResult, MonitorFinding, RunReport, Verdict};
 
 /// Maximum number of bytes that are shown for a step.
-const SHOWN: usize = 256;
+const MAX_SHOWN: usize = 256;
 /// Maximum number of results with plain details.
-const MOST_PLAIN: usize = 50;
+const MAX_PLAIN: usize = 50;
 /// Maximum size in bytes of a capture that the page includes. A larger capture stays next to the
 /// page.
-const MOST_CAPTURE: u64 = 4 << 20;
+const MAX_CAPTURE: u64 = 4 << 20;
 /// The script that unpacks the packs.
 const SCRIPT: &str = include_str!("../../templates/report.js");
 
@@ -44,8 +45,8 @@ struct Page<'a> {
     took: String,
     counts: Vec<(&'static str, u64)>,
     /// Numbers of met requirements, by strength.
-    held: String,
-    broken: Vec<Broken>,
+    score: String,
+    violated: Vec<ViolatedRequirement>,
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
     /// Descriptions of the evidence's sources.
@@ -60,11 +61,11 @@ struct Page<'a> {
 /// The details of a result: its events as a diagram, and its bytes.
 #[derive(Template)]
 #[template(path = "story.html")]
-struct Story<'a> {
+struct Details<'a> {
     /// The requirements that the page names only by id.
     requirements: Vec<Requirement>,
-    /// The monitor's findings about the tester: mostly the stimulus.
-    about_tester: Vec<&'a Seen>,
+    /// The monitor's findings about the tester. Most of them are about the stimulus.
+    about_tester: Vec<&'a MonitorFinding>,
     ladder: String,
     steps: Vec<StepView<'a>>,
 }
@@ -73,7 +74,7 @@ struct Story<'a> {
 struct Requirement {
     row: &'static weft_core::Requirement,
     verdict: Verdict,
-    seen_on_the_way: bool,
+    also_observed: bool,
 }
 
 /// The results of one case.
@@ -95,7 +96,7 @@ struct Entry<'a> {
     /// Whether each requirement has its statement in this entry, and not only its id.
     has_statements: bool,
     /// The monitor's findings about the target.
-    about_target: Vec<&'a Seen>,
+    about_target: Vec<&'a MonitorFinding>,
     /// The plain details as HTML.
     plain: Option<String>,
     /// The packed details.
@@ -115,10 +116,10 @@ struct Capture {
 }
 
 /// Fills the packs while it makes the page.
-struct Maker<'a> {
+struct PageBuilder<'a> {
     report: &'a RunReport,
     out: &'a Path,
-    stories: Packer,
+    details: Packer,
     captures: Packer,
     plain: usize,
 }
@@ -139,19 +140,20 @@ struct StepView<'a> {
 pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     let failed = |error: &dyn std::fmt::Display| ReportError::Make { format: "HTML", error: error.to_string() };
     let counts = Verdict::ALL.into_iter().map(|verdict| (verdict.as_str(), report.summary.counts.of(verdict)));
-    let mut maker = Maker { report, out, stories: Packer::new("stories"), captures: Packer::new("captures"), plain: 0 };
-    let groups: Result<Vec<_>, _> = report.cases.iter().map(|case| maker.group(case)).collect();
+    let (details, captures) = (Packer::new("stories"), Packer::new("captures"));
+    let mut builder = PageBuilder { report, out, details, captures, plain: 0 };
+    let groups: Result<Vec<_>, _> = report.cases.iter().map(|case| builder.group(case)).collect();
     let groups = groups.map_err(|error| failed(&error))?;
-    let mut packs = maker.stories.finish().map_err(|error| failed(&error))?;
-    packs.extend(maker.captures.finish().map_err(|error| failed(&error))?);
+    let mut packs = builder.details.finish().map_err(|error| failed(&error))?;
+    packs.extend(builder.captures.finish().map_err(|error| failed(&error))?);
     let evidence: Vec<String> = Sources::of(report.results.iter().map(|result| &result.evidence)).lines().collect();
     let page = Page {
         report,
         started: clock::rfc3339(report.run.started_unix_ms),
         took: clock::duration(report.summary.duration_us),
         counts: counts.filter(|(_, count)| *count > 0).collect(),
-        held: report.summary.score.map(|score| score.to_string()).unwrap_or_default(),
-        broken: broken(report, |result| format!("#{}", link(&result.key.path()))),
+        score: report.summary.score.map(|score| score.to_string()).unwrap_or_default(),
+        violated: violated_requirements(report, |result| format!("#{}", link(&result.key.path()))),
         requirements: ledger(report.results.iter()),
         sections: sections(report),
         mixed: evidence.len() > 1,
@@ -168,20 +170,20 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
 fn ledger<'a>(results: impl Iterator<Item = &'a CaseResult>) -> Vec<Requirement> {
     let mut worst = std::collections::BTreeMap::new();
     for judged in results.flat_map(|result| &result.requirements) {
-        let entry = worst.entry(judged.requirement).or_insert((judged.verdict, judged.seen_on_the_way));
-        *entry = (entry.0.max(judged.verdict), entry.1 && judged.seen_on_the_way);
+        let entry = worst.entry(judged.requirement).or_insert((judged.verdict, judged.also_observed));
+        *entry = (entry.0.max(judged.verdict), entry.1 && judged.also_observed);
     }
-    let requirement = |(id, (verdict, seen_on_the_way)): (weft_core::RequirementId, _)| Requirement {
+    let requirement = |(id, (verdict, also_observed)): (weft_core::RequirementId, _)| Requirement {
         row: id.row(),
         verdict,
-        seen_on_the_way,
+        also_observed,
     };
     worst.into_iter().map(requirement).collect()
 }
 
 impl Entry<'_> {
-    /// Returns the ids of the requirements, grouped by verdict. Ids are enough, because similar
-    /// results follow.
+    /// Returns the ids of the requirements, grouped by verdict. Ids are enough, because the packed
+    /// details have the statements.
     fn ids(&self) -> impl Iterator<Item = (Verdict, String)> {
         let by = self.requirements.chunk_by(|a, b| a.verdict == b.verdict);
         by.filter_map(|alike| {
@@ -191,15 +193,15 @@ impl Entry<'_> {
     }
 }
 
-impl<'a> Maker<'a> {
+impl<'a> PageBuilder<'a> {
     fn group(&mut self, case: &'a crate::model::CaseInfo) -> io::Result<Group<'a>> {
         let mut results: Vec<&CaseResult> =
             self.report.results.iter().filter(|result| result.key.case == case.id).collect();
         // Failures come first. A stable sort keeps the plan's order among equal results.
-        results.sort_by_key(|result| std::cmp::Reverse((result.verdict, went_wrong(result))));
+        results.sort_by_key(|result| std::cmp::Reverse((result.verdict, has_violation(result))));
         let entry = |(index, result): (usize, &'a CaseResult)| {
             // The first failed result is unfolded, because readers look for it.
-            self.entry(result, index == 0 && went_wrong(result))
+            self.entry(result, index == 0 && has_violation(result))
         };
         let results = results.into_iter().enumerate().map(entry).collect::<io::Result<_>>()?;
         Ok(Group { id: &case.id, title: &case.title, source: case.source.to_string(), results })
@@ -208,12 +210,12 @@ impl<'a> Maker<'a> {
     fn entry(&mut self, result: &'a CaseResult, open: bool) -> io::Result<Entry<'a>> {
         let (mut plain, mut packed) = (None, None);
         if !result.steps.is_empty() {
-            if open && self.plain < MOST_PLAIN {
+            if open && self.plain < MAX_PLAIN {
                 self.plain += 1;
-                plain = Some(story(result, Vec::new())?);
+                plain = Some(details(result, Vec::new())?);
             } else {
-                let story = story(result, ledger(std::iter::once(result)))?;
-                packed = Some(self.stories.put(story.as_bytes())?);
+                let details = details(result, ledger(std::iter::once(result)))?;
+                packed = Some(self.details.put(details.as_bytes())?);
             }
         }
         Ok(Entry {
@@ -223,11 +225,11 @@ impl<'a> Maker<'a> {
             anchor: result.key.path(),
             took: clock::duration(result.duration_us),
             requirements: ledger(std::iter::once(result)),
-            about_target: result.seen.iter().filter(|seen| seen.by_target).collect(),
-            has_statements: packed.is_none() && went_wrong(result),
+            about_target: result.findings.iter().filter(|finding| finding.by_target).collect(),
+            has_statements: packed.is_none() && has_violation(result),
             plain,
             packed,
-            signature: went_wrong(result).then(|| result.signature()),
+            signature: has_violation(result).then(|| result.signature()),
             capture: self.capture(result)?,
             transcript: result.evidence.path(EvidenceKind::Transcript).map(link),
             open,
@@ -237,7 +239,7 @@ impl<'a> Maker<'a> {
     fn capture(&mut self, result: &CaseResult) -> io::Result<Option<Capture>> {
         let Some(path) = result.evidence.path(EvidenceKind::Pcapng) else { return Ok(None) };
         let file = self.out.join(path);
-        let fits = fs::metadata(&file).is_ok_and(|file| file.is_file() && file.len() <= MOST_CAPTURE);
+        let fits = fs::metadata(&file).is_ok_and(|file| file.is_file() && file.len() <= MAX_CAPTURE);
         let octets = if fits { fs::read(&file).ok() } else { None };
         let packed = octets.map(|octets| self.captures.put(&octets)).transpose()?;
         Ok(Some(Capture { href: link(path), packed }))
@@ -246,23 +248,23 @@ impl<'a> Maker<'a> {
 
 /// Returns whether the result is worse than a pass, or is a pass with a violation that the monitor
 /// also observed.
-fn went_wrong(result: &CaseResult) -> bool {
+fn has_violation(result: &CaseResult) -> bool {
     result.verdict > Verdict::Pass || result.failing().next().is_some()
 }
 
-fn story(result: &CaseResult, requirements: Vec<Requirement>) -> io::Result<String> {
+fn details(result: &CaseResult, requirements: Vec<Requirement>) -> io::Result<String> {
     let with_octets = result.steps.iter().filter_map(|step| Some((step, step.octets.as_ref()?)));
     let steps = with_octets.map(|(step, octets)| StepView {
         heading: format!("{:?}, connection {}", step.direction, step.connection).to_lowercase(),
         len: octets.len,
         text: &step.text,
-        rows: hex::rows(octets, SHOWN),
-        more: octets.len.saturating_sub(SHOWN as u64),
+        rows: hex::rows(octets, MAX_SHOWN),
+        more: octets.len.saturating_sub(MAX_SHOWN as u64),
     });
-    let about_tester = result.seen.iter().filter(|seen| !seen.by_target).collect();
-    let story = Story { requirements, about_tester, ladder: ladder(&result.steps).svg(), steps: steps.collect() };
-    let story = story.render().map_err(io::Error::other)?;
-    Ok(visible(&story).into_owned())
+    let about_tester = result.findings.iter().filter(|finding| !finding.by_target).collect();
+    let details = Details { requirements, about_tester, ladder: ladder(&result.steps).svg(), steps: steps.collect() };
+    let details = details.render().map_err(io::Error::other)?;
+    Ok(visible(&details).into_owned())
 }
 
 /// Returns a path as a relative link. `%` is escaped, because it starts an escape sequence.

@@ -5,9 +5,9 @@
 //! applicable and unimplemented cases are skipped, and so are results that the baseline expects. So
 //! the counts are the same as in all other reports.
 //!
-//! Violations that were also observed and stale baseline entries are the output of a separate
-//! suite. If no case fails, the case that shows such a cause is an error
-//! ([`beside`](mod@super::beside)).
+//! The output of a separate suite lists stale baseline entries, and violations that were also
+//! observed. If no case fails, the case that shows such a cause is an error
+//! ([`other_causes`](mod@super::other_causes)).
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use weft_core::text::visible;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
-use super::beside::{Beside, beside, marks, message};
+use super::other_causes::{OtherCause, marks, message, other_causes};
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
 
@@ -27,8 +27,8 @@ use crate::model::{CaseResult, RunReport, Verdict};
 pub fn junit(report: &RunReport) -> Result<String, ReportError> {
     let mut document = Report::new(format!("weft: {}", report.run.target.name));
     document.set_time(Duration::from_micros(report.summary.duration_us));
-    let beside = beside(report);
-    let marks = marks(report, &beside);
+    let other_causes = other_causes(report);
+    let marks = marks(report, &other_causes);
     for case in &report.cases {
         let mut suite = suite(report, &case.id);
         for (name, value) in [
@@ -46,9 +46,9 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
         suite.add_test_cases(results.into_iter().map(|(place, result)| test(report, result, marks.get(&place))));
         document.add_test_suite(suite);
     }
-    if !beside.is_empty() {
+    if !other_causes.is_empty() {
         let mut suite = suite(report, "beside the cases");
-        let output: Vec<String> = beside.iter().map(|one| format!("{}: {}", one.class, one.text)).collect();
+        let output: Vec<String> = other_causes.iter().map(|cause| format!("{}: {}", cause.class, cause.text)).collect();
         suite.set_system_out(output.join("\n"));
         document.add_test_suite(suite);
     }
@@ -65,8 +65,8 @@ fn suite(report: &RunReport, name: &str) -> TestSuite {
     suite
 }
 
-/// Removes the total number of skipped tests. The schema of Jenkins' xUnit plugin has this number
-/// for each suite, but not for all suites.
+/// Removes the total number of skipped tests. The schema of Jenkins' xUnit plugin allows this
+/// number for each suite, but not for all suites together.
 fn without_skipped_sum(text: &str) -> String {
     let Some(start) = text.find("<testsuites ") else { return text.to_owned() };
     let end = text[start..].find('>').map_or(text.len(), |end| start + end);
@@ -76,7 +76,7 @@ fn without_skipped_sum(text: &str) -> String {
 
 /// Returns the test of a result. `marks` are the causes that the result shows although its case is
 /// not about them.
-fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&Beside>>) -> TestCase {
+fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>>) -> TestCase {
     let status = match result.verdict {
         _ if let Some(marks) = marks => marked(marks),
         verdict
@@ -107,23 +107,23 @@ fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&Beside>>) -
 }
 
 /// Returns an error and not a failure, because the target does not fail this case.
-fn marked(marks: &[&Beside]) -> TestCaseStatus {
+fn marked(marks: &[&OtherCause]) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-    let text: Vec<&str> = marks.iter().map(|one| one.text.as_str()).collect();
-    let class = marks.first().map_or("", |one| one.class);
+    let text: Vec<&str> = marks.iter().map(|cause| cause.text.as_str()).collect();
+    let class = marks.first().map_or("", |cause| cause.class);
     status.set_type(class).set_message(message(marks)).set_description(text.join("\n"));
     status
 }
 
 fn failed(kind: NonSuccessKind, result: &CaseResult) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
-    let broken: Vec<&str> = result
+    let violated: Vec<&str> = result
         .requirements
         .iter()
         .filter(|judged| judged.verdict == Verdict::Fail)
         .map(|judged| judged.requirement.as_str())
         .collect();
-    let kind = if broken.is_empty() { result.verdict.to_string() } else { broken.join(" ") };
+    let kind = if violated.is_empty() { result.verdict.to_string() } else { violated.join(" ") };
     status.set_type(kind).set_message(result.explanation.as_str());
     let mut text = String::new();
     for judged in result.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail) {

@@ -3,7 +3,7 @@
 //!
 //! This module converts a step to a row. [`weft_dissector::output::ladder`] draws the diagram.
 
-use weft_dissector::output::ladder::{Ladder, Row, Tone, What};
+use weft_dissector::output::ladder::{Ladder, Row, RowKind, Tone};
 
 use crate::model::{Direction, MarkKind, Step, StepKind};
 
@@ -23,16 +23,16 @@ pub fn ladder(steps: &[Step]) -> Ladder {
 }
 
 fn row(step: &Step) -> Row {
-    let (what, label, tone) = match step.direction {
+    let (kind, label, tone) = match step.direction {
         Direction::Sent => (arrow(step, 0), sent(step), loudest_mark(step)),
         Direction::Received => (arrow(step, 1), sent(step), loudest_mark(step)),
-        Direction::Observed => (What::Note, step.text.clone(), tone_of_note(step.kind)),
+        Direction::Observed => (RowKind::Note, step.text.clone(), tone_of_note(step.kind)),
     };
-    Row { time: step.at_ns, frame: None, what, label, tone }
+    Row { time: step.at_ns, frame: None, kind, label, tone }
 }
 
-fn arrow(step: &Step, from: u8) -> What {
-    What::Arrow { from, dashed: step.kind != StepKind::Octets }
+fn arrow(step: &Step, from: u8) -> RowKind {
+    RowKind::Arrow { from, dashed: step.kind != StepKind::Octets }
 }
 
 /// Returns the label of an arrow: the connection, the sent message, and its number of bytes.
@@ -80,13 +80,13 @@ mod tests {
             step(Direction::Received, StepKind::Fin, "close"),
             step(Direction::Observed, StepKind::Met, "met"),
         ]);
-        let row = |what, label: &str, tone| Row { time: 1_234_567, frame: None, what, label: label.into(), tone };
+        let row = |kind, label: &str, tone| Row { time: 1_234_567, frame: None, kind, label: label.into(), tone };
         assert_eq!(
             ladder.rows,
             [
-                row(What::Arrow { from: 0, dashed: false }, "1 an MPA Request · 3", Tone::Plain),
-                row(What::Arrow { from: 1, dashed: true }, "1 close", Tone::Plain),
-                row(What::Note, "met", Tone::Good),
+                row(RowKind::Arrow { from: 0, dashed: false }, "1 an MPA Request · 3", Tone::Plain),
+                row(RowKind::Arrow { from: 1, dashed: true }, "1 close", Tone::Plain),
+                row(RowKind::Note, "met", Tone::Good),
             ]
         );
         assert_eq!(ladder.participants, ["tester", "target"]);

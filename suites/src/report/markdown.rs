@@ -9,7 +9,7 @@ use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
 
 /// Maximum number of results that are listed.
-const MOST: usize = 50;
+const MAX_RESULTS: usize = 50;
 
 /// Returns the summary as Markdown.
 ///
@@ -39,8 +39,8 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         run.id,
         summary.exit_code.code(),
     ));
-    if let Some(held) = summary.score.map(|score| score.to_string()).filter(|held| !held.is_empty()) {
-        text.push_str(&format!("\nRequirements met: {held}.\n"));
+    if let Some(score) = summary.score.map(|score| score.to_string()).filter(|score| !score.is_empty()) {
+        text.push_str(&format!("\nRequirements met: {score}.\n"));
     }
     if run.is_selection {
         text.push_str("\nThis run is partial: it lacks variants of the default tier.\n");
@@ -62,7 +62,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     let wrong: Vec<&CaseResult> = report.results.iter().filter(|result| result.verdict > Verdict::Pass).collect();
     if !wrong.is_empty() {
         text.push_str("\n## Cases\n\n| verdict | case | expected | actual |\n| --- | --- | --- | --- |\n");
-        for result in wrong.iter().take(MOST) {
+        for result in wrong.iter().take(MAX_RESULTS) {
             let mark = if summary.expects(result).is_some() { " (expected)" } else { "" };
             let expected = result.expected.as_deref().unwrap_or_default();
             let actual = result.actual.as_deref().unwrap_or(&result.explanation);
@@ -74,8 +74,8 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
                 cell(actual)
             ));
         }
-        if wrong.len() > MOST {
-            text.push_str(&format!("\nand {} more in the report.\n", wrong.len() - MOST));
+        if wrong.len() > MAX_RESULTS {
+            text.push_str(&format!("\nand {} more in the report.\n", wrong.len() - MAX_RESULTS));
         }
     }
     if !summary.declared_otherwise.is_empty() {

@@ -4,8 +4,6 @@
 //! The HTML report and the pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`] (bytes
 //! with marks). Reports give no verdicts.
 
-mod beside;
-mod broken;
 mod evidence;
 pub mod hex;
 mod html;
@@ -13,11 +11,13 @@ mod json;
 mod junit;
 mod ladder;
 mod markdown;
+mod other_causes;
 mod pack;
 mod sarif;
 mod sections;
 mod tap;
 mod terminal;
+mod violations;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ use crate::model::RunReport;
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The text of the report could not be made.
-    #[error("{format} report: {error}")]
+    #[error("cannot make the {format} report: {error}")]
     Make {
         /// The format.
         format: &'static str,
@@ -47,7 +47,7 @@ pub enum ReportError {
         error: String,
     },
     /// The file of the report could not be written.
-    #[error("{path}: {error}", path = path.display())]
+    #[error("cannot write {path}: {error}", path = path.display())]
     Write {
         /// The file.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum ReportError {
 /// `summary.md`. Each file is either complete or unchanged.
 ///
 /// # Errors
-/// A report cannot be made or written. The reports before it are written.
+/// A report cannot be made or written. The files before this report are already written.
 pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
     for (name, make) in FORMATS {
         let (path, text) = (out.join(name), make(report, out)?);
@@ -90,10 +90,10 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Makes the text of a report. The path is the run's folder.
-type Make = fn(&RunReport, &Path) -> Result<String, ReportError>;
+type Renderer = fn(&RunReport, &Path) -> Result<String, ReportError>;
 
 /// The files, in the order in which they are written.
-const FORMATS: [(&str, Make); 6] = [
+const FORMATS: [(&str, Renderer); 6] = [
     ("report.json", |report, _| json(report)),
     ("junit.xml", |report, _| junit(report)),
     ("report.tap", |report, _| tap(report)),

@@ -41,7 +41,8 @@ pub(super) struct Piece {
     pub(super) to: usize,
 }
 
-/// The format of the page: pack, first index, index after the last byte.
+/// Formats the piece for the script of the page: the pack, the first index, and the index after the
+/// last byte.
 impl fmt::Display for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.pack, self.from, self.to)

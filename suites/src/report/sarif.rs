@@ -63,7 +63,8 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     Ok(text)
 }
 
-/// Id of the rule for baseline entries. It follows the rules of requirements.
+/// Id of the rule for stale baseline entries. In the list of rules, it comes after the rules of the
+/// requirements.
 const STALE: &str = "stale-baseline";
 
 /// Returns the result for a stale entry of the baseline.

@@ -1,16 +1,16 @@
 //! The TAP report: one test point per result. A test point that is not ok has a YAML block.
 //!
-//! The version is 13, which every reader accepts: Perl's `prove` rejects version 14.
+//! The version is 13, because every reader accepts this version. Perl's `prove` rejects version 14.
 //!
 //! Not applicable and unimplemented cases are skipped. Results that the baseline expects are marked
-//! TODO, which readers do not count as failures. Violations that were also observed and stale
-//! baseline entries are comments. If no case fails, the case that shows such a cause is `not ok`,
-//! as in the [JUnit report](mod@super::junit).
+//! TODO, which readers do not count as failures. Stale baseline entries, and violations that were
+//! also observed, are comments. If no case fails, the case that shows such a cause is `not ok`, as
+//! in the [JUnit report](mod@super::junit).
 
 use weft_core::text::visible;
 
 use super::ReportError;
-use super::beside::{beside, marks, message};
+use super::other_causes::{marks, message, other_causes};
 use crate::model::{CaseResult, RunReport, Verdict};
 
 /// Returns the report as TAP.
@@ -18,8 +18,8 @@ use crate::model::{CaseResult, RunReport, Verdict};
 /// # Errors
 /// The text cannot be made. No such case is known.
 pub fn tap(report: &RunReport) -> Result<String, ReportError> {
-    let beside = beside(report);
-    let marks = marks(report, &beside);
+    let other_causes = other_causes(report);
+    let marks = marks(report, &other_causes);
     let mut text = format!("TAP version 13\n1..{}\n", report.results.len());
     for (place, result) in report.results.iter().enumerate() {
         let number = place + 1;
@@ -47,8 +47,8 @@ pub fn tap(report: &RunReport) -> Result<String, ReportError> {
             text.push_str(&block(result));
         }
     }
-    for one in &beside {
-        text.push_str(&format!("# {}\n", line(&one.line)));
+    for cause in &other_causes {
+        text.push_str(&format!("# {}\n", line(&cause.line)));
     }
     if report.results.is_empty() {
         text.push_str("# nothing was run\n");

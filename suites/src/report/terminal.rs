@@ -14,7 +14,7 @@ use crate::clock;
 use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict, also_observed};
 
 /// Maximum number of cases that are named in a group.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Writes events as text.
 pub struct Terminal<W> {
@@ -28,7 +28,7 @@ struct State<W> {
     /// Results that are worse than a pass or have a violation, in the order of events.
     wrong: Vec<CaseResult>,
     /// Number of cases that decided nothing about the target, by verdict and reason.
-    untried: BTreeMap<(Verdict, String), u64>,
+    not_run: BTreeMap<(Verdict, String), u64>,
     /// Sources of the evidence.
     evidence: evidence::Sources,
 }
@@ -42,7 +42,7 @@ impl<W: Write + Send> Terminal<W> {
                 colour,
                 verbose: false,
                 wrong: Vec::new(),
-                untried: BTreeMap::new(),
+                not_run: BTreeMap::new(),
                 evidence: evidence::Sources::default(),
             }),
         }
@@ -94,8 +94,8 @@ impl<W: Write> State<W> {
                     count => format!(", {count} of them as the baseline expects"),
                 };
                 writeln!(self.writer, "\n{}: {sum}{expected}; {}, {time}", cases(summary.planned), summary.status)?;
-                if let Some(held) = summary.score.map(|score| score.to_string()).filter(|held| !held.is_empty()) {
-                    writeln!(self.writer, "requirements met: {held}")?;
+                if let Some(score) = summary.score.map(|score| score.to_string()).filter(|score| !score.is_empty()) {
+                    writeln!(self.writer, "requirements met: {score}")?;
                 }
                 for line in std::mem::take(&mut self.evidence).lines() {
                     writeln!(self.writer, "evidence {line}")?;
@@ -119,7 +119,7 @@ impl<W: Write> State<W> {
         self.evidence.add(&result.evidence);
         let skipped = matches!(result.verdict, Verdict::NotApplicable | Verdict::Unimplemented);
         if skipped || !tried && result.verdict == Verdict::Inconclusive {
-            *self.untried.entry((result.verdict, result.explanation.clone())).or_default() += 1;
+            *self.not_run.entry((result.verdict, result.explanation.clone())).or_default() += 1;
         }
         if result.verdict > Verdict::Pass || result.failing().next().is_some() {
             self.wrong.push(result.clone());
@@ -145,11 +145,11 @@ impl<W: Write> State<W> {
             }
         }
         self.also_observed(summary, &wrong)?;
-        let untried = std::mem::take(&mut self.untried);
-        if !untried.is_empty() {
+        let not_run = std::mem::take(&mut self.not_run);
+        if !not_run.is_empty() {
             writeln!(self.writer)?;
         }
-        for ((verdict, why), count) in untried {
+        for ((verdict, why), count) in not_run {
             self.coloured(verdict, verdict.as_str())?;
             writeln!(self.writer, ", {}: {why}", cases(count))?;
         }
@@ -162,27 +162,28 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    /// Returns whether the result is only counted, by its reason.
+    /// Returns whether the output only counts this result, under its verdict and reason.
     fn is_counted(&self, result: &CaseResult) -> bool {
-        self.untried.contains_key(&(result.verdict, result.explanation.clone()))
+        self.not_run.contains_key(&(result.verdict, result.explanation.clone()))
     }
 
-    /// Prints each requirement that the target also violated in cases about other requirements,
-    /// once.
+    /// Prints, once for each requirement, that the target also violated the requirement in cases
+    /// about other requirements.
     fn also_observed(&mut self, summary: &Summary, wrong: &[&CaseResult]) -> std::io::Result<()> {
         for (id, results) in also_observed(summary, wrong.iter().copied()) {
             let row = id.row();
             writeln!(self.writer)?;
             self.coloured(Verdict::Fail, "also observed")?;
             writeln!(self.writer, ": {} {} ({}): {}", row.id, row.level, row.role, row.summary)?;
-            let mut named: Vec<String> = results.iter().take(MOST_NAMED).map(|result| result.key.to_string()).collect();
-            if results.len() > MOST_NAMED {
-                named.push(format!("{} more", results.len() - MOST_NAMED));
+            let mut named: Vec<String> = results.iter().take(MAX_NAMED).map(|result| result.key.to_string()).collect();
+            if results.len() > MAX_NAMED {
+                named.push(format!("{} more", results.len() - MAX_NAMED));
             }
             writeln!(self.writer, "  in        {}", named.join(", "))?;
             let Some(first) = results.first() else { continue };
-            if let Some(seen) = first.seen.iter().find(|seen| seen.by_target && seen.requirement == id) {
-                writeln!(self.writer, "  finding   {}", seen.text)?;
+            if let Some(finding) = first.findings.iter().find(|finding| finding.by_target && finding.requirement == id)
+            {
+                writeln!(self.writer, "  finding   {}", finding.text)?;
             }
             if !first.evidence.folder.is_empty() {
                 writeln!(self.writer, "  evidence  {}", first.evidence.folder)?;
@@ -198,7 +199,7 @@ impl<W: Write> State<W> {
         writeln!(self.writer, " {}: {}", first.key, first.title)?;
         // An error is a fault of the tester, and no verdict on requirements.
         let about = |judged: &&RequirementVerdict| {
-            judged.verdict == first.verdict && judged.verdict != Verdict::Error && !judged.seen_on_the_way
+            judged.verdict == first.verdict && judged.verdict != Verdict::Error && !judged.also_observed
         };
         for judged in first.requirements.iter().filter(about) {
             let row = judged.requirement.row();

@@ -8,7 +8,7 @@ use crate::script::SuiteCase;
 /// Tag of the basic cases. They run first, because other cases depend on them.
 pub(super) const BASIC: &str = "basic";
 /// Maximum number of basic cases that an explanation names.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// The basic cases of this run that failed.
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ impl Basics {
         match failed.len() {
             0 => String::new(),
             1 => format!(" The basic case {} failed.", failed[0]),
-            number if number <= MOST_NAMED => format!(" The basic cases {} failed.", failed.join(", ")),
-            number => format!(" {number} basic cases failed, among them {}.", failed[..MOST_NAMED].join(", ")),
+            number if number <= MAX_NAMED => format!(" The basic cases {} failed.", failed.join(", ")),
+            number => format!(" {number} basic cases failed, among them {}.", failed[..MAX_NAMED].join(", ")),
         }
     }
 }

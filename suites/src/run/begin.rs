@@ -1,6 +1,6 @@
 //! Begins a run: with a new plan, or with the plan and the results of an unfinished run.
 
-use super::recorder::Patience;
+use super::recorder::RetryPolicy;
 use super::{Filter, Plan, RunError, seed};
 use crate::clock;
 use crate::model::{CaseKey, CaseResult, RunInfo};
@@ -9,7 +9,7 @@ use crate::store::Store;
 use crate::targets::Target;
 
 /// A run that has begun, and is in the store.
-pub(super) struct Begun {
+pub(super) struct StartedRun {
     pub(super) run: RunInfo,
     pub(super) plan: Plan,
     /// For each key of the plan, the result from an earlier part of the run, if there is one.
@@ -19,14 +19,14 @@ pub(super) struct Begun {
 }
 
 /// Begins a new run.
-pub(super) async fn fresh(
+pub(super) async fn start_new(
     store: &Store,
     target: &Target,
     suites: &Suites,
     filter: &Filter,
     seed: Option<u64>,
-    patience: &mut Patience,
-) -> Result<Begun, RunError> {
+    retry_policy: &mut RetryPolicy,
+) -> Result<StartedRun, RunError> {
     let seed = seed.unwrap_or_else(seed::draw);
     let plan = Plan::of(suites, filter, seed);
     let started_unix_ms = clock::unix_ns() / 1_000_000;
@@ -39,16 +39,16 @@ pub(super) async fn fresh(
         is_selection: plan.is_selection(suites, seed),
         rerun_of: filter.rerun_of().map(str::to_owned),
     };
-    let mut tries = patience.tries();
+    let mut retries = retry_policy.retries();
     while let Err(error) = store.begin(&run, &plan.cases, &plan.keys).await {
-        tries.after(error).await?;
+        retries.wait_after(error).await?;
     }
     let results = plan.keys.iter().map(|_| None).collect();
-    Ok(Begun { run, plan, results, spent_us: 0 })
+    Ok(StartedRun { run, plan, results, spent_us: 0 })
 }
 
 /// Resumes the newest unfinished run against the target.
-pub(super) async fn resumed(store: &Store, target: &Target, suites: &Suites) -> Result<Begun, RunError> {
+pub(super) async fn resume(store: &Store, target: &Target, suites: &Suites) -> Result<StartedRun, RunError> {
     let name = target.name();
     let nothing = || RunError::Resume(format!("this store has no unfinished run against {name}"));
     let id = store.unfinished(name).await?.ok_or_else(nothing)?;
@@ -56,20 +56,23 @@ pub(super) async fn resumed(store: &Store, target: &Target, suites: &Suites) -> 
     let report = store.report(&id).await?.ok_or_else(nothing)?;
     let changed = |what: String| RunError::Resume(format!("run {id} cannot be resumed: {what}"));
     if detail.record.info.target != target.info() {
-        return Err(changed(format!("{name} was described otherwise when the run began")));
+        return Err(changed(format!("the description of {name} has changed since the run began")));
     }
     let weft = env!("CARGO_PKG_VERSION");
     if detail.record.info.weft_version != weft {
-        return Err(changed(format!("weft {} started it, and this is weft {weft}", detail.record.info.weft_version)));
+        return Err(changed(format!(
+            "weft {} started the run, but this is weft {weft}",
+            detail.record.info.weft_version
+        )));
     }
     for case in &detail.cases {
         if suites.case(&case.id).is_none_or(|now| now.info.version != case.version) {
-            return Err(changed(format!("the suites have no {} of version {}", case.id, case.version)));
+            return Err(changed(format!("the suites no longer have version {} of {}", case.version, case.id)));
         }
     }
     let keys: Vec<_> = detail.planned.into_iter().map(|planned| planned.key).collect();
     let find = |key: &CaseKey| report.results.iter().find(|result| result.key == *key).cloned();
     let results: Vec<Option<CaseResult>> = keys.iter().map(find).collect();
     let spent_us = report.summary.duration_us;
-    Ok(Begun { run: detail.record.info, plan: Plan { cases: detail.cases, keys }, results, spent_us })
+    Ok(StartedRun { run: detail.record.info, plan: Plan { cases: detail.cases, keys }, results, spent_us })
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use weft_peer::driver::TapeEvent;
+use weft_peer::driver::TrafficEvent;
 
+use super::context::RunContext;
 use super::excuse::{self, TargetState};
 use super::judge::{self, Judgement};
-use super::site::Site;
 use super::{RunError, seed};
 use crate::clock;
 use crate::evidence;
@@ -17,29 +17,29 @@ use crate::model::{Capability, CaseInfo, CaseKey, CaseResult, Event, Evidence, R
 use crate::script::{ScriptFault, SuiteCase, invoke};
 use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
-use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS, RESTART_SECONDS, Service, Start, Target};
+use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, RESTART_SECONDS, Service, Start, Target};
 
 /// Maximum number of connections that a case may need, including those for good exchanges.
-const MOST_CONNECTIONS: u32 = 10;
+const MAX_CONNECTIONS: u32 = 10;
 
 /// Seconds by which a capture may be later than the tester's own record.
 const WIRE_SECONDS: f64 = 1.0;
 
 /// A case with its verdict.
-pub(super) struct Judged {
+pub(super) struct FinishedCase {
     result: CaseResult,
     /// The run's folder, and the files that must be on the disk before the verdict is recorded.
-    evidence: Option<(PathBuf, evidence::Written)>,
+    evidence: Option<(PathBuf, evidence::UnsyncedFiles)>,
 }
 
-impl Judged {
-    fn untried(result: CaseResult) -> Self {
-        Judged { result, evidence: None }
+impl FinishedCase {
+    fn without_evidence(result: CaseResult) -> Self {
+        FinishedCase { result, evidence: None }
     }
 
     /// Returns the result, once its evidence is on the disk. May block for some milliseconds.
-    pub(super) fn kept(self) -> Result<CaseResult, RunError> {
-        let Judged { result, evidence } = self;
+    pub(super) fn sync_evidence(self) -> Result<CaseResult, RunError> {
+        let FinishedCase { result, evidence } = self;
         if let Some((out, written)) = evidence {
             written.sync().map_err(|error| RunError::Write { path: out.join(&result.evidence.folder), error })?;
         }
@@ -48,44 +48,46 @@ impl Judged {
 }
 
 /// A case whose script has ended.
-pub(super) struct Played {
+pub(super) struct ScriptRun {
     pub(super) stage: OwnedMutexGuard<Stage>,
     fault: Option<ScriptFault>,
 }
 
 /// The state of the target after a case.
 #[derive(Debug, Default)]
-struct Afterwards {
+struct TargetRecovery {
     restarted: bool,
     /// A sentence that follows the explanation.
     sentence: String,
 }
 
-impl Site {
+impl RunContext {
     /// Runs a case, judges it and writes its evidence.
-    pub(super) async fn run_case(&self, key: &CaseKey) -> Result<Judged, RunError> {
+    pub(super) async fn run_case(&self, key: &CaseKey) -> Result<FinishedCase, RunError> {
         let began = Instant::now();
         let mut began_unix_ns = clock::unix_ns();
         let seed = seed::of_case(self.run.seed, key);
         let Some(case) = self.suites.case(&key.case) else {
             // This cannot happen, because the plan was made from the same suites.
-            let error = std::io::Error::other(format!("{key} is not among the suites"));
+            let error = std::io::Error::other(format!("the suites have no case {key}"));
             return Err(RunError::Write { path: self.out.clone(), error });
         };
         if let Some(why) = self.not_applicable(&case.info) {
-            return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::NotApplicable, why)));
+            return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::NotApplicable, why)));
         }
-        if let Some(Some(why)) = self.absent.get() {
+        if let Some(Some(why)) = self.unreachable_reason.get() {
             let why = format!("The target is unreachable, as the first case found: {why}.");
-            return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
+            return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
-        if let Some(cases) = self.silence.is_all() {
-            let why = format!("The target accepts connections and sends nothing: {cases} cases waited for it in vain.");
-            return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
+        if let Some(cases) = self.unanswered.count_if_all() {
+            let why = format!(
+                "The target accepts connections and sends nothing: {cases} cases waited in vain for an answer."
+            );
+            return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
-        if let Some(why) = self.gone.get() {
-            let why = format!("The target is dead and does not come back: {why}.");
-            return Ok(Judged::untried(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
+        if let Some(why) = self.restart_failure.get() {
+            let why = format!("The target is dead, and its restart failed: {why}.");
+            return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(wire) = &self.wire {
             wire.begin();
@@ -95,32 +97,32 @@ impl Site {
         target.options.requests_enhanced = case.info.capabilities.contains(&Capability::Revision2);
         target.options.requests_markers = case.info.capabilities.contains(&Capability::AsksForMarkers);
         let target = Arc::new(target);
-        let mut played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
-        let mut afterwards = self.bring_back(played.stage.log(), key, &target).await?;
-        if afterwards.restarted && !played.stage.log().alive_before {
+        let mut script_run = self.run_script(case, key, &target, seed, self.stage(key, &target)?).await?;
+        let mut recovery = self.restart_if_dead(script_run.stage.log(), key, &target).await?;
+        if recovery.restarted && !script_run.stage.log().alive_before {
             // The target was dead before this case began, which is no evidence about the case.
             if let Some(wire) = &self.wire {
                 wire.begin();
             }
-            // Times in the record begin with the link.
+            // Times in the traffic log count from the creation of the link.
             began_unix_ns = clock::unix_ns();
-            played = self.play(case, key, &target, seed, self.stage(key, &target)?).await?;
-            afterwards = self.bring_back(played.stage.log(), key, &target).await?;
+            script_run = self.run_script(case, key, &target, seed, self.stage(key, &target)?).await?;
+            recovery = self.restart_if_dead(script_run.stage.log(), key, &target).await?;
         }
-        let Played { mut stage, fault } = played;
+        let ScriptRun { mut stage, fault } = script_run;
         self.remember(&stage);
 
-        let (tape, lost) = stage.connections.tape();
-        let (frames, without) = self.frames(&tape, began_unix_ns).await;
-        let (seen, unseen) = evidence::watch(&tape, &frames);
+        let (traffic, lost) = stage.connections.traffic();
+        let (frames, without) = self.frames(&traffic, began_unix_ns).await;
+        let (findings, lost_findings) = evidence::watch(&traffic, &frames);
         let control = self.control(case, key, &target, seed, &mut stage).await?;
         let Judgement { verdict, requirements, expected, actual, mut explanation, at } =
-            judge::judge(&case.info, stage.log(), fault.as_ref(), &seen, [lost, unseen]);
+            judge::judge(&case.info, stage.log(), fault.as_ref(), &findings, [lost, lost_findings]);
         explanation.push_str(&control);
         if verdict == Verdict::Inconclusive && stage.log().connections > 0 {
             explanation.push_str(&self.basics.named());
         }
-        explanation.push_str(&afterwards.sentence);
+        explanation.push_str(&recovery.sentence);
         let result = CaseResult {
             key: key.clone(),
             version: case.info.version,
@@ -132,7 +134,7 @@ impl Site {
             explanation,
             decided_at: at,
             steps: std::mem::take(&mut stage.log_mut().steps),
-            seen,
+            findings,
             program_ends: std::mem::take(&mut stage.log_mut().program_ends),
             evidence: evidence::place(key, frames.source, without),
             seed,
@@ -140,17 +142,18 @@ impl Site {
         };
         self.basics.note(case, &result);
         let failed = |error| RunError::Write { path: self.out.join(&result.evidence.folder), error };
-        let written = evidence::write(&self.out, &self.run, &result, &tape, &frames, began_unix_ns).map_err(failed)?;
-        Ok(Judged { result, evidence: Some((self.out.clone(), written)) })
+        let written =
+            evidence::write(&self.out, &self.run, &result, &traffic, &frames, began_unix_ns).map_err(failed)?;
+        Ok(FinishedCase { result, evidence: Some((self.out.clone(), written)) })
     }
 
     /// Returns the frames of a case. They come from the wire if the capture is complete. Otherwise
     /// they are made from the tester's record, and the second value is the reason.
-    async fn frames(&self, tape: &[TapeEvent], began_unix_ns: u64) -> (evidence::Frames, Option<String>) {
-        let Some(wire) = &self.wire else { return (evidence::made(tape), None) };
-        match wire.frames(tape, began_unix_ns, self.target.scaled(WIRE_SECONDS)).await {
+    async fn frames(&self, traffic: &[TrafficEvent], began_unix_ns: u64) -> (evidence::Frames, Option<String>) {
+        let Some(wire) = &self.wire else { return (evidence::synthesize_frames(traffic), None) };
+        match wire.frames(traffic, began_unix_ns, self.target.scaled(WIRE_SECONDS)).await {
             Ok(frames) => (frames, None),
-            Err(why) => (evidence::made(tape), Some(why)),
+            Err(why) => (evidence::synthesize_frames(traffic), Some(why)),
         }
     }
 
@@ -160,14 +163,14 @@ impl Site {
     }
 
     /// Runs a case's script on new connections.
-    pub(super) async fn play(
+    pub(super) async fn run_script(
         &self,
         case: &SuiteCase,
         key: &CaseKey,
         target: &Arc<Target>,
         seed: u64,
         stage: Stage,
-    ) -> Result<Played, RunError> {
+    ) -> Result<ScriptRun, RunError> {
         let mut limits = self.suites.limits;
         limits.time = script_time(limits.time, target, stage.connections.start());
         let stage = Arc::new(Mutex::new(stage));
@@ -186,32 +189,38 @@ impl Site {
             self.judge_death(&case.info, key, target, &mut stage, fault.is_some()).await?;
         }
         stage.leave().await;
-        Ok(Played { stage, fault })
+        Ok(ScriptRun { stage, fault })
     }
 
     /// If the case did not show that the target is alive, probes the target. If the target is dead,
     /// runs the command `restart` of the target file. Does nothing without such a command.
-    async fn bring_back(&self, log: &Log, key: &CaseKey, target: &Arc<Target>) -> Result<Afterwards, RunError> {
+    async fn restart_if_dead(
+        &self,
+        log: &Log,
+        key: &CaseKey,
+        target: &Arc<Target>,
+    ) -> Result<TargetRecovery, RunError> {
         let Some(restart) = target.remote().and_then(|remote| remote.restart.as_ref()).filter(|_| !log.alive_after)
         else {
-            return Ok(Afterwards::default());
+            return Ok(TargetRecovery::default());
         };
         // The events of this stage are ignored.
         let mut stage = Stage::new(target.clone(), self.live.link(target)?, key.clone(), Arc::new(|_: &Event| {}));
         let alive = stage.good_exchange(Vec::new(), None).await.is_ok();
         stage.leave().await;
         if alive {
-            return Ok(Afterwards::default());
+            return Ok(TargetRecovery::default());
         }
         match restart.run(target.scaled(RESTART_SECONDS)).await {
             Ok(()) => {
-                Ok(Afterwards { restarted: true, sentence: " The target was dead after it, and was restarted.".into() })
+                let sentence = " The target was dead after the case, and was restarted.".into();
+                Ok(TargetRecovery { restarted: true, sentence })
             }
             Err(why) => {
-                let sentence = format!(" The target was dead after it, and does not come back: {why}.");
+                let sentence = format!(" The target was dead after the case, and its restart failed: {why}.");
                 // Only the first reason is stored.
-                let _ = self.gone.set(why);
-                Ok(Afterwards { restarted: false, sentence })
+                let _ = self.restart_failure.set(why);
+                Ok(TargetRecovery { restarted: false, sentence })
             }
         }
     }
@@ -221,12 +230,12 @@ impl Site {
     fn remember(&self, stage: &Stage) {
         match &stage.log().refused {
             Some(why) if stage.log().connections == 0 && !stage.connections.has_responded => {
-                drop(self.absent.set(Some(why.clone())));
+                drop(self.unreachable_reason.set(Some(why.clone())));
             }
             _ if stage.log().connections > 0 || stage.connections.has_responded => {
                 // Only the first result is stored.
-                let _ = self.absent.set(None);
-                self.silence.note(stage.connections.has_responded);
+                let _ = self.unreachable_reason.set(None);
+                self.unanswered.note(stage.connections.has_responded);
             }
             // The script made no connection, so the next case will show whether the target is
             // reachable.
@@ -278,14 +287,14 @@ impl Site {
 fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Duration {
     // The wait for the start of the target is not part of the script's time.
     let wait = match start {
-        Some(Start::Person { .. }) => target.scaled(PERSON_SECONDS),
+        Some(Start::Manual { .. }) => target.scaled(MANUAL_SECONDS),
         Some(Start::Command { .. }) => target.scaled(COMMAND_SECONDS),
         Some(Start::MapperClient { .. } | Start::Builtin { .. } | Start::Virtual) | None => Duration::ZERO,
     };
     // A slow target gets more time for its answers.
     let own =
         Duration::try_from_secs_f64(limit.as_secs_f64() * target.options.time_scale.max(1.0)).unwrap_or(Duration::MAX);
-    own.saturating_add(wait.saturating_mul(MOST_CONNECTIONS))
+    own.saturating_add(wait.saturating_mul(MAX_CONNECTIONS))
 }
 
 /// Returns the result of a case that tried nothing, with the reason.
@@ -293,7 +302,7 @@ fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanat
     let judged = |requirement: &weft_core::RequirementId| RequirementVerdict {
         requirement: *requirement,
         verdict,
-        seen_on_the_way: false,
+        also_observed: false,
     };
     CaseResult {
         key: key.clone(),
@@ -306,7 +315,7 @@ fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanat
         explanation,
         decided_at: None,
         steps: Vec::new(),
-        seen: Vec::new(),
+        findings: Vec::new(),
         program_ends: Vec::new(),
         // A case that did not run has no evidence.
         evidence: Evidence::default(),
@@ -326,7 +335,7 @@ mod tests {
     async fn a_script_has_time_for_all_that_it_waits_for() {
         let limit = Duration::from_secs(300);
         let listener = LinkListener::bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let person = Start::Person { name: "nic".into() };
+        let manual = Start::Manual { name: "nic".into() };
         let command = Start::Command { argv: vec!["rping".into()], listener: Some(listener) };
         let time = |time_scale, start| {
             let mut target = Target::builtin();
@@ -336,8 +345,8 @@ mod tests {
         assert_eq!(time(1.0, None), 300);
         assert_eq!(time(0.5, None), 300);
         assert_eq!(time(4.0, None), 1200);
-        assert_eq!(time(1.0, Some(&person)), 300 + 10 * 300);
-        assert_eq!(time(2.0, Some(&person)), 600 + 10 * 600);
+        assert_eq!(time(1.0, Some(&manual)), 300 + 10 * 300);
+        assert_eq!(time(2.0, Some(&manual)), 600 + 10 * 600);
         assert_eq!(time(1.0, Some(&command)), 300 + 10 * 30);
     }
 }

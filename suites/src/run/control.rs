@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
+use super::context::RunContext;
 use super::error::RunError;
-use super::site::Site;
 use crate::model::{CaseKey, Event, EventSink};
 use crate::script::SuiteCase;
 use crate::stage::Stage;
 use crate::targets::{Start, Target};
 
-impl Site {
+impl RunContext {
     /// If the case failed because of a step that deviates, runs its control. Returns a sentence for
     /// the explanation, or an empty text.
     pub(super) async fn control(
@@ -34,15 +34,15 @@ impl Site {
             let service = target.service().as_str();
             return Ok(format!(" No control was run: a target with the service {service} sends no answers."));
         }
-        let reached = self.live.link(target)?;
-        if matches!(reached.start, Some(Start::Person { .. })) {
+        let case_link = self.live.link(target)?;
+        if matches!(case_link.start, Some(Start::Manual { .. })) {
             return Ok(" No control was run, since the target file has no `start`.".to_owned());
         }
         let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
-        let control = Stage::new(target.clone(), reached, key.clone(), quiet).into_control(lengths);
-        let control = self.play(case, key, target, seed, control).await?;
+        let control = Stage::new(target.clone(), case_link, key.clone(), quiet).into_control(lengths);
+        let control = self.run_script(case, key, target, seed, control).await?;
         let log = control.stage.log();
-        let explanation = log.decision.as_ref().map_or("it has no verdict", |decision| &decision.explanation);
+        let explanation = log.decision.as_ref().map_or("the control has no verdict", |decision| &decision.explanation);
         Ok(match &log.control.outcome {
             Some(Ok(())) => {
                 let legal = if has_startup { "a legal start-up" } else { "a plain exchange" };

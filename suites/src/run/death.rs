@@ -13,15 +13,15 @@ use std::sync::Arc;
 use weft_core::RequirementId;
 
 use super::RunError;
+use super::context::RunContext;
 use super::excuse;
-use super::site::Site;
 use crate::model::{CaseInfo, CaseKey, Event, EventSink, ProgramEnd};
 use crate::stage::{EndedProgram, Stage};
 use crate::targets::{CRASHED_SECONDS, Start, Target};
 
-impl Site {
-    /// Records how the programs that were started as the target ended. Fails the case if the target
-    /// certainly died of it. If the script has an error, the case does not fail.
+impl RunContext {
+    /// Records the ends of the programs that were started as the target. If the target certainly
+    /// died of the case, the case fails, unless its script has an error.
     pub(super) async fn judge_death(
         &self,
         case: &CaseInfo,
@@ -41,9 +41,9 @@ impl Site {
             if let Some(crash) = crash_of_stimulus(&ended).filter(|_| !is_script_wrong) {
                 stage.log_mut().fail_as_crashed(first, crash);
             } else if stage.log().is_undecided_after_stimulus()
-                && let Some(words) = words_after_crash(target).await
+                && let Some(output) = output_of_crashed(target).await
             {
-                fail_with_words(stage, first, &ended, &words);
+                fail_with_output(stage, first, &ended, &output);
                 return Ok(());
             }
             stage.log_mut().explain(&ends_of_stimulated(&ended));
@@ -53,25 +53,25 @@ impl Site {
             excuse::TargetState { address: stage.connections.target_address(), has_ended: stage.has_target_ended() };
         // The target may serve only one connection at a time.
         stage.leave().await;
-        // A single exchange may fail by chance, so try again. weft does not request another
-        // connection from a person.
-        let reached = self.live.link(target)?;
-        if !matches!(reached.start, Some(Start::Person { .. })) {
+        // A single exchange may fail by chance, so try again. But do not try again if a person
+        // would have to connect the target.
+        let case_link = self.live.link(target)?;
+        if !matches!(case_link.start, Some(Start::Manual { .. })) {
             let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
             // If the service did not work before the stimulus, the case used only the start-up.
-            // Then only the start-up is tried again.
+            // Then try only the start-up again.
             let service = if stage.log().has_worked { target.service() } else { target.service().of_startup() };
-            let seen = Arc::new(target.with_service(service));
-            let mut look = Stage::new(seen, reached, key.clone(), quiet);
-            let alive = look.good_exchange(Vec::new(), None).await.is_ok();
-            look.leave().await;
+            let probed_target = Arc::new(target.with_service(service));
+            let mut probe = Stage::new(probed_target, case_link, key.clone(), quiet);
+            let alive = probe.good_exchange(Vec::new(), None).await.is_ok();
+            probe.leave().await;
             if alive {
                 return Ok(());
             }
         }
-        let words = words_after_crash(target).await;
-        if state.has_ended || words.is_some() || excuse::host_is_there(target, state).await {
-            fail_with_words(stage, first, &ended, &words.unwrap_or_default());
+        let output = output_of_crashed(target).await;
+        if state.has_ended || output.is_some() || excuse::host_is_there(target, state).await {
+            fail_with_output(stage, first, &ended, &output.unwrap_or_default());
         }
         Ok(())
     }
@@ -79,17 +79,17 @@ impl Site {
 
 /// Returns the last lines that the command `crashed` prints. `None` if there is no such command, or
 /// if it reports that the target lives.
-async fn words_after_crash(target: &Target) -> Option<Vec<String>> {
+async fn output_of_crashed(target: &Target) -> Option<Vec<String>> {
     let (ended, printed) = target.remote()?.crashed.as_ref()?.run_and_read(target.scaled(CRASHED_SECONDS)).await;
     ended.is_ok().then_some(printed)
 }
 
 /// Fails the case because the target died of it. The failure counts against the requirement
-/// `first`. `words` are the last lines of the command `crashed`.
-fn fail_with_words(stage: &mut Stage, first: Option<RequirementId>, ended: &[EndedProgram], words: &[String]) {
+/// `first`. `output` are the last lines of the command `crashed`.
+fn fail_with_output(stage: &mut Stage, first: Option<RequirementId>, ended: &[EndedProgram], output: &[String]) {
     let ends = ends_of_stimulated(ended);
-    stage.log_mut().fail_as_dead(first, &ends, words.last().map(String::as_str));
-    words.iter().for_each(|words| stage.recorder().note(&format!("last words of the target: {words}")));
+    stage.log_mut().fail_as_dead(first, &ends, output.last().map(String::as_str));
+    output.iter().for_each(|line| stage.recorder().note(&format!("last output of the target: {line}")));
 }
 
 /// Returns the crash of a program that received a stimulus. `None` if a program without a stimulus
@@ -112,7 +112,8 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::ExitStatus;
 
-    /// Ends of programs: a raw status of wait(2), and whether the program received a stimulus.
+    /// Returns the ends of programs. Each program is given by a raw status of wait(2), and by
+    /// whether it received a stimulus.
     fn programs(of: &[(i32, bool)]) -> Vec<EndedProgram> {
         let program = |(number, (raw, is_stimulated)): (u32, &(i32, bool))| EndedProgram {
             end: ProgramEnd::of(Some(number), "client".to_owned(), ExitStatus::from_raw(*raw)),

@@ -21,13 +21,13 @@ pub enum RunError {
     #[error("{0}")]
     Resume(String),
     /// Another run is writing into the folder.
-    #[error("{path}: another run writes into this folder: wait until it has finished, or choose another folder", path = path.display())]
+    #[error("{path}: another run writes into this folder: wait until that run has finished, or choose another folder", path = path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
     },
     /// A file of the run's folder cannot be written.
-    #[error("{path}: {error}", path = path.display())]
+    #[error("cannot write {path}: {error}", path = path.display())]
     Write {
         /// The folder or file.
         path: PathBuf,

@@ -23,8 +23,8 @@ pub(super) struct TargetState {
     pub(super) has_ended: bool,
 }
 
-/// Returns the reason, if there is one. `stood_still` is the tester's longest standstill since the
-/// case began.
+/// Returns the reason why the failure is no evidence, if there is a reason. `stood_still` is the
+/// tester's longest standstill since the case began.
 pub(super) async fn excuse(
     target: &Target,
     log: &Log,

@@ -1,4 +1,4 @@
-//! Computes the verdict of a case from its record.
+//! Computes the verdict of a case from its log.
 //!
 //! A pass needs evidence for each requirement of the case, and a good exchange before and after. A
 //! finding of the monitor about the target counts for the requirement of the finding. The finding
@@ -9,7 +9,7 @@ use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::output::text::counted;
 
-use crate::model::{CaseInfo, RequirementVerdict, Seen, SourceLocation, Verdict, is_proposal};
+use crate::model::{CaseInfo, MonitorFinding, RequirementVerdict, SourceLocation, Verdict, is_proposal};
 use crate::script::ScriptFault;
 use crate::stage::Log;
 
@@ -24,49 +24,53 @@ pub(super) struct Judgement {
     pub(super) at: Option<SourceLocation>,
 }
 
-/// Judges a case that was run. `lost` is the number of events for which the record had no room.
-/// `unseen` is the same for the monitor's findings.
+/// Judges a case that was run. `lost` is the number of events for which the traffic log had no
+/// room. `lost_findings` is the number of the monitor's findings for which there was no room.
 pub(super) fn judge(
     case: &CaseInfo,
     log: &Log,
     fault: Option<&ScriptFault>,
-    seen: &[Seen],
-    [lost, unseen]: [u64; 2],
+    findings: &[MonitorFinding],
+    [lost, lost_findings]: [u64; 2],
 ) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
-    // If the failure is excused, the tester caused it. If the control failed, basic cases judge the
-    // fault.
+    // If the failure is excused, the tester or the link caused it. If the control failed, basic
+    // cases judge what is wrong.
     let is_excused = log.is_excused || matches!(log.control.outcome, Some(Err(_)));
     // For a case's own requirements a warning counts, too, because reports show the level.
-    let own = |seen: &Seen| seen.severity == Severity::Warning && case.requirements.contains(&seen.requirement);
-    let broken = |seen: &&Seen| seen.by_target && (seen.severity == Severity::Error || own(seen));
-    for seen in seen.iter().filter(broken) {
-        match judgement.requirements.iter_mut().find(|judged| judged.requirement == seen.requirement) {
+    let own = |finding: &MonitorFinding| {
+        finding.severity == Severity::Warning && case.requirements.contains(&finding.requirement)
+    };
+    let is_violation =
+        |finding: &&MonitorFinding| finding.by_target && (finding.severity == Severity::Error || own(finding));
+    for finding in findings.iter().filter(is_violation) {
+        match judgement.requirements.iter_mut().find(|judged| judged.requirement == finding.requirement) {
             // For the case's own requirement, the monitor's finding outweighs the result of the
             // script.
-            Some(judged) if !judged.seen_on_the_way && !is_excused => {
+            Some(judged) if !judged.also_observed && !is_excused => {
                 judged.verdict = judged.verdict.max(Verdict::Fail);
                 if judgement.verdict < Verdict::Fail {
                     judgement.verdict = Verdict::Fail;
-                    judgement.actual = Some(seen.text.clone());
-                    judgement.explanation = format!("The monitor saw {} broken: {}.", seen.requirement, seen.text);
+                    judgement.actual = Some(finding.text.clone());
+                    judgement.explanation =
+                        format!("The monitor observed a violation of {}: {}.", finding.requirement, finding.text);
                 }
             }
             Some(_) => {}
-            None if log.invited.contains(&seen.requirement) => {}
+            None if log.exempt.contains(&finding.requirement) => {}
             None => judgement.requirements.push(RequirementVerdict {
-                requirement: seen.requirement,
+                requirement: finding.requirement,
                 verdict: Verdict::Fail,
-                seen_on_the_way: true,
+                also_observed: true,
             }),
         }
     }
-    if unseen > 0 && judgement.verdict == Verdict::Pass {
+    if lost_findings > 0 && judgement.verdict == Verdict::Pass {
         // A lost finding may be about the case's own requirement.
         judgement.verdict = Verdict::Error;
         judgement.explanation = format!(
-            "The record had no room for {} of the monitor, so the evidence is incomplete.",
-            counted(unseen, "finding")
+            "weft had no room for {} of the monitor, so the evidence is incomplete.",
+            counted(lost_findings, "finding")
         );
     }
     judgement
@@ -85,7 +89,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         };
         let only_proposed = fails && !decided.is_empty() && decided.iter().all(|row| is_proposal(row.row()));
         let note = if only_proposed {
-            " This was proposed in an e-mail and is in no RFC: a note, and no failure."
+            " The requirement was proposed in an e-mail and is in no RFC, so this is a note, and no failure."
         } else {
             ""
         };
@@ -111,8 +115,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         return without_evidence(Verdict::Error, format!("{}: {}", fault.at, fault.message), fault.at.clone());
     }
     if lost > 0 {
-        let explanation =
-            format!("The record had no room for {}, so the evidence is incomplete.", counted(lost, "event"));
+        let explanation = format!("weft had no room for {}, so the evidence is incomplete.", counted(lost, "event"));
         return without_evidence(Verdict::Error, explanation, source());
     }
     let met = |requirement| log.met.iter().any(|met| met.requirement == requirement);
@@ -123,7 +126,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
     if !log.alive_before || !log.alive_after {
         let missing =
             if log.alive_before { "stimulus or expectation" } else { "t:good_exchange() before its stimulus" };
-        let explanation = format!("The case has no {missing}: a pass needs a target that was alive.");
+        let explanation = format!("The case has no {missing}, but a pass needs evidence that the target was alive.");
         return without_evidence(Verdict::Error, explanation, source());
     }
     let last = log.met.last();
@@ -132,7 +135,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         requirements: each(case, |_| Verdict::Pass),
         expected: last.map(|met| met.expected.clone()),
         actual: last.map(|met| met.actual.clone()),
-        explanation: "The target did what is required, and a good exchange before and after.".into(),
+        explanation: "The target did what is required, and good exchanges before and after worked.".into(),
         at: last.and_then(|met| met.at.clone()),
     }
 }
@@ -141,7 +144,7 @@ fn each(case: &CaseInfo, verdict: impl Fn(RequirementId) -> Verdict) -> Vec<Requ
     let judged = |requirement: &RequirementId| RequirementVerdict {
         requirement: *requirement,
         verdict: verdict(*requirement),
-        seen_on_the_way: false,
+        also_observed: false,
     };
     case.requirements.iter().map(judged).collect()
 }
@@ -149,7 +152,7 @@ fn each(case: &CaseInfo, verdict: impl Fn(RequirementId) -> Verdict) -> Vec<Requ
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::{Decision, Met};
+    use crate::stage::{Decision, MetExpectation};
     use weft_core::requirement;
 
     const KEY: RequirementId = requirement!("MPA-7.1.1-2");
@@ -170,12 +173,12 @@ mod tests {
     }
 
     fn good() -> Log {
-        let met = Met { requirement: KEY, expected: "close".into(), actual: "FIN".into(), at: None };
+        let met = MetExpectation { requirement: KEY, expected: "close".into(), actual: "FIN".into(), at: None };
         Log::of(vec![met], true, true, None)
     }
 
-    fn seen(requirement: RequirementId, severity: Severity, by_target: bool) -> Seen {
-        Seen { requirement, severity, text: "octets".into(), packet: Some(1), by_target }
+    fn finding(requirement: RequirementId, severity: Severity, by_target: bool) -> MonitorFinding {
+        MonitorFinding { requirement, severity, text: "octets".into(), packet: Some(1), by_target }
     }
 
     #[test]
@@ -242,36 +245,36 @@ mod tests {
     #[test]
     fn findings_about_the_target_are_verdicts_of_their_own() {
         let findings = [
-            seen(PAD, Severity::Error, true),
-            seen(PAD, Severity::Error, true),
-            seen(requirement!("MPA-4.4-5"), Severity::Warning, true),
-            seen(requirement!("MPA-7.1.1-1"), Severity::Error, false),
+            finding(PAD, Severity::Error, true),
+            finding(PAD, Severity::Error, true),
+            finding(requirement!("MPA-4.4-5"), Severity::Warning, true),
+            finding(requirement!("MPA-7.1.1-1"), Severity::Error, false),
         ];
         let judgement = judge(&case(&[KEY]), &good(), None, &findings, [0, 0]);
         assert_eq!(judgement.verdict, Verdict::Pass);
         assert_eq!(judgement.requirements.len(), 2);
         let judged = &judgement.requirements[1];
-        assert_eq!((judged.requirement, judged.verdict, judged.seen_on_the_way), (PAD, Verdict::Fail, true));
+        assert_eq!((judged.requirement, judged.verdict, judged.also_observed), (PAD, Verdict::Fail, true));
     }
 
     #[test]
     fn a_fault_that_the_script_provokes_counts_against_nobody() {
-        let asking = |invited| {
+        let exempting = |requirement| {
             let mut log = good();
-            log.invited.push(invited);
+            log.exempt.push(requirement);
             log
         };
-        let judgement = judge(&case(&[KEY]), &asking(PAD), None, &[seen(PAD, Severity::Error, true)], [0, 0]);
+        let judgement = judge(&case(&[KEY]), &exempting(PAD), None, &[finding(PAD, Severity::Error, true)], [0, 0]);
         assert_eq!((judgement.verdict, judgement.requirements.len()), (Verdict::Pass, 1));
         // If the case is about the requirement, the finding counts, although the script provokes
         // it.
-        let judgement = judge(&case(&[KEY]), &asking(KEY), None, &[seen(KEY, Severity::Error, true)], [0, 0]);
+        let judgement = judge(&case(&[KEY]), &exempting(KEY), None, &[finding(KEY, Severity::Error, true)], [0, 0]);
         assert_eq!(judgement.verdict, Verdict::Fail);
     }
 
     #[test]
     fn a_finding_about_the_cases_own_requirement_fails_it() {
-        let judgement = judge(&case(&[KEY]), &good(), None, &[seen(KEY, Severity::Error, true)], [0, 0]);
+        let judgement = judge(&case(&[KEY]), &good(), None, &[finding(KEY, Severity::Error, true)], [0, 0]);
         assert_eq!((judgement.verdict, judgement.requirements[0].verdict), (Verdict::Fail, Verdict::Fail));
     }
 
@@ -280,7 +283,7 @@ mod tests {
         let judgement = judge(&case(&[KEY]), &good(), None, &[], [0, 1]);
         assert_eq!(judgement.verdict, Verdict::Error);
         assert!(judgement.explanation.contains("no room for 1 finding of"), "{}", judgement.explanation);
-        let judgement = judge(&case(&[KEY]), &good(), None, &[seen(KEY, Severity::Error, true)], [0, 1]);
+        let judgement = judge(&case(&[KEY]), &good(), None, &[finding(KEY, Severity::Error, true)], [0, 1]);
         assert_eq!(judgement.verdict, Verdict::Fail);
     }
 }

@@ -8,6 +8,7 @@
 mod basics;
 mod begin;
 mod case;
+mod context;
 mod control;
 mod death;
 pub(crate) mod error;
@@ -16,7 +17,6 @@ mod judge;
 mod plan;
 mod recorder;
 mod seed;
-mod site;
 mod standstill;
 
 use std::collections::VecDeque;
@@ -34,12 +34,12 @@ use standstill::Standstill;
 
 use crate::baseline;
 use crate::evidence;
-use crate::folder::Held;
+use crate::folder::FolderLock;
 use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
 use crate::script::Suites;
 use crate::store::{self, Store};
-use crate::targets::{Live, Target, differences_of};
-use recorder::{Patience, Recorder, RunClock};
+use crate::targets::{OpenTarget, Target, differences_of};
+use recorder::{Recorder, RetryPolicy, RunClock};
 
 /// Interval of the signs of life that a run writes into the store.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Maximum number of cases whose evidence is being written to the disk. A case is recorded only
 /// after its evidence is on the disk, which takes milliseconds. Meanwhile the next cases run, and
 /// the file system writes the evidence of several cases at once.
-const MOST_UNSYNCED: usize = 16;
+const MAX_UNSYNCED: usize = 16;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub struct RunOptions {
     /// The run's folder. It is created if it is missing. The files of the previous run move to
     /// `earlier/<run id>` in this folder ([`crate::folder`]).
     pub out: PathBuf,
-    /// Seed of all random values. `None` draws a seed.
+    /// Seed of all random values. If it is `None`, weft draws a random seed.
     pub seed: Option<u64>,
     /// Becomes `true` when the run shall stop. Finished cases are kept.
     pub cancel: Option<watch::Receiver<bool>>,
@@ -81,15 +81,15 @@ pub struct Schedule {
     pub resume: bool,
     /// How long the run waits for a store that cannot be written. Then the run continues without
     /// the store. The default is one minute.
-    pub patience: Option<Duration>,
+    pub store_retry_time: Option<Duration>,
 }
 
 /// Runs the selected cases and sends their events to `sink`. If no case is selected, the report is
 /// empty, and its exit code is 2.
 ///
 /// # Errors
-/// The tester cannot work, for example without a folder, a store or a known host. No more events
-/// follow.
+/// The tester cannot work, for example because the folder or the store cannot be opened, or because
+/// a host is unknown. No events follow an error.
 pub async fn run(options: RunOptions, sink: Arc<dyn EventSink>) -> Result<RunReport, RunError> {
     run_with(options, Schedule::default(), sink).await
 }
@@ -97,8 +97,8 @@ pub async fn run(options: RunOptions, sink: Arc<dyn EventSink>) -> Result<RunRep
 /// Like [`run`](fn@run), with a schedule.
 ///
 /// # Errors
-/// As [`run`](fn@run). Also if there is no run to resume, or if it had other suites or another
-/// target.
+/// The errors of [`run`](fn@run). Resuming also fails if there is no run to resume, or if that run
+/// had other suites or another target.
 pub async fn run_with(
     options: RunOptions,
     schedule: Schedule,
@@ -106,27 +106,28 @@ pub async fn run_with(
 ) -> Result<RunReport, RunError> {
     let began = Instant::now();
     let RunOptions { target, suites, filter, out, seed, mut cancel } = options;
-    let held = Held::take(&out)?;
+    let folder_lock = FolderLock::acquire(&out)?;
     let wire = target.options.capture.as_deref().map(evidence::Wire::open).transpose()?;
-    let live = Live::open(&target).await?;
+    let live = OpenTarget::open(&target).await?;
     let store = match &schedule.store {
         Some(url) => Store::connect(url).await?,
         None => Store::open(&out.join(store::FILE_NAME)).await?,
     };
-    let mut patience = Patience::new(schedule.patience, cancel.clone());
-    let begun = match schedule.resume {
-        true => begin::resumed(&store, &target, &suites).await?,
-        false => begin::fresh(&store, &target, &suites, &filter, seed, &mut patience).await?,
+    let mut retry_policy = RetryPolicy::new(schedule.store_retry_time, cancel.clone());
+    let started_run = match schedule.resume {
+        true => begin::resume(&store, &target, &suites).await?,
+        false => begin::start_new(&store, &target, &suites, &filter, seed, &mut retry_policy).await?,
     };
-    let begin::Begun { run, plan, mut results, spent_us } = begun;
-    held.begin(&run)?;
-    // This precedes the first event, because a resumed run still has the status of its earlier end.
-    let mut tries = patience.tries();
+    let begin::StartedRun { run, plan, mut results, spent_us } = started_run;
+    folder_lock.begin(&run)?;
+    // The status is set before the first event, because a resumed run still has the status with
+    // which it stopped.
+    let mut retries = retry_policy.retries();
     while let Err(error) = store.set_status(&run.id, RunStatus::Running).await {
-        tries.after(error).await?;
+        retries.wait_after(error).await?;
     }
     let clock = RunClock::new(began, spent_us);
-    let mut recorder = Recorder::new(store, run.id.clone(), patience, clock);
+    let mut recorder = Recorder::new(store, run.id.clone(), retry_policy, clock);
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
     // A resumed run also sends events for the cases that finished before.
@@ -142,7 +143,7 @@ pub async fn run_with(
     let jobs = live.jobs(schedule.jobs);
     let target = Arc::new(target);
     let known = suites.clone();
-    let site = site::Site {
+    let context = context::RunContext {
         run: run.clone(),
         target: target.clone(),
         live,
@@ -150,26 +151,26 @@ pub async fn run_with(
         suites,
         out,
         sink: sink.clone(),
-        absent: OnceLock::new(),
-        silence: site::Silence::default(),
+        unreachable_reason: OnceLock::new(),
+        unanswered: context::UnansweredCases::default(),
         standstill: target.remote().map(|_| Standstill::watch()),
-        gone: OnceLock::new(),
+        restart_failure: OnceLock::new(),
         basics: basics::Basics::default(),
     };
-    let site = Arc::new(site);
+    let context = Arc::new(context);
     let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();
     let mut waiting = open.into_iter();
-    let mut running: JoinSet<(usize, Result<case::Judged, RunError>)> = JoinSet::new();
+    let mut running: JoinSet<(usize, Result<case::FinishedCase, RunError>)> = JoinSet::new();
     let mut unsynced = VecDeque::new();
     let mut status = RunStatus::Done;
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        while running.len() < jobs && unsynced.len() < MOST_UNSYNCED && !is_cancelled(cancel.as_ref()) {
+        while running.len() < jobs && unsynced.len() < MAX_UNSYNCED && !is_cancelled(cancel.as_ref()) {
             let Some(index) = waiting.next() else { break };
-            let (site, key) = (site.clone(), plan.keys[index].clone());
+            let (context, key) = (context.clone(), plan.keys[index].clone());
             sink.event(&Event::CaseStarted { key: key.clone(), index: index as u64 });
-            running.spawn(async move { (index, site.run_case(&key).await) });
+            running.spawn(async move { (index, context.run_case(&key).await) });
         }
         if running.is_empty() && unsynced.is_empty() {
             break;
@@ -178,9 +179,9 @@ pub async fn run_with(
             biased;
             () = cancelled(&mut cancel) => break,
             Some(joined) = running.join_next() => {
-                let (index, judged) = returned(joined);
-                let judged = judged?;
-                unsynced.push_back((index, tokio::task::spawn_blocking(|| judged.kept())));
+                let (index, finished) = returned(joined);
+                let finished = finished?;
+                unsynced.push_back((index, tokio::task::spawn_blocking(|| finished.sync_evidence())));
             }
             Some((index, kept)) = first(&mut unsynced) => {
                 let result = kept?;

@@ -56,8 +56,8 @@ impl Filter {
         Filter { only: Some(keys.into_iter().collect()), ..self }
     }
 
-    /// Restricts the selection to these keys, in every tier. They are cases of the run with this
-    /// id, which are run again.
+    /// Restricts the selection to these keys, in every tier. The keys are those of cases of the run
+    /// with the id `run`. The new run runs these cases again.
     #[must_use]
     pub fn rerun(self, run: &str, keys: impl IntoIterator<Item = CaseKey>) -> Self {
         Filter { rerun_of: Some(run.to_owned()), ..self.only(keys) }
@@ -107,8 +107,8 @@ impl Filter {
     }
 }
 
-/// Returns whether `id`, of a case or a requirement, is in the section that `word` names with the
-/// protocol (`mpa/7.1`, `MPA-7.1`).
+/// Returns whether the id of a case or of a requirement is in the section that `word` names. `word`
+/// names the protocol and the section (`mpa/7.1`, `MPA-7.1`).
 fn is_section_of(word: &str, id: &str) -> bool {
     word.ends_with(|last: char| last.is_ascii_digit())
         // The number of a requirement and the name of a protocol are not sections: `RDMAP-5.2-1`,
@@ -120,7 +120,8 @@ fn is_section_of(word: &str, id: &str) -> bool {
 /// The plan of a run. The same suites, filter and seed give the same plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The cases with a planned variant: the basic cases, then the others, each sorted by id.
+    /// The cases that have a planned variant. The basic cases come before the other cases, and both
+    /// are sorted by id.
     pub cases: Vec<CaseInfo>,
     /// The planned variants, in the order of `cases`. Variants of a case are sorted by the names
     /// and values of their parameters.
@@ -128,8 +129,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the plan of what `filter` selects from `suites`. `seed` is the run's seed. Samples
-    /// of variants depend on it.
+    /// Returns the plan of what `filter` selects from `suites`. `seed` is the run's seed. If a tier
+    /// has only some variants of a case, the seed selects them.
     #[must_use]
     pub fn of(suites: &Suites, filter: &Filter, seed: u64) -> Self {
         let mut plan = Plan::default();

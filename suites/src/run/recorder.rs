@@ -1,10 +1,10 @@
 //! Writes a run into the results store, and survives a store that cannot be written for a while.
 //! Reasons are a database server that restarts, a file that another program locks, or a full disk.
 //!
-//! A write is tried again for [`PATIENCE`]. After that the run continues without the store. Its
+//! A write is tried again for [`RETRY_TIME`]. After that the run continues without the store. Its
 //! results are in memory and, with their evidence, on disk, so its reports are complete. The
-//! recorder tries again periodically, and once more when the run ends. The summary lists the
-//! results that the store did not get.
+//! recorder tries again periodically, and once more when the run ends. The summary states how many
+//! results the store did not get.
 
 use std::time::Duration;
 
@@ -16,53 +16,53 @@ use crate::model::{CaseResult, Summary};
 use crate::store::{Store, StoreError};
 
 /// How long a write is tried again before the run continues without the store.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RETRY_TIME: Duration = Duration::from_secs(60);
 /// The first pause between two tries. Each pause is twice as long as the one before, up to
 /// `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The pause between two tries of a run that continues without the store.
-const NEXT_LOOK: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How long a caller waits for the store.
 #[derive(Debug, Clone)]
-pub(super) struct Patience {
+pub(super) struct RetryPolicy {
     limit: Duration,
     cancel: Option<watch::Receiver<bool>>,
 }
 
-impl Patience {
+impl RetryPolicy {
     /// Waits at most `limit`, or one minute without a limit. Stops waiting when the run is
     /// cancelled.
     pub(super) fn new(limit: Option<Duration>, cancel: Option<watch::Receiver<bool>>) -> Self {
-        Patience { limit: limit.unwrap_or(PATIENCE), cancel }
+        RetryPolicy { limit: limit.unwrap_or(RETRY_TIME), cancel }
     }
 
     /// Returns the tries of one write. The caller makes the first try itself:
     ///
     /// ```text
-    /// let mut tries = patience.tries();
+    /// let mut retries = retry_policy.retries();
     /// while let Err(error) = write().await {
-    ///     tries.after(error).await?;
+    ///     retries.wait_after(error).await?;
     /// }
     /// ```
-    pub(super) fn tries(&mut self) -> Tries<'_> {
-        Tries { patience: self, began: Instant::now(), pause: FIRST_PAUSE }
+    pub(super) fn retries(&mut self) -> Retries<'_> {
+        Retries { retry_policy: self, began: Instant::now(), pause: FIRST_PAUSE }
     }
 }
 
-/// A write that is tried again. It must be safe to repeat.
-pub(super) struct Tries<'a> {
-    patience: &'a mut Patience,
+/// The tries of one write. The write must be safe to repeat.
+pub(super) struct Retries<'a> {
+    retry_policy: &'a mut RetryPolicy,
     began: Instant,
     pause: Duration,
 }
 
-impl Tries<'_> {
+impl Retries<'_> {
     /// Waits before the next try. Returns the error if there is no next try: the write can never
     /// succeed, it has failed for too long, or the run is cancelled.
-    pub(super) async fn after(&mut self, error: StoreError) -> Result<(), StoreError> {
-        let left = self.patience.limit.saturating_sub(self.began.elapsed());
+    pub(super) async fn wait_after(&mut self, error: StoreError) -> Result<(), StoreError> {
+        let left = self.retry_policy.limit.saturating_sub(self.began.elapsed());
         if left.is_zero() || !error.may_pass() {
             return Err(error);
         }
@@ -71,7 +71,7 @@ impl Tries<'_> {
         }
         tokio::select! {
             () = tokio::time::sleep(self.pause.min(left)) => {}
-            () = cancelled(&mut self.patience.cancel) => return Err(error),
+            () = cancelled(&mut self.retry_policy.cancel) => return Err(error),
         }
         self.pause = LONGEST_PAUSE.min(self.pause * 2);
         Ok(())
@@ -82,12 +82,12 @@ impl Tries<'_> {
 pub(super) struct Recorder {
     store: Store,
     run: String,
-    patience: Patience,
+    retry_policy: RetryPolicy,
     clock: RunClock,
     /// Finished cases that the store does not have yet.
     pending: Vec<CaseResult>,
     /// Is `Some` while the run continues without the store.
-    away: Option<Away>,
+    outage: Option<Outage>,
 }
 
 /// Measures how long a run takes, including the parts before it was resumed.
@@ -107,94 +107,94 @@ impl RunClock {
     }
 }
 
-struct Away {
+struct Outage {
     /// Time of the next try.
-    next_look: Instant,
+    next_try: Instant,
     /// Why the store could not be written.
     why: StoreError,
 }
 
 impl Recorder {
-    pub(super) fn new(store: Store, run: String, patience: Patience, clock: RunClock) -> Self {
-        Recorder { store, run, patience, clock, pending: Vec::new(), away: None }
+    pub(super) fn new(store: Store, run: String, retry_policy: RetryPolicy, clock: RunClock) -> Self {
+        Recorder { store, run, retry_policy, clock, pending: Vec::new(), outage: None }
     }
 
     /// Stores a finished case.
     pub(super) async fn finish_case(&mut self, result: &CaseResult) {
         self.pending.push(result.clone());
-        match &self.away {
+        match &self.outage {
             None => match self.write_pending().await {
                 Ok(()) => self.pending.clear(),
-                Err(why) => self.leave(why),
+                Err(why) => self.continue_without_store(why),
             },
-            Some(away) if away.next_look <= Instant::now() => self.look().await,
+            Some(outage) if outage.next_try <= Instant::now() => self.try_again().await,
             Some(_) => {}
         }
     }
 
     /// Writes a sign of life of the run's process.
     pub(super) async fn beat(&mut self) {
-        match &self.away {
+        match &self.outage {
             // A failed sign of life is not repeated, because the next one follows soon.
             None => {
                 if let Err(error) = self.store.beat(&self.run, self.clock.spent_us()).await {
                     tracing::debug!(%error, "no sign of life");
                 }
             }
-            Some(away) if away.next_look <= Instant::now() => self.look().await,
+            Some(outage) if outage.next_try <= Instant::now() => self.try_again().await,
             Some(_) => {}
         }
     }
 
     async fn write_pending(&mut self) -> Result<(), StoreError> {
-        let mut tries = self.patience.tries();
+        let mut retries = self.retry_policy.retries();
         while let Err(error) = self.store.finish_cases(&self.run, &self.pending, self.clock.spent_us()).await {
-            tries.after(error).await?;
+            retries.wait_after(error).await?;
         }
         Ok(())
     }
 
     /// Ends the run in the store. If the store lacks a part of the run, returns the reason.
     pub(super) async fn finish(mut self, planned: u64, summary: &Summary) -> Option<String> {
-        if self.away.is_some() {
-            self.look().await;
+        if self.outage.is_some() {
+            self.try_again().await;
         }
-        if self.away.is_none()
+        if self.outage.is_none()
             && let Err(why) = self.write_end(summary).await
         {
-            self.leave(why);
+            self.continue_without_store(why);
         }
         self.store.close().await;
-        let why = self.away?.why;
+        let why = self.outage?.why;
         Some(match self.pending.len() {
-            0 => format!("the results store misses the end of this run: {why}"),
-            missing => format!("the results store misses {missing} of {planned} results of this run: {why}"),
+            0 => format!("the results store lacks the end of this run: {why}"),
+            missing => format!("the results store lacks {missing} of the {planned} results of this run: {why}"),
         })
     }
 
     async fn write_end(&mut self, summary: &Summary) -> Result<(), StoreError> {
-        let mut tries = self.patience.tries();
+        let mut retries = self.retry_policy.retries();
         while let Err(error) = self.store.finish(&self.run, summary).await {
-            tries.after(error).await?;
+            retries.wait_after(error).await?;
         }
         Ok(())
     }
 
     /// Lets the run continue without the store.
-    fn leave(&mut self, why: StoreError) {
+    fn continue_without_store(&mut self, why: StoreError) {
         tracing::error!("{why}; the run continues without the results store, and its reports will be complete");
-        self.away = Some(Away { next_look: Instant::now() + NEXT_LOOK, why });
+        self.outage = Some(Outage { next_try: Instant::now() + RETRY_INTERVAL, why });
     }
 
-    /// Tries once whether the store is available again.
-    async fn look(&mut self) {
+    /// Tries once to write the pending results.
+    async fn try_again(&mut self) {
         match self.store.finish_cases(&self.run, &self.pending, self.clock.spent_us()).await {
             Ok(()) => {
                 tracing::warn!("the results store is available again and has all finished cases");
                 self.pending.clear();
-                self.away = None;
+                self.outage = None;
             }
-            Err(why) => self.away = Some(Away { next_look: Instant::now() + NEXT_LOOK, why }),
+            Err(why) => self.outage = Some(Outage { next_try: Instant::now() + RETRY_INTERVAL, why }),
         }
     }
 }
@@ -211,28 +211,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn tries_again_for_a_minute() {
         let began = Instant::now();
-        let mut patience = Patience::new(None, None);
-        let mut tries = patience.tries();
+        let mut retry_policy = RetryPolicy::new(None, None);
+        let mut retries = retry_policy.retries();
         let mut count = 0;
-        while tries.after(passing()).await.is_ok() {
+        while retries.wait_after(passing()).await.is_ok() {
             count += 1;
         }
-        assert_eq!(began.elapsed(), PATIENCE);
+        assert_eq!(began.elapsed(), RETRY_TIME);
         assert!((10..30).contains(&count), "{count}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn does_not_repeat_what_can_never_succeed() {
-        assert!(Patience::new(None, None).tries().after(StoreError::Address).await.is_err());
+        assert!(RetryPolicy::new(None, None).retries().wait_after(StoreError::Address).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]
     async fn stops_waiting_when_the_run_is_cancelled() {
         let (cancel, receiver) = watch::channel(false);
-        let mut patience = Patience::new(None, Some(receiver));
-        let mut tries = patience.tries();
-        assert!(tries.after(passing()).await.is_ok());
+        let mut retry_policy = RetryPolicy::new(None, Some(receiver));
+        let mut retries = retry_policy.retries();
+        assert!(retries.wait_after(passing()).await.is_ok());
         cancel.send_replace(true);
-        assert!(tries.after(passing()).await.is_err());
+        assert!(retries.wait_after(passing()).await.is_err());
     }
 }

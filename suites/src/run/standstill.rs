@@ -14,66 +14,66 @@ use crate::clock;
 /// Interval between two readings of the clocks.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Minimum length of a standstill. On a busy machine, shorter pauses are normal.
-const LEAST: Duration = Duration::from_secs(2);
+const MIN_STANDSTILL: Duration = Duration::from_secs(2);
 /// Maximum number of standstills that are remembered.
-const MOST: usize = 100;
+const MAX_STANDSTILLS: usize = 100;
 
 /// Watches the clocks until it is dropped.
 #[derive(Debug)]
-pub(super) struct Standstill(Arc<Mutex<Looks>>);
+pub(super) struct Standstill(Arc<Mutex<ClockReadings>>);
 
 impl Standstill {
     /// Begins to watch. If no thread can be started, the clocks are read only when
     /// [`since`](Self::since) is called.
     pub(super) fn watch() -> Self {
-        let looks = Arc::new(Mutex::new(Looks::begin(Instant::now(), clock::unix_ns())));
-        let watched = Arc::downgrade(&looks);
+        let readings = Arc::new(Mutex::new(ClockReadings::begin(Instant::now(), clock::unix_ns())));
+        let watched = Arc::downgrade(&readings);
         let begun = thread::Builder::new().name("clocks".to_owned()).spawn(move || {
-            while let Some(looks) = Weak::upgrade(&watched) {
-                lock(&looks).look(Instant::now(), clock::unix_ns());
-                drop(looks);
+            while let Some(readings) = Weak::upgrade(&watched) {
+                lock(&readings).read(Instant::now(), clock::unix_ns());
+                drop(readings);
                 thread::sleep(INTERVAL);
             }
         });
         if let Err(error) = begun {
-            tracing::warn!(%error, "no thread watches the clocks");
+            tracing::warn!(%error, "cannot start the thread that watches the clocks");
         }
-        Standstill(looks)
+        Standstill(readings)
     }
 
     /// Returns the length of the longest standstill that ended after `begin`.
     pub(super) fn since(&self, begin: Instant) -> Option<Duration> {
-        let mut looks = lock(&self.0);
+        let mut readings = lock(&self.0);
         // The thread may wake up later than the timers of the case.
-        looks.look(Instant::now(), clock::unix_ns());
-        looks.since(begin)
+        readings.read(Instant::now(), clock::unix_ns());
+        readings.since(begin)
     }
 }
 
-fn lock(looks: &Mutex<Looks>) -> MutexGuard<'_, Looks> {
-    // No change to `Looks` panics halfway.
-    looks.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(readings: &Mutex<ClockReadings>) -> MutexGuard<'_, ClockReadings> {
+    // No change to `ClockReadings` panics halfway.
+    readings.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Debug)]
-struct Looks {
+struct ClockReadings {
     last: Instant,
     last_unix_ns: u64,
     /// The end and the length of each standstill.
     found: Vec<(Instant, Duration)>,
 }
 
-impl Looks {
+impl ClockReadings {
     fn begin(now: Instant, unix_ns: u64) -> Self {
-        Looks { last: now, last_unix_ns: unix_ns, found: Vec::new() }
+        ClockReadings { last: now, last_unix_ns: unix_ns, found: Vec::new() }
     }
 
-    fn look(&mut self, now: Instant, unix_ns: u64) {
+    fn read(&mut self, now: Instant, unix_ns: u64) {
         let monotonic = now.saturating_duration_since(self.last);
         let calendar = Duration::from_nanos(unix_ns.saturating_sub(self.last_unix_ns));
         let length = monotonic.max(calendar);
-        if length >= LEAST {
-            if self.found.len() >= MOST {
+        if length >= MIN_STANDSTILL {
+            if self.found.len() >= MAX_STANDSTILLS {
                 self.found.remove(0);
             }
             self.found.push((now, length));
@@ -96,17 +96,17 @@ mod tests {
     fn a_pause_of_either_clock_is_a_standstill() {
         let (begin, unix) = (Instant::now(), 1_800_000_000 * SECOND);
         let at = |seconds| begin + Duration::from_secs(seconds);
-        let mut looks = Looks::begin(begin, unix);
-        looks.look(at(1), unix + SECOND);
-        assert_eq!(looks.since(begin), None);
+        let mut readings = ClockReadings::begin(begin, unix);
+        readings.read(at(1), unix + SECOND);
+        assert_eq!(readings.since(begin), None);
         // A stopped process: both clocks continue.
-        looks.look(at(31), unix + 31 * SECOND);
-        assert_eq!(looks.since(at(1)), Some(Duration::from_secs(30)));
+        readings.read(at(31), unix + 31 * SECOND);
+        assert_eq!(readings.since(at(1)), Some(Duration::from_secs(30)));
         // A suspended machine: the monotonic clock stops.
-        looks.look(at(32), unix + 91 * SECOND);
-        assert_eq!(looks.since(at(31)), Some(Duration::from_secs(60)));
+        readings.read(at(32), unix + 91 * SECOND);
+        assert_eq!(readings.since(at(31)), Some(Duration::from_secs(60)));
         // Neither a calendar clock that is set back nor a standstill before the case counts.
-        looks.look(at(33), unix + 33 * SECOND);
-        assert_eq!(looks.since(at(32)), None);
+        readings.read(at(33), unix + 33 * SECOND);
+        assert_eq!(readings.since(at(32)), None);
     }
 }

@@ -19,7 +19,7 @@
 //! ```
 
 use mlua::{Lua, LuaSerdeExt, Table, UserData, UserDataFields, UserDataMethods, Value};
-use weft_agent::protocol::{Action, Done, Event, Object, Octets, pattern};
+use weft_agent::protocol::{Action, Event, Object, Octets, Success, pattern};
 
 use super::agent_objects::{Region, Shared, Window};
 use super::agent_options::RegionFields;
@@ -60,7 +60,7 @@ async fn domain(stage: &mut Stage, given: Option<Object>, at: Option<&SourceLoca
 
 /// Ends a case whose agent sent the answer to another request.
 fn wrong_answer(stage: &mut Stage, at: Option<&SourceLocation>) -> mlua::Error {
-    stage.agent().fail("answers something else", at).into()
+    stage.agent().fail("sends an answer that does not fit the request", at).into()
 }
 
 surface! {
@@ -68,13 +68,13 @@ surface! {
 
     /// Returns the properties and the objects of the device. See docs/agent.md.
     async device() -> "table" => match stage.agent().perform(Action::Device, at).await? {
-        Done::Device(device) => lua.to_value(&device)?,
+        Success::Device(device) => lua.to_value(&device)?,
         _ => Err(wrong_answer(&mut stage, at))?,
     };
 
     /// Creates another Protection Domain.
     async domain() -> "integer" => match stage.agent().perform(Action::Domain, at).await? {
-        Done::Domain { domain } => domain,
+        Success::Domain { domain } => domain,
         _ => Err(wrong_answer(&mut stage, at))?,
     };
 
@@ -86,7 +86,7 @@ surface! {
     async window() { agent_window as (posted, given) } -> "weft.Window" => {
         let domain = domain(&mut stage, given, at).await?;
         match stage.agent().perform(Action::Window { domain, posted }, at).await? {
-            Done::Window { window, remote_key } => Window { object: window, stag: remote_key },
+            Success::Window { window, remote_key } => Window { object: window, stag: remote_key },
             _ => Err(wrong_answer(&mut stage, at))?,
         }
     };
@@ -95,7 +95,7 @@ surface! {
     async shared() { agent_shared as (depth, parts, given) } -> "weft.Shared" => {
         let domain = domain(&mut stage, given, at).await?;
         match stage.agent().perform(Action::Shared { domain, depth, parts }, at).await? {
-            Done::Shared { shared } => Shared { context: target.context.clone(), object: shared },
+            Success::Shared { shared } => Shared { context: target.context.clone(), object: shared },
             _ => Err(wrong_answer(&mut stage, at))?,
         }
     };
@@ -127,9 +127,9 @@ surface! {
 
     /// Returns the bytes that `fill` writes into memory.
     fn pattern(seed: i64 = "integer", length: u64 = "integer") -> "string" => {
-        const MOST: u64 = 1 << 20;
-        if length > MOST {
-            return Err(mlua::Error::runtime(format!("target:pattern makes at most {MOST} bytes")));
+        const MAX_PATTERN: u64 = 1 << 20;
+        if length > MAX_PATTERN {
+            return Err(mlua::Error::runtime(format!("target:pattern makes at most {MAX_PATTERN} bytes")));
         }
         let octets: Vec<u8> = (0..length).map(|index| pattern(seed.cast_unsigned(), index)).collect();
         lua.create_string(octets)?
@@ -152,7 +152,7 @@ async fn region(
     let domain = domain(stage, wanted.domain, at).await?;
     let octets = wanted.octets;
     let action = Action::Register { domain, octets, access: wanted.access };
-    let Done::Region { region, address, local_key, remote_key } = stage.agent().perform(action, at).await? else {
+    let Success::Region { region, address, local_key, remote_key } = stage.agent().perform(action, at).await? else {
         return Err(wrong_answer(stage, at));
     };
     if let Some(seed) = wanted.fill {
@@ -173,11 +173,11 @@ async fn expect_request(
 ) -> mlua::Result<(Object, Table)> {
     let (pair, event) = stage.agent().expect_request(expectation).await?;
     let Event::Request { private_data: received, ird, ord, .. } = event else {
-        return Err(mlua::Error::runtime("no request"));
+        return Err(mlua::Error::runtime("the event of the agent is not a Request"));
     };
     let (expected, actual) = match &private_data {
         Some(wanted) => (format!("{:?}", Octets(wanted.clone())), format!("{received:?}")),
-        None => ("a Request".to_owned(), "the user is notified of it".to_owned()),
+        None => ("a Request".to_owned(), "the user is notified of a Request".to_owned()),
     };
     let holds = private_data.is_none_or(|wanted| wanted == received.0);
     stage.recorder().check(holds, expectation, &expected, &actual)?;
@@ -218,8 +218,8 @@ surface! {
 /// Accesses memory, and returns what the agent read.
 async fn access(lua: &Lua, stage: &mut Stage, action: Action, at: Option<&SourceLocation>) -> mlua::Result<Value> {
     match stage.agent().perform(action, at).await? {
-        Done::Octets { octets } => lua.create_string(&octets.0).map(Value::String),
-        Done::Hash { crc32c } => Ok(Value::Integer(crc32c.into())),
+        Success::Octets { octets } => lua.create_string(&octets.0).map(Value::String),
+        Success::Hash { crc32c } => Ok(Value::Integer(crc32c.into())),
         _ => Ok(Value::Nil),
     }
 }
@@ -250,15 +250,15 @@ surface! {
     async post_receive() { post_receive: agent_work as work } -> "integer?, string?" =>
         post_receive(&mut stage, shared.object, &work, at).await?;
 
-    /// Requests that the user is notified when fewer than this number of receives are left. Returns
-    /// whether the device supports this. If not, also returns the reason.
+    /// Requests that the user is notified when fewer than this number of receives remain in the
+    /// queue. Returns whether the device supports this request. If not, also returns the reason.
     async limit(receives: u32 = "integer") -> "boolean, string?" => {
         let action = Action::Limit { shared: shared.object, receives };
         let limited = stage.agent().stimulate(action, at).await?;
         (limited.is_ok(), limited.err().map(|failure| failure.to_string()))
     };
 
-    /// Expects that the user is notified that fewer receives than the limit are left.
+    /// Expects that the user is notified that fewer receives than the limit remain in the queue.
     async expect_limit() { expect_limit: answer as expectation } => stage.agent().expect_limit(&expectation).await?;
 }
 

@@ -1,4 +1,5 @@
-//! Notifications of the target's user as tables: completions and events.
+//! Converts the notifications of the target's user to Lua tables. A notification is a completion or
+//! an event.
 
 use mlua::{Lua, Table};
 use weft_agent::protocol::Event;

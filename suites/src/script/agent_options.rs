@@ -1,7 +1,7 @@
 //! Reads the option tables of the methods of `target`, `region`, `shared` and `pair`.
 
 use mlua::{FromLua, Lua, Table, Value};
-use weft_agent::protocol::{Access, MOST_OCTETS, Object, Operation, Part};
+use weft_agent::protocol::{Access, MAX_TRANSFER_OCTETS, Object, Operation, Part};
 
 use super::agent_objects::{Region, Shared, Window};
 use super::fields::Fields;
@@ -115,8 +115,8 @@ impl Reader<'_> {
         Ok((work, Operation::Read { address, key }))
     }
 
-    /// Reads an Atomic Operation on the eight bytes of the peer at `stag` and `to`: `add`, or
-    /// `compare` and `swap`. The numbers may be negative.
+    /// Reads an Atomic Operation on the eight bytes of the peer at `stag` and `to`. The operation
+    /// is `add`, or `compare` and `swap`. The numbers may be negative.
     pub(super) fn post_atomic(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
         let work = self.agent_work(fields)?;
         let (key, address) = remote(fields)?;
@@ -209,7 +209,7 @@ pub(super) struct OctetsFields {
 impl OctetsFields {
     /// Returns the number of bytes of the range in a region of `len` bytes.
     pub(super) fn length(&self, len: u64) -> u64 {
-        self.length.unwrap_or_else(|| len.saturating_sub(self.offset).min(MOST_OCTETS as u64))
+        self.length.unwrap_or_else(|| len.saturating_sub(self.offset).min(MAX_TRANSFER_OCTETS as u64))
     }
 }
 

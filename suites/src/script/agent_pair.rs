@@ -2,7 +2,7 @@
 //! it, and is notified of events.
 
 use mlua::{IntoLuaMulti, Lua, LuaSerdeExt, MultiValue, UserData, UserDataMethods};
-use weft_agent::protocol::{Action, Done, Object, Octets, Operation};
+use weft_agent::protocol::{Action, Object, Octets, Operation, Success};
 
 use super::agent_events::event_table;
 use super::agent_options::WorkFields;
@@ -54,8 +54,8 @@ surface! {
     /// Posts an RDMA Read from `stag` and `to`.
     async post_read() { post_read as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
 
-    /// Posts an Atomic Operation on the eight bytes at `stag` and `to`: `add`, or `compare` and
-    /// `swap`.
+    /// Posts an Atomic Operation on the eight bytes at `stag` and `to`. The operation is `add`, or
+    /// `compare` and `swap`.
     async post_atomic() { post_atomic as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
 
     /// Posts an Invalidate Local of an STag of the target.
@@ -77,7 +77,7 @@ surface! {
     async expect_error() { expect_error as (expectation, or_end) } =>
         stage.agent().expect_error(pair.object, &expectation, or_end).await?;
 
-    /// Expects that the user is notified of no completion.
+    /// Expects that the user is not notified of a completion.
     async expect_no_completion() { expect_no_completion: silence as expectation } =>
         stage.agent().expect_no_completion(pair.object, &expectation).await?;
 }
@@ -92,7 +92,7 @@ impl UserData for Pair {
 async fn request(stage: &mut Stage, action: Action, at: Option<&SourceLocation>) -> mlua::Result<()> {
     match stage.agent().stimulate(action, at).await? {
         Ok(_) => Ok(()),
-        Err(failure) => Err(stage.agent().fail(&format!("does not do it: {failure}"), at).into()),
+        Err(failure) => Err(stage.agent().fail(&format!("rejects the requested action: {failure}"), at).into()),
     }
 }
 
@@ -108,7 +108,7 @@ async fn send(
     let (parts, signaled, fence, inline) = (work.parts.clone(), work.signaled, work.fence, work.inline);
     let action = |work| Action::PostSend { connection, work, operation, parts, signaled, fence, inline };
     match post(stage, &work, at, action).await? {
-        (number, Done::Bound { remote_key }, _) => (number, remote_key).into_lua_multi(lua),
+        (number, Success::Bound { remote_key }, _) => (number, remote_key).into_lua_multi(lua),
         (number, _, why) => (number, why).into_lua_multi(lua),
     }
 }

@@ -1,6 +1,6 @@
 //! Posts work requests of a script.
 
-use weft_agent::protocol::{Action, Done, Object};
+use weft_agent::protocol::{Action, Object, Success};
 
 use super::agent_options::WorkFields;
 use crate::model::SourceLocation;
@@ -12,12 +12,12 @@ pub(super) async fn post(
     work: &WorkFields,
     at: Option<&SourceLocation>,
     action: impl FnOnce(u64) -> Action,
-) -> mlua::Result<(Option<u64>, Done, Option<String>)> {
+) -> mlua::Result<(Option<u64>, Success, Option<String>)> {
     let number = work.work.unwrap_or_else(|| stage.agent().next_work());
     match stage.agent().stimulate(action(number), at).await? {
         Ok(done) => Ok((Some(number), done, None)),
-        Err(failure) if work.may_refuse => Ok((None, Done::Nothing, Some(failure.to_string()))),
-        Err(failure) => Err(stage.agent().fail(&format!("does not do it: {failure}"), at).into()),
+        Err(failure) if work.may_refuse => Ok((None, Success::Nothing, Some(failure.to_string()))),
+        Err(failure) => Err(stage.agent().fail(&format!("rejects the requested action: {failure}"), at).into()),
     }
 }
 

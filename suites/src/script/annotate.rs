@@ -1,5 +1,5 @@
-//! Generates `weft.lua`, the annotations (`---@meta`) by which an editor with LuaLS knows the
-//! surface. The surface is the set of objects and functions that scripts use.
+//! Generates `weft.lua`, annotations (`---@meta`) that describe the surface to an editor with the
+//! Lua language server (LuaLS). The surface is the set of objects and functions that scripts use.
 //!
 //! The fields of a table are the fields that its reader reads ([`RecordedFields`]). The methods and
 //! their descriptions come from the entries that bind them ([`super::bind`]).
@@ -35,7 +35,7 @@ const CLASSES: [(&str, &[&[Method]]); 10] = [
     ("weft.Tester", &[TESTER, TESTER_SDP, TESTER_MAPPER, TESTER_PORT_MAPPER]),
 ];
 
-/// Sample tables for the readers that need some fields.
+/// Sample tables for the readers that reject an empty table.
 const SAMPLES: [(&str, &str); 6] = [
     ("check", "{ expected = '', actual = '' }"),
     ("expect_octets", "{ begins = '' }"),
@@ -56,7 +56,8 @@ pub fn annotations() -> Result<String, String> {
 fn generate() -> mlua::Result<String> {
     let recorded = recorded_fields()?;
     let mut text = String::from(
-        "---@meta\n-- The surface of weft's suites, for editors with LuaLS. Written by `weft suite annotations`.\n",
+        "---@meta\n-- The objects and functions of weft's suites, for editors with the Lua language server (LuaLS).\n\
+         -- `weft suite annotations` has written this file.\n",
     );
     let mut tables: Vec<&str> = Vec::new();
     for field in &recorded {
@@ -176,11 +177,12 @@ fn recorded_fields() -> mlua::Result<Vec<RecordedField>> {
         let sample = SAMPLES.iter().find(|(name, _)| *name == options.name);
         let sample = sample.map(|(_, sample)| table(sample)).transpose()?;
         let result = reader.read(options.name, sample, |reader, fields| read_fields(reader, fields));
-        // A Bind needs objects of a target, so reading it fails. But all its fields are recorded
-        // before.
+        // Reading a Bind fails, because it needs objects of a target. But all fields of the Bind
+        // are recorded before the failure.
         result.or_else(|error| if options.name == "post_bind" { Ok(()) } else { Err(error) })?;
     }
-    // Record the fields of a part, too, which need a region.
+    // Reading a part fails, because it needs a region. But the fields of the part are recorded
+    // before the failure.
     let _ = reader.read("agent_part", None, Reader::agent_part);
     Ok(lua.remove_app_data::<RecordedFields>().map(|recorded| recorded.0).unwrap_or_default())
 }

@@ -23,7 +23,8 @@
 //!   [`Reader`] that reads the fields of the table `TABLE`. It may be omitted if it has the name of
 //!   the table. If `TABLE` is a string, the pattern is the table itself.
 //! - `-> "TYPE"`: what the method returns, in the annotations.
-//! - The value. `?` also accepts a [`Stop`].
+//! - The value that the method returns. In the expression of the value, `?` also accepts a
+//!   [`Stop`].
 
 use mlua::Lua;
 

@@ -1,4 +1,4 @@
-//! Selects the variants of a case that a tier runs. These are all variants, enough of them to cover
+//! Selects the variants of a case that a tier runs. These are all variants, or a set that covers
 //! each pair of values of two parameters, or a sample that depends on a seed.
 
 use super::combination::Strategy;
@@ -43,18 +43,18 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 /// Pairs of values of two parameters that no selected variant has yet.
-struct Uncovered {
+struct UncoveredPairs {
     sizes: Vec<usize>,
     /// Whether a pair is missing. The indices are the two parameters, then the two values as one
     /// number.
     open: Vec<Vec<Vec<bool>>>,
 }
 
-impl Uncovered {
+impl UncoveredPairs {
     fn new(sizes: &[usize]) -> Self {
         let pair = |i: usize, j: usize| if i < j { vec![true; sizes[i] * sizes[j]] } else { Vec::new() };
         let open = (0..sizes.len()).map(|i| (0..sizes.len()).map(|j| pair(i, j)).collect()).collect();
-        Uncovered { sizes: sizes.to_vec(), open }
+        UncoveredPairs { sizes: sizes.to_vec(), open }
     }
 
     fn place(&self, i: usize, a: usize, j: usize, b: usize) -> (usize, usize, usize) {
@@ -88,7 +88,7 @@ impl Uncovered {
 /// the one that adds the most missing pairs. Returns the positions of the variants in the list of
 /// all variants.
 fn pairwise(sizes: &[usize]) -> Vec<usize> {
-    let mut uncovered = Uncovered::new(sizes);
+    let mut uncovered = UncoveredPairs::new(sizes);
     let mut rows = Vec::new();
     while let Some((i, a, j, b)) = uncovered.first() {
         let mut row: Vec<Option<usize>> = vec![None; sizes.len()];

@@ -14,14 +14,14 @@ use super::options::Ids;
 use crate::model::{CaseInfo, CaseKey, ParameterValue, Role, SourceLocation};
 
 /// A declared case with its function, which belongs to the Lua state of the script.
-pub(crate) struct Declared {
+pub(crate) struct DeclaredCase {
     pub(crate) info: CaseInfo,
     pub(crate) combination: Combination,
     pub(crate) run: Function,
 }
 
 /// The cases that a script declares while it is loaded.
-pub(crate) type Declarations = Arc<Mutex<Vec<Declared>>>;
+pub(crate) type Declarations = Arc<Mutex<Vec<DeclaredCase>>>;
 
 /// Maximum number of variants of one case.
 const MAX_VARIANTS: usize = 100_000;
@@ -40,7 +40,7 @@ pub(crate) fn install(lua: &Lua, file: &str) -> mlua::Result<Declarations> {
     Ok(declarations)
 }
 
-fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Declared> {
+fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<DeclaredCase> {
     let mut fields = Fields::new(lua, "case", Some(table));
     let id: String = fields.required("id")?;
     check_id(&id, &source.file).map_err(|why| fields.wrong("id", &why))?;
@@ -62,14 +62,17 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
         return Err(fields.wrong("requirements", "expected at least one requirement id"));
     }
     if roles.is_empty() {
-        return Err(fields.wrong("roles", "expected \"responder\", \"initiator\" or both, as the target plays them"));
+        return Err(fields.wrong(
+            "roles",
+            "expected \"responder\", \"initiator\" or both: the roles of the target that the case can test",
+        ));
     }
     if title.is_empty() || title.contains('\n') || version == 0 {
-        return Err(fields.wrong("title, version", "expected one line of title and a version from 1"));
+        return Err(fields.wrong("title, version", "expected a title of one line, and a version of at least 1"));
     }
     fields.done()?;
     let info = CaseInfo { id, version, title, requirements, roles, capabilities, tags, parameters, source };
-    Ok(Declared { info, combination, run })
+    Ok(DeclaredCase { info, combination, run })
 }
 
 /// Reads a list of words from a fixed set. `None` if the script does not have the field.
@@ -157,7 +160,7 @@ fn check_id(id: &str, file: &str) -> Result<(), String> {
     match name {
         Some(name) if name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_word) => Ok(()),
         _ => Err(format!(
-            "{id:?}: expected \"{stem}/<name>\", the name of the file or its folder, then a name of a-z, 0-9, - and ."
+            "{id:?}: expected \"{stem}/<name>\": the path of the file or its folder, then a name of a-z, 0-9, - and ."
         )),
     }
 }

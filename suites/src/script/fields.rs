@@ -1,11 +1,12 @@
-//! Reads a Lua table with known fields: each field by name and type. Any other field is an error.
+//! Reads a Lua table with known fields: each field by name and type. A field that was not read is
+//! an error.
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
 
 use super::old_names;
 
-/// If a Lua state has this as application data, it records every field that is read. The
-/// annotations for editors are made from it.
+/// The fields that were read. If a Lua state has this application data, [`Fields`] records every
+/// field that it reads. The annotations for editors are made from the record.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedFields(pub(crate) Vec<RecordedField>);
 

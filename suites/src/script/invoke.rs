@@ -20,8 +20,8 @@ pub(crate) struct ScriptFault {
     pub(crate) message: String,
 }
 
-/// Runs the function of a case until it ends. Then does a good exchange, if the function did none
-/// after its last expectation. The stage records the target's actions.
+/// Runs the function of a case until it ends. Then does a good exchange, if the function did no
+/// good exchange after its last expectation. The stage records the target's actions.
 pub(crate) async fn invoke(
     case: &SuiteCase,
     key: &CaseKey,
@@ -76,8 +76,8 @@ fn parameter_table(lua: &Lua, parameters: &Parameters) -> mlua::Result<Table> {
     }
     let names = parameters.keys().cloned().collect::<Vec<_>>().join(", ");
     let missing = lua.create_function(move |_, (_, name): (Table, String)| -> mlua::Result<()> {
-        let known = if names.is_empty() { "it has none" } else { names.as_str() };
-        Err(mlua::Error::runtime(format!("the case has no parameter {name:?}; there is: {known}")))
+        let known = if names.is_empty() { "none" } else { names.as_str() };
+        Err(mlua::Error::runtime(format!("the case has no parameter {name:?}; parameters of the case: {known}")))
     })?;
     let meta = lua.create_table()?;
     meta.raw_set("__index", missing)?;

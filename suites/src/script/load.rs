@@ -9,7 +9,7 @@ use mlua::Lua;
 
 use super::combination::Combination;
 use super::combine;
-use super::declare::{self, Declared};
+use super::declare::{self, DeclaredCase};
 use super::{Limits, location, sandbox};
 use crate::model::{CaseInfo, CaseKey, SourceLocation, Tier};
 
@@ -34,7 +34,7 @@ pub enum LoadError {
         message: String,
     },
     /// A folder or file cannot be read.
-    #[error("{path}: {error}", path = path.display())]
+    #[error("cannot read {path}: {error}", path = path.display())]
     Read {
         /// The folder or file.
         path: PathBuf,
@@ -105,7 +105,7 @@ impl Suites {
         for script in scripts {
             let script = Arc::new(script);
             let (_lua, declared) = load(&script, limits, 0)?;
-            for Declared { info, combination, .. } in declared {
+            for DeclaredCase { info, combination, .. } in declared {
                 if let Some(other) = cases.iter().find(|other| other.info.id == info.id) {
                     let message = format!("case {} is already declared in {}", info.id, other.info.source);
                     return Err(LoadError::Script { at: info.source, message });
@@ -137,8 +137,9 @@ impl Suites {
     #[must_use]
     pub fn combination_of(&self, case: &str) -> Option<String> {
         let combination = self.case(case)?.combination;
-        let word =
-            |tier: Tier| combination.of(tier).map_or_else(|| "not in it".into(), |strategy| strategy.to_string());
+        let word = |tier: Tier| {
+            combination.of(tier).map_or_else(|| "not in this tier".into(), |strategy| strategy.to_string())
+        };
         Some(Tier::ALL.map(|tier| format!("{tier}: {}", word(tier))).join(", "))
     }
 
@@ -160,7 +161,7 @@ impl Suites {
 }
 
 /// Loads a script into a new Lua state. The functions of the declared cases belong to this state.
-pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, Vec<Declared>), LoadError> {
+pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, Vec<DeclaredCase>), LoadError> {
     let wrong = |error: &mlua::Error| {
         let (at, message) = location::of_error(error, &script.file);
         let at = at.unwrap_or_else(|| SourceLocation { file: script.file.clone(), line: 1 });
@@ -169,11 +170,11 @@ pub(crate) fn load(script: &Script, limits: Limits, seed: u64) -> Result<(Lua, V
     };
     let lua = sandbox::new(&script.file, limits, seed).map_err(|error| wrong(&error))?;
     let declarations = declare::install(&lua, &script.file).map_err(|error| wrong(&error))?;
-    let seen = sandbox::environment(&lua).map_err(|error| wrong(&error))?;
+    let environment = sandbox::environment(&lua).map_err(|error| wrong(&error))?;
     let chunk = lua.load(&script.source).set_name(format!("@{}", script.file)).set_mode(mlua::chunk::ChunkMode::Text);
-    chunk.set_environment(seen.clone()).exec().map_err(|error| wrong(&error))?;
+    chunk.set_environment(environment.clone()).exec().map_err(|error| wrong(&error))?;
     // A case cannot declare cases while it runs.
-    seen.raw_set("case", mlua::Value::Nil).map_err(|error| wrong(&error))?;
+    environment.raw_set("case", mlua::Value::Nil).map_err(|error| wrong(&error))?;
     let declared = std::mem::take(&mut *declarations.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((lua, declared))
 }
@@ -214,7 +215,7 @@ fn collect_folder(folder: &Path, prefix: &str, depth: usize, scripts: &mut Vec<S
         } else if extension(&path) == Some("lua") {
             let size = fs::metadata(&path).map_err(failed(&path))?.len();
             if size > MAX_SCRIPT || scripts.len() >= MAX_SCRIPTS {
-                let why = format!("expected at most {MAX_SCRIPT} bytes a script and {MAX_SCRIPTS} scripts");
+                let why = format!("expected at most {MAX_SCRIPT} bytes in a script, and at most {MAX_SCRIPTS} scripts");
                 return Err(LoadError::Read { path, error: std::io::Error::other(why) });
             }
             let source = fs::read_to_string(&path).map_err(failed(&path))?;
@@ -271,7 +272,8 @@ case {
         assert_eq!(keys[5], "mpa/x/one[crc=false,octet=2]");
     }
 
-    /// Each row: the correct text, the wrong text, the line and a word of the message.
+    /// Each row has the correct text, the wrong text, the expected line, and a part of the expected
+    /// message.
     #[test]
     fn rejects_each_mistake_with_its_line() {
         for (good, bad, line, word) in [

@@ -82,7 +82,7 @@ surface! {
     async expect_quiet() { mapper_quiet as (expectation, or_deny) } =>
         stage.mapper_server().expect_quiet(m.socket, &expectation, or_deny).await?;
 
-    /// Opens a TCP connection to the address in a PMAccept, from its CpPort.
+    /// Opens a TCP connection to the address in a PMAccept, from the port in the PMAccept's CpPort.
     async connect(answer: Table = "weft.PortMapperMessage") { mapper_quiet as (expectation, _) } -> "weft.Connection" => {
         let to = SocketAddr::new(address(&answer, AP_IP)?, answer.get("ap_port")?);
         let from = SocketAddr::new(stage.mapper_server().addresses(m.socket).0.ip(), answer.get("cp_port")?);
@@ -96,7 +96,7 @@ impl UserData for Mapper {
     }
 }
 
-/// Returns the table, or a new table.
+/// Returns the table, or a new table if there is none.
 pub(super) fn or_new(lua: &Lua, table: Option<Table>) -> mlua::Result<Table> {
     table.map_or_else(|| lua.create_table(), Ok)
 }

@@ -2,8 +2,9 @@
 //!
 //! A script declares cases with `case { ... }`. The function `run = function(t, p)` receives the
 //! tester `t` and the parameters `p`. The methods of `t` and of its connections are in
-//! `surface.rs`, messages are in `message/`, and `bind.rs` explains how to add a method. Scripts
-//! decide no verdict: the stage records expectations, and [`crate::run`] judges the record.
+//! `surface.rs`, messages are in `message/`, and `bind.rs` explains how to add a method. Scripts do
+//! not decide verdicts. The stage records which expectations were met, and `crate::run` judges
+//! this log.
 
 mod agent;
 mod agent_events;

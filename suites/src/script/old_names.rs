@@ -9,7 +9,7 @@ use mlua::{AnyUserData, Lua, LuaString, MetaMethod, ObjectLike, UserDataMethods,
 use super::location::here;
 use crate::model::SourceLocation;
 
-/// Methods of an SDP connection: `(old, new)`.
+/// Renamed methods of an SDP connection, as `(old, new)`.
 pub(super) const SDP_METHODS: [(&str, &str); 2] = [("tell", "command"), ("books", "counters")];
 /// The old name of `terminate`, a field of `expect_terminate`.
 pub(super) const TERMINATE: &str = "told";
@@ -19,7 +19,7 @@ pub(super) const TRAILING: &str = "behind";
 /// Warnings that are already in the log. A script is loaded again for each case.
 static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Binds the old names of the methods of an object: `(old, new)`.
+/// Binds the old names of an object's methods. `names` has pairs `(old, new)`.
 pub(super) fn keep<T, M: UserDataMethods<T>>(methods: &mut M, names: &'static [(&str, &str)]) {
     methods.add_meta_function(MetaMethod::Index, |lua, (object, name): (AnyUserData, LuaString)| {
         let Some((old, new)) = names.iter().find(|(old, _)| *name.as_bytes() == *old.as_bytes()) else {

@@ -8,15 +8,17 @@ use weft_core::RequirementId;
 use super::fields::{Fields, wrong};
 use super::location::here;
 use super::{message, old_names};
-use crate::stage::{Before, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields};
+use crate::stage::{
+    AllowedBeforeClose, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields,
+};
 use crate::targets::Target;
 
-/// Seconds in which a target must send a Reply or an FPDU.
+/// Default time limit in seconds for a Reply or an FPDU of the target.
 pub(super) const REPLY_SECONDS: f64 = 5.0;
-/// Seconds in which a target must close. This is longer than the usual start-up timers of 5 and 10
-/// s.
+/// Default time limit in seconds for a close of the target. This is longer than the usual start-up
+/// timers of 5 and 10 s.
 pub(super) const CLOSE_SECONDS: f64 = 15.0;
-/// Seconds for which a target must be silent.
+/// Default number of seconds for which an expectation of silence waits.
 pub(super) const SILENCE_SECONDS: f64 = 2.0;
 /// Maximum number of pieces of one message.
 const MAX_PIECES: usize = 4096;
@@ -44,8 +46,8 @@ impl FromLua for Ids {
     }
 }
 
-/// How a step deviates: `true` for a step with FPDUs, or the legal frame that a control sends
-/// instead of a start-up frame.
+/// How a step deviates. In a script, the value is `true` for a step with FPDUs. For a start-up
+/// frame, the value is the legal frame that a control sends instead.
 pub(super) struct Deviates(Option<Deviation>);
 
 impl FromLua for Deviates {
@@ -62,7 +64,7 @@ impl FromLua for Deviates {
 pub(super) struct Reader<'a> {
     pub(super) lua: &'a Lua,
     pub(super) target: &'a Target,
-    /// The requirements that the case declares. An expectation can name no others.
+    /// The requirements that the case declares. An expectation can name only these requirements.
     pub(super) requirements: &'a [RequirementId],
 }
 
@@ -142,15 +144,21 @@ impl Reader<'_> {
         self.ids(fields, "shows")
     }
 
-    pub(super) fn expect_close(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, Before, Close)> {
+    pub(super) fn expect_close(
+        &self,
+        fields: &mut Fields<'_>,
+    ) -> mlua::Result<(Expectation, AllowedBeforeClose, Close)> {
         let expectation = self.expectation(fields, CLOSE_SECONDS)?;
-        let before = Before { reject: fields.or("or_reject", false)?, terminate: fields.or("after_terminate", false)? };
+        let before = AllowedBeforeClose {
+            reject: fields.or("or_reject", false)?,
+            terminate: fields.or("after_terminate", false)?,
+        };
         let close = if fields.or("graceful", false)? { Close::Graceful } else { Close::Any };
         Ok((expectation, before, close))
     }
 
-    /// `error`: an error such as `"12 01"`, or a list. Layer and type are one byte, the code is the
-    /// other, in hexadecimal.
+    /// `error`: an error such as `"12 01"`, or a list of errors. The first byte has the layer and
+    /// the type, the second byte has the code. Both are hexadecimal.
     pub(super) fn expect_terminate(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, TerminateFields)> {
         let expectation = self.answer(fields)?;
         let mut wanted = TerminateFields {
@@ -223,7 +231,7 @@ impl Reader<'_> {
         Ok((expectation, expected, actual))
     }
 
-    pub(super) fn send(&self, fields: &mut Fields<'_>) -> mlua::Result<Sending> {
+    pub(super) fn send(&self, fields: &mut Fields<'_>) -> mlua::Result<SendSettings> {
         let cuts = fields.or::<Vec<usize>>("cuts", Vec::new())?;
         let every = fields.optional("every")?;
         if every == Some(0) {
@@ -231,12 +239,12 @@ impl Reader<'_> {
         }
         let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
         let Deviates(deviation) = fields.or("deviates", Deviates(None))?;
-        Ok(Sending { cuts, every, pause, deviation })
+        Ok(SendSettings { cuts, every, pause, deviation })
     }
 }
 
 /// How a message is sent.
-pub(super) struct Sending {
+pub(super) struct SendSettings {
     cuts: Vec<usize>,
     every: Option<usize>,
     /// Pause between two pieces.
@@ -245,7 +253,7 @@ pub(super) struct Sending {
     pub(super) deviation: Option<Deviation>,
 }
 
-impl Sending {
+impl SendSettings {
     /// Returns the byte offsets at which a message of `len` bytes is cut.
     pub(super) fn cuts(&self, len: usize) -> mlua::Result<Vec<usize>> {
         let mut cuts = self.cuts.clone();

@@ -78,7 +78,7 @@ surface! {
         if options.deviates {
             stage.mapper_deviates(at).await?;
         }
-        stage.mapper_client().send(&message, to, options.aside, Some(octets), at).await?;
+        stage.mapper_client().send(&message, to, options.other_port, Some(octets), at).await?;
     };
 
     /// Sends a datagram to the sender of a PMReq.
@@ -88,7 +88,7 @@ surface! {
         if options.deviates {
             stage.mapper_deviates(at).await?;
         }
-        stage.mapper_client().send(&message, to, options.aside, None, at).await?;
+        stage.mapper_client().send(&message, to, options.other_port, None, at).await?;
     };
 
     /// Returns whether a connection or a datagram has already arrived for the next expectation.

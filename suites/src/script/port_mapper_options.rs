@@ -15,20 +15,21 @@ impl Reader<'_> {
         fields.or("service", 1)
     }
 
-    /// `other`: another address of the tester, if it has one. `refuses`: connections are refused.
+    /// `other`: another address of the tester, if it has one. `refuses`: whether the tester refuses
+    /// connections to the address.
     pub(super) fn port_mapper_place(&self, fields: &mut Fields<'_>) -> mlua::Result<(bool, bool)> {
         Ok((fields.or("other", false)?, fields.or("refuses", false)?))
     }
 
     pub(super) fn port_mapper_send(&self, fields: &mut Fields<'_>) -> mlua::Result<SendOptions> {
-        Ok(SendOptions { aside: fields.or("aside", false)?, deviates: fields.or("deviates", false)? })
+        Ok(SendOptions { other_port: fields.or("aside", false)?, deviates: fields.or("deviates", false)? })
     }
 
     pub(super) fn port_mapper_expect(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, DatagramFields)> {
         let expectation = self.answer(fields)?;
         let wanted = DatagramFields {
             message: mapper_fields(fields)?,
-            aside: fields.or("aside", false)?,
+            other_port: fields.or("aside", false)?,
             no_connection: fields.or("no_connection", false)?,
             past: message_type(fields, "past")?,
         };

@@ -39,8 +39,8 @@ const MAX_REP: usize = 1 << 20;
 
 /// Names that are removed from the standard library, with their table ("" for globals).
 const REMOVED: [(&str, &[&str]); 4] = [
-    // Loading, catching errors, metatables (finalizers run without hooks), output, and control of
-    // the garbage collector.
+    // These functions load code, catch errors, change metatables (finalizers run without hooks),
+    // print, or control the garbage collector.
     (
         "",
         &[
@@ -109,14 +109,14 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
 /// has `coroutine`, because the interpreter needs it. A script must not get `coroutine`: it could
 /// catch errors, or yield until its time is over.
 pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
-    let seen = lua.create_table()?;
+    let visible = lua.create_table()?;
     for pair in lua.globals().pairs::<Value, Value>() {
         let (name, value) = pair?;
-        seen.raw_set(name, value)?;
+        visible.raw_set(name, value)?;
     }
-    seen.raw_set("coroutine", Value::Nil)?;
-    seen.raw_set("_G", &seen)?;
-    Ok(seen)
+    visible.raw_set("coroutine", Value::Nil)?;
+    visible.raw_set("_G", &visible)?;
+    Ok(visible)
 }
 
 /// `string.rep` with a limit. The original loops `times` times, even for an empty string.
@@ -137,10 +137,10 @@ fn rep(
 
 /// `range(first, last)`: the integers from `first` to `last` as a list.
 fn range(_: &Lua, (first, last): (i64, i64)) -> mlua::Result<Vec<i64>> {
-    const MOST: i64 = 65536;
-    if last < first || last.saturating_sub(first) >= MOST {
+    const MAX_NUMBERS: i64 = 65536;
+    if last < first || last.saturating_sub(first) >= MAX_NUMBERS {
         return Err(mlua::Error::runtime(format!(
-            "range({first}, {last}): expected 1 to {MOST} numbers in rising order"
+            "range({first}, {last}): expected 1 to {MAX_NUMBERS} numbers in rising order"
         )));
     }
     Ok((first..=last).collect())
@@ -161,7 +161,7 @@ mod tests {
         for name in ["io", "os", "package", "require", "debug", "load", "loadfile", "dofile", "pcall", "coroutine"] {
             assert!(eval(&format!("return {name}")).unwrap().is_nil(), "{name}");
         }
-        // The string metatable still leads to nothing but the bounded library.
+        // The string metatable leads only to the bounded library.
         assert!(eval("return ('x').find").unwrap().is_nil());
         assert!(eval("return ('x').dump").unwrap().is_nil());
     }

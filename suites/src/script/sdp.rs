@@ -19,8 +19,8 @@ use super::message;
 use super::objects::{Context, Tester};
 use super::old_names;
 use super::sdp_options::SdpOpen;
-use crate::sdp::{ReceivedMessage, shown};
-use crate::stage::{Carrier, Item};
+use crate::sdp::{ReceivedMessage, observed_rules};
+use crate::stage::{Item, SendFields};
 
 /// The Lua object `s`.
 #[derive(Clone)]
@@ -65,18 +65,20 @@ pub(crate) const MESSAGE_FIELDS: [(&str, &str); 29] = [
 /// Adds `sdp.shown` to the constructors. It lists the requirements that the monitor judges in the
 /// messages of the target, by subject: `sdp.shown { "hello_ack", "data" }`. The requirements of
 /// every message are always included. A requirement can also be named by its id. Then the case
-/// itself must cause messages that it is about.
+/// itself must cause messages that the requirement is about.
 pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     let shown = lua.create_function(|_, names: Vec<String>| {
         let mut rows: Vec<&str> = Vec::new();
-        for name in std::iter::once(shown::EVERY).chain(names.iter().map(String::as_str)) {
+        for name in std::iter::once(observed_rules::EVERY).chain(names.iter().map(String::as_str)) {
             if let Ok(row) = name.parse::<RequirementId>() {
                 rows.push(row.as_str());
                 continue;
             }
-            let Some(subject) = shown::SUBJECTS.iter().find(|subject| subject.name == name) else {
-                let known = shown::SUBJECTS.map(|subject| subject.name).join(", ");
-                return Err(mlua::Error::runtime(format!("sdp.shown: no {name:?}; there are {known}")));
+            let Some(subject) = observed_rules::SUBJECTS.iter().find(|subject| subject.name == name) else {
+                let known = observed_rules::SUBJECTS.map(|subject| subject.name).join(", ");
+                return Err(mlua::Error::runtime(format!(
+                    "sdp.shown: there is no subject {name:?}; the subjects are {known}"
+                )));
             };
             rows.extend(
                 subject.rows().map(RequirementId::as_str).filter(|row| !rows.contains(row)).collect::<Vec<_>>(),
@@ -167,7 +169,7 @@ surface! {
 
     /// Sends Data with a line of commands for a socket that text commands control.
     async command(line: LuaString = "string") =>
-        stage.sdp().send(s.number, &message::sdp_data([bytes(&line), b"\n".to_vec()].concat()), Carrier::default(), at).await?;
+        stage.sdp().send(s.number, &message::sdp_data([bytes(&line), b"\n".to_vec()].concat()), SendFields::default(), at).await?;
 
     /// Returns the message with its counters filled in, so that it can be changed before it is
     /// sent.
@@ -224,8 +226,8 @@ surface! {
     async expect_quiet() { sdp_quiet as (expectation, past) } -> "weft.SdpMessage[]" =>
         message_tables(&lua, &stage.sdp().expect_quiet(s.number, &expectation, &past).await?)?;
 
-    /// Receives this number of bytes in any way that the target offers them: as payload, and by
-    /// RDMA Reads of SrcAvails.
+    /// Receives this number of bytes. The target may send them as payload, or advertise them with
+    /// SrcAvails, which the tester then reads by RDMA Reads.
     async collect(octets: usize = "integer") { sdp_quiet as (expectation, past) } -> "string" =>
         lua.create_string(stage.sdp().collect(s.number, &expectation, octets, &past).await?)?;
 
@@ -245,7 +247,7 @@ surface! {
                 let table = message_table(&lua, &message)?;
                 (table.get("name")?, table)
             }
-            other => Err(mlua::Error::runtime(format!("next: {} is neither", other.name())))?,
+            other => Err(mlua::Error::runtime(format!("next: the target sent {}, which is neither a message nor a Read Request", other.name())))?,
         };
 
     /// Expects that the connection stays open. Any message except AbortConn may arrive.

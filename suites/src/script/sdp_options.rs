@@ -12,7 +12,7 @@ use super::message;
 use super::options::{CLOSE_SECONDS, Reader, pause};
 use crate::sdp::{self, Draft};
 use crate::stage::Message;
-use crate::stage::{Carrier, Ending, Expectation, MapperFields, MessageFields, Value, hello};
+use crate::stage::{Ending, Expectation, MapperFields, MessageFields, SendFields, Value, hello};
 use crate::targets::SdpStart;
 
 /// How an SDP connection is opened.
@@ -60,7 +60,7 @@ impl SdpExpect {
         for pair in values.into_iter().flatten() {
             let (name, value) = pair?;
             if name != "payload" && !mids.iter().any(|mid| sdp::has_field(*mid, &name)) {
-                return Err(wrong(WHAT, "fields", &format!("none of these messages has {name:?}")));
+                return Err(wrong(WHAT, "fields", &format!("the expected messages have no field {name:?}")));
             }
             let value = match value {
                 LuaValue::Boolean(value) => Value::Number(value.into()),
@@ -119,8 +119,8 @@ impl Reader<'_> {
     }
 
     /// Reads how the message is sent, and whether this step deviates from a plain exchange.
-    pub(super) fn carrier(&self, fields: &mut Fields<'_>) -> mlua::Result<(Carrier, bool)> {
-        let carrier = Carrier {
+    pub(super) fn carrier(&self, fields: &mut Fields<'_>) -> mlua::Result<(SendFields, bool)> {
+        let carrier = SendFields {
             solicited: fields.optional("solicited")?,
             invalidate: fields.optional("invalidate")?,
             opcode: fields.optional("opcode")?,
@@ -192,7 +192,7 @@ impl Reader<'_> {
         Ok((expectation, wanted))
     }
 
-    /// `or_deny`: a PMDeny may arrive.
+    /// `or_deny`: whether a PMDeny may also arrive.
     pub(super) fn mapper_quiet(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, bool)> {
         Ok((self.silence(fields)?, fields.or("or_deny", false)?))
     }

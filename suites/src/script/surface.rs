@@ -24,9 +24,9 @@ use weft_core::wire::mpa::StartupKind;
 use super::bind::surface;
 use super::message::{self, fpdu_table, operation_table, reply_table, startup_from_lua, terminate_table};
 use super::objects::{Connection, Context, Tester};
-use super::options::{self, REPLY_SECONDS, Sending};
+use super::options::{self, REPLY_SECONDS, SendSettings};
 use crate::model::{Role, SourceLocation};
-use crate::stage::{Expectation, Message, Next, Operation, ReplyFields, Stage};
+use crate::stage::{Expectation, Message, NextEvent, Operation, ReplyFields, Stage};
 
 surface! {
     TESTER = Tester, bind_tester |t, stage, at, lua|;
@@ -50,8 +50,8 @@ surface! {
         (t.context.connection(number), reply_table(&lua, &frame)?)
     };
 
-    /// Opens a connection and brings it to Full Operation: the first exchange of the service is
-    /// done, with FPDUs in both directions.
+    /// Opens a connection and brings it to Full Operation. Does the first exchange of the service,
+    /// so that FPDUs were sent in both directions.
     async operate() { "mpa.request" as table } -> "weft.Connection, weft.Operation" => {
         let (number, operation) = operate(&lua, &t.context, &mut stage, table, at).await?;
         (t.context.connection(number), operation_table(&lua, &operation)?)
@@ -64,8 +64,8 @@ surface! {
     async check(holds: bool = "boolean") { check as (expectation, expected, actual) } =>
         stage.recorder().check(holds, &expectation, &expected, &actual)?;
 
-    /// Ends the case, because the target does not implement the subject of the case, which is
-    /// allowed.
+    /// Ends the case as unimplemented, because the target does not implement the optional subject
+    /// of the case.
     async unimplemented(why: String = "string") => Err::<(), _>(stage.recorder().unimplemented(&why, at))?;
 
     /// Waits. The target continues meanwhile.
@@ -108,8 +108,8 @@ async fn start_up(
     stage.connections.send(number, &request, at).await?;
     let reply = stage.rdma().expect_frame(number, &expectation, StartupKind::Reply, &wanted).await?;
     // Some targets lose a message that arrives immediately after their Reply. See `settle_ms`.
-    if !context.target.options.settle.is_zero() {
-        stage.connections.pause(context.target.options.settle).await;
+    if !context.target.options.settle_time.is_zero() {
+        stage.connections.pause(context.target.options.settle_time).await;
     }
     Ok((number, reply))
 }
@@ -170,8 +170,8 @@ surface! {
         fpdu_table(&lua, &stage.rdma().expect_fpdu(conn.number, &expectation, &wanted).await?)?;
 
     /// Expects that the target refuses the message: it sends a Terminate with one of these errors,
-    /// or closes. `requirement` is about the refusal, `terminate` about the Terminate, `code` about
-    /// its error.
+    /// or closes. `requirement` names a requirement about the refusal, `terminate` about the
+    /// Terminate, and `code` about the error in the Terminate.
     async expect_terminate() { expect_terminate as (expectation, wanted) } -> "weft.Terminate?" => {
         let fpdu = stage.rdma().expect_terminate(conn.number, &expectation, &wanted).await?;
         fpdu.map(|fpdu| terminate_table(&lua, &fpdu)).transpose()?
@@ -208,8 +208,8 @@ surface! {
         -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
         event(&lua, stage.rdma().next(conn.number, &expectation).await?)?;
 
-    /// Returns the number of bytes that the tester sent after its start-up frame, which is the
-    /// position of its next FPDU.
+    /// Returns the number of bytes that the tester sent after its start-up frame. This number is
+    /// the position of the tester's next FPDU.
     async position() -> "integer" => stage.connections.position(conn.number, at)?;
 
     /// Closes the tester's direction of the connection with FIN.
@@ -232,7 +232,7 @@ async fn send(
     stage: &mut Stage,
     number: u32,
     message: &Message,
-    options: &Sending,
+    options: &SendSettings,
     at: Option<&SourceLocation>,
 ) -> mlua::Result<()> {
     let cuts = options.cuts(message.octets.len())?;
@@ -247,13 +247,13 @@ async fn send(
 }
 
 /// Returns the name of an event, and the fields of a frame.
-fn event(lua: &Lua, next: Next) -> mlua::Result<(Option<&'static str>, Option<Table>)> {
+fn event(lua: &Lua, next: NextEvent) -> mlua::Result<(Option<&'static str>, Option<Table>)> {
     Ok(match next {
-        Next::Frame(StartupKind::Request, octets) => (Some("request"), Some(reply_table(lua, &octets)?)),
-        Next::Frame(StartupKind::Reply, octets) => (Some("reply"), Some(reply_table(lua, &octets)?)),
-        Next::Fpdu(octets) => (Some("fpdu"), Some(fpdu_table(lua, &octets)?)),
-        Next::Octets => (Some("octets"), None),
-        Next::Close => (Some("close"), None),
-        Next::Nothing => (None, None),
+        NextEvent::Frame(StartupKind::Request, octets) => (Some("request"), Some(reply_table(lua, &octets)?)),
+        NextEvent::Frame(StartupKind::Reply, octets) => (Some("reply"), Some(reply_table(lua, &octets)?)),
+        NextEvent::Fpdu(octets) => (Some("fpdu"), Some(fpdu_table(lua, &octets)?)),
+        NextEvent::Octets => (Some("octets"), None),
+        NextEvent::Close => (Some("close"), None),
+        NextEvent::Nothing => (None, None),
     })
 }

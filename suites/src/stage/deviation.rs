@@ -6,8 +6,9 @@ use weft_core::wire::mpa::fpdu::len_without_markers;
 use super::message::Message;
 
 /// Maximum number of FPDU lengths that a control tries.
-const MOST_LENGTHS: usize = 64;
-/// Length in bytes of the header of an untagged and of a tagged segment (RFC 5041 section 4).
+const MAX_LENGTHS: usize = 64;
+/// Length in bytes of the header of an untagged segment (RFC 5041 section 4). `TAGGED` is the
+/// length of the header of a tagged segment.
 pub(super) const UNTAGGED: usize = 18;
 pub(super) const TAGGED: usize = 14;
 /// Distance between markers, and length of a marker, in bytes (RFC 5044 section 4.3).
@@ -30,7 +31,8 @@ pub(crate) struct ControlLog {
     pub(crate) has_startup: bool,
     /// Lengths in bytes of the ULPDUs that the marked steps sent, without duplicates.
     pub(crate) lengths: Vec<u16>,
-    /// For a control: whether the plain exchange worked, or why not. `None` if it was not reached.
+    /// For a control: whether the plain exchange worked, or why not. `None` if the plain exchange
+    /// was not reached.
     pub(crate) outcome: Option<Result<(), String>>,
 }
 
@@ -47,13 +49,14 @@ impl ControlLog {
     /// Notes the length of a ULPDU that a marked step sends.
     pub(super) fn note_length(&mut self, length: usize) {
         let length = u16::try_from(length).unwrap_or(u16::MAX);
-        if !self.lengths.contains(&length) && self.lengths.len() < MOST_LENGTHS {
+        if !self.lengths.contains(&length) && self.lengths.len() < MAX_LENGTHS {
             self.lengths.push(length);
         }
     }
 }
 
-/// Returns bytes of a stream, which begin at this position, without the markers among them.
+/// Returns bytes of a stream without the markers among them. The bytes begin at `position` in the
+/// stream.
 pub(super) fn without_markers(position: u64, octets: &[u8]) -> Vec<u8> {
     (position..).zip(octets).filter(|(at, _)| at % MARKER_INTERVAL >= MARKER).map(|(_, octet)| *octet).collect()
 }

@@ -1,8 +1,8 @@
 //! The good exchange, which shows that the target is alive and its service works.
 //!
-//! With the echo service it is: Request, Reply with R=0, a Send, the same bytes back in a Send, an
-//! orderly close. With rping, one round of rping replaces the Sends. If the service above MPA is
-//! unknown, it is: Request, Reply with R=0, an orderly close.
+//! With the echo service, the good exchange consists of a Request, a Reply with R=0, a Send, a Send
+//! that returns the same bytes, and an orderly close. With rping, one round of rping replaces the
+//! Sends. If the service above MPA is unknown, there are no Sends.
 
 use weft_core::RequirementId;
 
@@ -91,8 +91,8 @@ impl Stage {
         }
     }
 
-    /// Does start-up, and brings the target's service into Full Operation: the target has then sent
-    /// FPDUs, and so may send more.
+    /// Does start-up, and brings the target's service into Full Operation. The target has then sent
+    /// FPDUs, and may send more at any time.
     pub(crate) async fn operate(
         &mut self,
         number: u32,
@@ -108,9 +108,9 @@ impl Stage {
         if let Ok(operation) = &begun {
             self.connections.get(number, expectation.at.as_ref())?.progress.buffer = operation.buffer;
             self.connections.log.operates();
-            // siw also loses bytes that arrive immediately after its first echo, about one time in
-            // twenty.
-            let settled = self.connections.link.now() + self.connections.target.options.settle;
+            // Linux's soft-iWARP driver (siw) also loses bytes that arrive immediately after its
+            // first echo, about one time in twenty.
+            let settled = self.connections.link.now() + self.connections.target.options.settle_time;
             self.connections.link.pause(settled).await;
         }
         begun.map_err(|why| self.recorder().undecided(expectation, "Full Operation", &why))

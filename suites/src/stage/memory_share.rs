@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number of bytes in a script's memory account. They are subtracted when the value is dropped.
+/// A number of bytes in a script's memory account. The bytes are subtracted when the value is
+/// dropped.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryShare(Option<(Arc<AtomicUsize>, usize)>);
 
@@ -29,7 +30,7 @@ impl Drop for MemoryShare {
     }
 }
 
-/// Messages may be equal if their accounts differ.
+/// All shares are equal, so that they do not matter when messages are compared.
 impl PartialEq for MemoryShare {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -45,7 +45,8 @@ impl Message {
         }
     }
 
-    /// Returns the message with its bytes. The counters are those of the connection.
+    /// Returns the message with its bytes. `counters` are the counters of the connection that sends
+    /// the message.
     pub(crate) fn filled(&self, counters: Counters) -> Self {
         match &self.draft {
             Some(draft) => Message { octets: draft.octets(counters), draft: None, ..self.clone() },

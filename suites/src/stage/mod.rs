@@ -1,5 +1,4 @@
-//! The tester's state while one case runs: its connections to the target, and the record of the
-//! case.
+//! The tester's state while one case runs: its connections to the target, and the log of the case.
 //!
 //! Scripts act through a [`Stage`]. It owns the [`Connections`], and the state of each side. A side
 //! is the tester's part of a protocol:
@@ -12,9 +11,9 @@
 //! | [`MapperClientSide`] | answers a target that is a client of a port mapper |
 //! | [`AgentSide`] | controls the target's verbs through its agent |
 //!
-//! A [`Recorder`] adds to the record. If an expectation is not met, the recorder decides the case
-//! and returns [`Stop`], which no script can catch. [`crate::run`] computes the verdict from the
-//! complete record.
+//! A [`Recorder`] adds to the log. If an expectation is not met, the recorder decides the case and
+//! returns [`Stop`], which no script can catch. `crate::run` computes the verdict from the
+//! complete log.
 
 mod agent;
 mod connections;
@@ -49,22 +48,22 @@ pub(crate) use port_mapper::client::{DatagramFields, MapperClientSide, Repetitio
 pub(crate) use port_mapper::server::{MapperFields, MapperServerSide};
 use rdma::NoFrame;
 pub(crate) use rdma::{
-    Before, Close, FpduFields, HeaderFields, Next, Operation, RdmaSide, ReplyFields, TerminateFields, crc_is_right,
-    ulpdu,
+    AllowedBeforeClose, Close, FpduFields, HeaderFields, NextEvent, Operation, RdmaSide, ReplyFields, TerminateFields,
+    crc_is_right, ulpdu,
 };
 #[cfg(test)]
-pub(crate) use recorder::Met;
+pub(crate) use recorder::MetExpectation;
 use recorder::describe;
 pub(crate) use recorder::{Decision, Log, Recorder};
-pub(crate) use sdp::{Carrier, Ending, Item, MessageFields, SdpConnection, SdpSide, Value, hello};
+pub(crate) use sdp::{Ending, Item, MessageFields, SdpConnection, SdpSide, SendFields, Value, hello};
 pub(crate) use stop::Stop;
 
 use crate::model::{Capability, CaseKey, EventSink, SourceLocation};
-use crate::targets::{Reached, Target};
+use crate::targets::{CaseLink, Target};
 
-/// Requirements of RFC 6581 for enhanced Responders only. A Responder without the enhanced set-up
-/// closes the connection on an enhanced Request (P2P-10-4). On the wire, both kinds of Responder
-/// look the same if the Reply is wrong.
+/// Requirements of RFC 6581 that bind only enhanced Responders. A Responder without the enhanced
+/// set-up closes the connection on an enhanced Request (P2P-10-4). On the wire, both kinds of
+/// Responder look the same if the Reply is wrong.
 const OF_ENHANCED_RESPONDERS: [RequirementId; 3] =
     [requirement!("P2P-5-2"), requirement!("P2P-10-2"), requirement!("P2P-10-9")];
 
@@ -85,13 +84,13 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn new(
         target: Arc<Target>,
-        Reached { link, start, agent }: Reached,
+        CaseLink { link, start, agent }: CaseLink,
         key: CaseKey,
         sink: Arc<dyn EventSink>,
     ) -> Self {
         let mut log = Log::default();
         if !target.capabilities().contains(&Capability::Revision2) {
-            log.invited.extend(OF_ENHANCED_RESPONDERS);
+            log.exempt.extend(OF_ENHANCED_RESPONDERS);
         }
         Stage {
             connections: Connections::new(target, link, start, key, sink, log),
@@ -103,7 +102,7 @@ impl Stage {
         }
     }
 
-    /// The record of the case.
+    /// Returns the log of the case.
     pub(crate) fn log(&self) -> &Log {
         &self.connections.log
     }
@@ -112,32 +111,32 @@ impl Stage {
         &mut self.connections.log
     }
 
-    /// Returns the recorder, which adds to the record of the case.
+    /// Returns the recorder, which adds to the log of the case.
     pub(crate) fn recorder(&mut self) -> Recorder<'_> {
         self.connections.recorder()
     }
 
-    /// MPA, DDP and RDMAP on the connections.
+    /// Returns the operations for MPA, DDP and RDMAP on the connections.
     pub(crate) fn rdma(&mut self) -> RdmaSide<'_> {
         self.connections.rdma()
     }
 
-    /// SDP on the connections.
+    /// Returns the operations for SDP on the connections.
     pub(crate) fn sdp(&mut self) -> SdpSide<'_> {
         SdpSide { connections: &mut self.connections, list: &mut self.sdp }
     }
 
-    /// The tester as the client of a target that is a port mapper.
+    /// Returns the operations of a client, for a target that is a port mapper.
     pub(crate) fn mapper_server(&mut self) -> MapperServerSide<'_> {
         MapperServerSide { connections: &mut self.connections, sockets: &mut self.sockets }
     }
 
-    /// The tester as the port mapper, for a target that is a client.
+    /// Returns the operations of a port mapper, for a target that is a client.
     pub(crate) fn mapper_client(&mut self) -> MapperClientSide<'_> {
         MapperClientSide { connections: &mut self.connections, state: &mut self.mapper_client }
     }
 
-    /// The agent of the target.
+    /// Returns the operations with the agent of the target.
     pub(crate) fn agent(&mut self) -> AgentSide<'_> {
         AgentSide { connections: &mut self.connections, state: &mut self.agent }
     }

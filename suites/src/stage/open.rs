@@ -25,8 +25,9 @@ impl Stage {
     }
 
     /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck. The answer follows after `hold`, and nothing may arrive during this time. With a
-    /// `port`, the target resumes a suspended connection. Returns the Hello.
+    /// HelloAck. The tester sends the answer after `hold`. If bytes or a close arrive during this
+    /// time, the expectation is not met. With a `port`, the target resumes a suspended connection.
+    /// Returns the Hello.
     pub(crate) async fn accept_sdp(
         &mut self,
         hello_ack: &Message,

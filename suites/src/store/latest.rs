@@ -23,7 +23,7 @@ pub(super) const BEST_FIRST: &str = "CASE WHEN status = 'done' AND is_selection 
      sequence DESC, id DESC";
 
 /// Cases with reruns. Each has the id of the last run that has a result of the case.
-type Again = BTreeMap<CaseKey, String>;
+type RerunIds = BTreeMap<CaseKey, String>;
 
 /// The results that represent a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +32,14 @@ pub struct Latest {
     pub record: RunRecord,
     /// Numbers of met and violated requirements in these results.
     pub score: Score,
-    again: Again,
+    rerun_ids: RerunIds,
 }
 
 impl Latest {
     /// Returns the id of the run whose result of a case counts.
     #[must_use]
     pub fn run_of(&self, key: &CaseKey) -> &str {
-        self.again.get(key).unwrap_or(&self.record.info.id)
+        self.rerun_ids.get(key).unwrap_or(&self.record.info.id)
     }
 }
 
@@ -50,13 +50,13 @@ impl Store {
     /// The database fails, or a document in it is damaged.
     pub async fn latest(&self, target: &str) -> Result<Option<Latest>, StoreError> {
         let Some(mut record) = self.best(target).await? else { return Ok(None) };
-        if let Some((report, again)) = self.with_reruns(&record).await? {
+        if let Some((report, rerun_ids)) = self.with_reruns(&record).await? {
             let score = Score::of(&report.results);
             record.summary = Some(report.summary);
-            return Ok(Some(Latest { record, score, again }));
+            return Ok(Some(Latest { record, score, rerun_ids }));
         }
         let score = self.scores(&[&record.info.id]).await?.remove(&record.info.id).unwrap_or_default();
-        Ok(Some(Latest { record, score, again: Again::new() }))
+        Ok(Some(Latest { record, score, rerun_ids: RerunIds::new() }))
     }
 
     /// Returns the run that represents a target as a report without transcripts. The results of
@@ -78,14 +78,15 @@ impl Store {
     /// The database fails, or a key or verdict in it is damaged.
     pub async fn latest_cases(&self, latest: &Latest) -> Result<Vec<PlannedCase>, StoreError> {
         let mut cases = self.planned(&latest.record.info.id).await?;
-        let runs: BTreeSet<&String> = latest.again.values().collect();
-        let mut again = BTreeMap::new();
+        let runs: BTreeSet<&String> = latest.rerun_ids.values().collect();
+        let mut rerun_cases = BTreeMap::new();
         for run in runs {
-            let counts = |case: &PlannedCase| latest.again.get(&case.key) == Some(run);
-            again.extend(self.planned(run).await?.into_iter().filter(counts).map(|case| (case.key.clone(), case)));
+            let counts = |case: &PlannedCase| latest.rerun_ids.get(&case.key) == Some(run);
+            let cases = self.planned(run).await?.into_iter().filter(counts);
+            rerun_cases.extend(cases.map(|case| (case.key.clone(), case)));
         }
         for case in &mut cases {
-            if let Some(later) = again.remove(&case.key) {
+            if let Some(later) = rerun_cases.remove(&case.key) {
                 *case = later;
             }
         }
@@ -104,7 +105,7 @@ impl Store {
 
     /// Returns a finished run in which the results of its reruns replace its own results. `None` if
     /// the run has no reruns.
-    async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, Again)>, StoreError> {
+    async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, RerunIds)>, StoreError> {
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;
         let mut reruns = rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;
@@ -115,18 +116,18 @@ impl Store {
         let Some(mut report) = self.outcomes(&of.info.id).await? else { return Ok(None) };
         let places: BTreeMap<CaseKey, usize> =
             (0..).zip(&report.results).map(|(at, one)| (one.key.clone(), at)).collect();
-        let mut again = Again::new();
+        let mut rerun_ids = RerunIds::new();
         for rerun in reruns {
             let Some(later) = self.outcomes(&rerun.info.id).await? else { continue };
             for result in later.results {
                 let Some(place) = places.get(&result.key).and_then(|at| report.results.get_mut(*at)) else { continue };
-                again.insert(result.key.clone(), rerun.info.id.clone());
+                rerun_ids.insert(result.key.clone(), rerun.info.id.clone());
                 *place = result;
             }
             report.summary = report
                 .summary
-                .with_rerun(&later.summary, &report.results, |key| again.get(key) == Some(&rerun.info.id));
+                .with_rerun(&later.summary, &report.results, |key| rerun_ids.get(key) == Some(&rerun.info.id));
         }
-        Ok(Some((report, again)))
+        Ok(Some((report, rerun_ids)))
     }
 }

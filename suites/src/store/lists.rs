@@ -63,8 +63,8 @@ impl Store {
         rows.iter().map(target).collect()
     }
 
-    /// Returns the results of one variant of a case on a target, newest first. It reads only these
-    /// results, unlike [`history`](Self::history).
+    /// Returns the results of one variant of a case on a target, newest first. Unlike
+    /// [`history`](Self::history), this query reads only these results.
     ///
     /// # Errors
     /// The database fails, or a row in it is damaged.

@@ -1,8 +1,8 @@
 //! The migrations of the results store: one step for each file of `suites/migrations`, in order.
 //!
-//! A released step never changes: the database stores the hash of its text, and rejects another
-//! text. The steps are listed here, because the macro `sqlx::migrate!` would compile all of sqlx
-//! and SQLite a second time for the compiler.
+//! A released step never changes: the database stores the hash of the step's text, and rejects a
+//! changed text. The steps are listed here, because the macro `sqlx::migrate!` would compile all of
+//! sqlx and SQLite a second time for the compiler.
 
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};

@@ -25,7 +25,7 @@ use sqlx::{AnyPool, Executor};
 pub use latest::Latest;
 pub use lists::{RunsPage, TargetRecord};
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
-pub use scores::Unsteady;
+pub use scores::UnstableCase;
 
 /// An error of the store. Its message has the messages of all its causes.
 #[derive(Debug, thiserror::Error)]
@@ -42,14 +42,14 @@ pub enum StoreError {
     #[error("results store: {0}")]
     Database(sqlx::Error),
     /// A stored document cannot be read.
-    #[error("results store: a document of run {run} is damaged: {error}")]
+    #[error("the results store has a damaged document of run {run}: {error}")]
     Damaged {
         /// The run.
         run: String,
         /// The reason.
         error: String,
     },
-    /// The address is not that of a store.
+    /// The text is not the address of a store.
     #[error("results store: expected sqlite://PATH or postgres://USER@HOST/DATABASE; PATH must be UTF-8")]
     Address,
 }
@@ -81,20 +81,22 @@ impl From<sqlx::Error> for StoreError {
 
 /// The reason why a database is not opened.
 #[derive(Debug, thiserror::Error)]
-enum Unopened {
+enum DatabaseOpenError {
     #[error("{0}")]
     Database(#[from] sqlx::Error),
     #[error("{0}")]
     Migrate(#[from] MigrateError),
 }
 
-impl Unopened {
+impl DatabaseOpenError {
     /// Returns whether another connection locks the SQLite file (`SQLITE_BUSY` and its kinds, whose
     /// low byte is 5).
     fn is_busy(&self) -> bool {
         let error = match self {
-            Unopened::Database(error) => error,
-            Unopened::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => error,
+            DatabaseOpenError::Database(error) => error,
+            DatabaseOpenError::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
+                error
+            }
             _ => return false,
         };
         let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
@@ -159,7 +161,7 @@ impl Store {
         opened.map_err(|error| StoreError::Open { place: place(url), error: error.to_string() })
     }
 
-    async fn opened(url: &str, is_file: bool) -> Result<Self, Unopened> {
+    async fn opened(url: &str, is_file: bool) -> Result<Self, DatabaseOpenError> {
         install_default_drivers();
         let url = if is_file && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
         let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT).connect(&url).await?;
@@ -183,8 +185,8 @@ impl Store {
     }
 }
 
-/// Updates the mode and schema of a database file. If the file is busy, call it again.
-async fn prepare_file(pool: &AnyPool) -> Result<(), Unopened> {
+/// Updates the mode and schema of a database file. If the file is busy, call this function again.
+async fn prepare_file(pool: &AnyPool) -> Result<(), DatabaseOpenError> {
     // The mode is stored in the file. Readers (the web page) can read a run while it is written. If
     // another connection holds a lock, SQLite rejects the change immediately, without its usual
     // wait.

@@ -86,7 +86,7 @@ impl Outcome {
             explanation,
             decided_at: None,
             steps: Vec::new(),
-            seen: Vec::new(),
+            findings: Vec::new(),
             program_ends: Vec::new(),
             evidence: Evidence::default(),
             seed,
@@ -225,8 +225,8 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: Vec::new(), results, summary }))
     }
 
-    /// Returns the results of a case on a target, newest first. `case` is an id, for all variants,
-    /// or a key.
+    /// Returns the results of a case on a target, newest first. `case` is the id of a case, for all
+    /// its variants, or the key of one variant.
     ///
     /// # Errors
     /// The database fails, or a document in it is damaged.

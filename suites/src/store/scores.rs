@@ -11,7 +11,7 @@ use crate::model::{CaseKey, CaseResult, Counts, Score, Strength, Verdict, worst}
 
 /// A variant of a case with different verdicts in a set of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsteady {
+pub struct UnstableCase {
     /// The variant of the case.
     pub key: CaseKey,
     /// Number of runs with each verdict.
@@ -34,7 +34,7 @@ impl Store {
             .bind(run)
             .bind(requirement.as_str())
             .bind(Strength::of(requirement.row()).as_str())
-            .bind(place(verdict))
+            .bind(verdict_code(verdict))
             .execute(&mut *transaction)
             .await?;
         }
@@ -54,7 +54,7 @@ impl Store {
         let text = format!(
             "SELECT run_id, strength, verdict, COUNT(*) AS number FROM judged WHERE run_id IN ({}) \
              GROUP BY run_id, strength, verdict",
-            places(runs.len())
+            placeholders(runs.len())
         );
         // The text has only constant parts and numbered placeholders.
         let mut query = sqlx::query(AssertSqlSafe(text));
@@ -94,7 +94,7 @@ impl Store {
     ///
     /// # Errors
     /// The database fails, or a key in it is damaged.
-    pub async fn unsteady(&self, runs: &[&str], limit: u32) -> Result<Vec<Unsteady>, StoreError> {
+    pub async fn unsteady(&self, runs: &[&str], limit: u32) -> Result<Vec<UnstableCase>, StoreError> {
         if runs.is_empty() {
             return Ok(Vec::new());
         }
@@ -108,7 +108,7 @@ impl Store {
         let text = format!(
             "SELECT case_key{counts} FROM results WHERE run_id IN ({}) AND verdict IS NOT NULL \
              GROUP BY case_key HAVING MIN(verdict) <> MAX(verdict) ORDER BY case_key LIMIT {limit}",
-            places(runs.len())
+            placeholders(runs.len())
         );
         // The text has only constant parts, names of verdicts, and numbers.
         let mut query = sqlx::query(AssertSqlSafe(text));
@@ -122,22 +122,22 @@ impl Store {
                 let number: i64 = row.try_get(format!("v{at}").as_str())?;
                 (0..number).for_each(|_| counts.add(verdict));
             }
-            Ok(Unsteady { key: key.parse().map_err(|error| damaged("(any)", error))?, counts })
+            Ok(UnstableCase { key: key.parse().map_err(|error| damaged("(any)", error))?, counts })
         };
         query.fetch_all(&self.pool).await?.iter().map(unsteady).collect()
     }
 }
 
 /// Returns `$1, $2, ...`, with `number` placeholders.
-fn places(number: usize) -> String {
+fn placeholders(number: usize) -> String {
     (1..=number).map(|at| format!("${at}")).collect::<Vec<_>>().join(", ")
 }
 
-fn place(verdict: Verdict) -> i64 {
-    let place = Verdict::ALL.into_iter().position(|known| known == verdict).unwrap_or_default();
-    i64::try_from(place).unwrap_or_default()
+fn verdict_code(verdict: Verdict) -> i64 {
+    let verdict_code = Verdict::ALL.into_iter().position(|known| known == verdict).unwrap_or_default();
+    i64::try_from(verdict_code).unwrap_or_default()
 }
 
-fn verdict(place: i64) -> Option<Verdict> {
-    Verdict::ALL.get(usize::try_from(place).ok()?).copied()
+fn verdict(verdict_code: i64) -> Option<Verdict> {
+    Verdict::ALL.get(usize::try_from(verdict_code).ok()?).copied()
 }

@@ -3,8 +3,8 @@
 
 use super::StoreError;
 
-/// Classes of SQLSTATE: connections, resources, operator intervention (including a
-/// restart).
+/// The classes of SQLSTATE codes that are temporary. They are about connections, resources and
+/// operator intervention (including a restart).
 const CLASSES: [&str; 3] = ["08", "53", "57P"];
 /// `SQLITE_BUSY` and `SQLITE_LOCKED`. The low byte of an extended code has one of these values.
 const LOCKS: [u32; 2] = [5, 6];
@@ -37,12 +37,12 @@ mod tests {
 
     #[test]
     fn restarts_and_locks_pass_and_mistakes_stay() {
-        // admin_shutdown, cannot_connect_now, connection_failure, too_many_connections;
-        // SQLITE_BUSY, _BUSY_RECOVERY, _LOCKED.
+        // These codes are admin_shutdown, cannot_connect_now, connection_failure,
+        // too_many_connections, SQLITE_BUSY, SQLITE_BUSY_RECOVERY and SQLITE_LOCKED.
         for code in ["57P01", "57P03", "08006", "53300", "5", "261", "6"] {
             assert!(is_transient(code), "{code}");
         }
-        // query_canceled, undefined_table, invalid_password; SQLITE_CORRUPT,
+        // These codes are query_canceled, undefined_table, invalid_password, SQLITE_CORRUPT and
         // SQLITE_CONSTRAINT_UNIQUE.
         for code in ["57014", "42P01", "28P01", "11", "2067", ""] {
             assert!(!is_transient(code), "{code}");

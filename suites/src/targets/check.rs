@@ -17,7 +17,7 @@ mod sdp;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Live, OpenError, Service, Target};
+use super::{OpenError, OpenTarget, Service, Target};
 use crate::model::{Capability, CaseKey, EventSink, Role};
 use crate::stage::Stage;
 
@@ -26,7 +26,7 @@ use crate::stage::Stage;
 pub struct Probe {
     /// What was probed.
     pub what: &'static str,
-    /// Whether the result is as a run needs it. `None` for a fact that is neither good nor bad.
+    /// Whether the result is what a run needs. `None` for a fact that is neither good nor bad.
     pub works: Option<bool>,
     /// What the target did.
     pub text: String,
@@ -38,42 +38,42 @@ pub struct Probe {
 /// # Errors
 /// The target cannot be opened.
 pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Probe>, OpenError> {
-    let live = Live::open(target).await?;
+    let live = OpenTarget::open(target).await?;
     // Good exchanges have markers if the target file declares that the target requests them.
     let requests_markers = target.remote().is_some() && target.capabilities().contains(&Capability::AsksForMarkers);
     let mut target = target.clone();
     target.options.requests_markers = requests_markers;
     let target = Arc::new(target);
-    let mut looker = Looker { live, target: target.clone(), sink, probes: Vec::new() };
-    let (works, there) = looker.good_exchanges().await?;
+    let mut observer = Observer { live, target: target.clone(), sink, probes: Vec::new() };
+    let (works, there) = observer.good_exchanges().await?;
     let service = target.service();
     if !there {
-        looker.agent().await?;
-        return Ok(looker.probes);
+        observer.agent().await?;
+        return Ok(observer.probes);
     }
     if target.role() == Role::Initiator {
         // The client of a port mapper does not begin with an MPA Request.
         if works && service != Service::PortMapper {
-            looker.request_of_target().await?;
+            observer.request_of_target().await?;
         }
     } else if service == Service::PortMapper {
         if works {
-            looker.mapper().await?;
+            observer.mapper().await?;
         }
     } else if service.is_sdp() {
         // Only builtin targets have the services `sdp-connect` and `sdp-drive`. Their behaviour is
         // known.
         if !matches!(service, Service::SdpConnect | Service::SdpDrive) {
-            looker.sdp().await?;
+            observer.sdp().await?;
         }
     } else {
-        looker.mpa(works).await?;
+        observer.mpa(works).await?;
         if works && service == Service::Rping {
-            looker.buffer_of_rping().await?;
+            observer.buffer_of_rping().await?;
         }
     }
-    looker.agent().await?;
-    Ok(looker.probes)
+    observer.agent().await?;
+    Ok(observer.probes)
 }
 
 /// Seconds to wait for an answer. `TRY_SECONDS` is for a series of attempts that cannot all work.
@@ -81,14 +81,14 @@ const ANSWER_SECONDS: f64 = 5.0;
 const TRY_SECONDS: f64 = 2.0;
 
 /// Runs the probes and collects their results.
-struct Looker {
-    live: Live,
+struct Observer {
+    live: OpenTarget,
     target: Arc<Target>,
     sink: Arc<dyn EventSink>,
     probes: Vec<Probe>,
 }
 
-impl Looker {
+impl Observer {
     fn stage(&self) -> Result<Stage, OpenError> {
         let link = self.live.link(&self.target)?;
         Ok(Stage::new(self.target.clone(), link, CaseKey::new("target/check"), self.sink.clone()))
@@ -109,7 +109,7 @@ impl Looker {
     /// Runs two good exchanges, because the first may break something that the second needs.
     /// Returns whether both work, and whether a connection was established.
     async fn good_exchanges(&mut self) -> Result<(bool, bool), OpenError> {
-        for what in ["a good exchange", "a second one"] {
+        for what in ["a good exchange", "a second exchange"] {
             let mut stage = self.stage()?;
             let done = stage.good_exchange(Vec::new(), None).await;
             stage.leave().await;
@@ -117,8 +117,8 @@ impl Looker {
             let text = match done {
                 Ok(()) => "works".to_owned(),
                 Err(_) if stage.log().connections == 0 && self.target.role() != Role::Initiator => {
-                    let why = why.unwrap_or_else(|| "it was not reached".into());
-                    format!("{why}; is it running, and does it listen there?")
+                    let why = why.unwrap_or_else(|| "the target was not reached".into());
+                    format!("{why}; is the target running, and does it listen on this address?")
                 }
                 Err(_) => why.unwrap_or_else(|| "does not work".into()),
             };
@@ -141,8 +141,8 @@ impl Looker {
         stage.leave().await;
         if let Ok(Ok(true)) = taken {
             let text = format!(
-                "takes a byte after `rping_size` = {} bytes: set `rping_size` to the value of -S of its server, \
-                 or it does not check bounds",
+                "accepts a byte after the end of a buffer of `rping_size` = {} bytes; set `rping_size` to the -S of the server; \
+                 if -S has this value, the target does not check bounds",
                 self.target.description.rping_size
             );
             self.add("its buffer", None, text);
@@ -167,7 +167,11 @@ impl Looker {
         stage.leave().await;
         if works {
             let (declared, other) = (self.target.service().as_str(), other.as_str());
-            self.add("its service", Some(false), format!("it is {other}, not {declared}: service = \"{other}\""));
+            self.add(
+                "its service",
+                Some(false),
+                format!("the target runs {other}, not {declared}; set service = \"{other}\""),
+            );
         }
         Ok(())
     }

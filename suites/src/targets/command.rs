@@ -37,7 +37,7 @@ impl LocalCommand {
     /// names the fault.
     pub(crate) async fn run(&self, limit: Duration) -> Result<(), String> {
         let child = self.command().stdout(std::io::stderr()).spawn();
-        self.wait(Running(child.map_err(|error| self.failed(&error))?), limit).await
+        self.wait(KilledOnDrop(child.map_err(|error| self.failed(&error))?), limit).await
     }
 
     /// Runs the command as [`run`](Self::run) does, and returns the last lines of its output.
@@ -50,7 +50,7 @@ impl LocalCommand {
         // A separate thread reads, because the command may print more than a pipe holds before it
         // ends.
         let reader = std::thread::spawn(move || last_lines(output));
-        let ended = self.wait(Running(child), limit).await;
+        let ended = self.wait(KilledOnDrop(child), limit).await;
         let until = Instant::now() + LOOK * 10;
         // A program that the command started may still run and keep the pipe open.
         while !reader.is_finished() && Instant::now() < until {
@@ -70,7 +70,7 @@ impl LocalCommand {
         format!("{}: {error}", self.program)
     }
 
-    async fn wait(&self, mut running: Running, limit: Duration) -> Result<(), String> {
+    async fn wait(&self, mut running: KilledOnDrop, limit: Duration) -> Result<(), String> {
         let failed = |error: std::io::Error| self.failed(&error);
         let end = Instant::now() + limit;
         loop {
@@ -78,7 +78,7 @@ impl LocalCommand {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(format!("{}: {status}", self.program)),
                 None if Instant::now() >= end => {
-                    return Err(format!("{}: no end within {} s", self.program, limit.as_secs()));
+                    return Err(format!("{} did not end within {} s", self.program, limit.as_secs()));
                 }
                 None => tokio::time::sleep(LOOK).await,
             }
@@ -86,10 +86,10 @@ impl LocalCommand {
     }
 }
 
-/// Number of lines that are kept of a command's output, and longest line in bytes. A longer line
-/// counts as several lines.
-const MOST_LINES: usize = 10;
-const LONGEST_LINE: u64 = 400;
+/// Maximum number of lines that are kept of a command's output. `MAX_LINE_LEN` is the maximum
+/// length of a line in bytes. A longer line counts as several lines.
+const MAX_LINES: usize = 10;
+const MAX_LINE_LEN: u64 = 400;
 
 /// Returns the last lines of a command's output, without empty lines.
 fn last_lines(output: ChildStdout) -> Vec<String> {
@@ -97,7 +97,7 @@ fn last_lines(output: ChildStdout) -> Vec<String> {
     let mut lines = VecDeque::new();
     loop {
         let mut line = Vec::new();
-        match (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line) {
+        match (&mut reader).take(MAX_LINE_LEN).read_until(b'\n', &mut line) {
             Ok(1..) => {}
             Ok(0) | Err(_) => return lines.into(),
         }
@@ -105,7 +105,7 @@ fn last_lines(output: ChildStdout) -> Vec<String> {
         if !line.is_empty() {
             lines.push_back(line);
         }
-        if lines.len() > MOST_LINES {
+        if lines.len() > MAX_LINES {
             lines.pop_front();
         }
     }
@@ -115,9 +115,9 @@ fn last_lines(output: ChildStdout) -> Vec<String> {
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A process that is killed when this guard is dropped.
-struct Running(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Running {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         // If the process has already ended, both calls fail or do nothing.
         let _ = self.0.kill();
@@ -154,6 +154,6 @@ mod tests {
     #[tokio::test]
     async fn it_is_not_waited_for_without_end() {
         let outcome = shell("exec cat /dev/zero >/dev/null").run(Duration::from_millis(1)).await;
-        assert_eq!(outcome.unwrap_err(), "/bin/sh: no end within 0 s");
+        assert_eq!(outcome.unwrap_err(), "/bin/sh did not end within 0 s");
     }
 }

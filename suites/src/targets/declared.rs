@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use weft_agent::protocol::{Action, Device, Done};
+use weft_agent::protocol::{Action, Device, Success};
 
-use super::{Live, OpenError, Service, Target};
+use super::{OpenError, OpenTarget, Service, Target};
 use crate::model::{Capability, CaseKey, Event};
 use crate::stage::Stage;
 
@@ -16,16 +16,22 @@ pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<Strin
     let reported = [(Capability::Atomics, "Atomic Operations", device.atomics)];
     let differ =
         reported.into_iter().filter_map(|(capability, what, has)| match (declared.contains(&capability), has) {
-            (true, false) => Some(format!("{capability} is declared, and the device {} has no {what}", device.name)),
-            (false, true) => Some(format!("the device {} has {what}, and {capability} is not declared", device.name)),
+            (true, false) => {
+                Some(format!("the target file declares {capability}, but the device {} has no {what}", device.name))
+            }
+            (false, true) => Some(format!(
+                "the device {} has {what}, but the target file does not declare {capability}",
+                device.name
+            )),
             _ => None,
         });
     differ.collect()
 }
 
 /// Queries the device of a target's agent, and lists its differences from the target file. The list
-/// is empty if the target has no agent, or if the agent does not answer. Cases report that.
-pub(crate) async fn differences_of(live: &Live, target: &Target) -> Result<Vec<String>, OpenError> {
+/// is empty if the target has no agent, or if the agent does not answer. Cases report an agent that
+/// does not answer.
+pub(crate) async fn differences_of(live: &OpenTarget, target: &Target) -> Result<Vec<String>, OpenError> {
     if target.remote().is_none_or(|remote| remote.agent.is_none()) {
         return Ok(Vec::new());
     }
@@ -35,7 +41,7 @@ pub(crate) async fn differences_of(live: &Live, target: &Target) -> Result<Vec<S
     let device = stage.agent().perform(Action::Device, None).await;
     stage.leave().await;
     Ok(match device {
-        Ok(Done::Device(device)) => differences(target.capabilities(), &device),
+        Ok(Success::Device(device)) => differences(target.capabilities(), &device),
         _ => Vec::new(),
     })
 }
@@ -50,11 +56,11 @@ mod tests {
         let declared = [Capability::Atomics, Capability::Crc];
         assert_eq!(
             differences(&declared, &device(false)),
-            ["atomics is declared, and the device siw0 has no Atomic Operations"]
+            ["the target file declares atomics, but the device siw0 has no Atomic Operations"]
         );
         assert_eq!(
             differences(&[], &device(true)),
-            ["the device siw0 has Atomic Operations, and atomics is not declared"]
+            ["the device siw0 has Atomic Operations, but the target file does not declare atomics"]
         );
         assert!(differences(&declared, &device(true)).is_empty() && differences(&[], &device(false)).is_empty());
     }

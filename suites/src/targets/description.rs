@@ -1,5 +1,5 @@
 //! Describes a target: its name, its role, its service and its capabilities.
-//! [`Reach`](super::kind::Reach) describes how the tester reaches it.
+//! [`TargetAccess`](super::kind::TargetAccess) describes how the tester reaches the target.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,8 @@ use crate::correct::StartupFields;
 use crate::model::{Capability, Role};
 use crate::targets::SdpStart;
 
-/// Port of a service that the builtin port mapper maps. `UNMAPPED` is one that it does not map.
+/// Port of a service that the builtin port mapper maps. `UNMAPPED` is the port of a service
+/// that it does not map.
 pub(crate) const MAPPED: u16 = 5001;
 const UNMAPPED: u16 = 5999;
 /// Port of a service that the builtin port mapper maps to a new port for each PMReq.
@@ -73,7 +74,7 @@ impl MapperFacts {
 }
 
 impl Description {
-    /// weft's own responder with the echo service.
+    /// Returns the description of weft's own responder with the echo service.
     pub(crate) fn builtin() -> Self {
         Description {
             name: "builtin".into(),

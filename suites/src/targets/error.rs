@@ -6,7 +6,7 @@ use super::BUILTIN;
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// The file cannot be read.
-    #[error("{file}: {}", unreadable(.error))]
+    #[error("cannot read {file}: {}", unreadable(.error))]
     Read {
         /// The file.
         file: String,
@@ -46,17 +46,17 @@ pub enum TargetError {
 fn suggestion(name: &str) -> String {
     match weft_core::spelling::nearest(name, BUILTIN) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("there are {}, and TOML files that describe others", BUILTIN.join(", ")),
+        None => format!("name a TOML file that describes a target, or one of {}", BUILTIN.join(", ")),
     }
 }
 
 fn unreadable(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match error.kind() {
-        ErrorKind::IsADirectory => "is a directory; name a TOML file that describes a target".to_owned(),
-        ErrorKind::InvalidData => "is not a text file; name a TOML file that describes a target".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory; name a TOML file that describes a target".to_owned(),
+        ErrorKind::InvalidData => "it is not a text file; name a TOML file that describes a target".to_owned(),
         ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     }
 }

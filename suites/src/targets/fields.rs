@@ -35,8 +35,8 @@ pub struct TargetFile {
     /// Defaults for a known implementation: `siw`, `cxgb4`, `irdma`, `qedr`.
     #[serde(default)]
     pub preset: Option<String>,
-    /// Address of the target as `host:port`. Required for a responder of kind `tcp`, rejected for
-    /// other targets. For the service `port-mapper`, the port is a UDP port.
+    /// Address of the target as `host:port`. This field is required for a responder of kind `tcp`,
+    /// and rejected for other targets. For the service `port-mapper`, the port is a UDP port.
     #[serde(default)]
     pub address: Option<String>,
     /// Role of the target: `responder` or `initiator`. Default `responder`. If a target can play
@@ -60,12 +60,12 @@ pub struct TargetFile {
     /// otherwise.
     #[serde(default)]
     pub service: Option<Service>,
-    /// Capabilities beyond those that every implementation must have. Default: those of the preset.
-    /// Without a preset, none.
+    /// Capabilities beyond those that every implementation must have. Default: the capabilities of
+    /// the preset, or none without a preset.
     #[serde(default)]
     pub capabilities: Option<Vec<Capability>>,
     /// Factor for all time limits of the tester, 0.1 to 1000. Use a factor above 1 for a slow
-    /// target. Default: the factor of the preset. Without a preset, 1.
+    /// target. Default: the factor of the preset, or 1 without a preset.
     #[serde(default)]
     pub time_scale: Option<f64>,
     /// Names of deviations: deliberate faults of a builtin target.
@@ -110,9 +110,9 @@ pub struct TargetFile {
     /// default token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_token: Option<String>,
-    /// Address that the agent listens on or connects to. Set it only if address translation makes
-    /// it different from `address` or `listen`. Default: a free port at the IP address of `address`
-    /// or `listen`.
+    /// Address that the agent listens on or connects to. Set this field only if this address
+    /// differs from `address` or `listen`, for example because of address translation. Default: a
+    /// free port at the IP address of `address` or `listen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_at: Option<SocketAddr>,
     /// Network interface to capture on during a run, as with `--capture`. The evidence then shows
@@ -128,7 +128,7 @@ pub struct TargetFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AgentField {
-    /// `host:port`.
+    /// The agent's address as `host:port`.
     Address(String),
     /// A command and its arguments.
     Command(Vec<String>),
@@ -155,7 +155,8 @@ pub struct MapperTable {
     /// IPv4 address and port of a service that the target does not map. Default: port 9 of the IP
     /// address in `service`.
     pub unmapped: Option<SocketAddr>,
-    /// Two addresses: the port mapper's IPv6 address, and an IPv6 service that it maps.
+    /// Two addresses: the port mapper's IPv6 address, and the address of an IPv6 service that the
+    /// port mapper maps.
     pub v6: Option<[SocketAddr; 2]>,
 }
 
@@ -173,7 +174,7 @@ pub struct StartupTable {
     /// 256 bytes. An enhanced Request has room for 4 bytes less.
     pub private_data: String,
     /// Pause in milliseconds after the Reply. Then the tester sends its first FPDU, or closes a
-    /// connection without FPDUs. Default: the pause of the preset. Without a preset, 20. Some
+    /// connection without FPDUs. Default: the pause of the preset, or 20 without a preset. Some
     /// implementations need the pause: they do not process bytes that arrive directly after their
     /// own Reply, or they fail on a FIN at that time.
     pub settle_ms: Option<u32>,

@@ -88,7 +88,10 @@ impl Target {
         let alone =
             |entry: &&crate::baseline::BaselineEntry| entry.outcome == Verdict::Pass && entry.signature.is_empty();
         if let Some(entry) = fields.baseline.iter().find(alone) {
-            return Err(wrong(format!("baseline: {}: a pass is as expected without an entry", entry.case)));
+            return Err(wrong(format!(
+                "baseline: {}: a pass is expected without an entry; remove this entry",
+                entry.case
+            )));
         }
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
@@ -104,13 +107,13 @@ impl Target {
         };
         if initiates && let Some(service) = fields.service.filter(|service| service.is_sdp()) {
             return Err(wrong(format!(
-                "service = \"{}\" with role = \"initiator\": SDP is tested on a socket that accepts, with role = \"responder\" and its address; an \
+                "service = \"{}\" needs role = \"responder\" and an address, because weft tests SDP on a socket that accepts; an \
                  initiator can have \"echo\", \"rping\", \"port-mapper\" or \"none\"",
                 service.as_str()
             )));
         }
         if initiates && fields.portmap != MapperTable::default() {
-            return Err(wrong("portmap: an initiator queries the tester's services".into()));
+            return Err(wrong("portmap: an initiator queries the tester's port mapper; remove this table".into()));
         }
         let most = preset.private_data;
         let room = usize::from(most) - if enhanced.is_some() { ENHANCED_LEN } else { 0 };
@@ -138,11 +141,11 @@ impl Target {
         };
         let options = TargetOptions {
             time_scale,
-            settle: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
+            settle_time: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
             capture: fields.capture,
             ..TargetOptions::default()
         };
-        let target = Target { description, reach: facts.reach, options };
+        let target = Target { description, access: facts.access, options };
         let names = fields.deviations.iter().map(String::as_str);
         target.with_deviations(names).map_err(|error| wrong(format!("deviations: {error}")))
     }
@@ -233,7 +236,7 @@ mod tests {
     #[test]
     fn four_lines_are_a_target() {
         let target = Target::from_toml("t.toml", GOOD).unwrap();
-        assert_eq!((target.service(), target.options.settle), (Service::None, Duration::from_millis(20)));
+        assert_eq!((target.service(), target.options.settle_time), (Service::None, Duration::from_millis(20)));
         assert_eq!(target.info().reached_by, "TCP 192.0.2.7:7174");
     }
 
@@ -255,12 +258,12 @@ mod tests {
         let of = |more: &str| Target::from_toml("t.toml", &format!("{GOOD}{more}")).unwrap();
         let siw = of("preset = \"siw\"\n");
         assert_eq!(
-            (siw.options.settle, siw.capabilities().contains(&Capability::Revision2)),
+            (siw.options.settle_time, siw.capabilities().contains(&Capability::Revision2)),
             (Duration::from_millis(200), true)
         );
         let other = of("preset = \"siw\"\ncapabilities = []\ntime_scale = 2.5\n[startup]\nsettle_ms = 1\n");
         assert_eq!(
-            (other.options.settle, other.capabilities().len(), other.options.time_scale),
+            (other.options.settle_time, other.capabilities().len(), other.options.time_scale),
             (Duration::from_millis(1), 0, 2.5)
         );
         assert_eq!(of("").capabilities(), []);
@@ -330,7 +333,7 @@ mod tests {
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),
             (format!("{INITIATOR}service = \"sdp-echo\""), "\"echo\", \"rping\", \"port-mapper\" or \"none\""),
             ("name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"\nservice = \"sdp-connect\"".into(), "accepts"),
-            (format!("{INITIATOR}start = [\"rping\", \"{{adress}}\"]"), "{adress} is no placeholder"),
+            (format!("{INITIATOR}start = [\"rping\", \"{{adress}}\"]"), "{adress} is not a placeholder"),
         ] {
             let error = Target::from_toml("t.toml", &bad).unwrap_err().to_string();
             assert!(error.starts_with("t.toml: ") && error.contains(word), "{error}");

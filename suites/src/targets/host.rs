@@ -24,8 +24,8 @@ pub(crate) async fn answers(address: SocketAddr, within: Duration) -> bool {
     false
 }
 
-/// Returns whether the host itself sent the error: a reset. Other errors come from a router or from
-/// this machine.
+/// Returns whether the host itself caused the error with a reset. Other errors come from a router
+/// or from this machine.
 fn is_an_answer(error: ErrorKind) -> bool {
     matches!(error, ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset)
 }

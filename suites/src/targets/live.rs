@@ -1,20 +1,20 @@
 //! A target that is open during a run.
 
 use super::Target;
-use super::kind::{Connector, Reached};
+use super::kind::{CaseLink, Connector};
 use super::open_error::OpenError;
 
-/// A target that can be connected to.
-pub struct Live(Box<dyn Connector>);
+/// An open target, for which a run creates links.
+pub struct OpenTarget(Box<dyn Connector>);
 
-impl Live {
+impl OpenTarget {
     /// Starts a builtin target, or resolves the address of another target. Sends nothing to the
     /// target.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub async fn open(target: &Target) -> Result<Self, OpenError> {
-        Ok(Live(target.reach.open(target).await?))
+        Ok(OpenTarget(target.access.open(target).await?))
     }
 
     /// Returns the number of cases that may run at the same time. `requested` is 0 if the user did
@@ -27,7 +27,7 @@ impl Live {
     ///
     /// # Errors
     /// The builtin target has no RNIC, or no port is free.
-    pub(crate) fn link(&self, target: &Target) -> Result<Reached, OpenError> {
+    pub(crate) fn link(&self, target: &Target) -> Result<CaseLink, OpenError> {
         self.0.link(target)
     }
 }

@@ -1,8 +1,9 @@
 //! The implementation under test: how to reach it, what runs on it, what it can do.
 //!
 //! A [`Target`] consists of a description, a way to reach the target, and options. It comes from a
-//! TOML file or a builtin name (`builtin`, `builtin-tcp`). [`Live`] is an open target during a run.
-//! It creates a link for each case. The kinds of targets are in the folder `kind`.
+//! TOML file or a builtin name (`builtin`, `builtin-tcp`). During a run, the target is open as an
+//! [`OpenTarget`], which creates a link for each case. The kinds of targets are in the folder
+//! `kind`.
 
 mod check;
 mod command;
@@ -35,24 +36,24 @@ pub(crate) use description::Description;
 pub use error::TargetError;
 pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile};
 pub use kind::KindName;
-pub(crate) use kind::{LOOPBACK, Reached, Remote, sdp_link};
-pub use live::Live;
+pub(crate) use kind::{CaseLink, LOOPBACK, Remote, sdp_link};
+pub use live::OpenTarget;
 pub use open_error::OpenError;
 pub(crate) use options::TargetOptions;
 pub use preset::{PRESETS, Preset};
 pub use service::Service;
-pub(crate) use start::{COMMAND_SECONDS, PERSON_SECONDS, Running, Start};
+pub(crate) use start::{COMMAND_SECONDS, MANUAL_SECONDS, Running, Start};
 
 use crate::baseline::BaselineEntry;
 use crate::model::{Capability, Role, TargetInfo, Verdict};
-use kind::{Builtin, InProcess, Loopback, Reach};
+use kind::{Builtin, InProcess, Loopback, TargetAccess};
 pub use sdp_start::SdpStart;
 
 /// An implementation under test.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub(crate) description: Description,
-    pub(crate) reach: Arc<dyn Reach>,
+    pub(crate) access: Arc<dyn TargetAccess>,
     pub(crate) options: TargetOptions,
 }
 
@@ -95,8 +96,8 @@ impl Target {
         }
     }
 
-    fn builtin_of(description: Description, reach: impl Reach + 'static) -> Self {
-        Target { description, reach: Arc::new(reach), options: TargetOptions::default() }
+    fn builtin_of(description: Description, access: impl TargetAccess + 'static) -> Self {
+        Target { description, access: Arc::new(access), options: TargetOptions::default() }
     }
 
     /// weft's own responder with the echo service, in process, with a virtual clock.
@@ -154,9 +155,9 @@ impl Target {
     /// A name is unknown, or the target is not builtin.
     pub fn with_deviations<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Self, TargetError> {
         for name in names {
-            if self.reach.builtin().is_none() {
+            if self.access.builtin().is_none() {
                 let message =
-                    format!("{name}: only the builtin targets deviate on request; {} is not one", self.name());
+                    format!("{name}: only the builtin targets deviate on request; {} is not builtin", self.name());
                 return Err(TargetError::Deviation(message));
             }
             let known = weft_peer::hostile::by_name(name).map_err(|error| TargetError::Deviation(error.to_string()))?;
@@ -194,13 +195,14 @@ impl Target {
 
     /// The host of an implementation under test. `None` for a builtin target.
     pub(crate) fn remote(&self) -> Option<&Remote> {
-        self.reach.remote()
+        self.access.remote()
     }
 
-    /// Returns a builtin target with one more deviation. Returns another target unchanged.
+    /// Returns a builtin target with one more deviation. If the target is not builtin, returns it
+    /// unchanged.
     pub(crate) fn deviating(mut self, deviation: &'static Deviation) -> Self {
-        if let Some(reach) = self.reach.with_deviation(deviation) {
-            self.reach = reach;
+        if let Some(access) = self.access.with_deviation(deviation) {
+            self.access = access;
         }
         self
     }
@@ -217,7 +219,7 @@ impl Target {
     #[must_use]
     pub fn captured_on(mut self, interface: String) -> Option<Self> {
         self.options.capture = Some(interface);
-        self.reach.builtin().is_none().then_some(self)
+        self.access.builtin().is_none().then_some(self)
     }
 
     /// Replaces the baseline, the list of known and expected outcomes.
@@ -237,16 +239,16 @@ impl Target {
     /// the field of the target file, and the command line.
     #[must_use]
     pub fn commands(&self) -> Vec<(&'static str, String)> {
-        self.reach.commands()
+        self.access.commands()
     }
 
     /// Returns the target's part of a report.
     #[must_use]
     pub fn info(&self) -> TargetInfo {
-        let deviations = self.reach.builtin().map(|builtin| &builtin.deviations);
+        let deviations = self.access.builtin().map(|builtin| &builtin.deviations);
         TargetInfo {
             name: self.description.name.clone(),
-            reached_by: self.reach.description(&self.description),
+            reached_by: self.access.description(&self.description),
             role: self.role(),
             service: self.service().as_str().into(),
             capabilities: self.description.capabilities.clone(),
@@ -257,15 +259,15 @@ impl Target {
     }
 
     /// Returns whether several cases may run at the same time. On a target that is not builtin,
-    /// they would disturb each other.
+    /// several cases would disturb each other.
     #[must_use]
     pub fn runs_several_cases(&self) -> bool {
-        self.reach.builtin().is_some()
+        self.access.builtin().is_some()
     }
 
     /// Returns whether this service runs on the target.
     pub(crate) fn offers(&self, service: Service) -> bool {
-        self.service() == service || self.reach.offers(service, &self.description)
+        self.service() == service || self.access.offers(service, &self.description)
     }
 
     /// Returns the service for a case that needs these capabilities.
@@ -282,12 +284,12 @@ impl Target {
     /// Returns whether the target, as a port mapper's client, connects to the address in the
     /// answer.
     pub(crate) fn connects(&self) -> bool {
-        self.reach.builtin().is_some() || self.capabilities().contains(&Capability::PmConnect)
+        self.access.builtin().is_some() || self.capabilities().contains(&Capability::PmConnect)
     }
 
     /// Returns whether the target maps over IPv6 or, as a client, sends its requests over IPv6.
     pub(crate) fn maps_v6(&self) -> bool {
-        self.reach.maps_v6(&self.description)
+        self.access.maps_v6(&self.description)
     }
 
     /// Returns `seconds` times the target's time scale.

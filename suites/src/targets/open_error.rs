@@ -21,7 +21,7 @@ pub enum OpenError {
         error: std::io::Error,
     },
     /// The tester cannot listen for an initiator at the address.
-    #[error("cannot listen on {address}: {error}: name an address of this machine and a port that is free")]
+    #[error("cannot listen on {address}: {error}; name an address of this machine and a free port")]
     Listen {
         /// The address in the target file.
         address: SocketAddr,

@@ -8,7 +8,7 @@ pub(crate) struct TargetOptions {
     /// Factor for all time limits of the tester.
     pub(crate) time_scale: f64,
     /// Pause between start-up and the tester's first FPDU.
-    pub(crate) settle: Duration,
+    pub(crate) settle_time: Duration,
     /// Network interface to capture on during a run, so that the evidence shows the wire.
     pub(crate) capture: Option<String>,
     /// Whether a builtin initiator requests the peer-to-peer model of RFC 6581. Cases set it.
@@ -22,7 +22,7 @@ impl Default for TargetOptions {
     fn default() -> Self {
         TargetOptions {
             time_scale: 1.0,
-            settle: Duration::ZERO,
+            settle_time: Duration::ZERO,
             capture: None,
             requests_enhanced: false,
             requests_markers: false,

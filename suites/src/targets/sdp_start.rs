@@ -17,7 +17,7 @@ pub enum SdpStart {
     /// The Connecting Peer sends the MPA Request directly after Hello. The Accepting Peer sends the
     /// Reply, then HelloAck.
     Natural,
-    /// As `natural`, but with MPA revision 2. The Connecting Peer sends a zero-length RDMA Write
+    /// Like `natural`, but with MPA revision 2. The Connecting Peer sends a zero-length RDMA Write
     /// before HelloAck.
     Enhanced,
     /// Hello is the private data of the MPA Request. HelloAck is the private data of the Reply.
@@ -25,8 +25,8 @@ pub enum SdpStart {
 }
 
 impl SdpStart {
-    /// Returns the rules that the Accepting Peer must violate in this profile, because its HelloAck
-    /// is an FPDU before the Initiator's first FPDU.
+    /// Returns the rules that the Accepting Peer violates in this profile. In the profile
+    /// `natural`, its HelloAck is an FPDU before the Initiator's first FPDU.
     pub(crate) const fn breaks(self) -> &'static [RequirementId] {
         match self {
             SdpStart::Natural => &[requirement!("MPA-7.1.2-17"), requirement!("MPA-7.1.3-2")],

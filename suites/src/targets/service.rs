@@ -17,13 +17,13 @@ pub enum Service {
     /// `siwprobe server -e`). An Initiator sends first.
     Echo,
     /// `rping -s`, or `rping -c` if the target is the Initiator. The good exchange is one round of
-    /// rping. A Send of another kind ends the connection.
+    /// rping. A Send that is not a message of rping ends the connection.
     Rping,
     /// No known service above MPA: the good exchange is the start-up alone.
     None,
     /// An SDP port mapper over UDP. The good exchange is a PMReq and its answer. If the target is
-    /// the Initiator, it is a client: it sends the PMReq, and connects to the address in the
-    /// answer.
+    /// the Initiator, it is a client of a port mapper. The client sends the PMReq, and connects to
+    /// the address in the answer.
     PortMapper,
     /// An SDP socket that connects. Only builtin targets have this service.
     SdpConnect,
@@ -52,7 +52,7 @@ impl Service {
         Service::None,
     ];
 
-    /// The tester's side of the service.
+    /// Returns the driver with which the tester uses the service.
     pub(crate) fn driver(self) -> &'static dyn ServiceDriver {
         match self {
             Service::Agent => &service::Agent,
@@ -84,16 +84,16 @@ impl Service {
         self.driver().protocol() == Protocol::Sdp
     }
 
-    /// Returns the service for a good exchange that ends after start-up. If this service cannot have
-    /// one, returns the service itself.
+    /// Returns the service for a good exchange that ends after start-up. If this service has no
+    /// such exchange, returns the service itself.
     pub(crate) fn of_startup(self) -> Self {
         if self.driver().has_plain_exchange() { Service::None } else { self }
     }
 }
 
 impl Capability {
-    /// Returns whether a target file can declare this capability. The others follow from the
-    /// service.
+    /// Returns whether a target file can declare this capability. weft derives the other
+    /// capabilities from other fields of the file.
     pub(crate) fn is_declared(self) -> bool {
         use Capability::{AsksForMarkers, Atomics, Crc, Markers, PmConnect, Revision1, Revision2};
         matches!(self, AsksForMarkers | Atomics | Crc | Markers | PmConnect | Revision1 | Revision2)

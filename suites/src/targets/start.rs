@@ -1,5 +1,5 @@
-//! Makes a target connect to the tester. The start is automatic (in process), a task, a command, or
-//! a person.
+//! Makes a target connect to the tester. The start is automatic (in process), or a task, a command
+//! or a person starts the target.
 //!
 //! Each connection needs a new start. [`crate::stage`] decides when to start and how long to wait
 //! for the connection.
@@ -20,15 +20,15 @@ use weft_peer::{Deviations, Settings};
 
 use super::Service;
 
-/// Placeholders in a command line. The first two are the address to connect to, the others are the
-/// address of the port mapper to query.
+/// Placeholders in a command line. The first two are replaced by the address to connect to, the
+/// last two by the address of the port mapper to query.
 const PLACEHOLDERS: [&str; 4] = ["{address}", "{port}", "{mapper_address}", "{mapper_port}"];
 const WHERE_TO_CONNECT: usize = 2;
 
-/// Seconds in which a target that weft started must connect.
+/// Time limit in seconds for the connection of a target that weft started.
 pub(crate) const COMMAND_SECONDS: f64 = 30.0;
-/// Seconds in which a target that a person starts must connect.
-pub(crate) const PERSON_SECONDS: f64 = 300.0;
+/// Time limit in seconds for the connection of a target that a person starts.
+pub(crate) const MANUAL_SECONDS: f64 = 300.0;
 
 /// What makes a target connect.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub(crate) enum Start {
     /// to, `{mapper_address}` and `{mapper_port}` by the address of the port mapper to query.
     Command { argv: Vec<String>, listener: Option<LinkListener> },
     /// A person starts the target on request.
-    Person { name: String },
+    Manual { name: String },
 }
 
 /// A started target. Dropping this value kills the task or the program.
@@ -63,7 +63,7 @@ impl Start {
     /// The command does not start. The text contains the reason.
     pub(crate) async fn start(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Result<Running, String> {
         match self {
-            Start::Virtual | Start::Person { .. } => Ok(Running::Nothing),
+            Start::Virtual | Start::Manual { .. } => Ok(Running::Nothing),
             Start::MapperClient { client, deviations } => {
                 let Some(mapper) = mapper else { return Err("there is no port mapper to query".to_owned()) };
                 let (client, deviations) = (client.clone(), deviations.clone());
@@ -87,10 +87,12 @@ impl Start {
             Start::Command { argv, listener } => {
                 // Drop connections that are left from an earlier start.
                 if let Some(listener) = listener {
-                    listener.turn_away().await;
+                    listener.reset_pending().await;
                 }
                 let argv = filled(argv, there, mapper);
-                let Some((program, arguments)) = argv.split_first() else { return Err("no command".to_owned()) };
+                let Some((program, arguments)) = argv.split_first() else {
+                    return Err("the command is empty".to_owned());
+                };
                 let mut command = Command::new(program);
                 // The program gets its own process group. When the group is killed, the program's
                 // children end too.
@@ -102,14 +104,14 @@ impl Start {
     }
 
     /// The instruction to the user, if the target is started manually.
-    pub(crate) fn person(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Option<String> {
+    pub(crate) fn manual_instruction(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Option<String> {
         match self {
-            Start::Person { name } => {
+            Start::Manual { name } => {
                 let (host, port) = (there.ip(), there.port());
                 let asks = mapper.map_or(String::new(), |mapper| {
-                    format!(", and to ask the port mapper at address {}, port {}", mapper.ip(), mapper.port())
+                    format!(", and to query the port mapper at address {}, port {}", mapper.ip(), mapper.port())
                 });
-                Some(format!("start {name}: it has to connect to address {host}, port {port}{asks}"))
+                Some(format!("start {name}, which has to connect to address {host}, port {port}{asks}"))
             }
             _ => None,
         }
@@ -151,8 +153,8 @@ impl Drop for Running {
     }
 }
 
-/// Returns the descendants of a process. Some are not in its process group: `timeout` makes its own
-/// group. Children of a process that has ended are missing.
+/// Returns the descendants of a process. Some are not in its process group, because `timeout`, for
+/// example, makes its own group. Children of a process that has ended are missing.
 fn descendants(process: u32) -> Vec<Pid> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let children = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -165,15 +167,16 @@ fn descendants(process: u32) -> Vec<Pid> {
     children.into_iter().flat_map(of_child).collect()
 }
 
-/// Returns an error if a command line has a name in braces that is not a placeholder, most likely a
-/// typing error. `${NAME}` is left to the shell, and braces around other text to the program.
-/// `asks` allows the placeholders of a port mapper.
-pub(super) fn wrong_placeholder(argv: &[String], asks: bool) -> Option<String> {
-    let known = if asks { &PLACEHOLDERS[..] } else { &PLACEHOLDERS[..WHERE_TO_CONNECT] };
-    let slip = argv.iter().find_map(|word| unknown(word, known))?;
+/// Returns an error if a command line has a name in braces that is not a placeholder. Such a name
+/// is most likely a typing error. `${NAME}` is left to the shell, and braces around other text to
+/// the program. `has_port_mapper` allows the placeholders of a port mapper.
+pub(super) fn wrong_placeholder(argv: &[String], has_port_mapper: bool) -> Option<String> {
+    let known = if has_port_mapper { &PLACEHOLDERS[..] } else { &PLACEHOLDERS[..WHERE_TO_CONNECT] };
+    let placeholder = argv.iter().find_map(|word| unknown(word, known))?;
     let known = known.join(" and ");
     Some(format!(
-        "start: {slip} is no placeholder; there are {known} (a command that needs other braces goes into a script)"
+        "start: {placeholder} is not a placeholder; the placeholders are {known} (if a command needs other braces, \
+         put it into a script)"
     ))
 }
 
@@ -263,8 +266,8 @@ mod tests {
     #[test]
     fn a_slip_in_a_placeholder_is_found() {
         let fault = |word: &str| wrong_placeholder(&["rping".to_owned(), word.to_owned()], false);
-        for slip in ["{adress}", "-a{Address}", "{address} {prot}", "{ip-address}"] {
-            assert!(fault(slip).is_some_and(|fault| fault.contains("{address} and {port}")), "{slip}");
+        for placeholder in ["{adress}", "-a{Address}", "{address} {prot}", "{ip-address}"] {
+            assert!(fault(placeholder).is_some_and(|fault| fault.contains("{address} and {port}")), "{placeholder}");
         }
         for right in ["{address}:{port}", "${HOME}/x", "{}", "{ print $1 }", "{1,2}", "{", "}{"] {
             assert_eq!(fault(right), None, "{right}");

@@ -6,9 +6,9 @@
 
 use std::net::IpAddr;
 
-use crate::agent::Way;
+use crate::agent::AgentTransport;
 
-/// Environment variable: the token for an agent whose target file has none.
+/// Environment variable: the token for an agent whose target file has no token.
 const TOKEN: &str = "WEFT_AGENT_TOKEN";
 /// Environment variable: the agent that [`TOKEN`] is for, `HOST` or `HOST:PORT`, as target files
 /// name it.
@@ -32,8 +32,8 @@ impl EnvironmentToken {
     /// # Errors
     /// The agent is on another host, and the token is not for that host. The text explains the
     /// remedy.
-    pub(super) fn for_agent(self, way: &Way) -> Result<Option<String>, String> {
-        let (Some(token), Way::Tcp(address)) = (self.token, way) else { return Ok(None) };
+    pub(super) fn for_agent(self, transport: &AgentTransport) -> Result<Option<String>, String> {
+        let (Some(token), AgentTransport::Tcp(address)) = (self.token, transport) else { return Ok(None) };
         let host = host(address);
         let is_bound = self.bound_to.as_deref().is_some_and(|bound| {
             let named = if bound.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
@@ -50,7 +50,7 @@ impl EnvironmentToken {
             bound => {
                 let whose = bound.map_or("for agents of this machine only".to_owned(), |bound| format!("for {bound}"));
                 Err(format!(
-                    "agent = {address:?}: {TOKEN} is {whose}, and is not sent there; if the agent is yours, set {TOKEN_FOR}={host}"
+                    "agent = {address:?}: weft does not send {TOKEN} there, because it is {whose}; if the agent is yours, set {TOKEN_FOR}={host}"
                 ))
             }
         }
@@ -72,7 +72,7 @@ mod tests {
 
     fn token(bound_to: Option<&str>, agent: &str) -> Result<Option<String>, String> {
         let token = EnvironmentToken { token: Some("secret".into()), bound_to: bound_to.map(str::to_owned) };
-        token.for_agent(&Way::Tcp(agent.to_owned()))
+        token.for_agent(&AgentTransport::Tcp(agent.to_owned()))
     }
 
     #[test]
@@ -110,6 +110,6 @@ mod tests {
     #[test]
     fn a_command_gets_no_token() {
         let token = EnvironmentToken { token: Some("secret".into()), bound_to: None };
-        assert_eq!(token.for_agent(&Way::Command(vec!["ssh".into()])), Ok(None));
+        assert_eq!(token.for_agent(&AgentTransport::Command(vec!["ssh".into()])), Ok(None));
     }
 }

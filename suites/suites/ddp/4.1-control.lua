@@ -94,7 +94,7 @@ case {
   run = function(t, p)
     t:good_exchange()
 
-    -- No service is needed, because none has started yet.
+    -- No service is needed, because the target's service has not started yet.
     local conn = t:start_up()
     local made
     if p.kind == "tagged" then

@@ -64,7 +64,7 @@ case {
 }
 
 --- The first message of rping's client: the address, STag and length of its data. The server reads
---- it.
+--- the data.
 local RPING = string.pack(">I8I4I4", 0x1000, 0x77656601, 64)
 
 case {
@@ -119,7 +119,7 @@ case {
       expected = "the Read Request",
       actual = event == "fpdu" and "another FPDU" or event or "nothing, and the connection stays open",
     })
-    -- It ends with the size, STag and TO of the source.
+    -- The Read Request ends with the size, STag and TO of the source.
     t:check(fpdu.payload:sub(13) == string.pack(">I4I4I8", 64, 0x77656601, 0x1000), {
       requirement = "DDP-5.2-4",
       expected = "a Read of the buffer that the two segments describe",

@@ -25,7 +25,7 @@ local function write_within(t, conn, op, first, at, length, requirement)
   t:check(same, {
     requirement = requirement,
     expected = "the written bytes, and unchanged bytes around them",
-    actual = same and "as expected" or "other bytes",
+    actual = same and "as expected" or "other bytes in the buffer",
   })
   conn:close()
 end
@@ -54,7 +54,7 @@ case {
 
 case {
   id = "ddp/5.1-buffers/page",
-  title = "The target accepts a Write, and a Read of it, that cross a page boundary at any of their bytes",
+  title = "The target accepts a Write and a Read that cross a page boundary, wherever they cross it",
   requirements = { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" },
   capabilities = { "rping" },
   tags = { "write" },
@@ -93,7 +93,7 @@ case {
     t:check(same, {
       requirement = "DDP-5.1.1-4",
       expected = "the bytes of the last Write",
-      actual = same and "as expected" or "other bytes",
+      actual = same and "as expected" or "other bytes in the buffer",
     })
     conn:close()
   end,
@@ -114,7 +114,7 @@ case {
 
     local conn = t:operate()
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = p.stag, tagged_offset = p.to } }, { deviates = true })
-    -- It has no effect: the target sends no Terminate and does not close.
+    -- Such a message has no effect: the target sends no Terminate and does not close.
     conn:expect_silence { requirement = { "DDP-5.2-10", "RDMAP-5.1-12" }, within = 1, open = true }
     conn:close()
   end,
@@ -122,7 +122,7 @@ case {
 
 case {
   id = "ddp/5.1-buffers/own-queues",
-  title = "The target answers a Read Request without a receive, and uses none",
+  title = "The target needs and uses no receive to answer a Read Request",
   requirements = { "DDP-5.1.2-5" },
   capabilities = { "rping" },
   tags = { "read" },
@@ -185,7 +185,7 @@ case {
       actual = event == "fpdu" and "an FPDU of opcode " .. answer.opcode or event or "nothing, and the connection stays open",
     })
     local same = answer.payload == "weftweft"
-    t:check(same, { requirement = "RDMAP-5.5-26", expected = "the bytes written", actual = same and "as expected" or "other bytes" })
+    t:check(same, { requirement = "RDMAP-5.5-26", expected = "the bytes written", actual = same and "as expected" or "other bytes in the buffer" })
     conn:close()
   end,
 }

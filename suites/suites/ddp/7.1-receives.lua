@@ -3,7 +3,7 @@
 
 case {
   id = "ddp/7.1-receives/none",
-  title = "The target rejects a Send for which no receive is posted, or lets it wait for one",
+  title = "The target rejects a Send for which no receive is posted, or lets the Send wait for a receive",
   requirements = { "DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9", "DDP-7.1-20" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },

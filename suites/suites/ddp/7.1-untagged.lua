@@ -24,7 +24,7 @@ case {
 case {
   id = "ddp/7.1-untagged/msn",
   version = 2,
-  title = "The target rejects a Send whose MSN has no buffer, because it is used or far ahead",
+  title = "The target rejects a Send whose MSN is already used or far ahead, so that no buffer belongs to it",
   requirements = { "DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
@@ -68,7 +68,7 @@ case {
       requirement = "DDP-7.1-7",
       terminate = "RDMAP-6.2.1-1",
       code = "DDP-7.2-11",
-      -- It is both an invalid MO and a message that is too long.
+      -- Such a segment is both an invalid MO and a message that is too long.
       error = { "12 04", "12 05" },
     }
     conn:expect_close()

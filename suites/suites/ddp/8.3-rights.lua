@@ -36,7 +36,7 @@ local function write(wrong, title, requirements, code, errors)
   case {
     id = "ddp/8.3-rights/write-" .. wrong,
     version = 2,
-    title = "The target rejects a Write " .. title .. ", reports it, and changes nothing",
+    title = "The target rejects a Write " .. title .. ", reports the error, and changes nothing",
     requirements = { "DDP-7.1-16", "DDP-7.1-20", code, table.unpack(requirements) },
     roles = { "responder", "initiator" },
     capabilities = { "agent" },
@@ -73,7 +73,7 @@ end
 local function read(wrong, title, requirements, code, errors)
   case {
     id = "ddp/8.3-rights/read-" .. wrong,
-    title = "The target rejects a Read " .. title .. ", and reports it",
+    title = "The target rejects a Read " .. title .. ", and reports the error",
     requirements = { "RDMAP-7.1-1", code, table.unpack(requirements) },
     roles = { "responder", "initiator" },
     capabilities = { "agent" },
@@ -148,7 +148,7 @@ case {
     pair:expect_completion { work = work, octets = 5 }
     t:check(region:get {} == want, {
       requirement = "DDP-5.1.1-1",
-      expected = ("byte %d written, and no other"):format(p.at),
+      expected = ("a region in which only byte %d has changed"):format(p.at),
       actual = "other bytes in the region",
     })
     conn:reset()
@@ -190,7 +190,7 @@ local function window(wrong, title, it, requirements)
   }
 end
 
-window("range", "that does not cover all of its bytes", { at = 16, octets = 32, try = 40 }, { "DDP-8.3-1", "DDP-7.1-13" })
+window("range", "that does not cover all bytes of the Write", { at = 16, octets = 32, try = 40 }, { "DDP-8.3-1", "DDP-7.1-13" })
 window("right", "without the right", { at = 0, octets = SIZE, try = 0, access = { "remote_read" } },
   { "DDP-8.3.1-5", "RDMAP-8.1.1-5", "DDP-7.1-11" })
 window("invalidated", "that was invalidated", { at = 0, octets = SIZE, try = 0 },

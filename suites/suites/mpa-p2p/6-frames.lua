@@ -31,7 +31,7 @@ case {
 
 case {
   id = "mpa-p2p/6-frames/unenhanced",
-  title = "The responder answers a Request with S=0 with a Reply with S=0, also in revision 2",
+  title = "The responder's Reply to a Request with S=0 has S=0, also in revision 2",
   requirements = { "P2P-10-3", "P2P-10-11", "P2P-6-3" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },

@@ -4,7 +4,7 @@
 local NAMES = { send = "rtr_send", write = "rtr_write", read = "rtr_read" }
 local OPCODES = { send = 3, write = 0, read = 1 }
 
---- Waits for the enhanced Request of the target. `requirement` concerns its form.
+--- Waits for the enhanced Request of the target. `requirement` concerns the form of the Request.
 local function expect_enhanced(t, requirement)
   local conn = t:connect()
   local request = conn:expect_request { requirement = requirement }
@@ -19,7 +19,7 @@ local function kinds(request)
   return ("A=%s B=%s C=%s D=%s"):format(request.peer_to_peer, request.rtr_send, request.rtr_write, request.rtr_read)
 end
 
---- The same, in the peer-to-peer model.
+--- Like `expect_enhanced`, but waits for a Request in the peer-to-peer model.
 local function expect_peer_to_peer(t)
   local conn, request = expect_enhanced(t)
   if not request.peer_to_peer then
@@ -137,7 +137,7 @@ case {
     end
     t:check(chosen[fpdu.opcode] and (fpdu.opcode == 1 or fpdu.payload == ""), {
       requirement = { "P2P-9.2-9", "P2P-mail.0-1" },
-      expected = "a message of one of the kinds, and empty",
+      expected = "an empty message of one of the kinds in the Reply",
       actual = ("opcode %d, %d bytes of payload"):format(fpdu.opcode, #fpdu.payload),
     })
     conn:close()
@@ -182,7 +182,7 @@ case {
 
 case {
   id = "mpa-p2p/9-initiator/too-many-reads",
-  title = "The initiator sends Terminate 20 06 and closes if the Reply's ORD is more than it supports",
+  title = "The initiator sends Terminate 20 06 and closes if the Reply's ORD is more than the initiator supports",
   requirements = { "P2P-9.1-10", "P2P-9.1-24", "P2P-8-2", "P2P-8-4", "RDMAP-4.8-36" },
   roles = { "initiator" },
   capabilities = { "revision-2" },
@@ -241,7 +241,7 @@ case {
 
 case {
   id = "mpa-p2p/9-initiator/raised-ird",
-  title = "The initiator serves the Reply's ORD of Reads, one more than its IRD, or sends a Terminate",
+  title = "If the Reply's ORD is one more than its IRD, the initiator serves this number of Reads, or sends a Terminate",
   requirements = { "P2P-9.1-23" },
   roles = { "initiator" },
   capabilities = { "revision-2", "rping" },
@@ -269,7 +269,7 @@ case {
       local stag, to = string.unpack(">I4i8", first.payload)
       conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to } })
     end
-    -- They read no bytes, so they name no buffer.
+    -- The Read Requests read no bytes, so they name no buffer.
     local requests = ""
     for msn = 1, reads do
       requests = requests .. mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7700, msn = msn } }

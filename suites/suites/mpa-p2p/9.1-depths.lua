@@ -54,7 +54,7 @@ case {
 
 case {
   id = "mpa-p2p/9.1-depths/open",
-  title = "The responder answers ORD 0x3FFF with IRD 0x3FFF and the reverse; the other depth is as usual",
+  title = "The responder answers ORD 0x3FFF with IRD 0x3FFF, IRD 0x3FFF with ORD 0x3FFF, and other depths as usual",
   requirements = { "P2P-9.1-12", "P2P-9.1-13", "P2P-9.1-14", "P2P-9.1-17", "P2P-9-1", "P2P-9-2", "P2P-9-7" },
   capabilities = { "revision-2" },
   tags = { "startup", "enhanced" },
@@ -122,7 +122,7 @@ local function zero_depths(name, title, requirements, made)
       local conn, reply = t:start_up { enhanced = true, revision = 2, ird = 0, ord = 0 }
       t:check(reply.ord == 0, { expected = "ORD 0", actual = depths(reply) })
       if not p.first then
-        -- It serves as the ready-to-receive message.
+        -- The message serves as the ready-to-receive message.
         conn:send(mpa.fpdu { ulpdu = rdmap.write() })
       end
       conn:send(mpa.fpdu { ulpdu = made() })

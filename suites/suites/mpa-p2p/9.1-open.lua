@@ -16,7 +16,7 @@ end
 
 case {
   id = "mpa-p2p/9.1-open/ord",
-  title = "The initiator sends exactly its user's number of Reads at once if the Reply leaves IRD open",
+  title = "The initiator sends exactly its user's number of Reads at once if the Reply's IRD is 0x3FFF",
   requirements = { "P2P-9.1-15" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },
@@ -45,7 +45,7 @@ case {
 
 case {
   id = "mpa-p2p/9.1-open/ird",
-  title = "The initiator connects and answers a Read of the responder if the Reply leaves ORD open",
+  title = "The initiator connects and answers a Read of the responder if the Reply's ORD is 0x3FFF",
   requirements = { "P2P-9.1-16" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },

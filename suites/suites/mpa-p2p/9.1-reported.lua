@@ -71,8 +71,8 @@ case {
     local ird, ord = request.ord + p.more, request.ird - p.fewer
     conn:send(conn:reply { ird = ird, ord = ord, private_data = p.private_data })
     local reported = pair:expect_event { event = "established", private_data = p.private_data, requirement = "P2P-9-8" }
-    -- The Responder's IRD is the Initiator's ORD and the reverse. The user gets each from its own
-    -- side.
+    -- The Responder's IRD is the Initiator's ORD, and the Responder's ORD is the Initiator's IRD.
+    -- The user gets both values as those of its own side.
     t:check(reported.ird == ord and reported.ord == ird, {
       requirement = { "P2P-9.1-25", "P2P-9.1-8" },
       expected = ("the Responder's IRD %d and ORD %d"):format(ird, ord),

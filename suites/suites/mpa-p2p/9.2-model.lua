@@ -25,8 +25,8 @@ case {
     conn:send(t:request {
       enhanced = true, revision = 2, peer_to_peer = true, rtr_send = offers "send", rtr_write = offers "write", rtr_read = offers "read",
     })
-    -- A target that supports none of the offered kinds names others; it does not close. irdma and
-    -- i40iw close if neither Write nor Read is offered.
+    -- A target that supports none of the offered kinds names other kinds, and does not close. irdma
+    -- and i40iw close if neither Write nor Read is offered.
     local reply = conn:expect_reply {
       requirement = { "P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-mail.2-1" }, reject = false, enhanced = true,
     }

@@ -14,7 +14,7 @@ local COMPLETE = { "MPA-3-9", "MPA-4.3-17", "MPA-4.3-18", "MPA-4.4-8" }
 local MISMATCH = {
   requirement = COMPLETE,
   expected = "the bytes of the Send in the buffer, and unchanged bytes after them",
-  actual = "other bytes",
+  actual = "other bytes in memory",
 }
 
 --- Expects that the target delivers a Send of `size` bytes, the first after start-up, and nothing
@@ -84,7 +84,7 @@ local EACH = { "MPA-4.3-17", "MPA-6-4" }
 
 case {
   id = "mpa/3-delivered/at-once",
-  title = "The target delivers FPDUs that arrive at once one by one and in order, and joins or loses none",
+  title = "The target delivers FPDUs that arrive together separately and in order, and does not join or lose any",
   requirements = { "MPA-2-4", "MPA-B.1-2", "MPA-4.3-17", "MPA-6-4" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },

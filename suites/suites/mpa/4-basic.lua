@@ -19,7 +19,7 @@ local function describe(event, fpdu)
 end
 
 --- The first message of rping's client: the address, STag and length of its data. The server reads
---- it.
+--- the data.
 local RPING = string.pack(">I8I4I4", 0x1000, 0x77656601, 64)
 --- ULPDU_Length of a Read Request (RFC 5040 section 4.4).
 local READ_REQUEST = 18 + 28
@@ -51,7 +51,7 @@ end
 
 case {
   id = "mpa/4-basic/length",
-  title = "The target reads the ULPDU_Length of an FPDU without PAD, and sets that of its answer",
+  title = "The target reads the ULPDU_Length of an FPDU without PAD, and sets the ULPDU_Length of its answer",
   requirements = { "MPA-4.1-1", "MPA-5.2-1" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
@@ -67,7 +67,7 @@ case {
 
 case {
   id = "mpa/4-basic/length-rping",
-  title = "The target reads the ULPDU_Length of rping's first Send, without PAD, and sets that of its answer",
+  title = "The target reads ULPDU_Length in rping's first Send, which has no PAD, and sets ULPDU_Length in its answer",
   requirements = { "MPA-4.1-1", "MPA-5.2-1" },
   capabilities = { "rping" },
   tags = { "basic", "fpdu" },
@@ -122,7 +122,7 @@ local function check_wrong_crcs(t, exchange, ulpdu, opcode)
     local other, came, answer = exchange(wrong[2])
     other:reset()
     t:check(not (came == "fpdu" and answer.opcode == opcode), {
-      requirement = "MPA-4.4-19", expected = "the answer to an FPDU with a correct CRC", actual = "a close, but the answer to an FPDU with a CRC " .. wrong[1],
+      requirement = "MPA-4.4-19", expected = "the answer to an FPDU with a correct CRC", actual = "a close, although it answers an FPDU with a CRC " .. wrong[1],
     })
   end
 end
@@ -207,7 +207,7 @@ case {
     conn:reset()
     if event == "close" then check_wrong_crcs(t, exchange, ulpdu, 2) end
     if event ~= "fpdu" then
-      -- It may reject Reads, or may have closed after start-up.
+      -- The target may reject Reads, or may have closed after start-up.
       t:unimplemented("The target does not answer a Read of no bytes as the first message.")
     end
     check_answer(t, fpdu, frame.crc)
@@ -221,7 +221,7 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "basic", "fpdu" },
-  -- After 20 bytes of length and headers.
+  -- The payload follows 20 bytes of length and headers.
   parameters = { pad = { 1, 2, 3 } },
   combine = { smoke = "all" },
 
@@ -291,7 +291,7 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "basic", "fpdu" },
-  -- After 16 bytes of length and header. No FPDU of rping itself has a PAD.
+  -- The payload follows 16 bytes of length and header. No FPDU of rping itself has a PAD.
   parameters = { pad = { 1, 2, 3 } },
   combine = { smoke = "all" },
 

@@ -149,7 +149,7 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "fpdu" },
-  -- After 20 bytes of length and headers.
+  -- The payload follows 20 bytes of length and headers.
   parameters = { payload = { 1, 2, 3 }, pad = { 0x01, 0x80, 0xff } },
 
   run = function(t, p)

@@ -38,7 +38,7 @@ case {
 
     local conn = t:start_up { crc = true }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
-    -- Another case checks that no Terminate may be sent here.
+    -- Another case checks that the target sends no Terminate here.
     expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
   end,
 }
@@ -192,7 +192,7 @@ case {
     t:check(wrong == 0, {
       requirement = ALL,
       expected = "a correct CRC in each segment of the Read Responses",
-      actual = ("%d of %d are wrong"):format(wrong, total),
+      actual = ("%d of %d are wrong CRCs"):format(wrong, total),
     })
     conn:close()
   end,
@@ -247,7 +247,7 @@ case {
 
     local conn = t:start_up { crc = true }
     conn:send(request:flip(47), { deviates = true })
-    -- Another case checks that no Terminate may be sent here.
+    -- Another case checks that the target sends no Terminate here.
     expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
   end,
 }

@@ -29,7 +29,7 @@ case {
 
 case {
   id = "mpa/7.1.1-reported/long-request",
-  title = "The responder reports the private data of a Request that has more than 255 bytes of it",
+  title = "The responder reports more than 255 bytes of private data in a Request",
   requirements = { "MPA-7.1.1-27" },
   capabilities = { "agent" },
   tags = { "startup", "private-data", "agent" },
@@ -76,7 +76,7 @@ local function expect_private_data(t, conn, frame, private_data)
   t:check(sent == private_data, {
     requirement = OWN,
     expected = ("the %d bytes that the user set"):format(#private_data),
-    actual = sent:sub(1, #private_data) == private_data and ("%d bytes"):format(#sent) or "other bytes",
+    actual = sent:sub(1, #private_data) == private_data and ("%d bytes"):format(#sent) or "other bytes of private data",
   })
   conn:expect_silence { within = 0.5, requirement = OWN }
 end

@@ -19,7 +19,7 @@ case {
 
 case {
   id = "mpa/7.1.1-revision/zero",
-  title = "The responder rejects revision 0, or accepts it as RDMA Consortium peers do: revision 0, markers, CRCs",
+  title = "The responder rejects revision 0, or accepts it like RDMA Consortium peers, with revision 0, markers and CRCs",
   -- siw and cxgb4 only check whether a revision is too great. They treat revision 0 as one of their
   -- own, and answer it without markers.
   requirements = { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-C.2-1" },

@@ -6,13 +6,15 @@ local function expect_request(t)
   return conn, conn:expect_request()
 end
 
---- Whether it requests a connection of RFC 6581. "Any enhanced RDMA connection establishment error
---- generates an MPA termination message" (section 8), so a Terminate may precede the close.
+--- Returns whether the Request is for a connection of RFC 6581. "Any enhanced RDMA connection
+--- establishment error generates an MPA termination message" (section 8), so a Terminate may
+--- precede the close.
 local function is_enhanced(request)
   return request.revision == 2 and request.flags & 0x10 ~= 0
 end
 
---- Expects that the Initiator closes and, with `at_once`, before any start-up timer.
+--- Expects that the Initiator closes. With `at_once`, the close has to come before a start-up timer
+--- could cause it.
 local function expect_refusal(t, conn, request, requirement, at_once)
   local seconds = conn:expect_close { requirement = requirement, after_terminate = is_enhanced(request) }
   t:check(seconds < 3, {
@@ -226,7 +228,7 @@ case {
   run = function(t, p)
     local conn = expect_request(t)
     conn:send(conn:reply { reject = true, private_data = p.private_data })
-    -- It may close, or leave TCP to its ULP.
+    -- The target may close, or leave TCP to its ULP.
     conn:expect_silence { requirement = "MPA-7.1.2-15", within = 3 }
     conn:close()
   end,
@@ -293,7 +295,7 @@ case {
 
 case {
   id = "mpa/7.1.2-reply/opens",
-  title = "The initiator sends first: a Send with QN 0, MSN 1 and MO 0",
+  title = "The initiator sends the first message, a Send with QN 0, MSN 1 and MO 0",
   requirements = { "DDP-4.3-7", "RDMAP-5.3-16" },
   roles = { "initiator" },
   capabilities = { "revision-1", "operation" },

@@ -71,7 +71,7 @@ case {
   tags = { "startup" },
 
   run = function(t)
-    -- It has no PAD.
+    -- The FPDU has no PAD.
     local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = "at once!" } }
     local function accepted()
       local conn = t:connect()
@@ -79,7 +79,7 @@ case {
       conn:expect_reply { reject = false }
       return conn
     end
-    -- The target may win a race inside it by chance, so it has to win each time.
+    -- The target may win an internal race by chance, so it has to win each time.
     for attempt = 1, 64 do
       local conn = accepted()
       conn:send(fpdu)
@@ -139,8 +139,8 @@ case {
     local function expect_accepted(send)
       local conn = t:connect()
       send(conn, t:request { private_data = "12345678" })
-      -- Longer than a start-up timer of some seconds. No answer within this time is a failure, like
-      -- a close.
+      -- This wait is longer than a start-up timer of some seconds. No answer within this time is a
+      -- failure, like a close.
       conn:expect_reply { requirement = "MPA-7.1.2-8", reject = false, within = 10, overdue_fails = true }
       conn:close()
     end

@@ -3,7 +3,7 @@
 
 case {
   id = "rdmap/2.4-solicited/plain",
-  title = "The target notifies of a solicited Send, not of a plain one, if its user wants Solicited Events only",
+  title = "If its user wants only Solicited Events, the target reports a solicited Send, and not a plain Send",
   requirements = { "RDMAP-2.4-1" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -11,7 +11,8 @@ case {
 
   run = function(t, p, target)
     t:good_exchange()
-    -- The opening exchange is its first completion. The target notifies the user of it in any case.
+    -- The opening exchange is its first completion. The target notifies the user of this completion
+    -- in any case.
     local conn, pair, op = target:operate { solicited = true }
     local region = target:region { octets = 64, access = { "local_write" } }
     local works = {}

@@ -86,7 +86,7 @@ local ONE = { "RDMAP-5.3-2", "DDP-1.2-1" }
 case {
   id = "rdmap/3.2-delivered/one-receive-each",
   version = 2,
-  title = "The target completes one receive, once, for each Send, even for an empty one",
+  title = "The target completes exactly one receive for each Send, and only once, even for an empty Send",
   requirements = { "RDMAP-5.3-2", "RDMAP-5.3-17", "DDP-1.2-1", "DDP-1.2-3", "DDP-3-4", "DDP-5.3-5" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -106,7 +106,7 @@ case {
     local got = region:get { offset = 16, length = 3 }
     t:check(got == "one", {
       requirement = "DDP-1.2-3",
-      expected = "the 3 bytes of the Send at the begin of its buffer of 16 bytes",
+      expected = "the 3 bytes of the Send at the beginning of its buffer of 16 bytes",
       actual = octets.difference(got, "one"),
     })
     pair:expect_completion { work = works[1], octets = 0, requirement = { "RDMAP-5.3-17", ONE }, overdue_fails = true }
@@ -142,7 +142,7 @@ case {
 case {
   id = "rdmap/3.2-delivered/write",
   version = 2,
-  title = "The target reports no Write, and has its bytes in memory when it reports a later Send",
+  title = "The target does not report a Write, but the Write's bytes are in memory when it reports a later Send",
   requirements = { "RDMAP-5.1-2", "RDMAP-3.2-5", "RDMAP-5.5-11", "RDMAP-5.1-10", "RDMAP-B-4", "DDP-5.1.1-1", "DDP-5.2-4" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -231,7 +231,7 @@ case {
     t:check(completion.invalidated == stag, {
       requirement = "RDMAP-3.2-10",
       expected = ("STag %#x"):format(stag),
-      actual = completion.invalidated and ("STag %#x"):format(completion.invalidated) or "none",
+      actual = completion.invalidated and ("STag %#x"):format(completion.invalidated) or "none reported",
     })
     conn:reset()
   end,
@@ -264,7 +264,7 @@ local function reported(ends, title, requirements, judge)
 
     run = function(t, p, target)
       t:good_exchange()
-      -- C of the start-up frames.
+      -- This is the value of C in the start-up frames.
       if ends == "crc" and t:request {}:octets():byte(17) & 0x40 == 0 then
         t:unimplemented("The target file requests no CRCs.")
       end

@@ -1,7 +1,8 @@
 -- RFC 5040 sections 4.8, 5.4 and 7.1: the Terminate with which a target answers each kind of error.
 
--- Figure 10 requires M and D for errors of DDP and of operations, also R if the source of a Read
--- Request is rejected, and none if the bytes of the LLP are not reliable.
+-- For errors of DDP and of operations, Figure 10 requires M and D. If the source of a Read Request
+-- is rejected, it also requires R. If the bytes of the LLP are not reliable, it requires none of
+-- these bits.
 local KINDS = {
   ["untagged"] = {
     error = "12 01", parts = true,
@@ -23,8 +24,9 @@ local KINDS = {
       }
     end,
   },
-  -- Errors of DDP and of operations in a Read Request: the Terminate has its header only if its
-  -- source is rejected. irdma, i40iw and nes always include it.
+  -- These are errors of DDP and of operations in a Read Request. The Terminate includes the header
+  -- of the Read Request only if the source of the Read is rejected. irdma, i40iw and nes always
+  -- include it.
   ["read-number"] = {
     error = { "12 03", "12 02" }, parts = true,
     make = function(op)
@@ -77,7 +79,7 @@ end
 case {
   id = "rdmap/4.8-terminate/layout",
   version = 3,
-  title = "The target's Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last",
+  title = "The target's Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message",
   requirements = {
     "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
     "RDMAP-4.8-38", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-13", "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2",
@@ -100,14 +102,14 @@ case {
       "T=0, QN 2", ("T=%d, QN %s"):format(terminate.tagged and 1 or 0, terminate.qn))
     check(terminate.msn == 1 and terminate.mo == 0 and terminate.last, "RDMAP-5.4-2",
       "MSN 1, MO 0, L=true", ("MSN %s, MO %s, L=%s"):format(terminate.msn, terminate.mo, terminate.last))
-    check(terminate.reserved == 0, "RDMAP-4.8-6", "reserved bits of zero", ("%#x"):format(terminate.reserved))
+    check(terminate.reserved == 0, "RDMAP-4.8-6", "reserved bits of zero", ("%#x in the reserved bits"):format(terminate.reserved))
 
     local parts, request = kind.parts or false, kind.request or false
     check(terminate.m == parts and terminate.d == parts and terminate.r == request,
       { "RDMAP-4.8-5", "RDMAP-4.8-13", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41" },
       ("M=%s D=%s R=%s"):format(parts, parts, request), bits_of(terminate))
     local length = parts and 2 + #header_of(octets) + (request and 28 or 0) or 0
-    check(#terminate.rest == length, "RDMAP-4.2-5", ("%d bytes after the control field"):format(length), ("%d"):format(#terminate.rest))
+    check(#terminate.rest == length, "RDMAP-4.2-5", ("%d bytes after the control field"):format(length), ("%d bytes"):format(#terminate.rest))
 
     conn:expect_close { requirement = END }
   end,
@@ -133,7 +135,7 @@ case {
     local copied = terminate.rest:sub(3, 2 + #header)
     check(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
     local length = string.unpack(">I2", terminate.rest)
-    check(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d"):format(#octets), ("%d"):format(length))
+    check(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d bytes"):format(#octets), ("%d bytes"):format(length))
   end,
 }
 

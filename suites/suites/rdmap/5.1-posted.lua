@@ -21,7 +21,7 @@ case {
     local written = ""
     repeat
       local fpdu = conn:expect_fpdu { requirement = { "RDMAP-5.1-1", "RDMAP-5.1-6" }, opcode = 0 }
-      t:check(fpdu.tagged, { requirement = "RDMAP-5.1-1", expected = "a tagged segment", actual = "an untagged one" })
+      t:check(fpdu.tagged, { requirement = "RDMAP-5.1-1", expected = "a tagged segment", actual = "an untagged segment" })
       -- A Write may end with an empty segment, whose STag and TO do not matter (RFC 5041 section
       -- 5.2).
       if #fpdu.payload > 0 then
@@ -183,7 +183,7 @@ case {
     t:check(is_all, {
       requirement = is_reads and not is_all and "RDMAP-5.5-12" or { "RDMAP-5.5-12", "RDMAP-5.5-19" },
       expected = "the first Read, the Send, the second Read",
-      actual = ("work requests %d, %d, %d of %d, %d, %d"):format(completions[1].work, completions[2].work, completions[3].work, table.unpack(works)),
+      actual = ("work requests %d, %d, %d of %d, %d, %d in the order of posting"):format(completions[1].work, completions[2].work, completions[3].work, table.unpack(works)),
     })
     conn:reset()
   end,
@@ -191,7 +191,7 @@ case {
 
 case {
   id = "rdmap/5.1-posted/fence",
-  title = "The target sends work with a Read Fence after all earlier Reads are answered, not after the first",
+  title = "The target sends work with a Read Fence after all earlier Reads are answered, not before",
   -- siw continued after the first answer ("Fix broken RDMA Read Fence/Resume logic", Linux 5.17).
   requirements = { "VERBS-8.2.2.2-2" },
   roles = { "responder", "initiator" },

@@ -274,7 +274,7 @@ case {
 case {
   id = "rdmap/5.2-read/far-too-long",
   version = 2,
-  title = "The target rejects a Read longer than the buffer, whatever its size",
+  title = "The target rejects every Read that is longer than the buffer",
   requirements = { "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -324,7 +324,7 @@ case {
 case {
   id = "rdmap/5.2-read/size-of-request",
   version = 3,
-  title = "The target rejects a Read Request of another size than 28 bytes with a Terminate",
+  title = "The target sends a Terminate if a Read Request does not have 28 bytes",
   requirements = { "RDMAP-5.2.1-5", "RDMAP-7.1-2" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -431,7 +431,7 @@ case {
       conn:close()
       t:unimplemented(("The target's IRD is %d."):format(ird))
     end
-    -- Long Reads, so that they wait for each other.
+    -- The Reads are long, so that they wait for each other.
     local length = math.min(op.length, 65536)
     local requests = ""
     for msn = 1, ird + p.beyond do

@@ -37,14 +37,14 @@ local function kind(name, title, it, form, stag_rows, header)
         t:check(named == (it.invalidate or 0), {
           requirement = stag_rows,
           expected = ("Invalidate STag %#x"):format(it.invalidate or 0),
-          actual = ("%#x"):format(named),
+          actual = ("%#x in the field"):format(named),
         })
         sent = sent .. fpdu.payload
       until fpdu.last or #sent > p.size
       t:check(sent == DATA:sub(1, p.size), {
         requirement = header,
         expected = ("the %d bytes of the user's buffer"):format(p.size),
-        actual = ("%d bytes, or other bytes"):format(#sent),
+        actual = ("%d bytes that differ"):format(#sent),
       })
       pair:expect_completion { work = work, operation = "send" }
       conn:reset()

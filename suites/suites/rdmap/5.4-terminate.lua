@@ -9,7 +9,7 @@ end
 case {
   id = "rdmap/5.4-terminate/received",
   version = 2,
-  title = "The target closes TCP after a Terminate, and sends none back",
+  title = "The target closes TCP after a Terminate, and sends no Terminate back",
   requirements = { "RDMAP-5.4-3", "RDMAP-5.4-4" },
   roles = { "responder", "initiator" },
   capabilities = { "operation" },

@@ -18,7 +18,7 @@ local function answer_late(t, conn, reads, most, limit, source)
       t:check(#waiting <= most, {
         requirement = limit,
         expected = ("at most %d Read Requests that wait for their answer, as %s"):format(most, source),
-        actual = ("%d"):format(#waiting),
+        actual = ("%d Read Requests wait"):format(#waiting),
       })
     elseif event == "fpdu" then
       t:check(fpdu.opcode ~= 7, { expected = "a Read Request", actual = "a Terminate" })
@@ -36,7 +36,7 @@ end
 case {
   id = "rdmap/6.1-depths/ord",
   version = 3,
-  title = "The target keeps at most the user's number of Reads outstanding, and completes the others later",
+  title = "The target keeps at most the user's number of Reads outstanding, and completes further Reads later",
   requirements = ORD,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -122,7 +122,7 @@ case {
 case {
   id = "rdmap/6.1-depths/initiator-holds-fewer",
   version = 2,
-  title = "The target keeps at most the initiator's IRD of Reads outstanding, even if its user accepted with more",
+  title = "The target keeps at most the initiator's IRD of Reads outstanding, even if its user allows more",
   requirements = { "P2P-9.1-6", "P2P-9.1-20", "RDMAP-6.1-7" },
   capabilities = { "agent", "revision-2" },
   tags = { "read", "startup", "enhanced", "agent" },

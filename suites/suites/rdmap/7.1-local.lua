@@ -48,8 +48,8 @@ case {
     local terminate = conn:expect_terminate { requirement = "RDMAP-7.1-3" }
     t:check(not terminate or not terminate.d and not terminate.r, {
       requirement = "RDMAP-7.1-3",
-      expected = "a Terminate without headers, or none",
-      actual = "headers in it",
+      expected = "no Terminate, or a Terminate without headers",
+      actual = "a Terminate with headers",
     })
     pair:expect_error { or_end = true, requirement = "RDMAP-7.1-1", overdue_fails = true }
     pair:expect_completion { work = following, status = "error", requirement = "RDMAP-5.4-11", overdue_fails = true }

@@ -22,8 +22,8 @@ case {
   end,
 }
 
---- A case whose faulty segment is the first of a connection. No service is needed, because none has
---- started yet.
+--- A case whose faulty segment is the first of a connection. No service is needed, because the
+--- target's service has not started yet.
 local function rejected_at_first(name, title, requirement, parameter, field, values)
   case {
     id = "rdmap/7.2-messages/" .. name,
@@ -89,7 +89,7 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "refusal" },
-  -- 8 to 11 are those of RFC 7306, and 15 is for experiments (RFC 6580 section 3.4).
+  -- RFC 7306 defines the opcodes 8 to 11, and 15 is for experiments (RFC 6580 section 3.4).
   parameters = { opcode = { 12, 13, 14, 15 } },
 
   run = function(t, p)
@@ -105,7 +105,7 @@ case {
 case {
   id = "rdmap/7.2-messages/opcode-of-others",
   version = 2,
-  title = "The target rejects an undefined opcode in a tagged message, and a reserved one on queue 1",
+  title = "The target rejects an undefined opcode in a tagged message, and a reserved opcode on queue 1",
   requirements = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3", "RDMAP-4.8-26", "RDMAP-6.2.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
@@ -317,7 +317,7 @@ case {
     local request = conn:expect_fpdu { opcode = 1 }
     t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
     local stag, to, size = string.unpack(">I4i8I4", request.payload)
-    t:check(size == length, { expected = ("a Read of %d bytes"):format(length), actual = ("one of %d"):format(size) })
+    t:check(size == length, { expected = ("a Read of %d bytes"):format(length), actual = ("a Read of %d bytes"):format(size) })
     local function segment(at, payload, last)
       return mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + at, payload = payload, last = last } }
     end

@@ -1,7 +1,7 @@
 -- RFC 7306 sections 5 to 7: Immediate Data and Atomic Operations, as an agent on the target reports
 -- them.
 
--- The same in either byte order.
+-- This value is the same in either byte order.
 local VALUE = 0x1122334444332211
 local WORD = string.pack("<i8", VALUE)
 local FETCH_ADD, CMP_SWAP = 0, 2
@@ -76,7 +76,7 @@ case {
     t:check(completions[2].immediate == string.unpack(">i8", IMMEDIATE), {
       requirement = "RDMAP-7306.6.1-1",
       expected = "the eight bytes of the Immediate Data",
-      actual = ("%#x"):format(completions[2].immediate),
+      actual = ("%#x as Immediate Data"):format(completions[2].immediate),
     })
     conn:reset()
   end,
@@ -109,7 +109,7 @@ case {
     t:check(region:get { length = p.size } == ("w"):rep(p.size), {
       requirement = PLACED,
       expected = ("the %d bytes of the Write in memory"):format(p.size),
-      actual = "other bytes",
+      actual = "other bytes in memory",
     })
     conn:reset()
   end,
@@ -120,7 +120,7 @@ case {
 local function after(name, title, requirements, bring)
   case {
     id = "rdmap/7306-delivered/atomic-after-" .. name,
-    title = "The target applies an Atomic Operation to the data of " .. title .. " before it, and does not report it",
+    title = "The target applies an Atomic Operation to the data of " .. title .. " before it, and does not report the operation",
     requirements = { "RDMAP-7306.5.2.1-16", "RDMAP-7306.5.2.2-12", table.unpack(requirements) },
     roles = { "responder", "initiator" },
     capabilities = { "agent", "atomics" },
@@ -134,12 +134,12 @@ local function after(name, title, requirements, bring)
       local works = receives(target, pair, 2)
       conn:send(atomic(region, {}))
       local found = original(conn)
-      t:check(found == VALUE, { requirement = { "RDMAP-7306.5.2.2-12", requirements }, expected = ("%#x found"):format(VALUE), actual = ("%#x"):format(found) })
+      t:check(found == VALUE, { requirement = { "RDMAP-7306.5.2.2-12", requirements }, expected = ("the original value %#x"):format(VALUE), actual = ("%#x found"):format(found) })
       conn:send(later(msn, 9))
       local completion = pair:expect_completion {}
       t:check(completion.work == works[1] and completion.octets == 9, {
         requirement = "RDMAP-7306.5.2.1-16",
-        expected = "the Send after it as the first completion",
+        expected = "the Send after the Atomic Operation as the first completion",
         actual = ("%d bytes in receive %d"):format(completion.octets, completion.work),
       })
       conn:reset()
@@ -187,14 +187,14 @@ case {
     t:check(count == 2 * p.each, {
       requirement = ATOMIC,
       expected = ("%d values, each found once"):format(2 * p.each),
-      actual = ("%d"):format(count),
+      actual = ("%d values"):format(count),
     })
     local now = region:get {}
     local little, big = string.unpack("<i8", now), string.unpack(">i8", now)
     t:check(little == 2 * p.each or big == 2 * p.each, {
       requirement = ATOMIC,
       expected = ("%d in memory"):format(2 * p.each),
-      actual = ("%#x"):format(little),
+      actual = ("%#x in memory"):format(little),
     })
     one:reset()
     two:reset()
@@ -219,7 +219,7 @@ local function misaligned(name, kind, memory, report)
       local region = target:region { octets = 16, put = WORD .. WORD }
       conn:send(atomic(region, { kind = kind, at = p.at }))
       pair:expect_error { or_end = true, requirement = { report, memory }, overdue_fails = true }
-      t:check(region:get {} == WORD .. WORD, { requirement = memory, expected = "unchanged memory", actual = "other bytes" })
+      t:check(region:get {} == WORD .. WORD, { requirement = memory, expected = "unchanged memory", actual = "other bytes in memory" })
       conn:reset()
     end,
   }

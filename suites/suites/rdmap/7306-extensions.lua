@@ -64,7 +64,7 @@ case {
     t:check(original == string.unpack(order .. "i8", string.pack("<i8", p.value)), {
       requirement = "RDMAP-7306.5.1.1-1",
       expected = ("the original value, %#x"):format(p.value),
-      actual = ("%#x"):format(original),
+      actual = ("%#x in the Atomic Response"):format(original),
     })
     local low = (original & 0xffffffff) + p.add
     local sum = original + p.add
@@ -77,7 +77,7 @@ case {
       requirement = ALL,
       -- The monitor judges these in the response.
       shows = { "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6" },
-      expected = ("%#x in memory"):format(sum), actual = ("%#x"):format(now),
+      expected = ("%#x in memory"):format(sum), actual = ("%#x in memory"):format(now),
     })
     conn:close()
   end,
@@ -119,7 +119,7 @@ case {
 
   run = function(t, p)
     local conn, op = t:operate()
-    -- The same in either byte order.
+    -- This value is the same in either byte order.
     local was, swap = 0x1122334444332211, 0x5566778888776655
     put(conn, op, string.pack("<i8", was))
     local compare = p.same and was or was ~ 1
@@ -128,14 +128,14 @@ case {
     })
     local original = answer(t, conn, 1, 0x01020304)
     t:check(original == was, {
-      requirement = "RDMAP-7306.5.1.2-1", expected = ("the original value, %#x"):format(was), actual = ("%#x"):format(original),
+      requirement = "RDMAP-7306.5.1.2-1", expected = ("the original value, %#x"):format(was), actual = ("%#x in the Atomic Response"):format(original),
     })
     local wanted = p.same and (swap & p.swap_mask | was & ~p.swap_mask) or was
     local ALL = { "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3" }
     local now = look(conn, op, 2, ALL)
     local little, big = string.unpack("<i8", now), string.unpack(">i8", now)
     t:check(little == wanted or big == wanted, {
-      requirement = ALL, expected = ("%#x in memory"):format(wanted), actual = ("%#x"):format(little),
+      requirement = ALL, expected = ("%#x in memory"):format(wanted), actual = ("%#x in memory"):format(little),
     })
     conn:close()
   end,
@@ -277,7 +277,7 @@ case {
 
 case {
   id = "rdmap/7306-extensions/immediate-size",
-  title = "The target rejects Immediate Data of another size than eight bytes",
+  title = "The target rejects Immediate Data that does not have eight bytes",
   requirements = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },
@@ -311,7 +311,7 @@ case {
     conn:expect_fpdu { opcode = 11, overdue_fails = true }
     local now = look(conn, op, 2)
     t:check(now == "weftweft", {
-      requirement = "RDMAP-7306.1.1-4", expected = "unchanged bytes", actual = now == "weftweft" and "as expected" or "other bytes",
+      requirement = "RDMAP-7306.1.1-4", expected = "unchanged bytes", actual = now == "weftweft" and "as expected" or "other bytes in memory",
     })
     conn:close()
   end,
@@ -379,7 +379,7 @@ case {
 
 case {
   id = "rdmap/7306-extensions/request-size",
-  title = "The target rejects an Atomic Request of another size than 52 bytes",
+  title = "The target rejects an Atomic Request that does not have 52 bytes",
   requirements = { "RDMAP-7306.4.2-4" },
   roles = { "responder", "initiator" },
   capabilities = { "rping", "atomics" },

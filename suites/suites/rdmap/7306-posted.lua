@@ -55,10 +55,10 @@ case {
     local request_id, payload = expect_request(t, conn, p.kind)
     local change, _, compare = string.unpack(">i8i8i8", payload, 21)
     local matches = p.kind == FETCH_ADD and change == ADD or change == SWAP and compare == COMPARE
-    t:check(matches, { expected = "the operands of the user", actual = ("%s, %s"):format(number(change), number(compare)) })
+    t:check(matches, { expected = "the operands of the user", actual = ("%s, %s as operands"):format(number(change), number(compare)) })
     respond(conn, 1, request_id, WAS)
     local value = expect_original(pair, work, region, 0, "RDMAP-7306.5.2.2-10")
-    t:check(value == WAS, { requirement = "RDMAP-7306.5.2.2-10", expected = number(WAS) .. " found", actual = number(value) })
+    t:check(value == WAS, { requirement = "RDMAP-7306.5.2.2-10", expected = "the original value " .. number(WAS), actual = number(value) .. " reported" })
     conn:reset()
   end,
 }
@@ -89,7 +89,7 @@ case {
       t:check(value == WAS + nth - 1, {
         requirement = "RDMAP-7306.5-6",
         expected = ("operation %d found %s"):format(nth, number(WAS + nth - 1)),
-        actual = number(value),
+        actual = number(value) .. " reported",
       })
     end
     conn:reset()

@@ -138,7 +138,7 @@ case {
     conn:reset()
     m:start { service = 1 }
     if m:waiting() == "connection" then
-      -- It may remember the denial, but it may not treat the service as mapped.
+      -- The client may remember the denial, but it may not treat the service as mapped.
       m:expect_connection({ at = service }):expect_plain { requirement = "PM-7.4-56", within = 1 }
     else
       local again = m:expect { type = "req" }
@@ -166,7 +166,7 @@ case {
     end
     t:check(first.handle ~= second.handle, {
       requirement = { "PM-7.3.1.8-1", "PM-7.4-12" },
-      expected = "another AssocHandle", actual = "the same",
+      expected = "a different AssocHandle", actual = "the same AssocHandle",
     })
     m:answer(second, m:accept(second, { at = m:place {} }))
     m:expect { type = "ack", handle = second.handle, past = "req", requirement = "PM-7.3.1.8-3", overdue_fails = true }

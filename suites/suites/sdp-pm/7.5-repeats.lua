@@ -109,7 +109,7 @@ case {
     m:send(first)
     m:expect { type = "accept" }
     t:pause(6)
-    -- Nine of the ten ports are left for the others.
+    -- Nine of the ten ports are left for the other Requests.
     for n = 1, 9 do
       m:send(m:request { handle = 0x910 + n, service = "made", cp_port = 44000 + n })
       m:expect { type = "accept" }
@@ -133,8 +133,8 @@ case {
     m:send(m:request { handle = 0x802 })
     local new = m:expect { type = "accept", handle = 0x802, requirement = "PM-7.5.2-9", overdue_fails = true }
     m:send(m:ack(old))
-    -- The case `old-ack` checks whether it has an effect (PM-7.5.2-8), on ports that the mapper
-    -- creates.
+    -- The case `old-ack` checks whether such a PMAck has an effect (PM-7.5.2-8), on ports that the
+    -- mapper creates.
     m:expect_quiet { within = 0.3 }
     m:send(m:ack(new))
     m:expect_quiet { within = 0.3 }
@@ -160,7 +160,7 @@ case {
 
 case {
   id = "sdp-pm/7.5-repeats/old-ack",
-  title = "The server does not keep a newer Request's port after a PMAck with the older one's handle",
+  title = "The server does not keep a newer Request's port after a PMAck with the older Request's handle",
   requirements = { "PM-7.5.2-8" },
   capabilities = { "port-mapper", "sdp-drive" },
 
@@ -172,7 +172,8 @@ case {
     m:send(m:request { handle = 0xb02, service = "made", cp_port = 45000 })
     local new = m:expect { type = "accept" }
     t:pause(8)
-    -- The newer Request's port, if it is another one, and the older one's handle.
+    -- The PMAck has the newer Request's port, if that is another port, and the older Request's
+    -- handle.
     m:send(m:ack(old, { ap_port = new.ap_port, handle = 0xb01 }))
     for n = 1, 9 do
       m:send(m:request { handle = 0xb10 + n, service = "made", cp_port = 45000 + n })

@@ -25,7 +25,7 @@ do
       for _, m in ipairs(s:expect_quiet { within = 0.3, past = { "data" } }) do
         more = more + #m.payload
       end
-      t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more bytes after an update gave credit", actual = "none" })
+      t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more bytes after an update gave credit", actual = "none arrived" })
       s:counters { bufs = 16, updates = true }
       s:close { shows = shown, past = { "data" } }
     end,
@@ -199,7 +199,7 @@ case {
 
 case {
   id = "sdp/10-buffers/refused-change",
-  title = "The target requests no further increase after the tester answered one with the old size",
+  title = "The target requests no further increase after the tester answered an increase with the old size",
   requirements = { "SDP-10.6-17", "SDP-10.6-19" },
   capabilities = { "sdp-drive" },
 

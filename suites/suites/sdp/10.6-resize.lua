@@ -14,7 +14,7 @@ end
 case {
   id = "sdp/10.6-resize/as-requested",
   version = 2,
-  title = "The target takes a size that it supports, and reports its size if it already has the greatest one",
+  title = "The target takes a size that it supports, and reports its size if it already has the greatest size",
   requirements = { "SDP-10.6-5", "SDP-10.6-14" },
   capabilities = { "sdp-drive" },
 
@@ -22,11 +22,11 @@ case {
     local first = t:sdp {}
     local most = resize(first, 1000000)
     local again = resize(first, most + 1000)
-    t:check(again == most, { requirement = "SDP-10.6-14", expected = "the current size, " .. most, actual = tostring(again) })
+    t:check(again == most, { requirement = "SDP-10.6-14", expected = "the current size, " .. most .. " bytes", actual = tostring(again) .. " bytes" })
     first:connection():reset()
     local second = t:sdp {}
     local met = resize(second, most)
-    t:check(met == most, { requirement = "SDP-10.6-5", expected = most .. ", which it had before", actual = tostring(met) })
+    t:check(met == most, { requirement = "SDP-10.6-5", expected = most .. " bytes, the size that it had before", actual = tostring(met) .. " bytes" })
     second:connection():reset()
   end,
 }
@@ -43,14 +43,14 @@ case {
     first:connection():reset()
     local second = t:sdp {}
     local nearest = resize(second, most + 500)
-    t:check(nearest >= most, { requirement = "SDP-10.6-7", expected = "at least " .. most .. ", which it had before", actual = tostring(nearest) })
+    t:check(nearest >= most, { requirement = "SDP-10.6-7", expected = "at least " .. most .. " bytes, the size that it had before", actual = tostring(nearest) .. " bytes" })
     second:connection():reset()
   end,
 }
 
 case {
   id = "sdp/10.6-resize/full-size",
-  title = "The target accepts messages of the new size after a ChRcvBufAck for more",
+  title = "The target accepts messages of the new size after a ChRcvBufAck for a larger size",
   requirements = { "SDP-10.6.2-1" },
   capabilities = { "sdp-drive" },
 
@@ -155,7 +155,7 @@ case {
 
 case {
   id = "sdp/10.6-resize/sink-avail-after-growth",
-  title = "The target advertises receives by the new size after a ChRcvBufAck for more",
+  title = "The target advertises receives by the new size after a ChRcvBufAck for a larger size",
   requirements = { "SDP-10.6-16" },
   capabilities = { "sdp-drive" },
 
@@ -171,7 +171,7 @@ case {
 
 case {
   id = "sdp/10.6-resize/sink-avail-before-answer",
-  title = "The target advertises receives by the old size before a ChRcvBufAck for less",
+  title = "The target advertises receives by the old size before a ChRcvBufAck for a smaller size",
   requirements = { "SDP-10.6-15" },
   capabilities = { "sdp-drive" },
 

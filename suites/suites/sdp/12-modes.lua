@@ -88,7 +88,7 @@ case {
 
 case {
   id = "sdp/12-modes/frozen",
-  title = "The target sends no ModeChange after an unacknowledged one out of Pipelined Mode",
+  title = "The target sends no ModeChange after an unacknowledged ModeChange out of Pipelined Mode",
   requirements = { "SDP-12.4-3", "SDP-12.5-8" },
   capabilities = { "sdp-drive" },
 

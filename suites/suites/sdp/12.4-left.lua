@@ -21,7 +21,7 @@ case {
     -- Its MSeqAck shows that it crosses the ModeChange and the SrcAvail.
     s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = s:counters().mseq_ack - 2 })
     local m = s:expect("src_avail", { fields = { length = 1800 }, requirement = repeated, overdue_fails = true })
-    t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none" })
+    t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none in the message" })
     s:connection():reset()
   end,
 }

@@ -47,7 +47,7 @@ data("oob-after-bytes", "The target accepts an Out-Of-Band byte after other byte
 
 case {
   id = "sdp/6-tolerated/oob-pend-alone",
-  title = "The target accepts OOB_PEND before its byte, without payload",
+  title = "The target accepts OOB_PEND in a message without payload, before the Out-Of-Band byte",
   requirements = { "SDP-6.1.2-11", "SDP-9.5.3-7" },
   capabilities = { "sdp-echo" },
 

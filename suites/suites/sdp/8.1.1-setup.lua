@@ -131,7 +131,7 @@ case {
     local _, small = t:sdp { hello = sdp.hello { des_rem_rcv_sz = 1000 } }
     local _, large = t:sdp { hello = sdp.hello { des_rem_rcv_sz = 2500 } }
     t:check(small.act_rcv_sz < large.act_rcv_sz, {
-      requirement = "SDP-6.2.1.4-1", expected = "more bytes if the Hello requests more", actual = small.act_rcv_sz .. " and " .. large.act_rcv_sz,
+      requirement = "SDP-6.2.1.4-1", expected = "more bytes if the Hello requests more", actual = small.act_rcv_sz .. " and " .. large.act_rcv_sz .. " bytes",
     })
   end,
 }

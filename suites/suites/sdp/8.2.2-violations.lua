@@ -100,8 +100,9 @@ case {
 }
 
 -- The Modes of the target's sending half, then of its receiving half: SDP-11-16 to 11-24 in this
--- order. A target that ends the connection on an allowed message violates its requirement. A target
--- that continues after a message that is not allowed violates only SDP-8.2.2-8, as everywhere here.
+-- order. A target that ends the connection on an allowed message violates the requirement of its
+-- two Modes. A target that continues after a message that is not allowed violates only SDP-8.2.2-8,
+-- as everywhere here.
 local MODES = { "buffered", "combined", "pipelined" }
 local NAMES = { buffered = "Buffered", combined = "Combined", pipelined = "Pipelined" }
 local STEPS = { buffered = 0, pipelined = 2 }
@@ -133,7 +134,7 @@ for back, sends in ipairs(MODES) do
     case {
       id = "sdp/8.2.2-violations/" .. sends .. "-" .. receives,
       version = 2,
-      title = "The target ends the connection only on forbidden messages, sending in " .. NAMES[sends] .. ", receiving in " .. NAMES[receives] .. " Mode",
+      title = "The target ends the connection only on forbidden messages, while it sends in " .. NAMES[sends] .. " and receives in " .. NAMES[receives] .. " Mode",
       requirements = tries[1].allowed and tries[2].allowed and { row } or { row, "SDP-8.2.2-8" },
       capabilities = { "sdp-drive" },
       tags = { "violation", "mode" },

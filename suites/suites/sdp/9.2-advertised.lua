@@ -77,7 +77,7 @@ case {
 
 case {
   id = "sdp/9.2-advertised/part-then-waits",
-  title = "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after that of the rest",
+  title = "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after the RdmaRdCompl of the rest",
   requirements = { "SDP-9.2-22" },
   capabilities = { "sdp-drive" },
 

@@ -23,7 +23,7 @@ case {
     fill(s, m, m.length)
     local options = { past = { "sink_avail" }, requirement = writable, overdue_fails = true }
     local got = s:collect(m.length, options)
-    t:check(got == ("w"):rep(m.length), { requirement = writable, expected = "the bytes that were written", actual = "other bytes" })
+    t:check(got == ("w"):rep(m.length), { requirement = writable, expected = "the bytes that were written", actual = "other bytes than expected" })
   end,
 }
 
@@ -70,7 +70,7 @@ case {
 
 case {
   id = "sdp/9.3-written/data-between",
-  title = "The target accepts Data while SinkAvails are open, and Writes to the others after it",
+  title = "The target accepts Data while SinkAvails are open, and later Writes to the remaining SinkAvails",
   requirements = { "SDP-9.5.2.2-1", "SDP-11-14" },
   capabilities = { "sdp-drive" },
 
@@ -81,7 +81,7 @@ case {
     s:command "read 2000 2000 2000"
     local open = { s:expect "sink_avail", s:expect "sink_avail", s:expect "sink_avail" }
     fill(s, open[1], 700)
-    -- It makes the second one stale.
+    -- This Data makes the second SinkAvail stale.
     s:send(sdp.data { payload = "abc" })
     fill(s, open[3], 700)
     s:command "send 10"
@@ -103,7 +103,7 @@ local function transaction(name, title, row, answer)
       s:send(sdp.mode_change { mode = 2 })
       s:command "mode out pipelined; wait 5; send 100; read 2000"
       local m = s:expect("sink_avail", { past = { "data", "mode_change" } })
-      t:check(#m.payload > 0, { expected = "a SinkAvail with payload", actual = "none in it" })
+      t:check(#m.payload > 0, { expected = "a SinkAvail with payload", actual = "a SinkAvail without payload" })
       answer(s, m)
       s:command "send 10"
       s:collect(10, { requirement = row, overdue_fails = true })
@@ -150,7 +150,7 @@ case {
     end
     s:send(sdp.mode_change { mode = 2 })
     local m = s:expect "sink_avail"
-    t:check(m.non_discards == p.messages, { requirement = "SDP-6.3.3.4-2", expected = tostring(p.messages), actual = tostring(m.non_discards) })
+    t:check(m.non_discards == p.messages, { requirement = "SDP-6.3.3.4-2", expected = "NonDiscards " .. p.messages, actual = tostring(m.non_discards) .. " as NonDiscards" })
   end,
 }
 
@@ -198,7 +198,7 @@ case {
 
 case {
   id = "sdp/9.3-written/revoked-in-process",
-  title = "The target completes the SinkAvail in use on a SinkAvailCancel, and uses no other",
+  title = "The target completes the SinkAvail in use on a SinkAvailCancel, and uses no other SinkAvail",
   requirements = { "SDP-9.5.5-3", "SDP-6.3.10-2" },
   capabilities = { "sdp-drive" },
 
@@ -208,7 +208,7 @@ case {
     s:command "mode out pipelined; send 100; wait 20; send 1500"
     s:expect "mode_change"
     s:expect "data"
-    -- The waiting data uses the first one at once.
+    -- The waiting data uses the first SinkAvail at once.
     s:expect "src_avail"
     for stag = 0x901, 0x903 do
       s:send(sdp.sink_avail { length = 2000, stag = stag, non_discards = 1, mseq_ack = 2 })

@@ -1,4 +1,4 @@
-//! Cases that need an agent: in process, and what an agent that is not there makes of them.
+//! Cases that need an agent: with an agent in process, and with an unreachable agent.
 
 use crate::common::run;
 use weft_suites::Filter;
@@ -59,14 +59,14 @@ async fn a_nic_that_writes_elsewhere_fails() {
     let target = Target::builtin().with_deviations(["ddp.to-overlaps"]).unwrap();
     let result = result(target, POSTED).await;
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-    let failed = result.requirements.iter().filter(|it| it.verdict == Verdict::Fail && !it.seen_on_the_way);
+    let failed = result.requirements.iter().filter(|it| it.verdict == Verdict::Fail && !it.also_observed);
     assert_eq!(failed.map(|it| it.requirement.to_string()).collect::<Vec<_>>(), ["DDP-5.2-6"]);
 }
 
 #[tokio::test]
 async fn an_agent_that_is_not_there_is_no_verdict_on_the_target() {
-    // Nobody listens on the discard port of this host's loopback interface, as far as tests go; a
-    // server there speaks no JSON.
+    // Usually no server listens on the discard port of this host's loopback interface. If there is
+    // one, it does not send JSON.
     let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = \"127.0.0.1:9\"\n";
     let result = result(Target::from_toml("nic.toml", text).unwrap(), RECEIVED).await;
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
@@ -78,7 +78,7 @@ async fn an_agent_whose_command_ends_has_its_exit_status() {
     let text = "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = [\"/bin/sh\", \"-c\", \"exit 3\"]\n";
     let result = result(Target::from_toml("nic.toml", text).unwrap(), RECEIVED).await;
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
-    let ending = "has gone (its command ended, exit status: 3)";
+    let ending = "has closed the control connection (the command that runs the agent has ended, exit status: 3)";
     assert!(result.explanation.contains(ending), "{}", result.explanation);
 }
 
@@ -100,8 +100,8 @@ async fn target_check_reports_the_agent() {
     assert!(device.0 == Some(false) && device.1.contains("/nowhere/weft"), "{device:?}");
 }
 
-/// An agent in another language, written from docs/agent.md alone: the page is sufficient, and weft
-/// requests nothing beyond it.
+/// An agent in another language, written only from docs/agent.md. The test shows that the page is
+/// sufficient, and that weft requests nothing that the page does not describe.
 #[tokio::test]
 async fn an_agent_of_another_hand_is_driven() {
     if std::process::Command::new("python3").arg("-V").output().is_err() {
@@ -116,8 +116,8 @@ async fn an_agent_of_another_hand_is_driven() {
     let out = tempfile::tempdir().unwrap();
     let (report, _) = run(target.clone(), Suites::embedded().unwrap(), Filter::of([RECEIVED]), out.path()).await;
     assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
-    // It serves none, but its file declares them.
-    let differs = ["atomics is declared, and the device py0 has no Atomic Operations"];
+    // The agent serves no Atomic Operations, but the target file declares them.
+    let differs = ["the target file declares atomics, but the device py0 has no Atomic Operations"];
     assert_eq!(report.summary.declared_otherwise, differs);
     assert_eq!(report.summary.exit_code.code(), 0);
     let probes = weft_suites::targets::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;

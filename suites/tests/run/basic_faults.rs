@@ -1,5 +1,5 @@
-//! A small responder with one basic fault, written by others from the RFCs alone: a basic case
-//! names the fault, and no other case blames a rule that the responder keeps.
+//! A small responder with one basic fault. Other authors wrote it only from the RFCs. A basic case
+//! must name the fault, and no other case may report a rule that the responder follows.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -12,10 +12,10 @@ use weft_suites::model::{CaseResult, RunReport, Tier, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
-/// All that may apply to the responder.
+/// All cases that may apply to the responder.
 const ALL: [&str; 4] = ["mpa", "mpa-p2p", "ddp", "rdmap"];
 
-/// Cases that rest on what is at fault in one of the responders.
+/// Cases that depend on the behaviour that is faulty in one of the responders.
 const CASES: [&str; 13] = [
     "basic",
     "ddp/4.1-control/last",
@@ -32,14 +32,14 @@ const CASES: [&str; 13] = [
     "rdmap/6.1-mode/only-messages",
 ];
 
-/// `interop/basic/responder.py`; it ends with this.
+/// The process of `interop/basic/responder.py`. It ends when this value is dropped.
 struct Responder {
     child: Child,
     address: String,
 }
 
 impl Responder {
-    /// `None`: there is no Python here.
+    /// Returns `None` if this machine has no Python.
     fn start(fault: &str) -> Option<Self> {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../interop/basic/responder.py");
         let mut command = Command::new("python3");
@@ -69,7 +69,7 @@ async fn report_of_cases(fault: &str, cases: &[&str]) -> Option<RunReport> {
     report_with(fault, "service = \"echo\"\ncapabilities = [\"crc\"]", cases, Tier::Smoke).await
 }
 
-/// `lines` are the rest of the target's file.
+/// `lines` are the other lines of the target file.
 async fn report_with(fault: &str, lines: &str, cases: &[&str], tier: Tier) -> Option<RunReport> {
     let responder = Responder::start(fault)?;
     let text =
@@ -84,25 +84,25 @@ fn failed(report: &RunReport) -> Vec<&CaseResult> {
     report.results.iter().filter(|result| result.verdict >= Verdict::Fail).collect()
 }
 
-/// A fault, the case that names it, and the rows that it breaks.
+/// A fault, the case that names it, and the requirements that it violates.
 type Fault = (&'static str, &'static str, &'static [&'static str]);
 
 const PAD: Fault = ("pad", "mpa/4-basic/pad", &["MPA-4.1-5"]);
 const LENGTH: Fault = ("length", "mpa/4-basic/length", &["MPA-4.1-1", "MPA-5.2-1"]);
 const MSN: Fault = ("msn", "ddp/4.3-basic/first-number", &["DDP-4.3-7"]);
 const CRC: Fault = ("crc", "mpa/4-basic/crc", &["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19"]);
-/// Within a message its segments come in order, so it shows only where an MO is wrong.
+/// The segments of a message arrive in order, so the fault shows only if an MO is wrong.
 const MO: Fault = ("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]);
 
-/// The fault is named by the case, no other row fails than these, and what rests on it names the
-/// case.
+/// The case names the fault, only these requirements fail, and the cases that depend on the basic
+/// case name it.
 async fn is_named(fault: Fault) {
     if let Some(report) = report_of(fault.0).await {
         blames_no_other(&report, fault);
     }
 }
 
-/// The same with every variant of the ordinary run.
+/// The same, with every variant of an ordinary run.
 async fn is_named_by_all(fault: Fault) {
     let lines = "service = \"echo\"\ncapabilities = [\"crc\"]";
     if let Some(report) = report_with(fault.0, lines, &ALL, Tier::Default).await {
@@ -207,11 +207,11 @@ async fn a_private_data_length_in_the_other_order_is_named() {
     assert_eq!(failed, ["mpa/7.1.1-pd-length/taken"]);
     let split = report.results.iter().find(|result| result.key.case.ends_with("split-request")).unwrap();
     assert_eq!(split.verdict, Verdict::Inconclusive);
-    let expected = "In the control, after a legal MPA Request, it closed the connection where its Reply was due.";
+    let expected = "In the control, after a legal MPA Request, it closed the connection where its Reply was expected.";
     assert!(split.explanation.contains(expected), "{}", split.explanation);
 }
 
-/// No capability and no service is needed for some of the basic cases.
+/// Some of the basic cases need no capability and no service.
 #[tokio::test]
 async fn basic_cases_need_no_capability() {
     for (fault, lines, named) in [

@@ -1,4 +1,4 @@
-//! What the tests of runs share.
+//! Functions that the tests of runs share.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use weft_suites::{Filter, RunOptions};
 
 pub const CASE: &str = "mpa/7.1.1-key/wrong-octet";
 
-/// Runs the selected cases of suites; gives the report and all events.
+/// Runs the selected cases of suites. Returns the report and all events.
 pub async fn run(target: Target, suites: Suites, filter: Filter, out: &Path) -> (RunReport, Vec<Event>) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let into = events.clone();

@@ -1,5 +1,5 @@
-//! The control of a failed case: where it fails, too, the case is inconclusive; where it works, the
-//! case stays failed.
+//! The control of a failed case. If the control fails, too, the case is inconclusive. If the
+//! control works, the case stays failed.
 
 use tokio::net::UdpSocket;
 use weft_suites::Filter;
@@ -9,7 +9,7 @@ use weft_suites::targets::Target;
 
 use crate::common::run;
 
-/// What the control notes in the transcript if its plain exchange works.
+/// The note of the control in the transcript if its plain exchange works.
 const WORKS: &str = "control: the same script with a plain exchange in place of the step that deviates works";
 
 async fn results(target: Target, case: &str) -> Vec<CaseResult> {
@@ -21,14 +21,14 @@ fn deviating(deviation: &str) -> Target {
     Target::builtin().with_deviations([deviation]).unwrap()
 }
 
-/// The echo of Data lacks its PAD, which is a fault of MPA's and proves nothing about reserved
-/// flags of SDP.
+/// The echo of Data lacks its PAD. This is a fault of MPA, and proves nothing about reserved flags
+/// of SDP.
 #[tokio::test]
 async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
     for result in results(deviating("mpa.pad-left-out-later"), "sdp/6-tolerated/reserved-flags").await {
         assert_eq!(result.verdict, Verdict::Inconclusive, "{}: {}", result.key, result.explanation);
         assert!(
-            result.explanation.starts_with("The control fails, too: nothing is decided."),
+            result.explanation.starts_with("The control fails, too, so nothing is decided."),
             "{}",
             result.explanation
         );
@@ -38,7 +38,7 @@ async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
     }
 }
 
-/// It takes datagrams and answers none.
+/// A port mapper that receives datagrams and never answers.
 #[tokio::test]
 async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -55,8 +55,8 @@ async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     assert!(result.explanation.contains(expected), "{}", result.explanation);
 }
 
-/// They answer no Data; the DisConn that they answer is in the good exchange, which the failed case
-/// has done.
+/// Sockets that do not answer Data. They answer the DisConn of the good exchange, which the failed
+/// case has already done.
 #[tokio::test]
 async fn a_failure_of_a_sink_or_source_has_no_control() {
     for service in ["sdp-sink", "sdp-source"] {

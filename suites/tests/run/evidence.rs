@@ -1,4 +1,5 @@
-//! Every case leaves its files, under the paths that its result names, and others read them.
+//! Every case writes its files to the paths that its result names, and other programs can read
+//! them.
 
 use std::path::Path;
 use std::process::Command;
@@ -67,9 +68,10 @@ async fn the_dissector_reads_the_packets_of_a_pass() {
     let out = tempfile::tempdir().unwrap();
     let report = key_case(Target::builtin_tcp(), out.path()).await;
     let count = dissected(&pcapng(&report, out.path(), 3));
-    // Two good exchanges: Request, Reply, Send, echo. The frame with the wrong key is none.
+    // Two good exchanges: Request, Reply, Send, echo. The frame with the wrong key is not a part of
+    // them.
     assert_eq!((count.startups, count.fpdus), (4, 4));
-    // The tester broke the rules of an initiator on purpose, and the target none.
+    // The tester violated the rules of an initiator on purpose. The target violated no rule.
     assert!(count.findings.iter().all(|finding| finding.direction == 0), "{:?}", count.findings);
 }
 
@@ -80,12 +82,12 @@ async fn the_dissector_finds_the_failure_in_the_packets() {
     let count = dissected(&pcapng(&report, out.path(), 3));
     let by_target: Vec<_> = count.findings.iter().filter(|finding| finding.direction == 1).collect();
     assert_eq!(by_target.iter().map(|finding| finding.requirement.as_str()).collect::<Vec<_>>(), ["MPA-7.1.1-2"]);
-    let seen = report.results[3].seen.iter().find(|seen| seen.by_target).unwrap();
-    assert_eq!(seen.packet, Some(by_target[0].frame));
+    let finding = report.results[3].findings.iter().find(|finding| finding.by_target).unwrap();
+    assert_eq!(finding.packet, Some(by_target[0].frame.into()));
 }
 
-/// tshark is an outside judge; where it is not installed, the dissector's reading above is the only
-/// check.
+/// tshark checks the capture independently. If it is not installed, only the dissector checks it,
+/// in the test above.
 #[tokio::test]
 async fn tshark_shows_packets_with_their_comments() {
     let out = tempfile::tempdir().unwrap();
@@ -102,12 +104,12 @@ async fn tshark_shows_packets_with_their_comments() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("stimulus, bytes 3 to 3: byte 3 changed"), "{text}");
     assert!(text.contains("fail: MPA-7.1.1-2: it sent an MPA Reply"), "{text}");
-    // Every packet has good checksums (1), none is malformed.
+    // Every packet has good checksums (1), and no packet is malformed.
     let is_good = |line: &str| line.ends_with("\t1\t1");
     assert!(text.lines().count() == 17 && text.lines().all(is_good), "{text}");
 }
 
-/// A text of a parameter may be longer than a file name.
+/// The text of a parameter may be longer than a file name can be.
 #[tokio::test]
 async fn a_long_parameter_has_a_folder_and_keeps_its_text() {
     let out = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::common::{CASE, key_case};
 use serde_json::Value;
 use weft_suites::baseline::BaselineEntry;
-use weft_suites::diff::{Diff, Observed};
+use weft_suites::diff::{Diff, ObservedViolation};
 use weft_suites::model::{EventSink as _, ExitCode, RequirementVerdict, RunReport, Tier, Verdict};
 use weft_suites::report;
 use weft_suites::script::Suites;
@@ -27,7 +27,7 @@ fn entry(case: &str, outcome: Verdict, signature: &str) -> BaselineEntry {
     }
 }
 
-/// A reader of TAP as simple as can be: numbers, words, directives.
+/// A minimal reader of TAP: numbers, results, directives.
 fn points(tap: &str) -> Vec<(bool, String)> {
     let mut lines = tap.lines();
     assert_eq!(lines.next(), Some("TAP version 13"));
@@ -59,8 +59,7 @@ async fn tap_has_a_point_a_result() {
     assert!(passed.iter().all(|(ok, _)| *ok));
 }
 
-/// The file alone shows the meaning of the exit code, and its counts are those of all other
-/// reports.
+/// The file alone explains the exit code, and it has the same counts as all other reports.
 #[tokio::test]
 async fn violations_beside_the_cases_are_marked_at_a_case_that_shows_them() {
     let out = tempfile::tempdir().unwrap();
@@ -78,7 +77,7 @@ async fn violations_beside_the_cases_are_marked_at_a_case_that_shows_them() {
     let (error, _) = error.split_once("</error>").unwrap();
     assert!(error.contains("type=\"also-observed\""), "{error}");
     for text in [
-        "this case does not fail, but the run does",
+        "this case does not fail, but the run fails",
         "MPA-2-5 is violated in 16 cases",
         "MPA-4.1-3 is violated in 16 cases",
         "stale entry of the baseline: no/such/case",
@@ -88,7 +87,7 @@ async fn violations_beside_the_cases_are_marked_at_a_case_that_shows_them() {
     crate::reports::is_valid(&junit);
 }
 
-/// Where cases fail, too, the files fail by these alone: they count what the terminal counts.
+/// If cases fail, only they fail the files: the files have the counts of the terminal.
 #[tokio::test]
 async fn violations_beside_failing_cases_are_not_counted() {
     let out = tempfile::tempdir().unwrap();
@@ -119,7 +118,7 @@ async fn junit_skips_what_the_baseline_expects() {
     );
 }
 
-/// Where a file that belongs to a result is, in the folder of the run.
+/// Returns the path of a file of a result in the folder of the run.
 fn attachment(value: &Value) -> &str {
     assert_eq!(value["artifactLocation"]["uriBaseId"], "RUN");
     value["artifactLocation"]["uri"].as_str().unwrap()
@@ -152,7 +151,7 @@ async fn sarif_has_a_rule_a_requirement() {
         let why = result["suppressions"][0]["justification"].as_str().unwrap();
         assert_eq!(why, "known # since spring (https://example.org/7)");
     }
-    // What is expected is suppressed, and what is stale is not: it makes the run fail.
+    // Expected results are suppressed. A stale entry is not, because it makes the run fail.
     let entries = vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2"), entry("no/such/case", Verdict::Fail, "x")];
     let run = &of(&failing(entries).await)["runs"][0];
     let open = |result: &&Value| result.get("suppressions").is_none();
@@ -173,7 +172,7 @@ async fn the_summary_names_what_fails() {
     assert!(text.contains("**16** fail") && text.contains("| MPA-7.1.1-2 | MUST |"), "{text}");
     assert!(text.contains("| mpa 7.1.1 | 0 | 1 | 0 |"), "{text}");
     assert_eq!(text.matches(&format!("| fail | `{CASE}[octet=")).count(), 16);
-    // Every table is one: as many bars in each of its lines.
+    // Every table is well-formed: each of its lines has the same number of bars.
     for table in text.split("\n\n").filter(|part| part.starts_with('|')) {
         let bars = |line: &str| line.replace("\\|", "").matches('|').count();
         assert!(table.trim().lines().all(|line| bars(line) == bars(table.lines().next().unwrap())), "{table}");
@@ -199,12 +198,13 @@ async fn results_of_the_baseline_are_as_expected() {
     let all = failing(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2: it sent an MPA Reply")]).await;
     assert_eq!((all.summary.expected.len(), all.summary.stale.len()), (16, 0));
     assert_eq!((all.summary.exit_code, all.summary.counts.fail), (ExitCode::AsExpected, 16));
-    // One choice is expected, and fifteen are not.
+    // One variant is expected to fail, and fifteen are not.
     let one = failing(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "")]).await;
     assert_eq!((one.summary.expected.len(), one.summary.exit_code), (1, ExitCode::Unexpected));
 }
 
-/// A foreign target file can contain anything: no report passes control characters on.
+/// A target file from somebody else can contain anything. No report may contain its control
+/// characters.
 #[tokio::test]
 async fn control_characters_of_a_baseline_are_shown() {
     let hostile = BaselineEntry {
@@ -246,20 +246,20 @@ async fn a_stale_entry_fails_the_run() {
         assert_eq!((report.summary.stale.len(), report.summary.exit_code), (1, ExitCode::Unexpected), "{stale:?}");
         assert!(report.summary.stale[0].starts_with(&stale.case));
     }
-    // What an earlier entry expects, a later one need not; and a choice that there is not never
-    // comes.
+    // A later entry need not repeat what an earlier entry expects, and a variant that does not exist
+    // never occurs.
     let earlier = entry(CASE, Verdict::Fail, "MPA-7.1.1-2");
     for (case, why) in
-        [(format!("{CASE}[octet=3]"), "already expect it"), (format!("{CASE}[octet=16]"), "no such variant")]
+        [(format!("{CASE}[octet=3]"), "already expects this outcome"), (format!("{CASE}[octet=16]"), "no such variant")]
     {
         let report = failing(vec![earlier.clone(), entry(&case, Verdict::Fail, "MPA-7.1.1-2")]).await;
         let [stale] = &report.summary.stale[..] else { panic!("{:?}", report.summary.stale) };
         assert!(stale.starts_with(&case) && stale.contains(why), "{stale}");
     }
-    // The choice first, then all: the second is for the other fifteen.
+    // First the entry for one variant, then the entry for all: the second is for the other fifteen.
     let both = vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "MPA-7.1.1-2"), earlier];
     assert_eq!(failing(both).await.summary.exit_code, ExitCode::AsExpected);
-    // It passes now: the entry has to go.
+    // The case passes now, so the entry is stale.
     let out = tempfile::tempdir().unwrap();
     let target = Target::builtin().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]);
     let fixed = key_case(target, out.path()).await;
@@ -271,7 +271,7 @@ async fn a_stale_entry_fails_the_run() {
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     assert!(report.summary.counts.not_applicable > 0 && report.summary.stale.is_empty(), "{:?}", report.summary.stale);
     assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
-    // Nor of a case of which the seed drew some variants: others may show what it expects.
+    // Nor is it stale if the seed selected only some variants, because others may match it.
     let target = Target::builtin().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]);
     let filter = Filter::of([CASE]).tier(Tier::Smoke);
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
@@ -287,7 +287,7 @@ async fn a_stale_entry_fails_the_run() {
     let suites = Suites::from_folder(&folder).unwrap();
     let (report, _) = crate::common::run(target, suites, Filter::everything(), out.path()).await;
     assert_eq!(report.summary.exit_code, ExitCode::Inconclusive, "{:?}", report.summary.stale);
-    // What was not selected is not judged.
+    // Cases that were not selected are not judged.
     let target = Target::builtin().with_baseline(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "x")]);
     let filter = Filter::of([format!("{CASE}[octet=4]")]);
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
@@ -327,7 +327,7 @@ async fn a_finding_that_both_runs_share_is_no_difference() {
     let shared = RequirementVerdict {
         requirement: weft_core::requirement!("MPA-4.1-3"),
         verdict: Verdict::Fail,
-        seen_on_the_way: true,
+        also_observed: true,
     };
     let version = |failures: std::ops::Range<usize>, finding: Option<&RequirementVerdict>| {
         let mut report = good.clone();
@@ -339,22 +339,22 @@ async fn a_finding_that_both_runs_share_is_no_difference() {
     let diff = Diff::of(&before, &after);
     assert_eq!((diff.newly_failing.len(), diff.fixed.len(), diff.same), (5, 3, 8));
     assert_eq!((diff.failing_otherwise.len(), diff.newly_observed.len(), diff.no_longer_observed.len()), (0, 0, 0));
-    // A finding that one of them has alone is a difference of its own, once.
+    // A finding that only one version has is a separate difference, listed once.
     let clean = version(0..3, None);
     let worse = Diff::of(&clean, &before);
     assert_eq!((worse.same, worse.newly_failing.len(), worse.exit_code()), (16, 0, ExitCode::Unexpected));
-    assert_eq!(worse.newly_observed, [Observed { requirement: shared.requirement, cases: 16 }]);
+    assert_eq!(worse.newly_observed, [ObservedViolation { requirement: shared.requirement, cases: 16 }]);
     let better = Diff::of(&before, &clean);
     assert_eq!((better.same, better.exit_code()), (16, ExitCode::AsExpected));
     assert_eq!(better.no_longer_observed, worse.newly_observed);
-    // Not run again: nobody knows.
+    // The case was not run again, so its outcome is unknown.
     let mut less = clean.clone();
     less.results.clear();
     assert!(Diff::of(&before, &less).no_longer_observed.is_empty());
 }
 
-/// The STags that the target gives out are others in each run, and so is what its failure shows;
-/// the signature is not.
+/// The STags of the target are different in each run, and so is the text of its failure. The
+/// signature stays the same.
 #[tokio::test]
 async fn a_signature_is_the_same_in_each_run() {
     let failure = async |seed| {
@@ -390,7 +390,7 @@ async fn a_signature_is_the_same_in_each_run() {
     }
 }
 
-/// Cases at a time change nothing but the time.
+/// Cases that run in parallel change only the duration.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn jobs_give_the_same_results_in_the_same_order() {
     let run = async |jobs| {

@@ -1,4 +1,4 @@
-//! Targets that do not play along: each case ends in its time, with a verdict and an explanation.
+//! Targets that misbehave: each case ends in time, with a verdict and an explanation.
 
 use std::future::Future;
 
@@ -13,7 +13,8 @@ use weft_suites::model::{CaseResult, StepKind, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
-/// One case against a target that treats each connection so. Waits are a tenth of the usual.
+/// Runs one case against a target that treats each connection like this. Time limits are a tenth of
+/// the usual ones.
 async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> CaseResult {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -32,7 +33,8 @@ async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream)
     report.results.remove(0)
 }
 
-/// Each case would wait for its time-outs: the first ones are enough to see that nothing comes.
+/// Each case would wait for its time-outs. The first cases are enough to show that the target sends
+/// nothing.
 #[tokio::test]
 async fn a_silent_target_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -59,7 +61,7 @@ async fn a_silent_target_is_given_up() {
     assert_eq!(report.results.iter().filter(is_given_up).count(), 13);
 }
 
-/// Does what is required once, and nothing after it.
+/// Behaves as required once, and then does nothing.
 #[tokio::test]
 async fn a_target_that_dies_of_the_stimulus_fails() {
     let died = Arc::new(AtomicBool::new(false));
@@ -100,7 +102,7 @@ async fn garbage_is_inconclusive_and_explained() {
     })
     .await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("where its Reply was due"), "{}", result.explanation);
+    assert!(result.explanation.contains("where its Reply was expected"), "{}", result.explanation);
 }
 
 #[tokio::test]
@@ -111,18 +113,18 @@ async fn a_reply_that_announces_more_than_it_sends_is_inconclusive() {
     })
     .await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("sent 20 bytes where its Reply was due"), "{}", result.explanation);
+    assert!(result.explanation.contains("sent 20 bytes where its Reply was expected"), "{}", result.explanation);
 }
 
 #[tokio::test]
 async fn a_close_at_once_is_inconclusive() {
     let result = result_against(|stream| async move { drop(stream) }).await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("the connection where its Reply was due"), "{}", result.explanation);
+    assert!(result.explanation.contains("the connection where its Reply was expected"), "{}", result.explanation);
 }
 
-/// What dies of a Request with a wrong key, and answers again when the file is there that its
-/// restart leaves. Each life answers so.
+/// A target that dies of a Request with a wrong key. It answers again when the file exists that its
+/// restart command creates.
 async fn dies_of_a_wrong_key(listener: TcpListener, back: std::path::PathBuf) {
     let mut dead = true;
     loop {
@@ -143,7 +145,7 @@ async fn dies_of_a_wrong_key(listener: TcpListener, back: std::path::PathBuf) {
     }
 }
 
-/// The target is dead from the beginning, and dies of each case's stimulus: it is brought back, and
+/// The target is dead from the beginning, and dies of each case's stimulus. It is restarted, and
 /// each case has its good exchange.
 #[tokio::test]
 async fn a_dead_target_is_restarted() {
@@ -161,8 +163,8 @@ async fn a_dead_target_is_restarted() {
     let out = tempfile::tempdir().unwrap();
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     server.abort();
-    // Once for the first case, which found it dead and was run again, and once after each of the
-    // two.
+    // One restart for the first case, which found the target dead and was run again, and one after
+    // each of the two cases.
     assert_eq!(std::fs::read_to_string(calls).unwrap().lines().count(), 3);
     for result in &report.results {
         assert_eq!(result.verdict, Verdict::Fail);
@@ -172,7 +174,7 @@ async fn a_dead_target_is_restarted() {
             result.steps
         );
         assert!(
-            result.explanation.ends_with("The target was dead after it, and was restarted."),
+            result.explanation.ends_with("The target was dead after the case, and was restarted."),
             "{}",
             result.explanation
         );
@@ -197,13 +199,13 @@ async fn a_target_that_does_not_come_back_is_given_up() {
     server.abort();
     assert!(report.results.iter().all(|result| result.verdict == Verdict::Inconclusive));
     let first = &report.results[0].explanation;
-    assert!(first.ends_with("after it, and does not come back: /bin/false: exit status: 1."), "{first}");
+    assert!(first.ends_with("after the case, and its restart failed: /bin/false: exit status: 1."), "{first}");
     let is_given_up =
-        |result: &&CaseResult| result.explanation.starts_with("The target is dead and does not come back: /bin/false");
+        |result: &&CaseResult| result.explanation.starts_with("The target is dead, and its restart failed: /bin/false");
     assert_eq!(report.results.iter().filter(is_given_up).count(), 15);
 }
 
-/// What comes while a case waits for something else is kept, but not without end.
+/// Bytes that arrive while a case waits for something else are stored, up to a limit.
 #[tokio::test]
 async fn datagrams_without_end_do_not_fill_the_memory() {
     let flood = "dd if=/dev/zero bs=2000 status=none >/dev/udp/{mapper_address}/{mapper_port}";
@@ -221,10 +223,10 @@ async fn datagrams_without_end_do_not_fill_the_memory() {
     let (report, _) = crate::common::run(target, suites, Filter::everything(), &folder.path().join("out")).await;
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
-    assert_eq!(result.actual.as_deref(), Some("more than 16777216 bytes"), "{}", result.explanation);
+    assert_eq!(result.actual.as_deref(), Some("it sent more than 16777216 bytes"), "{}", result.explanation);
 }
 
-/// What `crashed` prints is in the report.
+/// The report has the output of the command `crashed`.
 #[tokio::test]
 async fn the_last_words_of_a_dead_target_are_in_the_report() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -244,8 +246,8 @@ async fn the_last_words_of_a_dead_target_are_in_the_report() {
     server.abort();
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-    assert!(result.explanation.ends_with("Its last words: Kernel panic - not syncing."), "{}", result.explanation);
-    assert!(result.steps.iter().any(|step| step.text == "last words of the target: booted"), "{:?}", result.steps);
+    assert!(result.explanation.ends_with("Its last output: Kernel panic - not syncing."), "{}", result.explanation);
+    assert!(result.steps.iter().any(|step| step.text == "last output of the target: booted"), "{:?}", result.steps);
 }
 
 /// A target that answers a Request and is silent after it, with a script that waits for a close.
@@ -273,15 +275,14 @@ async fn verdict_on_silence(crashed: &str) -> CaseResult {
     report.results.remove(0)
 }
 
-/// The script ends before it asks for a sign of life, so only the console can show that the target
-/// died.
+/// The script ends before its liveness exchange, so only the console can show that the target died.
 #[tokio::test]
 async fn a_target_whose_console_shows_a_crash_after_the_stimulus_fails() {
     let result = verdict_on_silence("crashed = [\"/bin/sh\", \"-c\", \"echo BUG: kernel NULL pointer\"]\n").await;
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert!(result.explanation.starts_with("The target died of the case."), "{}", result.explanation);
     let no_control = " No control was run: a target with the service none sends no answers.";
-    let end = format!("Its last words: BUG: kernel NULL pointer.{no_control}");
+    let end = format!("Its last output: BUG: kernel NULL pointer.{no_control}");
     assert!(result.explanation.ends_with(&end), "{}", result.explanation);
     for crashed in ["crashed = [\"/bin/false\"]\n", ""] {
         let result = verdict_on_silence(crashed).await;

@@ -8,7 +8,7 @@ use weft_peer::Settings;
 use weft_peer::driver::initiate::echo_client;
 use weft_peer::driver::portmap::PmClient;
 use weft_peer::hostile::Deviations;
-use weft_peer::portmap::{Ask, ClientSettings};
+use weft_peer::portmap::{ClientSettings, Query};
 use weft_suites::model::{Event, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
@@ -18,8 +18,8 @@ use crate::common;
 
 const REQUEST: &str = "mpa/7.1.1-request/fields";
 
-/// What a run against the target came to, but for what does not apply to it: verdicts with their
-/// explanations.
+/// Returns the verdicts of a run against the target, with their explanations. Leaves out cases that
+/// do not apply.
 async fn verdicts(target: Target, words: &[&str]) -> Vec<(String, Verdict, String)> {
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of(words.iter().copied());
@@ -61,7 +61,7 @@ async fn the_builtin_client_of_a_port_mapper_passes_all_that_applies() {
     assert!(results.len() > 20, "{}", results.len());
 }
 
-/// Real time: what waits long is left to the virtual clock.
+/// In real time. Tests with long waits use the virtual clock.
 #[tokio::test]
 async fn the_builtin_client_of_a_port_mapper_is_the_same_over_udp() {
     let target = Target::resolve("builtin-initiator-tcp").unwrap();
@@ -84,7 +84,7 @@ async fn the_builtin_client_of_a_port_mapper_is_the_same_over_udp() {
     assert!(wrong.is_empty() && results.len() == 12, "{wrong:?} of {}", results.len());
 }
 
-/// Each of a few rows is blamed on the side that breaks it, by the case that is about it.
+/// For a few requirements: the case about the requirement fails if the target violates it.
 #[tokio::test]
 async fn a_deviating_client_of_a_port_mapper_is_caught() {
     for (deviation, case, row) in [
@@ -117,7 +117,7 @@ async fn a_user_who_starts_a_client_gets_the_address_of_the_port_mapper() {
         let ports: Vec<u16> =
             what.split("port ").skip(1).filter_map(|rest| rest.split(',').next()?.parse().ok()).collect();
         let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
-        let ask = Ask { mapper: at(*ports.last().unwrap()), service: at(ports[0]), connecting: at(40_001) };
+        let ask = Query { mapper: at(*ports.last().unwrap()), service: at(ports[0]), connecting: at(40_001) };
         let client = client.clone();
         tokio::spawn(async move { client.resolve(ask).await.unwrap() });
     };
@@ -134,10 +134,10 @@ async fn a_user_who_starts_a_client_gets_the_address_of_the_port_mapper() {
     let verdicts: Vec<Verdict> = report.results.iter().map(|result| result.verdict).collect();
     assert_eq!(verdicts, [Verdict::NotApplicable, Verdict::Pass], "{:?}", report.results[1].explanation);
     let prompts = prompts.lock().unwrap();
-    let expected = "start nic: it has to connect to address 127.0.0.1, port ";
+    let expected = "start nic, which has to connect to address 127.0.0.1, port ";
     assert!(
         prompts.iter().all(|what| what.starts_with(expected))
-            && prompts[0].contains(", and to ask the port mapper at ")
+            && prompts[0].contains(", and to query the port mapper at ")
     );
 }
 
@@ -183,7 +183,7 @@ async fn each_connection_prompts_the_user() {
     assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
     let prompts = prompts.lock().unwrap();
     assert!(
-        prompts.len() >= 2 && prompts[0].starts_with("start nic: it has to connect to address 127.0.0.1, port "),
+        prompts.len() >= 2 && prompts[0].starts_with("start nic, which has to connect to address 127.0.0.1, port "),
         "{prompts:?}"
     );
 }
@@ -202,8 +202,8 @@ async fn verdicts_of_faulty(fault: &str, words: &[&str]) -> Option<Vec<(String, 
     Some(verdicts(by_command(&lines), words).await)
 }
 
-/// The control starts the initiator once more: a fault in its PAD is named by the basic case, and
-/// blamed on no other row.
+/// The control starts the initiator once more. The basic case names a fault in the PAD, and no
+/// other requirement fails.
 #[tokio::test]
 async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
     let words = ["mpa/4-basic/pad[pad=1]", "ddp/4.1-control/last[first=4]", "mpa/7.1.2-reply/reserved[bits=1]"];
@@ -217,7 +217,7 @@ async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
     assert!(explanation.contains("The control fails, too") && explanation.contains("mpa/4-basic/pad"), "{explanation}");
 }
 
-/// A legal Reply takes the place of the one with reserved bits.
+/// In the control, a legal Reply replaces the Reply with reserved bits.
 #[tokio::test]
 async fn a_reply_that_deviates_has_a_control() {
     let Some(results) = verdicts_of_faulty("mute", &["mpa/7.1.2-reply/reserved[bits=1]"]).await else { return };
@@ -226,7 +226,7 @@ async fn a_reply_that_deviates_has_a_control() {
     assert!(explanation.contains("In the control, after a legal MPA Reply, it "), "{explanation}");
 }
 
-/// A port mapper's client that never acknowledges is not accused of looking at reserved fields.
+/// If a port mapper's client never acknowledges, no case reports that it checks reserved fields.
 #[tokio::test]
 async fn an_answer_of_the_port_mapper_that_deviates_has_a_control() {
     // A PMReq from port 12345 for a service at 127.0.0.1, and nothing after it.
@@ -248,8 +248,8 @@ async fn an_answer_of_the_port_mapper_that_deviates_has_a_control() {
     assert!(explanation.contains("In the control, after a right PMAccept, nothing"), "{explanation}");
 }
 
-/// A control needs a start of its own. No prompt requests that; the report states that no control
-/// was run.
+/// A control needs another start of the target. The user gets no prompt for it, and the report
+/// states that no control was run.
 #[tokio::test]
 async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
     let person = |event: &Event| {

@@ -89,11 +89,11 @@ async fn represents(lab: &Lab) {
     let latest = lab.latest().await;
     assert_eq!((latest.record.info.id.as_str(), latest.record.is_partial()), (full.run.id.as_str(), false));
     assert_eq!(sum(&latest), (2, 2, ExitCode::Unexpected));
-    assert_eq!((latest.score.must.held, latest.score.must.broken), (0, 1));
+    assert_eq!((latest.score.must.met, latest.score.must.violated), (0, 1));
     assert_eq!(lab.store.targets().await.unwrap()[0].last, full.run.id);
     let next = lab.play(Target::builtin(), "false", Filter::everything()).await;
     let latest = lab.latest().await;
-    assert_eq!((latest.record.info.id, latest.score.must.held), (next.run.id, 1));
+    assert_eq!((latest.record.info.id, latest.score.must.met), (next.run.id, 1));
 }
 
 #[tokio::test]
@@ -114,13 +114,13 @@ async fn replaces(lab: &Lab) {
     // Another target under the same name: a deviation, an address, a capability.
     lab.play(crate::common::deviating(), "false", rerun(4)).await;
     assert_eq!(lab.latest().await, latest);
-    // What passed fails when it is run again, and what failed passes.
+    // In the rerun, the cases that passed fail, and the cases that failed pass.
     lab.play(Target::builtin(), "true", rerun(1)).await;
     lab.play(Target::builtin(), "false", rerun(4)).await;
     assert_eq!(sum(&lab.latest().await), (3, 1, ExitCode::Unexpected));
     lab.play(Target::builtin(), "false", rerun(1)).await;
     let latest = lab.latest().await;
-    assert_eq!((sum(&latest), latest.score.must.held), ((4, 0, ExitCode::AsExpected), 1));
+    assert_eq!((sum(&latest), latest.score.must.met), ((4, 0, ExitCode::AsExpected), 1));
     let report = lab.store.latest_outcomes("builtin").await.unwrap().unwrap();
     assert_eq!((report.run.id, report.results.len(), Some(report.summary)), (full.run.id, 4, latest.record.summary));
 }

@@ -1,5 +1,5 @@
-//! The tests of the engine from outside, one file a subject, in one binary: eleven would link the
-//! same libraries eleven times.
+//! Tests of the public API of the engine, one file for each subject. They are in one binary, so
+//! that the libraries are linked only once.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 #![allow(unreachable_pub, reason = "modules of a test binary")]
 

@@ -1,5 +1,5 @@
-//! A target over TCP that asks for markers: what can be judged of it is, and what cannot is left
-//! alone.
+//! A target over TCP that requests markers. Cases that can judge it run, and the other cases do not
+//! apply.
 
 use std::sync::Arc;
 
@@ -44,7 +44,8 @@ async fn markers_are_judged_and_cases_without_them_do_not_apply() {
     assert!(report.summary.counts.pass >= 20 && report.summary.counts.not_applicable == 16);
 }
 
-/// Without `markers` in its file, the tester sends no markers and blames nobody for that.
+/// If the target file does not declare that the target requests markers, the tester sends none, and
+/// no case fails because of that.
 #[tokio::test]
 async fn a_target_without_declared_markers_is_not_blamed() {
     let (server, target) = asking("");

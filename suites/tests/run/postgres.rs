@@ -24,7 +24,7 @@ pub struct Server {
 const NOBODY: u32 = 65534;
 
 impl Server {
-    /// Starts one; `None` where the machine has none installed.
+    /// Starts a server. Returns `None` if this machine has no PostgreSQL.
     pub fn start() -> Option<Self> {
         let programs = programs()?;
         let folder = tempfile::tempdir().unwrap();
@@ -69,7 +69,8 @@ impl Server {
         self.wait();
     }
 
-    /// `pg_isready` asks the server itself; the process ending means that it never will be.
+    /// `pg_isready` queries the server itself. If the process has ended, the server will never be
+    /// ready.
     fn wait(&mut self) {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
@@ -87,7 +88,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // So it takes its shared memory with it; a server that does not react is killed.
+        // With this signal, the server also removes its shared memory. A server that does not react
+        // is killed.
         if !self.stop.status().is_ok_and(|status| status.success()) {
             let _ = self.process.kill();
         }

@@ -1,5 +1,5 @@
-//! Programs that are started as the target and end by themselves: the report shows how, and a crash
-//! fails the case.
+//! Programs that are started as the target and end by themselves. The report shows how they ended,
+//! and a crash fails the case.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ printf 'MPA ID Req Frame\x40\x01\0\0' >&3
 exec cat <&3 >/dev/null
 "#;
 
-/// The case against that Initiator; `None`: there is no bash here.
+/// Runs the case against that Initiator. Returns `None` if this machine has no bash.
 async fn result(at_wrong_key: &str, more: &str) -> Option<CaseResult> {
     if std::process::Command::new("bash").arg("--version").output().is_err() {
         println!("skipped: no bash");
@@ -74,8 +74,7 @@ async fn an_exit_status_is_recorded() {
 
 #[tokio::test]
 async fn a_failure_names_the_exit_status_of_the_program() {
-    // A child answers, in place of a close alone, once the program has ended: the answer decides
-    // the case.
+    // After the program has ended, its child answers before the close. The answer decides the case.
     let answer = "until grep -qs State:.Z /proc/$$/status || [ ! -e /proc/$$ ]; do :; done; \
                   printf 'MPA ID Rep Frame\\\\x40\\\\x01\\\\0\\\\0' >&3";
     let Some(result) = result(&format!("({answer}) & exit 3"), "").await else { return };
@@ -85,8 +84,7 @@ async fn a_failure_names_the_exit_status_of_the_program() {
     assert!(result.explanation.ends_with(expected), "{}", result.explanation);
 }
 
-/// The crash closes the connection as the requirement wants, and the program that is started next
-/// works.
+/// The crash closes the connection, as the requirement demands, and the next program works.
 #[tokio::test]
 async fn a_crash_fails_the_case() {
     let Some(result) = result("kill -SEGV $$", "").await else { return };
@@ -98,7 +96,7 @@ async fn a_crash_fails_the_case() {
     assert_eq!(result.requirements.iter().filter(is_failing).count(), 1, "{:?}", result.requirements);
 }
 
-/// Somebody else sends this signal.
+/// Another process sends this signal.
 #[tokio::test]
 async fn a_killed_program_is_recorded_and_not_held_against_the_target() {
     let Some(result) = result("kill -KILL $$", "").await else { return };
@@ -106,7 +104,7 @@ async fn a_killed_program_is_recorded_and_not_held_against_the_target() {
     assert_eq!(first_end(&result), (None, Some(9)));
 }
 
-/// What `crashed` prints does not replace the exit status.
+/// The output of `crashed` does not replace the exit status.
 #[tokio::test]
 async fn a_target_that_does_not_come_back_has_its_exit_status_and_last_words() {
     let crashed = "crashed = [\"/bin/sh\", \"-c\", \"echo Oops\"]\n";
@@ -114,7 +112,7 @@ async fn a_target_that_does_not_come_back_has_its_exit_status_and_last_words() {
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert_eq!(first_end(&result), (Some(3), None));
     let (begin, end) =
-        ("The target died of the case.", " The program of connection 1 ended, exit status: 3. Its last words: Oops.");
+        ("The target died of the case.", " The program of connection 1 ended, exit status: 3. Its last output: Oops.");
     assert!(result.explanation.starts_with(begin), "{}", result.explanation);
     assert!(result.explanation.ends_with(end), "{}", result.explanation);
     let none = ProgramEnd { connection: None, exit_status: Some(4), ..result.program_ends[0].clone() };

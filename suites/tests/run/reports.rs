@@ -14,7 +14,7 @@ use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, report};
 
-/// A run with every verdict that a run can have in it, times and ids made the same.
+/// A run that has every verdict. Its times and ids are constant.
 async fn mixed() -> RunReport {
     let out = tempfile::tempdir().unwrap();
     let mut report = key_case(deviating(), out.path()).await;
@@ -67,7 +67,7 @@ fn terminal(report: &RunReport, colour: bool) -> String {
     String::from_utf8(octets).unwrap()
 }
 
-/// The events of a run again.
+/// Sends the events of a run again.
 fn replay(terminal: &impl EventSink, report: &RunReport) {
     use weft_suites::model::Event;
     let planned = report.results.iter().map(|result| result.key.clone()).collect();
@@ -100,7 +100,7 @@ async fn junit_is_valid_and_names_the_requirement() {
     is_valid(&text);
 }
 
-/// By the schema of Jenkins' xUnit plugin, where xmllint is there.
+/// Checks the schema of Jenkins' xUnit plugin, if xmllint is installed.
 pub fn is_valid(junit: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("junit.xml");
@@ -113,7 +113,7 @@ pub fn is_valid(junit: &str) {
     }
 }
 
-/// What the element of a page that begins with `begin` names, unpacked.
+/// Returns the unpacked content that an element of the page names. The element begins with `begin`.
 fn unpacked(page: &str, begin: &str) -> Vec<u8> {
     let at = page.find(begin).unwrap_or_else(|| panic!("no {begin}"));
     let element = &page[at..at + page[at..].find('>').unwrap()];
@@ -163,7 +163,7 @@ async fn html_has_the_evidence_of_passed_cases() {
         assert!(story.contains(weft_core::requirement!("MPA-7.1.1-2").row().summary), "{story}");
         assert!(story.contains(&format!("byte {} changed", &result.key.path()[CASE.len() + "/octet=".len()..])));
     }
-    // The page itself has only text: 4 kB a result.
+    // The page itself has only text: 4 kB for each result.
     assert!(text.len() < 100_000, "{} bytes", text.len());
 }
 
@@ -189,8 +189,8 @@ async fn json_is_read_back_and_all_files_are_written() {
     assert!(report::write_all(&report, &out.path().join("nowhere")).is_err());
 }
 
-/// A target that breaks a rule which no selected case is about: the cases pass, the run does not,
-/// and each summary has the reason.
+/// A target violates a rule that no selected case is about. The cases pass, the run fails, and each
+/// summary has the reason.
 #[tokio::test]
 async fn summaries_give_also_observed_violations_as_the_reason() {
     let out = tempfile::tempdir().unwrap();
@@ -222,14 +222,14 @@ async fn summaries_give_also_observed_violations_as_the_reason() {
     );
 }
 
-/// Where cases fail by a requirement themselves, it is not reported again.
+/// If cases fail because of a requirement, it is not reported again as also observed.
 #[tokio::test]
 async fn a_requirement_of_a_failing_case_is_not_reported_again() {
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of(["mpa/7.1.1-key", "mpa/7.1.3-other-protocol"]);
     let (report, _) = run(deviating(), Suites::embedded().unwrap(), filter, out.path()).await;
     let also_observed =
-        report.results.iter().flat_map(|result| &result.requirements).filter(|judged| judged.seen_on_the_way);
+        report.results.iter().flat_map(|result| &result.requirements).filter(|judged| judged.also_observed);
     assert!(also_observed.count() > 0);
     let text = terminal(&report, false);
     assert!(text.contains("exit code 1: the target fails ") && !text.contains("also observed"), "{text}");
@@ -268,7 +268,7 @@ async fn captured_and_synthetic_evidence_are_distinguished() {
         "{text}"
     );
     let html = report::html(&report, out.path()).unwrap();
-    // Once each at the top, and once with each result.
+    // Each source is shown once at the top, and once with each of its results.
     assert_eq!(html.matches("captured on the wire").count(), 1 + 15);
     assert_eq!(html.matches("the capture is over").count(), 2);
 }

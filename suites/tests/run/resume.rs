@@ -1,5 +1,5 @@
-//! A run that was stopped goes on where it was; the store remembers what a case did on a target, in
-//! SQLite and PostgreSQL.
+//! A run that was stopped resumes at the same case. The store keeps the earlier results of a case
+//! on a target, in SQLite and PostgreSQL.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ fn options(out: &std::path::Path, target: Target, cancel: Option<watch::Receiver
     RunOptions { target, suites, filter: Filter::of([CASE]), out: out.to_owned(), seed: Some(7), cancel }
 }
 
-/// Runs until `count` cases are finished, and no further.
+/// Runs until `count` cases are finished, then stops.
 async fn stopped_after(count: usize, out: &std::path::Path, schedule: Schedule) {
     let (cancel, receiver) = watch::channel(false);
     let finished = Mutex::new(0);
@@ -68,7 +68,8 @@ async fn a_stopped_run_goes_on_where_it_was() {
     assert!(matches!(&error, RunError::Resume(why) if why.contains("builtin")), "{error}");
 }
 
-/// The time of a run is that of its parts, also where cases run side by side: their times overlap.
+/// The time of a run is the sum of its parts, even if cases run in parallel and their times
+/// overlap.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resumed_run_took_as_long_as_its_parts() {
     for is_killed in [false, true] {
@@ -113,7 +114,7 @@ async fn only_the_same_target_and_suites_go_on() {
     let sink = Arc::new(|_: &Event| {});
     let other = options(out.path(), crate::common::deviating(), None);
     let error = weft_suites::run_with(other, schedule.clone(), sink.clone()).await.unwrap_err();
-    assert!(error.to_string().contains("described otherwise"), "{error}");
+    assert!(error.to_string().contains("the description of builtin has changed"), "{error}");
     let mut suites = options(out.path(), Target::builtin(), None);
     suites.suites = Suites::from_folder(&crate::common::one_case(out.path(), "")).unwrap();
     let error = weft_suites::run_with(suites, schedule, sink).await.unwrap_err();
@@ -142,7 +143,7 @@ async fn remembers(store: &Store, out: &std::path::Path, url: Option<String>) {
 #[tokio::test]
 async fn the_store_remembers_each_result() {
     let out = tempfile::tempdir().unwrap();
-    // A path with everything in it that a URL would take for something else.
+    // A path with all characters that have another meaning in a URL.
     let folder = out.path().join("a b?c#d%20e&ü");
     std::fs::create_dir(&folder).unwrap();
     let store = Store::open(&folder.join(FILE_NAME)).await.unwrap();
@@ -170,12 +171,12 @@ async fn postgresql_is_the_same() {
     remembers(&store, out.path(), Some(server.url.clone())).await;
     assert!(!out.path().join(FILE_NAME).exists());
     stopped_after(5, out.path(), Schedule { store: Some(server.url.clone()), ..Schedule::default() }).await;
-    let schedule = Schedule { resume: true, store: Some(server.url.clone()), jobs: 2, patience: None };
+    let schedule = Schedule { resume: true, store: Some(server.url.clone()), jobs: 2, store_retry_time: None };
     let sink = Arc::new(|_: &Event| {});
     let report = weft_suites::run_with(options(out.path(), Target::builtin(), None), schedule, sink).await.unwrap();
     assert_eq!((report.results.len(), report.summary.status), (16, RunStatus::Done));
     assert_eq!(store.runs(10).await.unwrap().len(), 3);
-    // Opened again, the schema is what it is.
+    // Opening the store again does not change the schema.
     Store::connect(&server.url).await.unwrap().close().await;
     store.close().await;
     let key = key_case(Target::builtin(), out.path()).await;

@@ -1,5 +1,5 @@
-//! What becomes of scripts that are wrong, or of cases that a target does not follow: each ends
-//! with a verdict and its line.
+//! Scripts with errors, and cases that the target does not follow: each ends with a verdict and the
+//! line of the script.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn result_of(body: &str) -> CaseResult {
     if report.results[0].verdict == Verdict::Error {
         assert_eq!(report.summary.exit_code, ExitCode::HarnessError);
     }
-    // On every verdict the evidence is there.
+    // The evidence exists for every verdict.
     for file in &report.results[0].evidence.files {
         assert!(out.path().join(&file.path).is_file(), "{}", file.path);
     }
@@ -39,7 +39,8 @@ async fn script_errors_name_their_line_and_the_expectation() {
         ("t:request():flip(p.octet)", 3, "no parameter \"octet\""),
         ("t:request():flip(20)", 3, "no byte 20"),
         ("local c = t:connect()\nc:close()\nc:send('x')", 5, "closed"),
-        // The functions that wait need it; a script could catch errors by it, or wait for nobody.
+        // The functions that wait need `coroutine`. With it, a script could catch errors, or wait
+        // forever.
         ("t:good_exchange()\ncoroutine.yield()", 4, "coroutine"),
         ("t:good_exchange()\n_G.coroutine.wrap(function() end)", 4, "coroutine"),
         ("while true do end", 3, "more than 1000000 instructions"),
@@ -47,9 +48,9 @@ async fn script_errors_name_their_line_and_the_expectation() {
         (
             "local c, m = t:connect(), string.rep('x', 1 << 20)\nfor i = 1, 65 do c:send(m) end",
             4,
-            "a case may send 67108864",
+            "the case sends more than 67108864",
         ),
-        // Lua reports no line when memory is gone: the line of the case replaces it.
+        // If memory is exhausted, Lua reports no line. The line of the case replaces it.
         ("local s = 'x' while true do s = s .. s end", 1, "memory"),
     ] {
         let result = result_of(body).await;
@@ -75,7 +76,7 @@ async fn a_case_without_evidence_is_an_error_of_the_case() {
     }
 }
 
-/// The case asks for none; a target that dies of the stimulus is found all the same.
+/// The case has no liveness exchange. A target that dies of the stimulus is still found.
 #[tokio::test]
 async fn a_case_ends_with_a_good_exchange() {
     let body = "t:good_exchange() local c = t:connect() c:send(t:request():flip(0)) \
@@ -123,15 +124,15 @@ async fn scripts_speak_all_of_the_good_exchange() {
 
 #[tokio::test]
 async fn violations_by_the_tester_are_not_attributed_to_the_target() {
-    // PAD octets that are not zero, from the tester: the monitor sees them, and knows whose they
-    // are.
+    // The tester sends PAD bytes that are not zero. The monitor reports them, and that the tester
+    // sent them.
     let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(t:request())\nc:expect_reply()\n\
                 c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'a' }, pad = '\\1\\1\\1' })\nc:close()\n\
                 c = t:connect()\nc:send(t:request():flip(1))\nc:expect_close { requirement = 'MPA-7.1.1-2' }\nt:liveness()";
     let result = result_of(body).await;
     assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
-    assert!(result.seen.iter().any(|seen| seen.requirement.as_str() == "MPA-4.1-3"), "{:?}", result.seen);
-    assert!(result.seen.iter().all(|seen| !seen.by_target), "{:?}", result.seen);
+    assert!(result.findings.iter().any(|finding| finding.requirement.as_str() == "MPA-4.1-3"), "{:?}", result.findings);
+    assert!(result.findings.iter().all(|finding| !finding.by_target), "{:?}", result.findings);
     assert_eq!(result.requirements.len(), 1);
 }
 
@@ -142,7 +143,7 @@ async fn a_flood_of_notes_is_bounded_and_reported() {
     assert!(result.explanation.contains("no room for 100 events"), "{}", result.explanation);
 }
 
-/// The case that the guide shows is one.
+/// The example case of the guide is a valid case.
 #[tokio::test]
 async fn the_example_of_the_guide_runs() {
     let guide = include_str!("../../suites/README.md");

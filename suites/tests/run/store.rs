@@ -1,4 +1,4 @@
-//! What the store keeps, of a run that ended and of one that did not.
+//! The data that the store has of a finished run and of an unfinished run.
 
 use std::sync::{Arc, Mutex};
 
@@ -38,8 +38,8 @@ async fn a_finished_run_is_read_back_completely() {
     assert_eq!(store.result(&first.run.id, &CaseKey::new("no/such/case")).await.unwrap(), None);
 }
 
-/// A killed run cannot clean up: every case that was reported as finished is in the store at that
-/// moment.
+/// A killed run cannot clean up. So every case that was reported as finished must already be in the
+/// store.
 #[tokio::test]
 async fn finished_cases_are_stored_before_they_are_reported() {
     let out = tempfile::tempdir().unwrap();
@@ -52,7 +52,7 @@ async fn finished_cases_are_stored_before_they_are_reported() {
     };
     let run = tokio::spawn(weft_suites::run(options(out.path(), None), Arc::new(sink)));
     let reported = receiver.recv().await.unwrap();
-    // As a kill would: no destructor of the run's future gets to write anything.
+    // Like a kill: no destructor of the run's future can write anything.
     run.abort();
     let _ = run.await;
     let store = Store::open(&database).await.unwrap();
@@ -177,7 +177,7 @@ async fn a_run_whose_process_is_gone_is_broken_in_postgresql() {
     }
 }
 
-/// One case may take minutes, in which nothing is written but signs of life.
+/// One case may take minutes. During this time, the run writes only signs of life.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_in_a_long_case_shows_that_it_lives() {
     let out = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A results store that cannot be written for a while, or not at all: the run and its reports are
-//! complete all the same.
+//! A results store that cannot be written for a while, or not at all. The run and its reports are
+//! still complete.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -54,12 +54,12 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-/// As a disk without room does.
+/// Behaves like a full disk.
 const BREAK: &str = "CREATE TRIGGER full BEFORE UPDATE ON results BEGIN SELECT RAISE(FAIL, 'no room'); END";
 const REPAIR: &str = "DROP TRIGGER full";
 
 fn without_patience() -> Schedule {
-    Schedule { patience: Some(Duration::ZERO), ..Schedule::default() }
+    Schedule { store_retry_time: Some(Duration::ZERO), ..Schedule::default() }
 }
 
 #[tokio::test]
@@ -72,10 +72,10 @@ async fn a_store_that_stays_away_costs_no_result() {
         }
     });
     let report = report.await;
-    // Nobody takes the run for one that is in the store.
+    // The reports show that the run is not in the store.
     assert_eq!(report.summary.exit_code, ExitCode::HarnessError);
     let why = report.summary.not_stored.unwrap();
-    assert!(why.starts_with("the results store misses 13 of 16 results of this run: "), "{why}");
+    assert!(why.starts_with("the results store lacks 13 of the 16 results of this run: "), "{why}");
     assert_eq!(report.summary.reasons, [why]);
 }
 
@@ -95,7 +95,7 @@ async fn a_store_that_returns_gets_what_it_missed() {
     assert_eq!(store.report(&report.run.id).await.unwrap(), Some(report));
 }
 
-/// A backup, or a person with an SQLite shell.
+/// Another program that locks the file, such as a backup or an SQLite shell.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waits_for_a_file_that_another_program_locks() {
     let out = tempfile::tempdir().unwrap();

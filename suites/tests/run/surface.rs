@@ -6,7 +6,7 @@ use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
-/// Ends each case here: something to judge, and liveness.
+/// The end of each script in this file: an expectation with a requirement, and a liveness exchange.
 const END: &str = "\nlocal z = t:connect() z:send(t:request():flip(1))\n\
                    z:expect_close { requirement = 'MPA-7.1.1-2' } t:liveness()";
 
@@ -100,7 +100,7 @@ async fn next_returns_the_event_and_decides_nothing() {
     assert!(result.steps.iter().any(|step| step.kind == StepKind::Silence && step.text == "nothing within 1 s"));
 }
 
-/// Too late is a failure only where time is what the requirement is about.
+/// A late answer is a failure only if the requirement is about time.
 #[tokio::test]
 async fn lateness_fails_if_the_case_demands_it() {
     let body = |more: &str| {
@@ -145,8 +145,8 @@ async fn the_good_exchange_is_enhanced_if_the_target_file_has_it() {
     }
 }
 
-/// Linux's iwcm cannot handle an end right after its Reply. An end that tests something comes at
-/// once all the same.
+/// Linux's iwcm cannot handle a close directly after its Reply. A close that is a stimulus is still
+/// sent immediately.
 #[tokio::test]
 async fn an_end_that_tries_nothing_lets_the_target_settle() {
     let slow = "name = \"slow\"\nkind = \"builtin\"\n[startup]\nsettle_ms = 500\n";
@@ -169,7 +169,7 @@ async fn an_end_that_tries_nothing_lets_the_target_settle() {
     assert_eq!(delay_after_reply(fails, StepKind::Reset, Verdict::Fail).await, 500_000_000);
 }
 
-/// Rows pass where their message came, and decide nothing where it did not.
+/// A requirement passes if the target sent a message that shows it. Otherwise it is inconclusive.
 #[tokio::test]
 async fn a_row_is_shown_by_its_message_alone() {
     let of = async |about: &str| {

@@ -1,4 +1,4 @@
-//! What `weft target check` learns about targets.
+//! The results of `weft target check`.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ async fn an_unreachable_target_is_reported() {
     assert!(probes[0].text.contains("cannot connect"), "{probes:?}");
 }
 
-/// What the guide shows are target files.
+/// The examples of the guide are valid target files.
 #[test]
 fn the_examples_of_the_guide_are_targets() {
     let guide = include_str!("../../suites/TARGETS.md");

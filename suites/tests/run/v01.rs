@@ -1,4 +1,4 @@
-//! What version 0.1 left opens in this version: its store, its folder of a run, its target files.
+//! This version opens the data of version 0.1: its store, its folder of a run, its target files.
 //!
 //! `tests/data/v0.1` has a store of three runs against `builtin` (done, cancelled, killed) in the
 //! schema of that version, the folder of the first of them, and two target files.
@@ -38,7 +38,7 @@ async fn sqlite(folder: &Path) -> String {
     url
 }
 
-/// The runs are what they were, and the one that was killed is not shown as running.
+/// The runs are unchanged, and the killed run is not shown as running.
 async fn assert_all_runs_are_kept(store: &Store) {
     let runs = store.runs(10).await.unwrap();
     let runs: Vec<_> = runs.iter().map(|run| (run.info.id.as_str(), run.status, run.finished, run.planned)).collect();
@@ -110,8 +110,8 @@ async fn runs_get_their_order_and_selections_are_recognised() {
     assert!(store.latest("builtin").await.unwrap().unwrap().record.is_partial());
 }
 
-/// A migration that stops in the middle, as that of a process that is killed, changes nothing, and
-/// the next start completes it. Here the last of its statements cannot be executed.
+/// A migration that stops in the middle, for example because its process is killed, changes
+/// nothing. The next start completes it. Here its last statement cannot be executed.
 async fn fails_and_is_completed(url: &str) {
     let mut connection = execute(url, "ALTER TABLE runs ADD COLUMN spent_us BIGINT").await;
     let error = Store::connect(url).await.unwrap_err();
@@ -150,7 +150,7 @@ fn evidence_of_a_run_opens() {
         frames += 1;
     }
     assert!(frames > 10 && capture.note().is_none(), "{frames}");
-    // The folder of a case is still called what it was.
+    // The folder of a case still has its old name.
     assert_eq!(format!("cases/{}", result.key.path()), result.evidence.folder);
 }
 

@@ -1,5 +1,5 @@
-//! The case about the key judges right, over the virtual link and over TCP, and explains the
-//! verdict.
+//! The case about the key gives the right verdict and explains it, over the virtual link and over
+//! TCP.
 
 use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_core::requirement;
@@ -68,14 +68,15 @@ async fn the_deviating_responder_fails_and_the_requirement_is_named() {
             assert!(result.explanation.contains("MPA-7.1.1-2"), "{}", result.explanation);
             assert!(result.actual.as_ref().unwrap().contains("MPA Reply"), "{:?}", result.actual);
             assert_eq!(result.decided_at.as_ref().unwrap().file, "mpa/7.1.1-key.lua");
-            // The monitor saw the same, by itself.
-            assert!(result.seen.iter().any(|seen| seen.by_target && seen.requirement == requirement!("MPA-7.1.1-2")));
+            // The monitor has found the same violation independently.
+            let key = requirement!("MPA-7.1.1-2");
+            assert!(result.findings.iter().any(|finding| finding.by_target && finding.requirement == key));
         }
     }
 }
 
-/// RFC 6581 section 10: an enhanced Responder answers an enhanced Request by an enhanced Reply; one
-/// without the enhanced set-up closes. The second must not be charged with the first.
+/// RFC 6581 section 10: an enhanced Responder answers an enhanced Request with an enhanced Reply. A
+/// Responder without the enhanced set-up closes, and must not fail the requirement about the Reply.
 #[tokio::test]
 async fn a_responder_without_the_enhanced_set_up_is_charged_with_its_own_rule_alone() {
     let target = Target::builtin_plain().with_deviations(["p2p.takes-enhanced-as-unenhanced"]).unwrap();
@@ -131,7 +132,7 @@ async fn a_target_with_shorter_segments_passes() {
 
 #[tokio::test]
 async fn a_target_that_is_not_there_is_inconclusive() {
-    // Bound and not listening any more: nobody answers there.
+    // The listener was dropped, so no server answers at its address.
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let text = format!("name = \"gone\"\nkind = \"tcp\"\naddress = \"{address}\"\n");
     let out = tempfile::tempdir().unwrap();
@@ -139,7 +140,7 @@ async fn a_target_that_is_not_there_is_inconclusive() {
     assert_all(&report, Verdict::Inconclusive);
     assert_eq!(report.summary.exit_code, ExitCode::Inconclusive);
     assert!(report.results[0].explanation.contains("not reached"));
-    // One case tries; the others know.
+    // Only one case tries to connect. The others use its result.
     let tried = report.results.iter().filter(|result| !result.steps.is_empty()).count();
     assert_eq!((tried, report.results.len()), (1, 16));
     let other = &report.results[15];
@@ -243,7 +244,7 @@ async fn a_read_after_an_invalid_invalidate_is_not_answered() {
     }
 }
 
-/// The Terminate is there, and late: on the wire after the answer, when the tester has closed.
+/// The Terminate is late: it follows the answer, after the tester has closed.
 #[tokio::test]
 async fn a_delayed_terminate_comes_when_the_tester_closes() {
     let body = "local conn, op = t:operate()\n\
@@ -263,7 +264,7 @@ async fn a_delayed_terminate_comes_when_the_tester_closes() {
     assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
 }
 
-/// RFC 6581 took the place of the e-mail of 2007.
+/// RFC 6581 replaced the proposal in the e-mail of 2007.
 #[tokio::test]
 async fn a_breach_of_the_proposal_alone_fails_nothing() {
     let target = Target::builtin().with_deviations(["mpa.never-times-out-fpdu"]).unwrap();
@@ -301,7 +302,7 @@ async fn the_target_file_of_the_readme_finds_unchecked_crcs() {
     assert_eq!(report.summary.counts.fail, 8, "{:?}", report.summary);
 }
 
-/// A Read of no octets shows it where no service runs.
+/// A Read of zero bytes shows the fault if no service runs on the target.
 #[tokio::test]
 async fn unchecked_crcs_are_found_without_a_service() {
     let case = "mpa/4.4-crc/bad-read";

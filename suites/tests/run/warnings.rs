@@ -11,7 +11,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 static WAITING: Mutex<Vec<(&str, UnboundedSender<String>)>> = Mutex::new(Vec::new());
 static INSTALLED: Once = Once::new();
 
-/// The warnings from now on that contain `text`, of all runs of this process.
+/// Future warnings that contain `text`, from all runs of this process.
 pub fn with(text: &'static str) -> UnboundedReceiver<String> {
     INSTALLED.call_once(|| tracing::subscriber::set_global_default(Warnings).unwrap());
     let (sender, receiver) = unbounded_channel();
@@ -30,7 +30,7 @@ impl Subscriber for Warnings {
         let mut text = Text(String::new());
         event.record(&mut text);
         let mut waiting = WAITING.lock().unwrap();
-        // A test that has its warning waits no more.
+        // A test that has received its warning does not wait any longer.
         waiting.retain(|(wanted, sender)| !text.0.contains(wanted) || sender.send(text.0.clone()).is_ok());
     }
 

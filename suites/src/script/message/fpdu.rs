@@ -13,12 +13,12 @@ use crate::stage::Message;
 /// a field of zeros, or four bytes). The defaults are correct for the ULPDU. `position` is the byte
 /// of the tester's stream where the FPDU begins (`conn:position()`). With `position`, the FPDU has
 /// the markers that are due there. `fpduptr` then replaces the distance from `ULPDU_Length` in each
-/// marker, and `reserved` is the other half of the marker.
+/// marker, and `reserved` is the value of the marker's reserved half.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "mpa.fpdu", table);
     let ulpdu = super::from_value(fields.required::<Value>("ulpdu")?)?;
     let Ok(length) = u16::try_from(ulpdu.octets.len()) else {
-        return Err(fields.wrong("ulpdu", "more than 65535 bytes"));
+        return Err(fields.wrong("ulpdu", "the ULPDU has more than 65535 bytes"));
     };
     let announced = fields.or("ulpdu_length", length)?;
     let pad = fields.octets("pad")?.unwrap_or_else(|| vec![0; pad_len(length)]);
@@ -58,7 +58,7 @@ fn with_markers(position: u64, body: &[u8], marker: impl Fn(u16) -> [u8; MARKER_
     for octet in body {
         octets.push(*octet);
         if is_due(&octets) {
-            // Modulo 2^16, which is the size of the field.
+            // The distance is taken modulo 2^16, because the field has 16 bits.
             octets.extend(marker(((octets.len() - header) & 0xffff) as u16));
         }
     }

@@ -3,16 +3,17 @@
 use mlua::{LuaString, MetaMethod, UserData, UserDataMethods, Value};
 
 use super::from_value;
-use super::held::held;
+use super::memory_account::count_memory;
 use crate::model::{Mark, MarkKind};
 use crate::script::bind::surface;
 use crate::stage::Message;
 
 /// Maximum length of a message in bytes: about 16 times the longest legal FPDU.
 const MAX_LEN: usize = 1 << 20;
-/// Maximum number of changed pieces of a message. `LONGEST_NAME` is the maximum length of its name
-/// in bytes. Each `m .. m` would double both.
-const MOST_MARKS: usize = 1000;
+/// Maximum number of changed pieces of a message. `LONGEST_NAME` is the maximum length of the
+/// message's name in bytes. Without these limits, each `m .. m` would double the pieces and the
+/// name.
+const MAX_MARKS: usize = 1000;
 const LONGEST_NAME: usize = 1000;
 
 impl Message {
@@ -41,7 +42,7 @@ impl Message {
     fn flipped(&self, at: usize, mask: Option<u8>) -> mlua::Result<Self> {
         let Some(octet) = self.octets.get(at) else {
             let len = self.octets.len();
-            return Err(mlua::Error::runtime(format!("no byte {at} in a message of {len} bytes")));
+            return Err(mlua::Error::runtime(format!("there is no byte {at} in a message of {len} bytes")));
         };
         self.replaced(at, &[octet ^ mask.unwrap_or(0xff)])
     }
@@ -61,14 +62,14 @@ surface! {
     /// Returns the message with the bits of `mask` (all by default) inverted in one byte. The first
     /// byte is 0.
     fn flip(octet: usize = "integer", mask: Option<u8> = "integer?") -> "weft.Message" =>
-        held(lua, message.flipped(octet, mask)?)?;
+        count_memory(lua, message.flipped(octet, mask)?)?;
 
     /// Returns the message with `octets` in place of its bytes from `first`. The first byte is 0.
     fn replace(first: usize = "integer", octets: LuaString = "string") -> "weft.Message" =>
-        held(lua, message.replaced(first, &octets.as_bytes())?)?;
+        count_memory(lua, message.replaced(first, &octets.as_bytes())?)?;
 
     /// Returns the first `len` bytes of the message.
-    fn cut(len: usize = "integer") -> "weft.Message" => held(lua, message.truncated(len))?;
+    fn cut(len: usize = "integer") -> "weft.Message" => count_memory(lua, message.truncated(len))?;
 
     /// Returns the bytes as a string.
     fn octets() -> "string" => lua.create_string(&message.octets)?;
@@ -90,7 +91,7 @@ impl UserData for Message {
             a.octets.extend(b.octets);
             a.draft = None;
             a.name = joined(&a.name, &format!("then {}", b.name));
-            held(lua, a)
+            count_memory(lua, a)
         });
         methods.add_meta_method(MetaMethod::Len, |_, message, ()| Ok(message.octets.len()));
         methods.add_meta_method(MetaMethod::ToString, |_, message, ()| Ok(message.name.clone()));
@@ -99,8 +100,8 @@ impl UserData for Message {
 
 /// Rejects a message with too many changed pieces.
 fn check_marks(pieces: usize) -> mlua::Result<()> {
-    if pieces > MOST_MARKS {
-        return Err(mlua::Error::runtime(format!("a message has at most {MOST_MARKS} changed pieces")));
+    if pieces > MAX_MARKS {
+        return Err(mlua::Error::runtime(format!("a message has at most {MAX_MARKS} changed pieces")));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! bytes afterwards, the message records the range, so that reports show the stimulus.
 
 mod fpdu;
-mod held;
+mod memory_account;
 mod methods;
 mod portmap;
 mod read;
@@ -21,7 +21,7 @@ use weft_core::wire::sdp::Mid;
 
 use crate::correct::StartupFields;
 use crate::stage::Message;
-use held::held;
+use memory_account::count_memory;
 
 pub(in crate::script) use methods::MESSAGE;
 pub(crate) use portmap::{PORTMAP_FIELDS, from_lua as portmap_from_lua, portmap_table};
@@ -45,14 +45,14 @@ pub(crate) fn from_value(value: Value) -> mlua::Result<Message> {
 }
 
 /// A function that makes a message from the fields of a table.
-type Make = fn(&Lua, Option<Table>) -> mlua::Result<Message>;
+type MakeMessage = fn(&Lua, Option<Table>) -> mlua::Result<Message>;
 
 /// A constructor as scripts see it.
 pub(crate) struct Constructor {
     pub(crate) module: &'static str,
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) make: Make,
+    pub(crate) make: MakeMessage,
 }
 
 /// The constructor of an SDP message.
@@ -72,7 +72,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
     Constructor {
         module: "mpa",
         name: "request",
-        about: "An MPA Request (RFC 5044 section 7.1.1, RFC 6581 section 9): revision 1, CRC, no markers",
+        about: "An MPA Request (RFC 5044 section 7.1.1, RFC 6581 section 9). By default, it has revision 1, C=1 and M=0",
         make: |lua, table| startup::from_lua(lua, StartupFields::REQUEST, table),
     },
     Constructor {
@@ -84,7 +84,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
     Constructor {
         module: "mpa",
         name: "fpdu",
-        about: "An FPDU with a ULPDU (RFC 5044 section 4.1). With `position` in the stream it has markers",
+        about: "An FPDU with a ULPDU (RFC 5044 section 4.1). If `position` is its position in the stream, it has markers",
         make: fpdu::from_lua,
     },
     Constructor {
@@ -108,7 +108,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
     Constructor {
         module: "portmap",
         name: "message",
-        about: "A port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3): a PMReq over IPv4",
+        about: "A port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3). By default, it is a PMReq over IPv4",
         make: portmap::from_lua,
     },
     sdp!("hello", HELLO),
@@ -133,7 +133,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
 
 /// Adds the constructors, in their modules, to the globals of a script.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
-    held::open(lua);
+    memory_account::open(lua);
     for constructor in &CONSTRUCTORS {
         let globals = lua.globals();
         let module = match globals.get::<Option<Table>>(constructor.module)? {
@@ -142,7 +142,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
         };
         let make = constructor.make;
         let function =
-            lua.create_function(move |lua, table: Option<Table>| held(lua, make(lua, table)?)?.into_lua(lua))?;
+            lua.create_function(move |lua, table: Option<Table>| count_memory(lua, make(lua, table)?)?.into_lua(lua))?;
         module.set(constructor.name, function)?;
         globals.set(constructor.module, module)?;
     }

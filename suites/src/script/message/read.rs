@@ -1,5 +1,5 @@
-//! Received messages as tables: the plain values (STags, message sequence numbers, private data)
-//! with which a script continues.
+//! Converts received messages to Lua tables. A table has the plain values (STags, message sequence
+//! numbers, private data) with which a script continues.
 
 use mlua::{Lua, Table};
 use weft_core::wire::ddp::Segment;
@@ -41,7 +41,7 @@ pub(crate) const FPDU_FIELDS: [(&str, &str); 12] = [
     ("mo", "integer?"),
 ];
 
-/// Fields of a [`terminate_table`], in addition to those of an FPDU.
+/// Fields of a [`terminate_table`], in addition to the fields of an FPDU.
 pub(crate) const TERMINATE_FIELDS: [(&str, &str); 8] = [
     ("layer", "integer"),
     ("error_type", "integer"),
@@ -58,8 +58,8 @@ pub(crate) const OPERATION_FIELDS: [(&str, &str); 5] =
     [("msn", "integer"), ("ird", "integer?"), ("stag", "integer?"), ("to", "integer?"), ("length", "integer?")];
 
 /// Returns the values with which a script continues after start-up: the MSN of its next Send, and
-/// the IRD of an enhanced Reply. If the target's service names a tagged buffer, also returns its
-/// STag, TO and length.
+/// the IRD of an enhanced Reply. If the target's service names a tagged buffer, also returns the
+/// STag, TO and length of the buffer.
 pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("msn", operation.msn)?;
@@ -90,8 +90,8 @@ pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// Returns the fields of a Reply or of an Initiator's Request, with those of RFC 6581 if the frame
-/// is enhanced.
+/// Returns the fields of a Reply or of an Initiator's Request, with the fields of RFC 6581 if the
+/// frame is enhanced.
 pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("octets", lua.create_string(octets)?)?;
@@ -114,7 +114,8 @@ pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// Returns the fields of an FPDU without markers, with those of its DDP segment if it contains one.
+/// Returns the fields of an FPDU without markers, with the fields of its DDP segment if it contains
+/// a DDP segment.
 pub(crate) fn fpdu_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let ulpdu = ulpdu(octets);
@@ -162,7 +163,8 @@ mod tests {
         assert_eq!(names(&reply_table(&lua, b"x").unwrap()).into_iter().collect::<Vec<_>>(), ["octets"]);
     }
 
-    /// RFC 5040 Figures 7 and 8: layer 1, type 2, code 1, M and D, the last reserved bit.
+    /// The bytes follow RFC 5040 Figures 7 and 8. They have layer 1, type 2 and code 1. M, D and
+    /// the last reserved bit are set.
     #[test]
     fn a_terminate_is_read_bit_by_bit() {
         let lua = Lua::new();

@@ -31,7 +31,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
 mod tests {
     use super::*;
 
-    /// RFC 5040 Figure 5, after an untagged header of queue 1.
+    /// The expected bytes are an untagged header of queue 1, then the fields of RFC 5040 Figure 5.
     #[test]
     fn every_field_has_its_place() {
         let lua = Lua::new();
@@ -43,8 +43,8 @@ mod tests {
         assert_eq!(octets.as_bytes(), *expected);
     }
 
-    /// RFC 5041 Figure 7, RFC 5040 Figure 3: any control byte, and the header field that a Read
-    /// Request does not use.
+    /// A script can set both control bytes, and the header field that a Read Request does not use
+    /// (RFC 5041 Figure 7, RFC 5040 Figure 3).
     #[test]
     fn the_header_can_be_wrong() {
         let lua = Lua::new();

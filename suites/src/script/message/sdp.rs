@@ -14,9 +14,10 @@ use crate::stage::Message;
 /// The counters of a message that is built without a connection.
 const ALONE: Counters = Counters { bufs: 16, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure };
 
-/// The table has the fields of the BSDH: `mid`, `bufs`, `len`, `mseq`, `mseq_ack`, and `flags` or
-/// `oob_pres`, `oob_pend` and `req_pipe`. It also has the fields of the extended header, `payload`,
-/// `trailing` (bytes that Len does not count) and `order` (`"figure"` or `"mirrored"`).
+/// The table has the fields of the base header (BSDH): `mid`, `bufs`, `len`, `mseq`, `mseq_ack`,
+/// and `flags` or `oob_pres`, `oob_pend` and `req_pipe`. It also has the fields of the extended
+/// header, `payload`, `trailing` (bytes that Len does not count) and `order` (`"figure"` or
+/// `"mirrored"`).
 pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, what, table);
     let mut draft = Draft::new(mid);
@@ -74,8 +75,9 @@ mod tests {
         octets.as_bytes().to_vec()
     }
 
-    /// Figures 2 and 5: Bufs 16, no flags, MID 0, Len 32; MaxAdverts 4, version 1.1, 1000, 4096,
-    /// IRD and ORD 4.
+    /// The expected bytes follow Figures 2 and 5. The base header has Bufs 16, no flags, MID 0 and
+    /// Len 32. The Hello has MaxAdverts 4, version 1.1, the buffer sizes 1000 and 4096, and IRD and
+    /// ORD 4.
     #[test]
     fn a_hello_is_that_of_the_figure() {
         assert_eq!(

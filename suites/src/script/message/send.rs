@@ -22,7 +22,8 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
 mod tests {
     use super::*;
 
-    /// RFC 5041 Figure 7, RFC 5040 Figure 3: T=0, L=1, DV=1; RV=1, opcode 3; QN 0, MSN 1, MO 0.
+    /// The expected bytes follow RFC 5041 Figure 7 and RFC 5040 Figure 3. They have T=0, L=1 and
+    /// DV=1, then RV=1 and opcode 3, then QN 0, MSN 1 and MO 0.
     #[test]
     fn a_send_of_two_octets() {
         let lua = Lua::new();

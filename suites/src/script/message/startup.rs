@@ -5,7 +5,7 @@ use mlua::{Lua, Table};
 use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, REPLY_KEY, REQUEST_KEY};
 use zerocopy::IntoBytes;
 
-use super::held::held;
+use super::memory_account::count_memory;
 use crate::correct::StartupFields;
 use crate::script::fields::Fields;
 use crate::stage::Message;
@@ -15,8 +15,8 @@ use crate::stage::Message;
 /// - `key` (bytes), `markers`, `crc`, `reject`, `revision`, `private_data` (bytes)
 /// - `enhanced`: S, and the four bytes of RFC 6581 (`peer_to_peer`, `ird`, `ord`, `rtr_send`,
 ///   `rtr_write`, `rtr_read`). The default revision is then 2.
-/// - `flags`: the complete byte 16, instead of the flags
-/// - `pd_length`: the field, independent of the sent length
+/// - `flags`: the complete byte 16, instead of the single flags
+/// - `pd_length`: the value of the field, independent of the sent length
 pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>) -> mlua::Result<Message> {
     let (what, key) = if defaults.reply { ("mpa.reply", REPLY_KEY) } else { ("mpa.request", REQUEST_KEY) };
     let mut fields = Fields::new(lua, what, table);
@@ -60,7 +60,7 @@ pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>)
     octets.extend([flags, revision]);
     octets.extend(pd_length.to_be_bytes());
     octets.extend(body);
-    held(lua, Message::new(if defaults.reply { "MPA Reply" } else { "MPA Request" }, octets))
+    count_memory(lua, Message::new(if defaults.reply { "MPA Reply" } else { "MPA Request" }, octets))
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
         octets.as_bytes().to_vec()
     }
 
-    /// RFC 5044 7.1.1.
+    /// The expected bytes follow RFC 5044 section 7.1.1.
     #[test]
     fn everything_is_correct_by_default() {
         assert_eq!(octets("mpa.request():octets()"), b"MPA ID Req Frame\x40\x01\x00\x00");
@@ -84,7 +84,8 @@ mod tests {
         assert_eq!(octets("mpa.request():octets()"), correct::startup(&StartupFields::REQUEST));
     }
 
-    /// RFC 6581 section 9: S=1, revision 2, PD_Length 4; A=1, IRD 1; C and D, ORD 1.
+    /// The expected bytes follow RFC 6581 section 9. They have S=1, revision 2 and PD_Length 4,
+    /// then A=1 and IRD 1, then C, D and ORD 1.
     #[test]
     fn enhanced_fields_bring_their_octets() {
         let script = "mpa.request{enhanced=true, peer_to_peer=true, rtr_write=true, rtr_read=true}:octets()";

@@ -29,7 +29,8 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
 mod tests {
     use super::*;
 
-    /// RFC 5041 Figure 4, RFC 5040 Figure 3: T=1, L=1, DV=1; RV=1, opcode 0; STag, TO.
+    /// The expected bytes follow RFC 5041 Figure 4 and RFC 5040 Figure 3. They have T=1, L=1 and
+    /// DV=1, then RV=1 and opcode 0, then the STag and the TO.
     #[test]
     fn a_write_of_two_octets() {
         let lua = Lua::new();

@@ -88,7 +88,8 @@ impl AgentSide<'_> {
                 Ok(it)
             }
             _ => {
-                let actual = format!("its user is notified of none within {} s", expectation.within.as_secs_f64());
+                let actual =
+                    format!("its user is not notified of a completion within {} s", expectation.within.as_secs_f64());
                 Err(self.recorder().overdue(expectation, &expected, &actual))
             }
         }
@@ -102,11 +103,11 @@ impl AgentSide<'_> {
         expectation: &Expectation,
         wanted: &EventFields,
     ) -> Result<Event, Stop> {
-        let expected = format!("its user is notified: {}", wanted.events.join(" or "));
+        let expected = format!("its user is notified of the event {}", wanted.events.join(" or "));
         let deadline = self.connections.link.now() + expectation.within;
-        // Any event of the connection except a completion is the next one. For example, a
-        // connection that is established although a rejection was expected has another event.
-        // Asynchronous events and disconnections count only if they are wanted.
+        // The next event of the connection that is not a completion decides. For example, if a
+        // rejection is expected and the connection is established, the event `established` decides.
+        // Asynchronous events and disconnections decide only if they are wanted.
         let is_wanted = |name: &str| wanted.events.iter().any(|event| event == name);
         let is_it = |event: &Event| match event {
             Event::Asynchronous { connection, .. } => *connection == Some(pair) && is_wanted("asynchronous"),
@@ -117,10 +118,10 @@ impl AgentSide<'_> {
             Event::Request { .. } | Event::Completion(_) => false,
         };
         let Some(event) = self.event(deadline, is_it, expectation.at.as_ref()).await? else {
-            let actual = format!("its user is notified of nothing within {} s", expectation.within.as_secs_f64());
+            let actual = format!("its user is not notified within {} s", expectation.within.as_secs_f64());
             return Err(self.recorder().overdue(expectation, &expected, &actual));
         };
-        let actual = format!("its user is notified: {}", serde_json::to_string(&event).unwrap_or_default());
+        let actual = format!("its user is notified of the event {}", serde_json::to_string(&event).unwrap_or_default());
         let data = match &event {
             Event::Established { private_data, .. } | Event::Rejected { private_data, .. } => Some(&private_data.0),
             _ => None,
@@ -134,9 +135,9 @@ impl AgentSide<'_> {
     }
 
     /// Expects that the target's user is notified of an error of a connection. The notification is
-    /// an event of its Queue Pair, or a completion in error that is not a flush. With `or_end`, the
-    /// end of the connection is sufficient: its event, or flushed work requests. The event remains
-    /// for later expectations.
+    /// an event of the connection's Queue Pair, or a completion with an error other than a flush.
+    /// With `or_end`, an event about the end of the connection is sufficient, and so is a flushed
+    /// work request. The event remains for later expectations.
     pub(crate) async fn expect_error(
         &mut self,
         pair: Object,
@@ -145,9 +146,9 @@ impl AgentSide<'_> {
     ) -> Result<(), Stop> {
         const FLUSHED: &str = "wr_flush_err";
         let expected = match or_end {
-            true => "its user is notified that something failed: a completion in error, or an event",
+            true => "its user is notified of a failure by a completion with an error, or by an event",
             false => {
-                "its user is notified of the error: an event of its Queue Pair, or a completion in error that is not a flush"
+                "its user is notified of the error by an event of its Queue Pair, or by a completion with an error other than a flush"
             }
         };
         let deadline = self.connections.link.now() + expectation.within;
@@ -161,15 +162,16 @@ impl AgentSide<'_> {
         };
         match self.event(deadline, is_it, expectation.at.as_ref()).await? {
             Some(event) => {
-                let actual = format!("its user is notified: {}", serde_json::to_string(&event).unwrap_or_default());
+                let actual =
+                    format!("its user is notified of the event {}", serde_json::to_string(&event).unwrap_or_default());
                 self.recorder().met(0, expectation, expected, &actual);
                 self.put_back(event);
                 Ok(())
             }
             None => {
-                let more = if or_end { "" } else { " but that work was flushed or the connection ended" };
-                let actual =
-                    format!("its user is notified of nothing within {} s{more}", expectation.within.as_secs_f64());
+                let more =
+                    if or_end { "" } else { " (flushed work requests and the end of the connection do not count)" };
+                let actual = format!("its user is not notified within {} s{more}", expectation.within.as_secs_f64());
                 Err(self.recorder().overdue(expectation, expected, &actual))
             }
         }
@@ -179,30 +181,31 @@ impl AgentSide<'_> {
     /// than its limit.
     pub(crate) async fn expect_limit(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         const KIND: &str = "srq_limit_reached";
-        let expected = "its user is notified that fewer receives are left than the limit of the shared receive queue";
+        let expected = "its user is notified that fewer receives remain in the shared receive queue than its limit";
         let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Asynchronous { kind, .. } if kind == KIND);
         match self.event(deadline, is_it, expectation.at.as_ref()).await? {
             Some(_) => {
-                self.recorder().met(0, expectation, expected, "it is notified");
+                self.recorder().met(0, expectation, expected, "its user is notified");
                 Ok(())
             }
             None => {
-                let actual = format!("it is not notified within {} s", expectation.within.as_secs_f64());
+                let actual = format!("its user is not notified within {} s", expectation.within.as_secs_f64());
                 Err(self.recorder().overdue(expectation, expected, &actual))
             }
         }
     }
 
-    /// Expects that the target's user is notified of no completion of a connection.
+    /// Expects that the target's user is not notified of a completion of a connection.
     pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
-        let expected = "its user is notified of no completion";
+        let expected = "its user is not notified of a completion";
         let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair);
         match self.event(deadline, is_it, expectation.at.as_ref()).await? {
             Some(Event::Completion(it)) => Err(self.recorder().unmet(expectation, expected, &describe(&it))),
             _ => {
-                let actual = format!("it is notified of none within {} s", expectation.within.as_secs_f64());
+                let actual =
+                    format!("its user is not notified of a completion within {} s", expectation.within.as_secs_f64());
                 self.recorder().met(0, expectation, expected, &actual);
                 Ok(())
             }

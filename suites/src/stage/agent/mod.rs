@@ -1,9 +1,9 @@
-//! The agent of the target in a case. The record has its requests, answers and events, in addition
-//! to the traffic on the wire.
+//! The agent of the target in a case. The log of the case has the requests to the agent, its
+//! answers and its events, in addition to the traffic on the wire.
 //!
-//! If the agent fails or refuses a request, the case is inconclusive, because that is no verdict on
-//! the target. `operate` opens connections with the agent. `expect` has the expectations of its
-//! events.
+//! If the agent fails or rejects a request, the case is inconclusive, because this failure is no
+//! evidence about the target. `operate` opens connections with the agent. `expect` has the
+//! expectations of the agent's events.
 
 mod expect;
 mod operate;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use weft_agent::protocol::{Action, Done, Event, Failure, Object};
+use weft_agent::protocol::{Action, Event, Failure, Object, Success};
 use weft_peer::Instant;
 
 pub(crate) use expect::{CompletionFields, EventFields, event_name};
@@ -24,12 +24,12 @@ use crate::model::{Direction, SourceLocation, StepKind, Verdict};
 
 /// Seconds to wait for an answer. It may take several seconds to find the route to a peer.
 const ANSWER_SECONDS: f64 = 20.0;
-/// Seconds in which an agent must be reachable.
+/// Time limit in seconds for a connection to an agent.
 const OPEN_SECONDS: f64 = 20.0;
 /// Maximum length of the text of one step, in characters.
-const MOST_TEXT: usize = 400;
+const MAX_TEXT_CHARS: usize = 400;
 /// Maximum number of events that no expectation has used.
-const MOST_EVENTS: usize = 10_000;
+const MAX_UNUSED_EVENTS: usize = 10_000;
 
 /// The state of the agent in a case.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl State {
     }
 }
 
-/// The tester's side, for the agent of the target.
+/// The operations that a case performs through the target's agent.
 pub(crate) struct AgentSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
     pub(in crate::stage) state: &'a mut State,
@@ -63,10 +63,10 @@ impl AgentSide<'_> {
 
     /// Lets the agent perform an action that is not a stimulus. If the action fails, the case is
     /// inconclusive.
-    pub(crate) async fn perform(&mut self, action: Action, at: Option<&SourceLocation>) -> Result<Done, Stop> {
+    pub(crate) async fn perform(&mut self, action: Action, at: Option<&SourceLocation>) -> Result<Success, Stop> {
         match self.request(action, at).await? {
             Ok(done) => Ok(done),
-            Err(failure) => Err(self.fail(&format!("does not do it: {failure}"), at)),
+            Err(failure) => Err(self.fail(&format!("rejects the requested action: {failure}"), at)),
         }
     }
 
@@ -75,7 +75,7 @@ impl AgentSide<'_> {
         &mut self,
         action: Action,
         at: Option<&SourceLocation>,
-    ) -> Result<Result<Done, Failure>, Stop> {
+    ) -> Result<Result<Success, Failure>, Stop> {
         self.connections.log.stimulated();
         self.request(action, at).await
     }
@@ -85,12 +85,12 @@ impl AgentSide<'_> {
         &mut self,
         action: Action,
         at: Option<&SourceLocation>,
-    ) -> Result<Result<Done, Failure>, Stop> {
+    ) -> Result<Result<Success, Failure>, Stop> {
         self.open(at).await?;
         let text = serde_json::to_string(&action).unwrap_or_default();
         self.step(Direction::Sent, &text);
         let within = self.connections.target.scaled(ANSWER_SECONDS);
-        let Some(agent) = &mut self.state.agent else { return Err(self.fail("is not there", at)) };
+        let Some(agent) = &mut self.state.agent else { return Err(self.fail("has no control connection", at)) };
         let (agent_ns, answer) = match agent.ask(&self.connections.link, action, within).await {
             Ok(answer) => answer,
             Err(gone) => return Err(self.fail(&gone.0, at)),
@@ -126,9 +126,9 @@ impl AgentSide<'_> {
         self.state.events.push_front((0, event));
     }
 
-    /// Receives the next event. Returns false if none arrives until `deadline`.
+    /// Receives the next event. Returns false if no event arrives until `deadline`.
     async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
-        let Some(agent) = &mut self.state.agent else { return Err(self.fail("is not there", at)) };
+        let Some(agent) = &mut self.state.agent else { return Err(self.fail("has no control connection", at)) };
         let (agent_ns, event) = match agent.next_event(&self.connections.link, deadline).await {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(false),
@@ -137,8 +137,8 @@ impl AgentSide<'_> {
         self.connections.has_responded = true;
         let text = serde_json::to_string(&event).unwrap_or_default();
         self.record(agent_ns, &text);
-        if self.state.events.len() >= MOST_EVENTS {
-            return Err(self.fail(&format!("sends more than {MOST_EVENTS} events that no expectation takes"), at));
+        if self.state.events.len() >= MAX_UNUSED_EVENTS {
+            return Err(self.fail(&format!("sends more than {MAX_UNUSED_EVENTS} events that no expectation uses"), at));
         }
         self.state.events.push_back((agent_ns, event));
         Ok(true)
@@ -157,13 +157,13 @@ impl AgentSide<'_> {
         self.state.work
     }
 
-    /// Returns the Protection Domain of all objects for which the script names no other.
+    /// Returns the Protection Domain of all objects for which the script names no domain.
     pub(crate) async fn domain(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
         if let Some(domain) = self.state.domain {
             return Ok(domain);
         }
-        let Done::Domain { domain } = self.perform(Action::Domain, at).await? else {
-            return Err(self.fail("answers something else", at));
+        let Success::Domain { domain } = self.perform(Action::Domain, at).await? else {
+            return Err(self.fail("sends an answer that does not fit the request", at));
         };
         self.state.domain = Some(domain);
         Ok(domain)
@@ -173,14 +173,15 @@ impl AgentSide<'_> {
         if self.state.agent.is_some() {
             return Ok(());
         }
-        let Some(way) = self.connections.target.remote().and_then(|remote| remote.agent.clone()) else {
-            return Err(self
-                .recorder()
-                .harness(at, "the target has no agent: the case has to declare that it needs one"));
+        let Some(address) = self.connections.target.remote().and_then(|remote| remote.agent.clone()) else {
+            return Err(self.recorder().harness(
+                at,
+                "the target has no agent; a case that uses the agent has to declare the capability agent",
+            ));
         };
-        match Agent::open(&way, self.connections.target.scaled(OPEN_SECONDS)).await {
+        match Agent::open(&address, self.connections.target.scaled(OPEN_SECONDS)).await {
             Ok(agent) => {
-                self.step(Direction::Observed, &format!("at {} is there", way.way));
+                self.step(Direction::Observed, &format!("at {} is connected", address.transport));
                 self.state.agent = Some(agent);
                 Ok(())
             }
@@ -188,7 +189,8 @@ impl AgentSide<'_> {
         }
     }
 
-    /// Records that the agent failed, which is no verdict on the target. The case is inconclusive.
+    /// Records that the agent failed. This is no evidence about the target, so the case is
+    /// inconclusive.
     pub(crate) fn fail(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
         self.step(Direction::Observed, why);
         self.recorder().decide(Decision {
@@ -202,13 +204,13 @@ impl AgentSide<'_> {
     }
 
     fn record(&mut self, agent_ns: u64, text: &str) {
-        let text: String = text.chars().take(MOST_TEXT).collect();
+        let text: String = text.chars().take(MAX_TEXT_CHARS).collect();
         let at = Duration::from_nanos(agent_ns).as_secs_f64();
         self.step(Direction::Received, &format!("{text} (at {at:.6} s of its clock)"));
     }
 
     fn step(&mut self, direction: Direction, text: &str) {
-        let text: String = text.chars().take(MOST_TEXT + 40).collect();
+        let text: String = text.chars().take(MAX_TEXT_CHARS + 40).collect();
         self.recorder().step(0, direction, StepKind::Agent, format!("agent: {text}"), None);
     }
 }

@@ -3,7 +3,9 @@
 
 use std::net::SocketAddr;
 
-use weft_agent::protocol::{Access, Action, Address, Done, Event, Object, Octets, Operation as Verb, Parameters, Part};
+use weft_agent::protocol::{
+    Access, Action, Address, Event, Object, Octets, Operation as Verb, Parameters, Part, Success,
+};
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
 use weft_peer::driver::LinkError;
@@ -72,7 +74,7 @@ impl AgentSide<'_> {
         if self.connections.target.role() == Role::Initiator {
             return Err(self
                 .recorder()
-                .harness(at, "the target is an initiator: its agent connects, by target:connect"));
+                .harness(at, "the target is an initiator, so its agent connects; use target:connect"));
         }
         self.connections.check_limit(at)?;
         let there = self.listener(at).await?;
@@ -91,7 +93,7 @@ impl AgentSide<'_> {
 
     /// Returns the address `agent_at` of the target file, if it has one.
     fn address(&self) -> Option<SocketAddr> {
-        self.connections.target.remote()?.agent.as_ref()?.place
+        self.connections.target.remote()?.agent.as_ref()?.translated_address
     }
 
     async fn listener(&mut self, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
@@ -103,8 +105,9 @@ impl AgentSide<'_> {
         // interface of this host.
         let (address, port) =
             meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
-        let Done::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }, at).await? else {
-            return Err(self.fail("answers something else", at));
+        let Success::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }, at).await?
+        else {
+            return Err(self.fail("sends an answer that does not fit the request", at));
         };
         let mut there = target;
         if meeting.is_none() {
@@ -121,12 +124,13 @@ impl AgentSide<'_> {
         let (there, address) =
             self.address().map_or((target, target.ip().into()), |meeting| (meeting, Address::from(meeting)));
         if there.ip().is_unspecified() {
-            let why = "cannot connect everywhere: listen in the target file has to be an address that its host reaches";
+            let why = "cannot connect to an unspecified address; set listen in the target file to an address that the target's host reaches";
             return Err(self.fail(why, at));
         }
-        let Done::Connection { connection } = self.perform(Action::Resolve { address, port: there.port() }, at).await?
+        let Success::Connection { connection } =
+            self.perform(Action::Resolve { address, port: there.port() }, at).await?
         else {
-            return Err(self.fail("answers something else", at));
+            return Err(self.fail("sends an answer that does not fit the request", at));
         };
         Ok(connection)
     }
@@ -147,7 +151,8 @@ impl AgentSide<'_> {
         Ok(())
     }
 
-    /// Lets the agent's end connect to the tester over TCP and send its Request. Returns both ends.
+    /// Lets the agent's end connect to the tester over TCP and send its Request. Returns the number
+    /// of the connection at the tester, and the agent's end.
     pub(crate) async fn connect(
         &mut self,
         options: &PairOptions,
@@ -157,7 +162,7 @@ impl AgentSide<'_> {
         if self.connections.target.role() != Role::Initiator {
             return Err(self
                 .recorder()
-                .harness(at, "the target is a responder: the tester connects to it, by t:connect"));
+                .harness(at, "the target is a responder, so the tester connects; use t:connect"));
         }
         self.connections.check_limit(at)?;
         let pair = self.resolve(at).await?;
@@ -167,15 +172,15 @@ impl AgentSide<'_> {
         match self.connections.link.accept(deadline).await {
             Ok(Some(end)) => Ok((self.connections.connected(end, Direction::Received), pair)),
             Ok(None) => {
-                let actual = format!("none within {} s", expectation.within.as_secs_f64());
+                let actual = format!("no connection within {} s", expectation.within.as_secs_f64());
                 Err(self.recorder().unreached("a TCP connection from the target", actual, at))
             }
             Err(error) => Err(self.recorder().harness(at, &error.to_string())),
         }
     }
 
-    /// Waits until the target's user is notified of a Request. Returns the agent's end of its
-    /// connection, and the event.
+    /// Waits until the target's user is notified of a Request. Returns the agent's end of the
+    /// requested connection, and the event.
     pub(crate) async fn expect_request(&mut self, expectation: &Expectation) -> Result<(Object, Event), Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         let is_request = |event: &Event| matches!(event, Event::Request { .. });
@@ -183,13 +188,13 @@ impl AgentSide<'_> {
             Some(event @ Event::Request { connection, .. }) => Ok((connection, event)),
             _ => {
                 let expected = "the target's user is notified of the Request";
-                Err(self.recorder().overdue(expectation, expected, "it is not notified"))
+                Err(self.recorder().overdue(expectation, expected, "its user is not notified"))
             }
         }
     }
 
-    /// Opens a connection in Full Operation, in either role of the target. `request` is the
-    /// tester's Request, for the case that the tester is the Initiator.
+    /// Opens a connection in Full Operation, in either role of the target. If the tester is the
+    /// Initiator, it sends `request`.
     pub(crate) async fn operate(
         &mut self,
         options: &PairOptions,
@@ -204,7 +209,7 @@ impl AgentSide<'_> {
         match begun {
             Ok(operated) => {
                 self.connections.log.answered();
-                let settled = self.connections.link.now() + self.connections.target.options.settle;
+                let settled = self.connections.link.now() + self.connections.target.options.settle_time;
                 self.connections.link.pause(settled).await;
                 Ok(operated)
             }
@@ -300,7 +305,7 @@ impl AgentSide<'_> {
             Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload == OPENING => {
                 header.msn.get()
             }
-            _ => return Ok(Err(format!("it sent {} where its Send was due", describe::stream(&fpdu)))),
+            _ => return Ok(Err(format!("it sent {} where its Send was expected", describe::stream(&fpdu)))),
         };
         Ok(self.await_work(pair, OPENING_WORK, expectation).await?.map(|()| msn))
     }
@@ -313,8 +318,9 @@ impl AgentSide<'_> {
         };
         let octets = OPENING.len() as u64;
         let access = vec![Access::LocalWrite];
-        let Done::Region { region, .. } = self.perform(Action::Register { domain, octets, access }, at).await? else {
-            return Err(self.fail("answers something else", at));
+        let Success::Region { region, .. } = self.perform(Action::Register { domain, octets, access }, at).await?
+        else {
+            return Err(self.fail("sends an answer that does not fit the request", at));
         };
         self.perform(Action::Put { region, offset: 0, octets: Octets(OPENING.to_vec()) }, at).await?;
         Ok(Part { region, offset: 0, length: u32::try_from(octets).unwrap_or(0), key: None })
@@ -353,8 +359,8 @@ impl AgentSide<'_> {
         })
     }
 
-    /// Does a Send in each direction on a new connection, then closes it in order. Returns its
-    /// number.
+    /// Does a Send in each direction on a new connection, then closes the connection in order.
+    /// Returns the number of the connection.
     pub(in crate::stage) async fn exchange(&mut self, expectation: &Expectation) -> Result<Result<u32, String>, Stop> {
         let at = expectation.at.as_ref();
         let options = PairOptions::default();
@@ -367,7 +373,7 @@ impl AgentSide<'_> {
             Ok(operated) => operated,
             Err(why) => return Ok(Err(why)),
         };
-        // The other direction.
+        // Then do a Send in the other direction.
         let part = self.opening_part(&options, at).await?;
         let started = StartUpResult { crc, markers: false, rtr: None, ird: None };
         let done = match self.connections.target.role() {

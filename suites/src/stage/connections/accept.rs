@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Connections;
 use crate::model::{Direction, Event, SourceLocation};
 use crate::stage::{Expectation, Stop};
-use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
+use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS};
 
 /// How often the tester checks whether the command has ended while it waits for a connection.
 pub(in crate::stage) const LOOK: Duration = Duration::from_millis(50);
@@ -29,15 +29,15 @@ impl Connections {
                 return Err(self.recorder().unreached("a TCP connection from the target", actual, at));
             }
         }
-        let person = start.person(there, None);
-        let seconds = if person.is_some() { PERSON_SECONDS } else { COMMAND_SECONDS };
-        self.await_target(self.target.scaled(seconds), person.as_deref(), at).await
+        let instruction = start.manual_instruction(there, None);
+        let seconds = if instruction.is_some() { MANUAL_SECONDS } else { COMMAND_SECONDS };
+        self.await_target(self.target.scaled(seconds), instruction.as_deref(), at).await
     }
 
     pub(in crate::stage) async fn await_target(
         &mut self,
         within: Duration,
-        person: Option<&str>,
+        instruction: Option<&str>,
         at: Option<&SourceLocation>,
     ) -> Result<u32, Stop> {
         const EXPECTED: &str = "a TCP connection from the target";
@@ -46,7 +46,7 @@ impl Connections {
         let mut shown_at = None;
         loop {
             let now = self.link.now();
-            if let Some(what) = person.filter(|_| shown_at.is_none_or(|shown_at| now >= shown_at + COUNTDOWN)) {
+            if let Some(what) = instruction.filter(|_| shown_at.is_none_or(|shown_at| now >= shown_at + COUNTDOWN)) {
                 let seconds = end.saturating_duration_since(now).as_secs_f64().round() as u64;
                 self.sink.event(&Event::TargetWaiting { what: what.to_owned(), seconds });
                 shown_at = Some(now);
@@ -55,7 +55,7 @@ impl Connections {
             match self.link.accept((now + slice).min(end)).await {
                 Ok(Some(connection)) => return Ok(self.connected(connection, Direction::Received)),
                 Ok(None) if self.link.now() >= end => {
-                    let actual = format!("none within {} s", within.as_secs_f64());
+                    let actual = format!("no connection within {} s", within.as_secs_f64());
                     return Err(self.recorder().unreached(EXPECTED, actual, at));
                 }
                 Ok(None) => {}
@@ -64,7 +64,11 @@ impl Connections {
             let Some((line, status)) = self.programs.last_end() else { continue };
             let since = *ended_since.get_or_insert(now);
             if now >= since + GRACE {
-                return Err(self.recorder().unreached(EXPECTED, format!("none: {line} ended, {status}"), at));
+                return Err(self.recorder().unreached(
+                    EXPECTED,
+                    format!("no connection, because {line} ended, {status}"),
+                    at,
+                ));
             }
         }
     }
@@ -82,7 +86,7 @@ impl Connections {
             Ok(Some(connection)) => Ok(self.connected(connection, Direction::Received)),
             Ok(None) => {
                 let expected = format!("a TCP connection to port {port}");
-                let actual = format!("none within {} s", expectation.within.as_secs_f64());
+                let actual = format!("no connection within {} s", expectation.within.as_secs_f64());
                 Err(self.recorder().overdue(expectation, &expected, &actual))
             }
             Err(error) => Err(self.recorder().harness(at, &error.to_string())),

@@ -17,7 +17,7 @@ use std::time::Duration;
 use weft_core::requirement;
 use weft_core::wire::mpa::startup::{HEADER_LEN, REPLY_KEY, REQUEST_KEY};
 use weft_peer::Instant;
-use weft_peer::driver::{Link, LinkError, Received, TapeEvent, TesterConnection, What};
+use weft_peer::driver::{EventContent, Link, LinkError, Received, TesterConnection, TrafficEvent};
 
 pub(in crate::stage) use accept::{COUNTDOWN, GRACE, LOOK};
 pub(crate) use programs::EndedProgram;
@@ -67,7 +67,7 @@ pub(in crate::stage) enum Arrival {
     TimedOut,
 }
 
-/// The connections of one case, and the record of what happens on them.
+/// The connections of one case, and the log of what happens on them.
 pub(crate) struct Connections {
     pub(in crate::stage) target: Arc<Target>,
     pub(in crate::stage) link: Link,
@@ -109,12 +109,12 @@ impl Connections {
         }
     }
 
-    /// Returns the recorder, which adds to the record of the case.
+    /// Returns the recorder, which adds to the log of the case.
     pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
         Recorder { now: self.link.now(), key: &self.key, sink: &*self.sink, log: &mut self.log }
     }
 
-    /// MPA, DDP and RDMAP on the connections.
+    /// Returns the operations for MPA, DDP and RDMAP on the connections.
     pub(in crate::stage) fn rdma(&mut self) -> RdmaSide<'_> {
         RdmaSide { connections: self }
     }
@@ -125,15 +125,15 @@ impl Connections {
     }
 
     /// Returns everything that crossed the wire, and the number of events and steps for which the
-    /// record had no room.
-    pub(crate) fn tape(&self) -> (Vec<TapeEvent>, u64) {
-        (self.link.tape().events(), self.link.tape().lost() + self.log.lost)
+    /// logs had no room.
+    pub(crate) fn traffic(&self) -> (Vec<TrafficEvent>, u64) {
+        (self.link.traffic().events(), self.link.traffic().lost() + self.log.lost)
     }
 
     /// Returns the target's address on the last connection, or in the last datagram.
     pub(crate) fn target_address(&self) -> Option<SocketAddr> {
-        self.link.tape().events().iter().rev().find_map(|event| match event.what {
-            What::Connected { target, .. } | What::Datagram { target, .. } => Some(target),
+        self.link.traffic().events().iter().rev().find_map(|event| match event.content {
+            EventContent::Connected { target, .. } | EventContent::Datagram { target, .. } => Some(target),
             _ => None,
         })
     }
@@ -141,7 +141,9 @@ impl Connections {
     pub(in crate::stage) fn check_limit(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
         match self.list.len() < MAX_CONNECTIONS {
             true => Ok(()),
-            false => Err(self.recorder().harness(at, &format!("a case may have {MAX_CONNECTIONS} connections"))),
+            false => {
+                Err(self.recorder().harness(at, &format!("the case opens more than {MAX_CONNECTIONS} connections")))
+            }
         }
     }
 
@@ -268,7 +270,7 @@ impl Connections {
         self.sent += message.octets.len();
         // A write for which the transcript has no room would still use memory.
         if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
-            let why = format!("a case may send {MAX_SENT} bytes, and have {MAX_STEPS} events");
+            let why = format!("the case sends more than {MAX_SENT} bytes, or has more than {MAX_STEPS} events");
             return Err(self.recorder().harness(at, &why));
         }
         Ok(())
@@ -296,7 +298,7 @@ impl Connections {
         if is_bad {
             // An FPDU with a wrong CRC does not permit the Responder to send. Cases about CRCs
             // judge whether the target checks it.
-            self.log.invited.push(requirement!("MPA-7.1.2-17"));
+            self.log.exempt.push(requirement!("MPA-7.1.2-17"));
         }
         let octets = describe::octets(&message.octets, &message.marks);
         self.recorder().step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
@@ -306,7 +308,7 @@ impl Connections {
             Err(LinkError::Reset) => Ok(()),
             Err(error @ LinkError::SendTimeout { .. }) => {
                 let expectation = Expectation::preparation(Duration::ZERO, at);
-                Err(self.recorder().undecided(&expectation, "the target takes the bytes", &error.to_string()))
+                Err(self.recorder().undecided(&expectation, "the target accepts the bytes", &error.to_string()))
             }
             Err(error) => Err(self.recorder().harness(at, &error.to_string())),
         }
@@ -370,7 +372,7 @@ impl Connections {
         self.received += octets;
         if self.received > MAX_RECEIVED {
             let expectation = Expectation::preparation(Duration::ZERO, at);
-            let actual = format!("more than {MAX_RECEIVED} bytes");
+            let actual = format!("it sent more than {MAX_RECEIVED} bytes");
             return Err(self.recorder().undecided(&expectation, "a target that sends what was requested", &actual));
         }
         Ok(())
@@ -420,7 +422,13 @@ impl Connections {
                 let _ = self.await_settled(number, None).await;
             }
             if !self.list[index].finished && self.list[index].end.reset().await.is_ok() {
-                self.recorder().step(number, Direction::Sent, StepKind::Reset, "reset, the case is over".into(), None);
+                self.recorder().step(
+                    number,
+                    Direction::Sent,
+                    StepKind::Reset,
+                    "reset, because the case is over".into(),
+                    None,
+                );
             }
         }
         self.list.clear();
@@ -429,7 +437,7 @@ impl Connections {
 }
 
 /// Returns the number of bytes after the start-up frame that a message begins with. `None` if the
-/// message does not begin with one.
+/// message does not begin with a start-up frame.
 fn len_after_startup(octets: &[u8]) -> Option<usize> {
     let is_frame = octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY);
     let pd_length = octets.get(..HEADER_LEN).filter(|_| is_frame)?.last_chunk()?;

@@ -25,7 +25,7 @@ impl Connections {
             if let Some(len) = len.filter(|len| unread.len() >= *len) {
                 let rest = unread.split_off(len);
                 let frame = std::mem::replace(unread, rest);
-                let settled = self.link.now() + self.target.options.settle;
+                let settled = self.link.now() + self.target.options.settle_time;
                 let conn = self.get(number, at)?;
                 conn.settled = Some(settled);
                 conn.progress.started(&frame);

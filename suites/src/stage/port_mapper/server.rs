@@ -65,7 +65,7 @@ impl std::fmt::Display for MapperFields {
     }
 }
 
-/// The tester's side, for a target that is a port mapper.
+/// The operations of the tester with a target that is a port mapper.
 pub(crate) struct MapperServerSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
     pub(in crate::stage) sockets: &'a mut Vec<DatagramSocket>,
@@ -79,7 +79,7 @@ impl MapperServerSide<'_> {
     /// Opens a socket for datagrams to the target's port mapper. Returns the index of the socket.
     pub(crate) async fn open(&mut self, v6: bool, at: Option<&SourceLocation>) -> Result<usize, Stop> {
         if self.sockets.len() >= MAX_SOCKETS {
-            return Err(self.recorder().harness(at, &format!("a case may have {MAX_SOCKETS} sockets")));
+            return Err(self.recorder().harness(at, &format!("the case opens more than {MAX_SOCKETS} sockets")));
         }
         match self.connections.link.datagrams(v6).await {
             Ok(socket) => {
@@ -90,8 +90,8 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// Returns the address of a socket, and the address of the next connection. If that is unknown,
-    /// both are the address of the socket.
+    /// Returns the address of a socket, and the address of the next connection. If the address of
+    /// the next connection is unknown, both are the address of the socket.
     pub(crate) fn addresses(&self, socket: usize) -> (SocketAddr, SocketAddr) {
         let own = self.sockets.get(socket).map_or_else(|| self.connections.link.target(), |socket| socket.tester);
         (own, self.connections.link.next_address().unwrap_or(own))
@@ -110,7 +110,7 @@ impl MapperServerSide<'_> {
             && sent.ipv() == 4
             && sent.cp_ip_addr[4..].iter().any(|octet| *octet != 0)
         {
-            self.connections.log.invited.push(weft_core::requirement!("PM-7.3.1.3-2"));
+            self.connections.log.exempt.push(weft_core::requirement!("PM-7.3.1.3-2"));
         }
         self.put(socket, message, at).await
     }
@@ -140,7 +140,7 @@ impl MapperServerSide<'_> {
             Ok(Some((from, octets))) => {
                 self.connections.has_responded = true;
                 self.connections.log.answered();
-                let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
+                let name = PmMessage::parse(&octets).map_or("not a port mapper message", |m| m.message_type.name());
                 self.recorder().step(
                     0,
                     Direction::Received,
@@ -203,7 +203,7 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// Expects no datagram. With `or_deny`, a PMDeny may arrive.
+    /// Expects that no datagram arrives. With `or_deny`, a PMDeny may arrive.
     pub(crate) async fn expect_quiet(
         &mut self,
         socket: usize,
@@ -224,7 +224,11 @@ impl MapperServerSide<'_> {
             }
             Some((_, octets)) => {
                 self.recorder().mark_wrong(0);
-                Err(self.recorder().unmet(expectation, expected, &format!("it sent one of {} bytes", octets.len())))
+                Err(self.recorder().unmet(
+                    expectation,
+                    expected,
+                    &format!("it sent a datagram of {} bytes", octets.len()),
+                ))
             }
         }
     }
@@ -241,7 +245,11 @@ impl MapperServerSide<'_> {
         let addresses = match (if service.is_ipv6() { own.ip() } else { connecting.ip() }, service.ip()) {
             (IpAddr::V4(connecting), IpAddr::V4(accepting)) => Addresses::V4 { connecting, accepting },
             (IpAddr::V6(connecting), IpAddr::V6(accepting)) => Addresses::V6 { connecting, accepting },
-            _ => return Err(self.recorder().harness(None, "its port mapper is of another family than the service")),
+            _ => {
+                return Err(self
+                    .recorder()
+                    .harness(None, "the target's port mapper and the service have addresses of different families"));
+            }
         };
         let pm_req = PmMessage {
             message_type: MessageType::PM_REQ,
@@ -258,7 +266,7 @@ impl MapperServerSide<'_> {
         let answer = match PmMessage::parse(&octets) {
             Ok(answer) if answer.assoc_handle == pm_req.assoc_handle => answer,
             Ok(answer) => return Ok(Some(Err(format!("{} with another AssocHandle", answer.message_type.name())))),
-            Err(error) => return Ok(Some(Err(format!("no port mapper message: {error}")))),
+            Err(error) => return Ok(Some(Err(format!("a datagram that is not a port mapper message: {error}")))),
         };
         if answer.message_type == MessageType::PM_ACCEPT {
             let ack = PmMessage { message_type: MessageType::PM_ACK, pm_time: PmTime::ONCE, ..answer };

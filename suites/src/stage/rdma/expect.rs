@@ -12,7 +12,7 @@ use crate::stage::{Arrival, Expectation, Stop, describe};
 
 /// Messages that the target may send before a close.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Before {
+pub(crate) struct AllowedBeforeClose {
     /// An MPA Reply with R=1 also meets the expectation, with or without a close.
     pub(crate) reject: bool,
     /// One Terminate may precede the close.
@@ -46,11 +46,11 @@ impl RdmaSide<'_> {
         &mut self,
         number: u32,
         expectation: &Expectation,
-        before: Before,
+        before: AllowedBeforeClose,
         close: Close,
     ) -> Result<Duration, Stop> {
         let expected = match (before.terminate, close) {
-            (true, _) => "the target closes the connection and sends no byte before but a Terminate",
+            (true, _) => "the target closes the connection and sends no byte before, except a Terminate",
             (false, Close::Any) => "the target closes the connection and sends no byte before",
             (false, Close::Graceful) => "the target closes the connection by FIN and sends no byte before",
         };
@@ -232,8 +232,8 @@ fn milliseconds(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// siw rejects a Request with S=1 and no enhanced header like this: its own frame has S=1 and
-    /// no enhanced header. That is a separate fault.
+    /// siw, Linux's soft-iWARP driver, rejects a Request with S=1 and no enhanced header by such a
+    /// frame. The frame of siw also has S=1 and no enhanced header, which is a separate fault.
     #[test]
     fn a_rejection_may_be_wrong_otherwise() {
         assert!(rejects(b"MPA ID Rep Frame\x70\x02\0\0"));

@@ -1,4 +1,4 @@
-//! FPDUs from the target, as a stream without markers.
+//! Expectations of FPDUs from the target, in a stream without markers.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::ddp::Segment;
@@ -110,8 +110,8 @@ impl RdmaSide<'_> {
         Err(self.recorder().unmet(expectation, &expected, &actual))
     }
 
-    /// Expects that the target's next bytes begin with `begins`. Returns all received bytes. `keep`
-    /// leaves them for the next expectation.
+    /// Expects that the target's next bytes begin with `begins`. Returns all received bytes. If
+    /// `keep` is set, the bytes also remain for the next expectation.
     pub(crate) async fn expect_octets(
         &mut self,
         number: u32,
@@ -142,7 +142,7 @@ impl RdmaSide<'_> {
                 Ok(octets)
             }
             Some(Arrival::TimedOut) => {
-                let text = format!("{} bytes within {} s", octets.len(), expectation.within.as_secs_f64());
+                let text = format!("it sent {} bytes within {} s", octets.len(), expectation.within.as_secs_f64());
                 self.recorder().step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
                 Err(self.recorder().overdue(expectation, &expected, &text))
             }
@@ -198,7 +198,7 @@ impl FpduFields {
             None => &[],
         };
         let wanted = self.payload.as_ref()?;
-        (wanted != payload).then(|| ", whose payload is another".into())
+        (wanted != payload).then(|| ", whose payload differs".into())
     }
 }
 

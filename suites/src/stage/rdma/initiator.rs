@@ -46,7 +46,7 @@ impl RdmaSide<'_> {
     ) -> Result<Result<StartUpResult, String>, Stop> {
         let reply = match self.connections.startup_frame(number, expectation, StartupKind::Reply).await? {
             Ok(reply) => reply,
-            Err(none) => return Ok(Err(format!("it {none} where its Reply was due"))),
+            Err(none) => return Ok(Err(format!("it {none} where its Reply was expected"))),
         };
         let frame = match Startup::parse(&reply) {
             Ok(frame) => frame,
@@ -69,7 +69,7 @@ impl RdmaSide<'_> {
             let Some((kind, ulpdu)) = correct::ready_to_receive(&agreed) else {
                 return Ok(Err("its Reply agrees to no ready-to-receive message".into()));
             };
-            self.settle(number, expectation).await?;
+            self.wait_until_settled(number, expectation).await?;
             self.send_ulpdu(number, &format!("ready to receive ({kind:?})"), &ulpdu, &started, expectation).await?;
             started.rtr = Some(kind);
         }
@@ -85,8 +85,12 @@ impl RdmaSide<'_> {
 
     /// Waits `settle_ms`. Some implementations do not process bytes that arrive immediately after
     /// their Reply until more bytes arrive. Returns false if something arrived during the wait.
-    pub(in crate::stage) async fn settle(&mut self, number: u32, expectation: &Expectation) -> Result<bool, Stop> {
-        let settled = self.connections.link.now() + self.connections.target.options.settle;
+    pub(in crate::stage) async fn wait_until_settled(
+        &mut self,
+        number: u32,
+        expectation: &Expectation,
+    ) -> Result<bool, Stop> {
+        let settled = self.connections.link.now() + self.connections.target.options.settle_time;
         Ok(self.connections.receive(number, settled, expectation.at.as_ref()).await? == Arrival::TimedOut)
     }
 
@@ -99,7 +103,7 @@ impl RdmaSide<'_> {
         payload: &[u8],
         expectation: &Expectation,
     ) -> Result<Result<u32, String>, Stop> {
-        if started.rtr.is_none() && !self.settle(number, expectation).await? {
+        if started.rtr.is_none() && !self.wait_until_settled(number, expectation).await? {
             return Ok(Err("it did not wait for the first FPDU after its Reply".into()));
         }
         let msn = if started.rtr == Some(Rtr::Send) { 2 } else { 1 };
@@ -142,7 +146,7 @@ impl RdmaSide<'_> {
                     return Ok(Err("the CRC of its FPDU is wrong".into()));
                 }
                 Ok(fpdu) => return Ok(Ok(fpdu)),
-                Err(none) => return Ok(Err(format!("it {none} where {due} was due"))),
+                Err(none) => return Ok(Err(format!("it {none} where {due} was expected"))),
             }
         }
     }

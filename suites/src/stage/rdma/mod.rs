@@ -16,9 +16,9 @@ mod progress;
 mod responder;
 mod terminate;
 
-pub(crate) use expect::{Before, Close, ReplyFields};
+pub(crate) use expect::{AllowedBeforeClose, Close, ReplyFields};
 pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
-pub(crate) use next::Next;
+pub(crate) use next::NextEvent;
 pub(in crate::stage) use progress::Progress;
 pub(crate) use responder::AcceptedStartUp;
 pub(crate) use terminate::TerminateFields;
@@ -83,7 +83,7 @@ impl std::fmt::Display for NoFrame {
     }
 }
 
-/// The tester's side of MPA, DDP and RDMAP.
+/// The operations of the tester with MPA, DDP and RDMAP.
 pub(crate) struct RdmaSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
 }

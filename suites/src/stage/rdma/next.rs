@@ -1,4 +1,5 @@
-//! The next event on a connection, for a script that depends on it. This decides nothing.
+//! The next event on a connection, for a script whose steps depend on this event. The event does
+//! not decide the case.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
@@ -8,7 +9,7 @@ use crate::stage::{Arrival, Expectation, Stop};
 
 /// The next event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextEvent {
     /// A complete start-up frame.
     Frame(StartupKind, Vec<u8>),
     /// A complete FPDU without markers.
@@ -23,7 +24,7 @@ pub(crate) enum Next {
 
 impl RdmaSide<'_> {
     /// Waits for the target's next action on a connection, `expectation.within` at most.
-    pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<Next, Stop> {
+    pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<NextEvent, Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         let at = expectation.at.as_ref();
         let kind = loop {
@@ -40,19 +41,21 @@ impl RdmaSide<'_> {
             let partial = !unread.is_empty();
             match self.connections.receive(number, deadline, at).await? {
                 Arrival::Octets => {}
-                _ if partial => return Ok(Next::Octets),
-                Arrival::Fin | Arrival::Reset => return Ok(Next::Close),
+                _ if partial => return Ok(NextEvent::Octets),
+                Arrival::Fin | Arrival::Reset => return Ok(NextEvent::Close),
                 Arrival::TimedOut => {
                     self.recorder().silence(number, expectation);
-                    return Ok(Next::Nothing);
+                    return Ok(NextEvent::Nothing);
                 }
             }
         };
         let complete = match kind {
-            Some(kind) => {
-                self.connections.startup_frame(number, expectation, kind).await?.map(|octets| Next::Frame(kind, octets))
-            }
-            None => self.connections.fpdu(number, deadline, at).await?.map(Next::Fpdu),
+            Some(kind) => self
+                .connections
+                .startup_frame(number, expectation, kind)
+                .await?
+                .map(|octets| NextEvent::Frame(kind, octets)),
+            None => self.connections.fpdu(number, deadline, at).await?.map(NextEvent::Fpdu),
         };
         match complete {
             Ok(complete) => {
@@ -60,7 +63,7 @@ impl RdmaSide<'_> {
                 Ok(complete)
             }
             // Bytes have arrived, so this is not a close, even if a close follows.
-            Err(NoFrame::Other(_) | NoFrame::Fin | NoFrame::Reset | NoFrame::TimedOut) => Ok(Next::Octets),
+            Err(NoFrame::Other(_) | NoFrame::Fin | NoFrame::Reset | NoFrame::TimedOut) => Ok(NextEvent::Octets),
         }
     }
 }

@@ -34,7 +34,7 @@ impl RdmaSide<'_> {
             let segment = Segment::parse(ulpdu(&fpdu)).ok();
             let is_message = |segment: &Segment<'_>| segment.ulp_control().opcode() != Opcode::TERMINATE;
             let Some(segment) = segment.filter(is_message) else {
-                return Ok(Err(format!("it sent {} where {due} was due", describe::stream(&fpdu))));
+                return Ok(Err(format!("it sent {} where {due} was expected", describe::stream(&fpdu))));
             };
             let (Segment::Tagged(_, payload) | Segment::Untagged(_, payload)) = segment;
             message.extend_from_slice(payload);

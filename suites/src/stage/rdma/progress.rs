@@ -13,7 +13,7 @@ pub(in crate::stage) struct Progress {
     pub(in crate::stage) crc: bool,
     /// Whether the target requested markers.
     pub(in crate::stage) markers: bool,
-    /// MSN of the tester's next Send. `read_msn` is that of its next Read Request.
+    /// MSN of the tester's next Send. `read_msn` is the MSN of the tester's next Read Request.
     pub(in crate::stage) send_msn: u32,
     pub(in crate::stage) read_msn: u32,
     /// MSN of the first Send that the target sent.

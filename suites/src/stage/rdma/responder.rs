@@ -21,14 +21,15 @@ pub(crate) struct AcceptedStartUp {
 }
 
 impl RdmaSide<'_> {
-    /// Returns the last received Request on a connection. If there is none, the script has an
-    /// error.
+    /// Returns the last received Request on a connection. If no Request was received, the script
+    /// has an error.
     pub(crate) fn request(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
         match self.connections.get(number, at)?.request.clone() {
             Some(request) => Ok(request),
-            None => Err(self
-                .recorder()
-                .harness(at, "a Reply answers a Request, and the script has not waited for one on this connection")),
+            None => Err(self.recorder().harness(
+                at,
+                "a Reply answers a Request, and the script has not waited for a Request on this connection",
+            )),
         }
     }
 
@@ -85,7 +86,7 @@ impl RdmaSide<'_> {
                 }
                 _ => {
                     let what = describe::stream(&fpdu);
-                    return Ok(Err(format!("it sent {what} where its ready-to-receive message was due")));
+                    return Ok(Err(format!("it sent {what} where its ready-to-receive message was expected")));
                 }
             }
         }
@@ -99,7 +100,7 @@ impl RdmaSide<'_> {
         };
         let payload = match Segment::parse(ulpdu(&fpdu)) {
             Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() => payload,
-            _ => return Ok(Err(format!("it sent {} where its first Send was due", describe::stream(&fpdu)))),
+            _ => return Ok(Err(format!("it sent {} where its first Send was expected", describe::stream(&fpdu)))),
         };
         match service.buffer_of(payload) {
             Ok(buffer) => opened.buffer = buffer,

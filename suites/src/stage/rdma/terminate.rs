@@ -10,7 +10,8 @@ use crate::stage::{Expectation, Stop, describe};
 /// The fields of an expected refusal.
 ///
 /// A refusal with or without a Terminate meets the requirements of the [`Expectation`], which are
-/// about the refused message. The other requirements here are about the Terminate and its error.
+/// about the refused message. The requirements of `terminate` and `code` are about the Terminate
+/// and its error.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminateFields {
     /// The allowed errors: layer and type in one byte, then the code. If the list is empty, any

@@ -1,4 +1,4 @@
-//! Describes bytes and marks their fields, for transcripts. The monitor judges them.
+//! Describes bytes and marks their fields, for transcripts. The monitor judges the bytes.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::fpdu::{LENGTH_LEN, len_without_markers};

@@ -1,4 +1,4 @@
-//! The record of a case.
+//! The log of a case.
 
 use weft_core::RequirementId;
 
@@ -9,8 +9,8 @@ use crate::stage::deviation::ControlLog;
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) steps: Vec<Step>,
-    /// Expectations that were met, in order. Only those that name a requirement.
-    pub(crate) met: Vec<Met>,
+    /// The met expectations that name a requirement, in order.
+    pub(crate) met: Vec<MetExpectation>,
     /// The first decision that ended the case early.
     pub(crate) decision: Option<Decision>,
     /// Whether a good exchange preceded the script's first byte, or the target answered correctly.
@@ -19,14 +19,14 @@ pub(crate) struct Log {
     pub(crate) alive_after: bool,
     /// Requirements whose violation does not count against the target. Either the start-up profile
     /// that the script chose rules them out, or this target lacks the capability that they concern.
-    pub(crate) invited: Vec<RequirementId>,
+    pub(crate) exempt: Vec<RequirementId>,
     /// Number of established TCP connections.
     pub(crate) connections: u32,
     /// Why the first failed connection attempt failed.
     pub(crate) refused: Option<String>,
     /// The ends of programs that were started as the target.
     pub(crate) program_ends: Vec<ProgramEnd>,
-    /// Number of steps for which the record had no room.
+    /// Number of steps for which the log had no room.
     pub(crate) lost: u64,
     /// The steps that deviate, and the control.
     pub(crate) control: ControlLog,
@@ -43,7 +43,7 @@ pub(crate) struct Log {
 
 /// An expectation that was met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Met {
+pub(crate) struct MetExpectation {
     pub(crate) requirement: RequirementId,
     pub(crate) expected: String,
     pub(crate) actual: String,
@@ -54,8 +54,8 @@ pub(crate) struct Met {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
-    /// The requirements that the decision is about. If the list is empty, all requirements of the
-    /// case.
+    /// The requirements that the decision is about. If the list is empty, the decision is about all
+    /// requirements of the case.
     pub(crate) requirements: Vec<RequirementId>,
     pub(crate) expected: Option<String>,
     pub(crate) actual: Option<String>,
@@ -64,9 +64,14 @@ pub(crate) struct Decision {
 }
 
 impl Log {
-    /// Creates a record of these expectations, for tests of its verdict.
+    /// Creates a log with these values, for tests of the verdict.
     #[cfg(test)]
-    pub(crate) fn of(met: Vec<Met>, alive_before: bool, alive_after: bool, decision: Option<Decision>) -> Self {
+    pub(crate) fn of(
+        met: Vec<MetExpectation>,
+        alive_before: bool,
+        alive_after: bool,
+        decision: Option<Decision>,
+    ) -> Self {
         Log { met, alive_before, alive_after, decision, ..Log::default() }
     }
 
@@ -89,17 +94,19 @@ impl Log {
         if let Some(decision) = self.decision.as_mut().filter(|decision| decision.verdict == Verdict::Fail) {
             decision.verdict = Verdict::Inconclusive;
             decision.requirements.clear();
-            decision.explanation = format!("{why}: nothing is decided. {}", decision.explanation);
+            decision.explanation = format!("{why}, so nothing is decided. {}", decision.explanation);
         }
     }
 
-    /// Notes a stimulus. After it, the target must be shown alive again.
+    /// Notes a stimulus. After a stimulus, a good exchange must show again that the target is
+    /// alive.
     pub(in crate::stage) fn stimulated(&mut self) {
         self.stimulated = true;
         self.alive_after = false;
     }
 
-    /// Notes that an expectation with a requirement was met. The target must be shown alive again.
+    /// Notes that an expectation with a requirement was met. After it, a good exchange must show
+    /// again that the target is alive.
     pub(in crate::stage) fn expected(&mut self) {
         self.expected = true;
         self.alive_after = false;
@@ -136,13 +143,13 @@ impl Log {
     }
 
     /// Fails the case because the target died of it. The failure counts against this requirement.
-    /// `ends` describes how the programs ended. `words` is the last line of the command `crashed`.
-    pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, ends: &str, words: Option<&str>) {
+    /// `ends` describes how the programs ended. `output` is the last line of the command `crashed`.
+    pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, ends: &str, output: Option<&str>) {
         let Some(decision) = self.decision.as_mut() else { return };
         decision.verdict = Verdict::Fail;
         decision.requirements = requirement.into_iter().collect();
-        let words = words.map_or(String::new(), |words| format!(" Its last words: {words}."));
-        decision.explanation = format!("The target died of the case. {}{ends}{words}", decision.explanation);
+        let output = output.map_or(String::new(), |line| format!(" Its last output: {line}."));
+        decision.explanation = format!("The target died of the case. {}{ends}{output}", decision.explanation);
     }
 
     /// Fails the case because the target answered before and its program then crashed. The failure
@@ -212,7 +219,7 @@ mod tests {
         };
         let failure = excused(Verdict::Fail);
         assert_eq!((failure.verdict, failure.requirements), (Verdict::Inconclusive, Vec::new()));
-        assert!(failure.explanation.starts_with("The tester stood still for 3 s: nothing is decided. MPA-7.1.2-8"));
+        assert!(failure.explanation.starts_with("The tester stood still for 3 s, so nothing is decided. MPA-7.1.2-8"));
         assert_eq!(excused(Verdict::Error), decision(Verdict::Error));
     }
 }

@@ -1,13 +1,14 @@
-//! The record of a case: steps, expectations that were met, and the decision that ends the case.
+//! The log of a case: its steps, the expectations that were met, and the decision that ends the
+//! case.
 //!
-//! [`crate::run`] computes the verdict from the complete record.
+//! `crate::run` computes the verdict from the complete log.
 
 pub(in crate::stage) mod describe;
 mod log;
 
 use weft_peer::Instant;
 
-pub(crate) use log::{Decision, Log, Met};
+pub(crate) use log::{Decision, Log, MetExpectation};
 
 use super::{Expectation, Stop};
 use crate::model::{
@@ -17,7 +18,7 @@ use crate::model::{
 /// Maximum number of steps in a transcript.
 pub(in crate::stage) const MAX_STEPS: usize = 10_000;
 
-/// Adds to the record of a case.
+/// Adds to the log of a case.
 pub(crate) struct Recorder<'a> {
     pub(in crate::stage) now: Instant,
     pub(in crate::stage) key: &'a CaseKey,
@@ -26,7 +27,8 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// Ends the case as unimplemented: the target does not implement its subject, which is allowed.
+    /// Ends the case as unimplemented, because the target does not implement the optional subject
+    /// of the case.
     pub(crate) fn unimplemented(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
         self.step(0, Direction::Observed, StepKind::Note, format!("unimplemented: {why}"), None);
         self.decide(Decision {
@@ -65,11 +67,12 @@ impl Recorder<'_> {
         self.step(number, Direction::Observed, StepKind::Met, format!("{names}: {actual}"), None);
         for requirement in expectation.requirements.iter().chain(&expectation.shows) {
             let (expected, actual, at) = (expected.to_owned(), actual.to_owned(), expectation.at.clone());
-            self.log.met.push(Met { requirement: *requirement, expected, actual, at });
+            self.log.met.push(MetExpectation { requirement: *requirement, expected, actual, at });
         }
     }
 
-    /// Records that the target behaved differently. This is a failure if a requirement is named.
+    /// Records that the target behaved differently. This is a failure if the expectation names a
+    /// requirement.
     pub(in crate::stage) fn unmet(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.requirements.is_empty() {
             return self.undecided(expectation, expected, actual);
@@ -161,8 +164,8 @@ impl Recorder<'_> {
 
     /// Adds a note to the transcript, at most 1000 characters.
     pub(crate) fn note(&mut self, text: &str) {
-        const MOST: usize = 1000;
-        let text = text.chars().take(MOST).collect();
+        const MAX_CHARS: usize = 1000;
+        let text = text.chars().take(MAX_CHARS).collect();
         self.step(0, Direction::Observed, StepKind::Note, text, None);
     }
 

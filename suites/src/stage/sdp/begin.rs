@@ -32,12 +32,12 @@ impl SdpSide<'_> {
     /// a start-up frame of MPA.
     pub(crate) async fn expect_no_start(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let octets = self.first_octets(number, expectation).await?;
-        let expected = "bytes of the user alone, and no Hello";
+        let expected = "bytes of the user, without a Hello";
         if begins_sdp(&octets) {
             self.recorder().mark_wrong(number);
             return Err(self.recorder().unmet(expectation, expected, "it sent SDP's start-up"));
         }
-        self.recorder().met(number, expectation, expected, &format!("{} bytes that are no Hello", octets.len()));
+        self.recorder().met(number, expectation, expected, &format!("{} bytes that are not a Hello", octets.len()));
         Ok(())
     }
 

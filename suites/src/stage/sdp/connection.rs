@@ -10,20 +10,20 @@ use weft_peer::Instant;
 use super::SdpSide;
 use crate::correct;
 use crate::model::SourceLocation;
-use crate::sdp::{Counters, Draft, ReceivedMessage, shown};
+use crate::sdp::{Counters, Draft, ReceivedMessage, observed_rules};
 use crate::stage::Message;
 use crate::stage::{NoFrame, Stop, ulpdu};
 
 /// Maximum size in bytes of a message that is assembled from segments.
-const MOST: usize = 1 << 20;
+const MAX_MESSAGE: usize = 1 << 20;
 /// Number of Receive Private Buffers that the tester announces.
 const BUFS: u16 = 16;
-/// If the target has only this many credits left, the tester announces its buffers.
+/// If the target may send only this number of messages, the tester announces its buffers again.
 const LEAST_TARGET_CREDIT: u32 = 3;
 
 /// How a message is sent, if a script deviates from the correct values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Carrier {
+pub(crate) struct SendFields {
     pub(crate) solicited: Option<bool>,
     pub(crate) invalidate: Option<u32>,
     pub(crate) opcode: Option<u8>,
@@ -66,14 +66,14 @@ pub(crate) struct SdpConnection {
     pub(crate) bufs: u16,
     /// Whether the tester sends updates automatically.
     pub(crate) updates: bool,
-    /// MSN of the next Send. `read_msn` is that of the next Read Request.
+    /// MSN of the next Send. `read_msn` is the MSN of the next Read Request.
     send_msn: u32,
     read_msn: u32,
     /// Bufs and MSeqAck in the target's last message.
     credit: (u16, u32),
     partial: Vec<u8>,
     pub(crate) queue: VecDeque<Item>,
-    /// Subjects of the messages that the target sent ([`shown`]).
+    /// Subjects of the messages that the target sent ([`observed_rules`]).
     pub(super) came: BTreeSet<&'static str>,
     /// The Mode of the half-connection to the tester.
     source_mode: Mode,
@@ -115,12 +115,12 @@ impl SdpConnection {
 
     /// Notes what the target sent.
     fn note(&mut self, received: &ReceivedMessage) {
-        self.came.extend(shown::of_message(received, self.source_mode));
+        self.came.extend(observed_rules::of_message(received, self.source_mode));
         self.change(received, 0);
     }
 
-    /// Notes the Mode of a ModeChange with this S, which is about the half-connection to the
-    /// tester.
+    /// Notes the Mode of a ModeChange whose S bit is `s`. With this value of S, the ModeChange is
+    /// about the half-connection to the tester.
     fn change(&mut self, message: &ReceivedMessage, s: u64) {
         let named = message.field("mode").filter(|_| message.field("s") == Some(s));
         if let Some(mode) = named.and_then(|mode| Mode::from_value(u8::try_from(mode).ok()?)) {
@@ -165,7 +165,7 @@ impl SdpConnection {
                 } else if opcode == Opcode::TERMINATE {
                     Item::Terminate(fpdu.to_vec())
                 } else {
-                    if self.partial.len() < MOST {
+                    if self.partial.len() < MAX_MESSAGE {
                         self.partial.extend_from_slice(payload);
                     }
                     if !header.control.last() {
@@ -198,10 +198,10 @@ impl SdpConnection {
 impl SdpSide<'_> {
     pub(crate) fn connection(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut SdpConnection, Stop> {
         if self.list.contains_key(&number) {
-            // Looked up twice, so that the error may borrow the stage.
+            // The connection is looked up twice, because the error below borrows the stage.
             return self.list.get_mut(&number).ok_or(Stop);
         }
-        Err(self.recorder().harness(at, &format!("connection {number} speaks no SDP")))
+        Err(self.recorder().harness(at, &format!("connection {number} does not use SDP")))
     }
 
     /// Sends an SDP message in a Send. Fills in the counters that the message does not set. Waits
@@ -210,7 +210,7 @@ impl SdpSide<'_> {
         &mut self,
         number: u32,
         message: &Message,
-        carrier: Carrier,
+        send_fields: SendFields,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         let deadline = self.connections.link.now() + self.connections.target.scaled(1.0);
@@ -220,14 +220,14 @@ impl SdpSide<'_> {
             }
         }
         self.connections.stimulate(number);
-        self.put(number, message, carrier, at).await
+        self.put(number, message, send_fields, at).await
     }
 
     pub(in crate::stage) async fn put(
         &mut self,
         number: u32,
         message: &Message,
-        carrier: Carrier,
+        send_fields: SendFields,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         let connection = self.connection(number, at)?;
@@ -239,15 +239,15 @@ impl SdpSide<'_> {
             connection.change(received, 1);
         }
         connection.mseq = connection.mseq.wrapping_add(1);
-        let solicited = carrier.solicited.unwrap_or(mid.is_some_and(is_solicited));
-        let opcode = match (solicited, carrier.invalidate) {
+        let solicited = send_fields.solicited.unwrap_or(mid.is_some_and(is_solicited));
+        let opcode = match (solicited, send_fields.invalidate) {
             (false, None) => Opcode::SEND,
             (false, Some(_)) => Opcode::SEND_INVALIDATE,
             (true, None) => Opcode::SEND_SE,
             (true, Some(_)) => Opcode::SEND_SE_INVALIDATE,
         };
-        let opcode = carrier.opcode.unwrap_or(opcode.0);
-        let msn = carrier.msn.unwrap_or(connection.send_msn);
+        let opcode = send_fields.opcode.unwrap_or(opcode.0);
+        let msn = send_fields.msn.unwrap_or(connection.send_msn);
         connection.send_msn = connection.send_msn.wrapping_add(1);
         let crc = connection.crc;
         let pieces: Vec<&[u8]> = filled.octets.chunks(SEGMENT).collect();
@@ -255,7 +255,7 @@ impl SdpSide<'_> {
             let last = index + 1 == pieces.len();
             let offset = u32::try_from(index * SEGMENT).unwrap_or(u32::MAX);
             let segment =
-                correct::send_segment(Opcode(opcode), carrier.invalidate.unwrap_or(0), msn, offset, last, piece);
+                correct::send_segment(Opcode(opcode), send_fields.invalidate.unwrap_or(0), msn, offset, last, piece);
             let sent = Message::new(filled.name.clone(), correct::fpdu(&segment, crc));
             self.connections.put(number, &sent, at).await?;
         }
@@ -308,7 +308,7 @@ impl SdpSide<'_> {
                 let connection = self.connection(number, at)?;
                 if connection.updates && connection.bufs > 4 && connection.target_credit() <= LEAST_TARGET_CREDIT {
                     let update = Message::of_draft("Data", Draft::new(Mid::DATA));
-                    self.put(number, &update, Carrier::default(), at).await?;
+                    self.put(number, &update, SendFields::default(), at).await?;
                 }
                 Ok(Ok(()))
             }

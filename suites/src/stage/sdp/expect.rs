@@ -5,7 +5,7 @@ use weft_core::wire::sdp::Mid;
 
 use super::SdpSide;
 use super::connection::Item;
-use crate::sdp::{ReceivedMessage, shown};
+use crate::sdp::{ReceivedMessage, observed_rules};
 use crate::stage::{Expectation, NoFrame, Stop};
 
 /// A value that a field must have.
@@ -21,7 +21,7 @@ pub(crate) struct MessageFields {
     /// The allowed types of the message.
     pub(crate) mids: Vec<Mid>,
     pub(crate) fields: Vec<(String, Value)>,
-    /// Messages of these types may arrive before.
+    /// Messages of these types may arrive first.
     pub(crate) past: Vec<Mid>,
     /// Whether an update can meet the expectation. Otherwise updates are skipped.
     pub(crate) updates: bool,
@@ -30,7 +30,7 @@ pub(crate) struct MessageFields {
 /// How a connection may end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ending {
-    /// Messages of these types may arrive before.
+    /// Messages of these types may arrive first.
     pub(crate) past: Vec<Mid>,
     /// Whether the connection must end with FIN, without Terminate, AbortConn or reset.
     pub(crate) graceful: bool,
@@ -57,7 +57,7 @@ impl MessageFields {
         }
         self.fields.iter().find_map(|(name, value)| match value {
             Value::Octets(octets) => (*octets != received.payload)
-                .then(|| format!(", whose payload is another ({} bytes)", received.payload.len())),
+                .then(|| format!(", whose payload differs ({} bytes)", received.payload.len())),
             Value::Number(number) => {
                 let found = received.field(name);
                 (found != Some(*number)).then(|| format!(", whose {name} is {}", found.unwrap_or_default()))
@@ -215,7 +215,7 @@ impl SdpSide<'_> {
                 }
                 Ok(_) => {}
                 Err(NoFrame::TimedOut) => {
-                    self.recorder().met(number, expectation, expected, "it is open");
+                    self.recorder().met(number, expectation, expected, "the connection is open");
                     return Ok(());
                 }
                 Err(none) => return Err(self.recorder().unmet(expectation, expected, &format!("it {none}"))),
@@ -261,7 +261,7 @@ impl SdpSide<'_> {
         expectation: &Expectation,
         past: &[Mid],
     ) -> Result<Vec<ReceivedMessage>, Stop> {
-        let expected = "no message but updates, and an open connection";
+        let expected = "no message except updates, and an open connection";
         let deadline = self.connections.link.now() + expectation.within;
         let mut came = Vec::new();
         loop {
@@ -275,7 +275,7 @@ impl SdpSide<'_> {
                 }
                 Err(NoFrame::TimedOut) => {
                     self.check_subjects(number, expectation)?;
-                    let text = format!("nothing else within {} s", expectation.within.as_secs_f64());
+                    let text = format!("no other message within {} s", expectation.within.as_secs_f64());
                     self.recorder().met(number, expectation, expected, &text);
                     return Ok(came);
                 }
@@ -284,22 +284,22 @@ impl SdpSide<'_> {
         }
     }
 
-    /// Checks that the target sent a subject ([`shown`]) of each requirement in the expectation's
-    /// `shows`. Otherwise the monitor could not judge the requirement.
+    /// Checks that the target sent a subject ([`observed_rules`]) of each requirement in the
+    /// expectation's `shows`. Otherwise the monitor could not judge the requirement.
     pub(in crate::stage) fn check_subjects(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
         let came = &self.connection(number, expectation.at.as_ref())?.came;
         let missing = expectation.shows.iter().find_map(|row| {
-            let mut subjects = shown::of_row(*row).peekable();
+            let mut subjects = observed_rules::of_row(*row).peekable();
             let about = subjects.peek()?.about;
             (!subjects.any(|subject| came.contains(subject.name))).then_some((*row, about))
         });
         let Some((row, about)) = missing else { return Ok(()) };
         let wanted = Expectation { requirements: vec![row], shows: Vec::new(), ..expectation.clone() };
-        Err(self.recorder().undecided(&wanted, about, "the target sent none"))
+        Err(self.recorder().undecided(&wanted, about, "the target sent nothing of this kind"))
     }
 
-    /// Expects that the target ends the connection. Before the end of TCP, AbortConn or a Terminate
-    /// may arrive, and messages that the target sent earlier.
+    /// Expects that the target ends the connection. Before the end of TCP, AbortConn, a Terminate,
+    /// and messages that `ending` allows may arrive.
     pub(crate) async fn expect_end(
         &mut self,
         number: u32,

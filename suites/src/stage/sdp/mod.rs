@@ -6,7 +6,7 @@
 //! | `begin` | the first bytes of a connection: with SDP or without |
 //! | `connection` | the counters of one connection, and received messages |
 //! | `expect` | the expectations of a connection |
-//! | `good` | the good exchange with an SDP service |
+//! | `correct_exchange` | the good exchange with an SDP service |
 //! | `plain` | the plain exchange of a control |
 //! | `probe` | the behaviour of an unknown socket |
 //! | `start` | Hello and HelloAck, with the start-up frames of MPA |
@@ -14,8 +14,8 @@
 
 mod begin;
 mod connection;
+mod correct_exchange;
 mod expect;
-mod good;
 mod plain;
 mod probe;
 mod start;
@@ -24,14 +24,14 @@ mod transfer;
 use std::collections::BTreeMap;
 
 pub(in crate::stage) use connection::SEGMENT;
-pub(crate) use connection::{Carrier, Item, SdpConnection};
+pub(crate) use connection::{Item, SdpConnection, SendFields};
 pub(crate) use expect::{Ending, MessageFields, Value};
 pub(crate) use probe::Behaviour;
 pub(crate) use start::{HelloAck, hello};
 
 use super::{Connections, Recorder};
 
-/// The tester's side of SDP.
+/// The operations of the tester with SDP.
 pub(crate) struct SdpSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
     /// The connections that speak SDP, by number.

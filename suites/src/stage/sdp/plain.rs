@@ -3,9 +3,9 @@
 
 use weft_core::wire::sdp::Mid;
 
-use super::Carrier;
 use super::SdpSide;
-use super::good::{COMMAND, COMMANDED};
+use super::SendFields;
+use super::correct_exchange::{COMMAND, COMMANDED};
 use crate::sdp::{BSDH_LEN, Draft};
 use crate::stage::Message;
 use crate::stage::deviation::{UNTAGGED, pattern, payload_len};
@@ -35,21 +35,21 @@ impl SdpSide<'_> {
         }
         let mut draft = Draft::new(Mid::DATA);
         draft.payload.clone_from(&payload);
-        self.send(number, &Message::of_draft("Data", draft), Carrier::default(), expectation.at.as_ref()).await?;
+        self.send(number, &Message::of_draft("Data", draft), SendFields::default(), expectation.at.as_ref()).await?;
         match self.collect(number, expectation, due, &UNDER_WAY).await {
-            Ok(echo) if is_echo && echo != payload => Ok(Err("it answered Data with other bytes".to_owned())),
+            Ok(echo) if is_echo && echo != payload => Ok(Err("it answered Data with different bytes".to_owned())),
             Ok(_) => Ok(Ok(())),
             Err(Stop) => {
                 let found = self.connections.log.decision.as_ref().and_then(|decision| decision.actual.clone());
-                let found = found.unwrap_or_else(|| "nothing came".to_owned());
+                let found = found.unwrap_or_else(|| "nothing arrived".to_owned());
                 Ok(Err(format!("the answer to Data is missing: {found}")))
             }
         }
     }
 }
 
-/// Returns the payload length for a ULPDU of `length` bytes, or for a longer one with the same PAD.
-/// The payload length is at least `least`.
+/// Returns the payload length for a ULPDU of `length` bytes, or for a longer ULPDU with the same
+/// PAD. The payload length is at least `least`.
 fn room(length: usize, least: usize) -> usize {
     let mut room = payload_len(length, UNTAGGED + BSDH_LEN);
     while room < least {

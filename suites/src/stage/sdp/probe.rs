@@ -1,4 +1,5 @@
-//! A probe of an SDP socket that accepts: its answer to a Hello, and to Data. It gives no verdict.
+//! Probes an SDP socket that accepts connections: how the socket answers a Hello, and Data. A probe
+//! gives no verdict.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_peer::Instant;
 
 use super::SdpSide;
-use super::connection::{Carrier, Item};
+use super::connection::{Item, SendFields};
 use super::start::HelloAck;
 use crate::sdp::Draft;
 use crate::stage::Message;
@@ -23,7 +24,7 @@ pub(crate) struct Behaviour {
     pub(crate) hello_ack: HelloAck,
     /// Bytes that the socket sent.
     pub(crate) sent: Vec<u8>,
-    /// Whether the socket offered bytes in its memory.
+    /// Whether the socket advertised bytes in its memory with a SrcAvail.
     pub(crate) advertised: bool,
     /// Whether the socket closed after the tester.
     pub(crate) closed: bool,
@@ -72,19 +73,19 @@ impl SdpSide<'_> {
             Ok(hello_ack) => hello_ack,
             Err(why) => return Ok(Err(why)),
         };
-        let mut seen = Behaviour { hello_ack, sent: Vec::new(), advertised: false, closed: false };
+        let mut behaviour = Behaviour { hello_ack, sent: Vec::new(), advertised: false, closed: false };
         let mut data = Draft::new(Mid::DATA);
         data.payload = PAYLOAD.to_vec();
-        self.put(number, &Message::of_draft("Data", data), Carrier::default(), None).await?;
-        self.gather(number, self.connections.link.now() + quiet, &mut seen, true).await?;
-        self.put(number, &Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN)), Carrier::default(), None).await?;
+        self.put(number, &Message::of_draft("Data", data), SendFields::default(), None).await?;
+        self.gather(number, self.connections.link.now() + quiet, &mut behaviour, true).await?;
+        self.put(number, &Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN)), SendFields::default(), None).await?;
         let deadline = self.connections.link.now() + within;
-        self.gather(number, deadline, &mut seen, false).await?;
-        if seen.closed {
+        self.gather(number, deadline, &mut behaviour, false).await?;
+        if behaviour.closed {
             // The side that sent the last DisConn closes TCP.
             while self.connections.receive(number, deadline, None).await? == Arrival::Octets {}
         }
-        Ok(Ok(seen))
+        Ok(Ok(behaviour))
     }
 
     /// Notes what arrives until the deadline. With `briefly`, stops when something has arrived.
@@ -92,15 +93,15 @@ impl SdpSide<'_> {
         &mut self,
         number: u32,
         deadline: Instant,
-        seen: &mut Behaviour,
+        behaviour: &mut Behaviour,
         briefly: bool,
     ) -> Result<(), Stop> {
-        while !seen.closed && !(briefly && (seen.advertised || !seen.sent.is_empty())) {
+        while !behaviour.closed && !(briefly && (behaviour.advertised || !behaviour.sent.is_empty())) {
             match self.next_item(number, deadline, None).await? {
                 Ok(Item::Message(received)) => match received.mid {
-                    Mid::DATA => seen.sent.extend(received.payload),
-                    Mid::SRC_AVAIL => seen.advertised = true,
-                    Mid::DIS_CONN => seen.closed = true,
+                    Mid::DATA => behaviour.sent.extend(received.payload),
+                    Mid::SRC_AVAIL => behaviour.advertised = true,
+                    Mid::DIS_CONN => behaviour.closed = true,
                     _ => {}
                 },
                 Ok(_) => {}

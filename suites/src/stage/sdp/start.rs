@@ -15,7 +15,7 @@ use crate::stage::Message;
 use crate::stage::{Arrival, Expectation, NoFrame, Stop};
 use crate::targets::SdpStart;
 
-const EXPECTED: &str = "HelloAck after a good Hello";
+const EXPECTED: &str = "a HelloAck after a correct Hello";
 /// Length of a Hello in bytes.
 const HELLO_LEN: usize = 32;
 
@@ -59,7 +59,7 @@ impl SdpSide<'_> {
         let hello = hello.filled(counters(order));
         let bufs = ReceivedMessage::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
         if profile != self.connections.target.description.sdp.start {
-            self.connections.log.invited.extend(profile.breaks());
+            self.connections.log.exempt.extend(profile.breaks());
         }
         let mut request = request(profile);
         let crc = true;
@@ -69,7 +69,7 @@ impl SdpSide<'_> {
                 self.connections.put(number, &hello, at).await?;
                 let frame = match self.any_startup_frame(number, expectation).await? {
                     Ok(frame) => frame,
-                    Err(none) => return Ok(Err(format!("it {none} where its MPA Request was due"))),
+                    Err(none) => return Ok(Err(format!("it {none} where its MPA Request was expected"))),
                 };
                 let request = match Startup::parse(&frame) {
                     Ok(request) => request,
@@ -83,8 +83,8 @@ impl SdpSide<'_> {
             }
             SdpStart::Bare => self.connections.put(number, &hello, at).await?,
             SdpStart::Natural | SdpStart::Enhanced | SdpStart::PrivateData => {
-                // Both are in one write: a target that first receives only the Hello would assume
-                // another profile.
+                // Hello and Request are in one write, because a target that first receives only the
+                // Hello would assume another profile.
                 let sent = if profile == SdpStart::PrivateData {
                     request.private_data.clone_from(&hello.octets);
                     Message::new("MPA Request with Hello", correct::startup(&request))
@@ -94,10 +94,12 @@ impl SdpSide<'_> {
                 self.connections.put(number, &sent, at).await?;
                 let reply = match self.connections.startup_frame(number, expectation, StartupKind::Reply).await? {
                     Ok(reply) => reply,
-                    Err(none) => return Ok(Err(format!("it {none} where its MPA Reply was due"))),
+                    Err(none) => return Ok(Err(format!("it {none} where its MPA Reply was expected"))),
                 };
                 match Startup::parse(&reply) {
-                    Ok(frame) if frame.reject || frame.markers => return Ok(Err("its MPA Reply rejects".into())),
+                    Ok(frame) if frame.reject || frame.markers => {
+                        return Ok(Err("its MPA Reply rejects the connection or requests markers".into()));
+                    }
                     Ok(frame) if profile == SdpStart::PrivateData => {
                         acknowledged =
                             ReceivedMessage::read(frame.private_data, order).filter(|ack| ack.mid == Mid::HELLO_ACK);
@@ -117,7 +119,7 @@ impl SdpSide<'_> {
         connection.announced = (bufs, 0);
         self.list.insert(number, connection);
         if let Some(hello_ack) = acknowledged {
-            // This HelloAck used no buffer, and no Send.
+            // This HelloAck arrived in the MPA Reply. It used no buffer and no Send.
             self.connection(number, at)?.acknowledged(&hello_ack);
             return Ok(Ok(Box::new(hello_ack)));
         }
@@ -127,15 +129,17 @@ impl SdpSide<'_> {
                 self.connection(number, at)?.acknowledged(&received);
                 Ok(Ok(received))
             }
-            Ok(Item::Message(received)) => Ok(Err(format!("it sent {} where HelloAck was due", received.mid.name()))),
-            Ok(other) => Ok(Err(format!("it sent {} where HelloAck was due", other.name()))),
-            Err(none) => Ok(Err(format!("it {none} where HelloAck was due"))),
+            Ok(Item::Message(received)) => {
+                Ok(Err(format!("it sent {} where HelloAck was expected", received.mid.name())))
+            }
+            Ok(other) => Ok(Err(format!("it sent {} where HelloAck was expected", other.name()))),
+            Err(none) => Ok(Err(format!("it {none} where HelloAck was expected"))),
         }
     }
 
     /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck. The answer follows after `hold`, and nothing may arrive during this time. Returns
-    /// the Hello.
+    /// HelloAck. The tester sends the answer after `hold`. If bytes or a close arrive during this
+    /// time, the expectation is not met. Returns the Hello.
     pub(in crate::stage) async fn answer_hello(
         &mut self,
         number: u32,
@@ -147,13 +151,13 @@ impl SdpSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         while self.connections.get(number, at)?.unread.len() < HELLO_LEN {
             if self.connections.receive(number, deadline, at).await? != Arrival::Octets {
-                return Err(self.recorder().unmet(expectation, "a Hello", "none"));
+                return Err(self.recorder().unmet(expectation, "a Hello", "it sent no Hello"));
             }
         }
         let hello: Vec<u8> = self.connections.get(number, at)?.unread.drain(..HELLO_LEN).collect();
         let order = FieldOrder::of_hello(&hello).unwrap_or_default();
         let Some(hello) = ReceivedMessage::read(&hello, order) else {
-            return Err(self.recorder().unmet(expectation, "a Hello", "other bytes"));
+            return Err(self.recorder().unmet(expectation, "a Hello", "it sent other bytes"));
         };
         if hello.mid != Mid::HELLO {
             return Err(self.recorder().unmet(expectation, "a Hello", &hello.describe()));
@@ -177,11 +181,15 @@ impl SdpSide<'_> {
             if !self.connections.get(number, at)?.unread.is_empty()
                 || self.connections.receive(number, until, at).await? != Arrival::TimedOut
             {
-                return Err(self.recorder().unmet(expectation, "no byte before HelloAck", "it sent some, or closed"));
+                return Err(self.recorder().unmet(
+                    expectation,
+                    "no byte before HelloAck",
+                    "it sent bytes, or closed the connection",
+                ));
             }
         }
-        let carrier = super::Carrier { solicited: Some(true), ..super::Carrier::default() };
-        self.put(number, hello_ack, carrier, at).await?;
+        let send_fields = super::SendFields { solicited: Some(true), ..super::SendFields::default() };
+        self.put(number, hello_ack, send_fields, at).await?;
         self.connection(number, at)?.mseq = 1;
         self.recorder().met(number, expectation, "a Hello, and an MPA Reply after the Request", &hello.describe());
         Ok(Box::new(hello))

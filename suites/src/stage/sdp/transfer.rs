@@ -1,11 +1,11 @@
-//! Exchanges that need several messages: receive bytes in any way that the target offers, serve a
-//! SrcAvail, close gracefully.
+//! Exchanges that need several messages. They receive bytes in any way that the target sends them,
+//! answer the Reads of a SrcAvail, and close gracefully.
 
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::Mid;
 
 use super::SdpSide;
-use super::{Carrier, Ending, MessageFields};
+use super::{Ending, MessageFields, SendFields};
 use crate::sdp::{Draft, ReceivedMessage};
 use crate::stage::Message;
 use crate::stage::{Expectation, Stop};
@@ -66,8 +66,8 @@ impl SdpSide<'_> {
         let fetched = self.expect_response(number, expectation).await?;
         let mut completed = Draft::new(Mid::RDMA_RD_COMPL);
         completed.extension[0].1 = octets.into();
-        let carrier = Carrier { invalidate: Some(stag), ..Carrier::default() };
-        self.send(number, &message(completed), carrier, at).await?;
+        let send_fields = SendFields { invalidate: Some(stag), ..SendFields::default() };
+        self.send(number, &message(completed), send_fields, at).await?;
         Ok(fetched)
     }
 
@@ -87,8 +87,8 @@ impl SdpSide<'_> {
             let first = usize::try_from(read.src_to.wrapping_sub(va)).unwrap_or(usize::MAX);
             let end = first.saturating_add(read.rdmardsz as usize);
             let Some(requested) = octets.get(first..end).filter(|requested| !requested.is_empty()) else {
-                let actual = format!("bytes {first} to {end} of {}", octets.len());
-                return Err(self.recorder().unmet(expectation, "a Read of what was advertised", &actual));
+                let actual = format!("a Read of bytes {first} to {end} of {} advertised bytes", octets.len());
+                return Err(self.recorder().unmet(expectation, "a Read of advertised bytes", &actual));
             };
             let sink = (read.sink_stag, read.sink_to);
             self.send_tagged(number, Opcode::READ_RESPONSE, sink, requested, expectation.at.as_ref()).await?;
@@ -101,7 +101,7 @@ impl SdpSide<'_> {
     /// arrive before.
     pub(crate) async fn close(&mut self, number: u32, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
         let at = expectation.at.as_ref();
-        self.send(number, &message(Draft::new(Mid::DIS_CONN)), Carrier::default(), at).await?;
+        self.send(number, &message(Draft::new(Mid::DIS_CONN)), SendFields::default(), at).await?;
         let wanted = MessageFields { mids: vec![Mid::DIS_CONN], past: past.to_vec(), ..MessageFields::default() };
         self.expect(number, expectation, &wanted).await?;
         self.expect_end(number, expectation, &Ending { past: Vec::new(), graceful: true }).await?;

@@ -15,7 +15,7 @@ impl ServiceDriver for Agent {
     }
 
     fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: start-up, a Send each way, and their completions"
+        "a good exchange: start-up, a Send in each direction, and the completions of both"
     }
 
     fn opens_with_send(&self) -> bool {
@@ -29,7 +29,7 @@ impl ServiceDriver for Agent {
     fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, _: u32, expectation: &'s Expectation) -> Outcome<'s> {
         Box::pin(async move {
             let done = stage.agent().exchange(expectation).await?;
-            Ok(done.map(|_| ()).map_err(|why| format!("in a plain exchange on a connection of its own, {why}")))
+            Ok(done.map(|_| ()).map_err(|why| format!("in a plain exchange on a separate connection, {why}")))
         })
     }
 }

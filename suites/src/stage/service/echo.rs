@@ -23,7 +23,7 @@ impl ServiceDriver for Echo {
     }
 
     fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: start-up, and the Send's bytes back"
+        "a good exchange: start-up, and a Send that returns the tester's bytes"
     }
 
     fn operates(&self) -> bool {
@@ -69,15 +69,15 @@ impl ServiceDriver for Echo {
             let echo = stage.rdma().collect(number, &started, "the echo of its Send", expectation).await?;
             Ok(echo.and_then(|echo| match echo == payload {
                 true => stage.rdma().check_first_msn(number),
-                false => Err(format!("it answered {} bytes with others", payload.len())),
+                false => Err(format!("it answered {} bytes with different bytes", payload.len())),
             }))
         })
     }
 }
 
 impl RdmaSide<'_> {
-    /// Sends a Send with this MSN, and expects the same bytes back. For a target that has sent
-    /// before.
+    /// Sends a Send with this MSN, and expects the same bytes back. This exchange is for a target
+    /// that has already sent a message.
     pub(in crate::stage) async fn echo_at(
         &mut self,
         number: u32,

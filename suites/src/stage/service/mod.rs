@@ -128,7 +128,8 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(std::future::ready(Ok(Err("neither echo nor rping runs above MPA".to_owned()))))
     }
 
-    /// Returns whether a target that is Initiator sends first. A Responder must not send first.
+    /// Returns whether a target that is Initiator sends the first Send. (MPA does not permit a
+    /// Responder to send first.)
     fn opens_with_send(&self) -> bool {
         true
     }
@@ -189,7 +190,8 @@ pub(crate) trait ServiceDriver: Sync {
     /// Creates a builtin target in process, which uses the service as Initiator.
     ///
     /// # Errors
-    /// As for [`responder`](Self::responder), or the Request has no room for its private data.
+    /// The errors of [`responder`](Self::responder), or the private data do not fit into the
+    /// Request.
     fn initiator(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
         VirtualLink::echo_client(settings).map_err(|error| OpenError::Builtin(std::io::Error::other(error)))
     }

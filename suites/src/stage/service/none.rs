@@ -1,4 +1,4 @@
-//! No known service above MPA. The good exchange is start-up alone.
+//! A target without a known service above MPA. The good exchange is start-up alone.
 
 use super::{AcceptedStartUp, Expectation, Outcome, ServiceDriver, Stage};
 use crate::model::Capability;

@@ -1,4 +1,4 @@
-//! An SDP port mapper, or a client of one. The good exchange is a Request and its answer.
+//! An SDP port mapper, or a client of a port mapper. The good exchange is a Request and its answer.
 
 use weft_core::wire::portmap::MessageType;
 use weft_peer::Settings;
@@ -53,7 +53,7 @@ impl ServiceDriver for PortMapper {
     }
 
     fn initiator(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
-        VirtualLink::asking(settings.deviations).map_err(OpenError::Sdp)
+        VirtualLink::with_port_mapper_client(settings.deviations).map_err(OpenError::Sdp)
     }
 
     fn initiator_over_tcp(&self, settings: Settings, _: Service) -> Result<(Link, Start), OpenError> {

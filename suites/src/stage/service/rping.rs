@@ -35,7 +35,7 @@ const SOURCE: RemoteAddress = RemoteAddress { stag: 0x7765_6601, tagged_offset: 
 const SINK: RemoteAddress = RemoteAddress { stag: 0x7765_6602, tagged_offset: 0x2000 };
 /// The STag of the buffer that a plain exchange reads into.
 const PLAIN_SINK_STAG: u32 = 0x7765_6604;
-/// Maximum payload of a segment in bytes. It fits any Ethernet.
+/// Maximum payload of a segment in bytes. A segment of this size fits into a frame of any Ethernet.
 const SEGMENT: usize = 1024;
 /// Size of a round in bytes: rping's own default.
 const ROUND: u32 = 64;
@@ -87,7 +87,7 @@ impl ServiceDriver for Rping {
     }
 
     fn buffer_of(&self, first_send: &[u8]) -> Result<Option<TaggedBuffer>, String> {
-        let advertisement = Advertisement::parse(first_send).ok_or("its first Send is not rping's")?;
+        let advertisement = Advertisement::parse(first_send).ok_or("its first Send is not a message of rping")?;
         let RemoteAddress { stag, tagged_offset } = advertisement.address;
         Ok(Some(TaggedBuffer { stag, tagged_offset, length: advertisement.size }))
     }
@@ -176,11 +176,11 @@ impl RdmaSide<'_> {
             Err(why) => return Ok(Err(why)),
         };
         let Some(read) = read_request(&fpdu) else {
-            return Ok(Err(format!("it sent {} where its Read Request was due", describe::stream(&fpdu))));
+            return Ok(Err(format!("it sent {} where its Read Request was expected", describe::stream(&fpdu))));
         };
         let wanted = (SOURCE.stag, SOURCE.tagged_offset, size);
         if (read.src_stag, read.src_to, read.rdmardsz) != wanted {
-            return Ok(Err("its Read Request requests other bytes than those advertised".into()));
+            return Ok(Err("its Read Request does not request the advertised bytes".into()));
         }
         let data = text(0, size);
         let segments = correct::read_response(read.sink_stag, read.sink_to, &data, SEGMENT);
@@ -215,14 +215,14 @@ impl RdmaSide<'_> {
                 Err(why) => return Ok(Err(why)),
             };
             let Some(last) = take_tagged(&fpdu, Opcode::WRITE, SINK, &mut written) else {
-                return Ok(Err(format!("it sent {} where its Write was due", describe::stream(&fpdu))));
+                return Ok(Err(format!("it sent {} where its Write was expected", describe::stream(&fpdu))));
             };
             if last {
                 break;
             }
         }
         if written != text(0, size) {
-            return Ok(Err("what it wrote is not what it read".into()));
+            return Ok(Err("it wrote different bytes than it had read".into()));
         }
         let go_ahead = self.answer(number, started, "its go-ahead after the Write", expectation).await?;
         Ok(go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)))
@@ -278,12 +278,12 @@ impl RdmaSide<'_> {
         let answer = self.collect(number, started, "its Read Response", expectation).await?;
         Ok(answer.and_then(|answer| match answer == data {
             true => Ok(()),
-            false => Err(format!("a Read of {} bytes gives others than those written", data.len())),
+            false => Err(format!("a Read of {} bytes returns different bytes than were written", data.len())),
         }))
     }
 
-    /// Does a round as server: Read, go-ahead, Write, go-ahead. `source` is the buffer that the
-    /// client advertised.
+    /// Does a round as server: a Read, a go-ahead, a Write, and another go-ahead. `source` is the
+    /// buffer that the client advertised.
     async fn serve_rping(
         &mut self,
         number: u32,
@@ -291,8 +291,11 @@ impl RdmaSide<'_> {
         source: TaggedBuffer,
         expectation: &Expectation,
     ) -> Result<Result<(), String>, Stop> {
-        if source.length > MOST {
-            return Ok(Err(format!("it wants {} bytes read, and rping has {MOST} at most", source.length)));
+        if source.length > MAX_ROUND {
+            return Ok(Err(format!(
+                "it advertised a buffer of {} bytes, but a buffer of rping has {MAX_ROUND} at most",
+                source.length
+            )));
         }
         let read = ReadRequest {
             sink_stag: DATA.stag,
@@ -312,7 +315,10 @@ impl RdmaSide<'_> {
                 Some(true) => break,
                 Some(false) => {}
                 None => {
-                    return Ok(Err(format!("it sent {} where its Read Response was due", describe::stream(&fpdu))));
+                    return Ok(Err(format!(
+                        "it sent {} where its Read Response was expected",
+                        describe::stream(&fpdu)
+                    )));
                 }
             }
         }
@@ -351,7 +357,7 @@ const DATA: RemoteAddress = RemoteAddress { stag: 0x7765_6603, tagged_offset: 0x
 /// The payload of a go-ahead.
 const GO_AHEAD: [u8; 16] = [0; 16];
 /// Maximum size in bytes of a round that a server of `rping -s` accepts.
-const MOST: u32 = 65_535;
+const MAX_ROUND: u32 = 65_535;
 
 fn read_request(fpdu: &[u8]) -> Option<ReadRequest> {
     match Segment::parse(ulpdu(fpdu)).ok()? {
@@ -367,7 +373,7 @@ fn is_go_ahead(fpdu: &[u8]) -> Result<(), String> {
         Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload.len() == 16 => {
             Ok(())
         }
-        _ => Err(format!("it sent {} where its go-ahead was due", describe::stream(fpdu))),
+        _ => Err(format!("it sent {} where its go-ahead was expected", describe::stream(fpdu))),
     }
 }
 

@@ -1,4 +1,5 @@
-//! SDP sockets. The good exchange is HelloAck, the socket's reaction to Data, and a graceful close.
+//! The drivers of SDP sockets. The good exchange consists of a HelloAck, the socket's reaction to
+//! Data, and a graceful close.
 
 use weft_peer::Settings;
 use weft_peer::driver::VirtualLink;
@@ -47,7 +48,7 @@ impl ServiceDriver for Sdp {
     }
 
     fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: HelloAck, what the service does, and a graceful close"
+        "a good exchange: a HelloAck, the exchange of the service, and a graceful close"
     }
 
     fn accepts_sdp(&self) -> bool {

@@ -1,16 +1,16 @@
-//! Probes the agent of a target: its device, and whether its good exchange works.
+//! Probes the agent of a target: its device, and whether a good exchange through the agent works.
 
 use std::sync::Arc;
 
-use weft_agent::protocol::{Action, Device, Done};
+use weft_agent::protocol::{Action, Device, Success};
 
-use super::Looker;
+use super::Observer;
 use crate::model::CaseKey;
 use crate::stage::Stage;
 use crate::targets::declared::differences;
 use crate::targets::{OpenError, Service};
 
-impl Looker {
+impl Observer {
     /// Probes the agent, if the target has one.
     pub(super) async fn agent(&mut self) -> Result<(), OpenError> {
         if !self.target.offers(Service::Agent) {
@@ -21,14 +21,14 @@ impl Looker {
         let mut stage = Stage::new(target, reached, CaseKey::new("target/check"), self.sink.clone());
         let device = stage.agent().perform(Action::Device, None).await;
         let exchanged = match &device {
-            Ok(Done::Device(_)) => Some(stage.good_exchange(Vec::new(), None).await),
+            Ok(Success::Device(_)) => Some(stage.good_exchange(Vec::new(), None).await),
             _ => None,
         };
         stage.leave().await;
         let decision = stage.log().decision.as_ref();
         let why = decision.map(|it| it.actual.clone().unwrap_or_else(|| it.explanation.clone())).unwrap_or_default();
         match &device {
-            Ok(Done::Device(device)) => {
+            Ok(Success::Device(device)) => {
                 self.add("its agent", Some(true), text_of(device));
                 for line in differences(self.target.capabilities(), device) {
                     self.add("device differs", None, line);

@@ -1,14 +1,14 @@
 //! Probes a port mapper over UDP. It must map the service that the target file declares as mapped,
-//! and must not map the other one.
+//! and must not map the service that the file declares as not mapped.
 
 use std::net::SocketAddr;
 
 use weft_core::wire::portmap::{Message, MessageType};
 
-use super::Looker;
+use super::Observer;
 use crate::targets::OpenError;
 
-impl Looker {
+impl Observer {
     /// Checks the answer for each service that the target file names.
     pub(super) async fn mapper(&mut self) -> Result<(), OpenError> {
         let (mapped, unmapped) = (self.target.description.mapper.mapped, self.target.description.mapper.unmapped);
@@ -40,11 +40,11 @@ fn text_of(answer: &Message, service: SocketAddr, maps: bool) -> (bool, String) 
     match answer.message_type {
         MessageType::PM_ACCEPT => {
             let address = SocketAddr::new(answer.addresses.accepting(), answer.ap_port);
-            let slip = if maps { "" } else { ": name another as portmap.unmapped" };
+            let slip = if maps { "" } else { "; set portmap.unmapped to a service that the target does not map" };
             (maps, format!("PMAccept: {service} is at {address}{slip}"))
         }
         MessageType::PM_DENY => {
-            let slip = if maps { ": name one that it maps in [portmap]" } else { "" };
+            let slip = if maps { "; set portmap.service to a service that the target maps" } else { "" };
             (!maps, format!("PMDeny of {service}{slip}"))
         }
         other => (false, format!("{} for {service}", other.name())),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use weft_core::wire::mpa::startup::Enhanced;
 use weft_core::wire::mpa::{Startup, StartupKind};
 
-use super::Looker;
+use super::Observer;
 use crate::correct::StartupFields;
 use crate::model::Capability;
 use crate::targets::OpenError;
@@ -19,7 +19,7 @@ enum Answer {
     Silence,
 }
 
-impl Looker {
+impl Observer {
     /// Probes what a Responder answers to each kind of Request. If it accepts no Request, tries
     /// SDP, because the target file may declare a wrong service.
     pub(super) async fn mpa(&mut self, works: bool) -> Result<(), OpenError> {
@@ -56,8 +56,8 @@ impl Looker {
                 }
             };
             self.add(what, None, text);
-            // A target that does not answer two Requests will not answer the others. Each attempt
-            // takes time.
+            // A target that does not answer two Requests will not answer the remaining Requests.
+            // Each attempt takes time.
             if !speaks_mpa && silent == 2 {
                 break;
             }
@@ -68,7 +68,9 @@ impl Looker {
             return Ok(());
         }
         let text = match speaks_mpa || self.profiles().await? {
-            true => "it speaks SDP: service = \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and its start in [sdp]",
+            true => {
+                "the target uses SDP; set service to \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and start in [sdp] to its profile"
+            }
             false => "it accepts connections, but answers neither an MPA Request nor a Hello",
         };
         self.add("its service", Some(false), text);
@@ -82,7 +84,7 @@ impl Looker {
             let names: Vec<String> = shown.iter().map(ToString::to_string).collect();
             let names = names.join(", ");
             let text = format!(
-                "observed but not declared: {names}; add to `capabilities`, or cases that need it do not apply"
+                "the target file does not declare these: {names}; add them to `capabilities`, or cases that need them do not apply"
             );
             self.add("its capabilities", None, text);
         }
@@ -122,7 +124,7 @@ impl Looker {
         let mut stage = self.stage()?;
         let request = stage.request_of_target().await;
         stage.leave().await;
-        let text = request.map_or_else(|_| "did not come".to_owned(), |request| described_frame(&request));
+        let text = request.map_or_else(|_| "did not arrive".to_owned(), |request| described_frame(&request));
         self.add("its Request", None, text);
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use weft_core::wire::sdp::FieldOrder;
 
-use super::Looker;
+use super::Observer;
 use crate::targets::SdpStart;
 use crate::targets::{OpenError, Service};
 
@@ -24,16 +24,16 @@ const STARTS: [(SdpStart, FieldOrder, &str); 10] = [
     (SdpStart::PrivateData, FieldOrder::Mirrored, "\"private-data\", mirrored"),
 ];
 
-impl Looker {
+impl Observer {
     /// Probes the HelloAck and the behaviour of an SDP socket.
     pub(super) async fn sdp(&mut self) -> Result<(), OpenError> {
         let (start, order) = (self.target.description.sdp.start, self.target.description.sdp.order);
         let times = (self.target.scaled(QUIET_SECONDS), self.answer_time());
         let mut stage = self.stage()?;
-        let seen = stage.probe_sdp(start, order, times).await;
+        let behaviour = stage.probe_sdp(start, order, times).await;
         stage.leave().await;
-        let seen = match seen {
-            Ok(Ok(seen)) => seen,
+        let behaviour = match behaviour {
+            Ok(Ok(behaviour)) => behaviour,
             Ok(Err(why)) => {
                 self.add("its HelloAck", Some(false), why);
                 return self.other_start().await;
@@ -43,13 +43,13 @@ impl Looker {
                 return Ok(());
             }
         };
-        self.add("its HelloAck", None, seen.hello_ack.describe());
+        self.add("its HelloAck", None, behaviour.hello_ack.describe());
         let declared = self.target.service();
-        let (what, service) = match seen.service() {
+        let (what, service) = match behaviour.service() {
             Some(service) => (does(service), service.as_str()),
             None => ("sends nothing, and does not close", "no service that weft knows"),
         };
-        let works = seen.service() == Some(declared);
+        let works = behaviour.service() == Some(declared);
         let not = if works { String::new() } else { format!(", not {}", declared.as_str()) };
         self.add("its service", Some(works), format!("{what}: {service}{not}"));
         Ok(())
@@ -62,9 +62,9 @@ impl Looker {
         }
         let text = match self.mpa_reply().await? {
             Some(reply) => {
-                format!("it speaks MPA without SDP ({reply}): service = \"none\", \"echo\" or \"rping\"")
+                format!("the target uses MPA without SDP ({reply}); set service to \"none\", \"echo\" or \"rping\"")
             }
-            None => "it answers neither Hello nor MPA Request".to_owned(),
+            None => "it answers neither a Hello nor an MPA Request".to_owned(),
         };
         self.add("its service", Some(false), text);
         Ok(())
@@ -86,7 +86,7 @@ impl Looker {
             has_answered |= stage.connections.has_responded;
             if let Ok(Ok(hello_ack)) = answer {
                 found = true;
-                self.add(what, None, format!("is answered: {}", hello_ack.describe()));
+                self.add(what, None, format!("is answered by {}", hello_ack.describe()));
             }
         }
         Ok(found)
@@ -95,8 +95,8 @@ impl Looker {
 
 fn does(service: Service) -> &'static str {
     match service {
-        Service::SdpEcho => "sends back what it gets",
-        Service::SdpSource => "sends of its own accord",
+        Service::SdpEcho => "sends back what it receives",
+        Service::SdpSource => "sends without a request",
         _ => "accepts the data, and sends nothing",
     }
 }

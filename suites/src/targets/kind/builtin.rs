@@ -16,7 +16,7 @@ use super::super::description::{MADE, MAPPED, MapperFacts};
 use super::super::open_error::OpenError;
 use super::super::{Service, Target, TargetFile};
 use super::remote::wrong_command;
-use super::{Facts, Reach};
+use super::{KindSettings, TargetAccess};
 use crate::model::Role;
 
 /// weft's own endpoint as a target.
@@ -50,13 +50,13 @@ impl Builtin {
         let options = &target.options;
         if target.service() == Service::Agent {
             if options.requests_enhanced {
-                settings.mpa.enhanced = EnhancedUse::Ask;
+                settings.mpa.enhanced = EnhancedUse::Request;
             }
             return settings;
         }
         settings.mpa.markers |= options.requests_markers;
         if target.role() == Role::Initiator && options.requests_enhanced {
-            settings.mpa.enhanced = EnhancedUse::Ask;
+            settings.mpa.enhanced = EnhancedUse::Request;
             settings.mpa.enhanced_settings.model = Model::PeerToPeer;
         }
         settings
@@ -64,17 +64,17 @@ impl Builtin {
 }
 
 /// Reads the target file of a builtin target.
-pub(super) fn read(file: &TargetFile, reach: impl Reach + 'static) -> Result<Facts, String> {
+pub(super) fn read(file: &TargetFile, access: impl TargetAccess + 'static) -> Result<KindSettings, String> {
     if file.address.is_some() {
-        return Err("a responder of kind = \"tcp\" needs address = \"host:port\", and no other target has one".into());
+        return Err("a responder of kind = \"tcp\" needs address = \"host:port\"; other targets do not have it".into());
     }
     if file.listen.is_some() {
         return Err(
-            "an initiator of kind = \"tcp\" needs listen = \"address:port\", and no other target has one".into()
+            "an initiator of kind = \"tcp\" needs listen = \"address:port\"; other targets do not have it".into()
         );
     }
     if !file.start.is_empty() {
-        return Err("start: expected a command, and an initiator of kind = \"tcp\"".into());
+        return Err("start: expected a command; only an initiator of kind = \"tcp\" has this field".into());
     }
     for (field, command) in [("restart", &file.restart), ("crashed", &file.crashed)] {
         if !command.is_empty() {
@@ -82,13 +82,16 @@ pub(super) fn read(file: &TargetFile, reach: impl Reach + 'static) -> Result<Fac
         }
     }
     if file.capture.is_some() {
-        return Err("capture: expected an interface, and kind = \"tcp\": builtin targets have no wire".into());
+        return Err(
+            "capture: expected an interface; only kind = \"tcp\" has this field, because builtin targets have no wire"
+                .into(),
+        );
     }
     if file.agent.is_some() {
-        return Err("agent: builtin targets have their own; kind = \"tcp\" takes one".into());
+        return Err("agent: a builtin target has its own agent; only kind = \"tcp\" has this field".into());
     }
-    Ok(Facts {
-        reach: std::sync::Arc::new(reach),
+    Ok(KindSettings {
+        access: std::sync::Arc::new(access),
         service: Service::Echo,
         rping_size: RpingServer::SIZE,
         mapper: MapperFacts::builtin(),
@@ -104,7 +107,7 @@ pub(crate) fn sdp_link(user: SdpUser, role: SdpRole, settings: &Settings) -> Res
     let v6 = VirtualLink::mapper(true, false).ip();
     let mappings = [
         (SocketAddr::new(target.ip(), MAPPED), PmTarget::Fixed(vec![target]), PmTime(8)),
-        (SocketAddr::new(target.ip(), MADE), PmTarget::Made { at: target, ports: 20_000..=20_009 }, PmTime::ONCE),
+        (SocketAddr::new(target.ip(), MADE), PmTarget::PortRange { at: target, ports: 20_000..=20_009 }, PmTime::ONCE),
         (SocketAddr::new(v6, MAPPED), PmTarget::Fixed(vec![SocketAddr::new(v6, target.port())]), PmTime(8)),
     ];
     for (service, target, pm_time) in mappings {

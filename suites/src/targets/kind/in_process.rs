@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use weft_agent::soft::Soft;
+use weft_agent::soft::SoftDevice;
 use weft_peer::Settings;
 use weft_peer::driver::{Link, VirtualLink};
 use weft_peer::hostile::Deviation;
 
 use super::super::open_error::OpenError;
 use super::super::{Description, Service, Start, Target};
-use super::{Builtin, Connector, Kind, Opening, Reach, Reached, builtin};
+use super::{Builtin, CaseLink, Connector, Kind, Opening, TargetAccess, builtin};
 use crate::agent::Agent;
 use crate::model::Role;
 
@@ -23,7 +23,7 @@ pub(super) const KIND: Kind = Kind {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InProcess(pub(crate) Builtin);
 
-impl Reach for InProcess {
+impl TargetAccess for InProcess {
     fn description(&self, _: &Description) -> String {
         "in process, virtual clock".into()
     }
@@ -32,7 +32,7 @@ impl Reach for InProcess {
         Some(&self.0)
     }
 
-    fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn Reach>> {
+    fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         Some(Arc::new(InProcess(self.0.with_deviation(deviation))))
     }
 
@@ -64,20 +64,20 @@ impl Connector for VirtualConnector {
         requested.max(1)
     }
 
-    fn link(&self, target: &Target) -> Result<Reached, OpenError> {
+    fn link(&self, target: &Target) -> Result<CaseLink, OpenError> {
         let settings = Builtin::for_case(&self.0, target);
         let start = (target.role() == Role::Initiator).then_some(Start::Virtual);
         if target.service() == Service::Agent {
-            let soft = Soft::new(settings)?;
+            let soft = SoftDevice::new(settings)?;
             let nic = soft.clone();
-            let link = Link::Virtual(VirtualLink::serving(move |now| nic.arrive(now)));
-            return Ok(Reached { link, start, agent: Some(Agent::Soft(soft)) });
+            let link = Link::Virtual(VirtualLink::serving(move |now| nic.accept_stream(now)));
+            return Ok(CaseLink { link, start, agent: Some(Agent::Soft(soft)) });
         }
         let service = target.service().driver();
         let link = match start {
             Some(_) => service.initiator(settings)?,
             None => service.responder(settings)?,
         };
-        Ok(Reached { link: Link::Virtual(link), start, agent: None })
+        Ok(CaseLink { link: Link::Virtual(link), start, agent: None })
     }
 }

@@ -18,7 +18,7 @@ use weft_peer::workload::{WorkloadError, ping};
 
 use super::super::open_error::{CONNECT_SECONDS, OpenError};
 use super::super::{Description, Service, Start, Target};
-use super::{Builtin, Connector, Kind, Opening, Reach, Reached, builtin};
+use super::{Builtin, CaseLink, Connector, Kind, Opening, TargetAccess, builtin};
 use crate::agent::Agent;
 use crate::model::Role;
 
@@ -38,7 +38,7 @@ const JOBS: usize = 24;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Loopback(pub(crate) Builtin);
 
-impl Reach for Loopback {
+impl TargetAccess for Loopback {
     fn description(&self, _: &Description) -> String {
         "loopback TCP".into()
     }
@@ -47,7 +47,7 @@ impl Reach for Loopback {
         Some(&self.0)
     }
 
-    fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn Reach>> {
+    fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         Some(Arc::new(Loopback(self.0.with_deviation(deviation))))
     }
 
@@ -80,7 +80,7 @@ fn jobs(requested: usize) -> usize {
     if requested == 0 { JOBS } else { requested }
 }
 
-/// weft's own initiator. Each case has its own listener.
+/// weft's own initiator. The tester has a separate listener for each case.
 struct InitiatorConnector(Settings);
 
 impl InitiatorConnector {
@@ -95,20 +95,20 @@ impl Connector for InitiatorConnector {
         jobs(requested)
     }
 
-    fn link(&self, target: &Target) -> Result<Reached, OpenError> {
+    fn link(&self, target: &Target) -> Result<CaseLink, OpenError> {
         let settings = Builtin::for_case(&self.0, target);
         if target.service() == Service::Agent {
             let listener =
                 LinkListener::bind(LOOPBACK).map_err(|error| OpenError::Listen { address: LOOPBACK, error })?;
             let agent = Some(Agent::Here(Box::new(settings)));
-            return Ok(Reached { link: Link::Accept(listener.link()), start: Some(Start::Virtual), agent });
+            return Ok(CaseLink { link: Link::Accept(listener.link()), start: Some(Start::Virtual), agent });
         }
         let (link, start) = target.service().driver().initiator_over_tcp(settings, target.service())?;
-        Ok(Reached { link, start: Some(start), agent: None })
+        Ok(CaseLink { link, start: Some(start), agent: None })
     }
 }
 
-/// weft's own echo service and `rping -s`. Each has a port.
+/// weft's own echo service and `rping -s`. Each of them has its own port.
 struct ResponderConnector {
     settings: Settings,
     connect_timeout: Duration,
@@ -134,7 +134,7 @@ impl Connector for ResponderConnector {
         jobs(requested)
     }
 
-    fn link(&self, target: &Target) -> Result<Reached, OpenError> {
+    fn link(&self, target: &Target) -> Result<CaseLink, OpenError> {
         let address = match target.service() {
             Service::Agent => LOOPBACK,
             Service::Rping => self.rping,
@@ -143,7 +143,7 @@ impl Connector for ResponderConnector {
         let agent = (target.service() == Service::Agent)
             .then(|| Agent::Here(Box::new(Builtin::for_case(&self.settings, target))));
         let link = Link::Tcp(TcpLink::new(address).with_connect_timeout(self.connect_timeout));
-        Ok(Reached { link, start: None, agent })
+        Ok(CaseLink { link, start: None, agent })
     }
 }
 

@@ -4,11 +4,11 @@
 //! | --- | --- |
 //! | `in_process` | weft's own endpoint on a virtual link |
 //! | `loopback` | weft's own endpoint over loopback TCP |
-//! | `tcp` | an implementation at a TCP address, or one that connects |
+//! | `tcp` | an implementation at a TCP address, or an implementation that connects |
 //! | `builtin` | shared code of the first two |
-//! | `remote` | what the host of an implementation under test may run: an agent, commands |
+//! | `remote` | the agent and the commands of an implementation under test |
 //!
-//! A kind reads its part of a target file into a [`Reach`]. A run opens the [`Reach`] as a
+//! A kind reads its part of a target file into a [`TargetAccess`]. A run opens the [`TargetAccess`] as a
 //! [`Connector`], which creates a link for each case.
 
 mod builtin;
@@ -58,14 +58,14 @@ pub(crate) struct Kind {
     pub(crate) about: &'static str,
     /// Reads the fields of this kind from a target file. The error text names the fault, but not
     /// the file.
-    pub(crate) read: fn(&TargetFile) -> Result<Facts, String>,
+    pub(crate) read: fn(&TargetFile) -> Result<KindSettings, String>,
 }
 
 /// Result of reading the fields of a kind.
 #[derive(Debug)]
-pub(crate) struct Facts {
-    pub(crate) reach: Arc<dyn Reach>,
-    /// The service, if the file names none.
+pub(crate) struct KindSettings {
+    pub(crate) access: Arc<dyn TargetAccess>,
+    /// The service, if the file does not name a service.
     pub(crate) service: Service,
     /// Size in bytes of rping's data buffer, if the file has no `rping_size`.
     pub(crate) rping_size: u32,
@@ -73,7 +73,7 @@ pub(crate) struct Facts {
 }
 
 /// A way to reach a target.
-pub(crate) trait Reach: Debug + Send + Sync {
+pub(crate) trait TargetAccess: Debug + Send + Sync {
     /// Describes the way, for reports.
     fn description(&self, target: &Description) -> String;
 
@@ -88,7 +88,7 @@ pub(crate) trait Reach: Debug + Send + Sync {
     }
 
     /// Returns the same endpoint with one more deviation. `None` if the endpoint is not weft's own.
-    fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn Reach>> {
+    fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         let _ = deviation;
         None
     }
@@ -112,7 +112,7 @@ pub(crate) trait Reach: Debug + Send + Sync {
     fn open<'t>(&'t self, target: &'t Target) -> Opening<'t>;
 }
 
-/// The future of [`Reach::open`].
+/// The future of [`TargetAccess::open`].
 pub(crate) type Opening<'t> = Pin<Box<dyn Future<Output = Result<Box<dyn Connector>, OpenError>> + Send + 't>>;
 
 /// An open target.
@@ -125,11 +125,11 @@ pub(crate) trait Connector: Send + Sync {
     ///
     /// # Errors
     /// The endpoint has no RNIC, or no port is free.
-    fn link(&self, target: &Target) -> Result<Reached, OpenError>;
+    fn link(&self, target: &Target) -> Result<CaseLink, OpenError>;
 }
 
 /// The link of one case.
-pub(crate) struct Reached {
+pub(crate) struct CaseLink {
     pub(crate) link: Link,
     /// Method to make an initiator connect. `None` for a responder.
     pub(crate) start: Option<Start>,

@@ -1,17 +1,17 @@
-//! What the host of an implementation under test may run: an agent that drives its verbs, and
-//! commands that restart it or report a crash.
+//! The host of an implementation under test: the agent that drives its verbs, and the commands that
+//! restart it or report a crash.
 
 use super::super::command::LocalCommand;
 use super::super::host::is_host_and_port;
 use super::super::token::EnvironmentToken;
 use super::super::{AgentField, TargetFile};
-use crate::agent::{AgentAt, Way};
+use crate::agent::{AgentAddress, AgentTransport};
 
 /// The host of an implementation under test.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Remote {
     /// Drives the target's verbs.
-    pub(crate) agent: Option<AgentAt>,
+    pub(crate) agent: Option<AgentAddress>,
     /// Restarts a dead target.
     pub(crate) restart: Option<LocalCommand>,
     /// Reports whether the target has crashed.
@@ -32,8 +32,8 @@ impl Remote {
         for (field, command) in [("restart", &self.restart), ("crashed", &self.crashed)] {
             commands.extend(command.iter().map(|command| (field, command.to_string())));
         }
-        if let Some(AgentAt { way: way @ Way::Command(_), .. }) = &self.agent {
-            commands.push(("agent", way.to_string()));
+        if let Some(AgentAddress { transport: transport @ AgentTransport::Command(_), .. }) = &self.agent {
+            commands.push(("agent", transport.to_string()));
         }
         commands
     }
@@ -51,27 +51,27 @@ fn command(field: &str, argv: &[String]) -> Result<Option<LocalCommand>, String>
 
 /// Returns the error text for a wrong command in a target file.
 pub(super) fn wrong_command(field: &str) -> String {
-    format!("{field}: expected a command, and kind = \"tcp\"")
+    format!("{field}: expected a command; only kind = \"tcp\" has this field")
 }
 
-fn agent(file: &TargetFile) -> Result<Option<AgentAt>, String> {
-    let way = match &file.agent {
+fn agent(file: &TargetFile) -> Result<Option<AgentAddress>, String> {
+    let transport = match &file.agent {
         None => return Ok(None),
-        Some(AgentField::Address(address)) if is_host_and_port(address) => Way::Tcp(address.clone()),
+        Some(AgentField::Address(address)) if is_host_and_port(address) => AgentTransport::Tcp(address.clone()),
         Some(AgentField::Command(argv)) if argv.first().is_some_and(|program| !program.is_empty()) => {
-            Way::Command(argv.clone())
+            AgentTransport::Command(argv.clone())
         }
         Some(_) => return Err("agent: expected host:port, or a command as a list of arguments".into()),
     };
-    let place = file.agent_at;
+    let translated_address = file.agent_at;
     Ok(Some(match &file.agent_token {
         Some(token) => {
             let token = Some(token.clone()).filter(|token| !token.is_empty());
-            AgentAt { way, place, token_in_file: token.is_some(), token }
+            AgentAddress { transport, translated_address, token_in_file: token.is_some(), token }
         }
         None => {
-            let token = EnvironmentToken::read().for_agent(&way)?;
-            AgentAt { way, place, token, token_in_file: false }
+            let token = EnvironmentToken::read().for_agent(&transport)?;
+            AgentAddress { transport, translated_address, token, token_in_file: false }
         }
     }))
 }

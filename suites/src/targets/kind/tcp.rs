@@ -12,11 +12,14 @@ use super::super::host::is_host_and_port;
 use super::super::open_error::{CONNECT_SECONDS, OpenError};
 use super::super::{Description, Service, Start, Target, TargetFile, start};
 use super::remote::Remote;
-use super::{Connector, Facts, Kind, Opening, Reach, Reached};
+use super::{CaseLink, Connector, Kind, KindSettings, Opening, TargetAccess};
 use crate::model::Role;
 
-pub(super) const KIND: Kind =
-    Kind { name: "tcp", about: "An implementation at a TCP address, or one that connects to this machine.", read };
+pub(super) const KIND: Kind = Kind {
+    name: "tcp",
+    about: "An implementation at a TCP address, or an implementation that connects to this machine.",
+    read,
+};
 
 /// Size in bytes of rping's data buffer without its option `-S`.
 const RPING_SIZE: u32 = 64;
@@ -38,25 +41,28 @@ enum Side {
     Initiator { listen: SocketAddr, start: Vec<String> },
 }
 
-fn read(file: &TargetFile) -> Result<Facts, String> {
+fn read(file: &TargetFile) -> Result<KindSettings, String> {
     let initiates = file.role == Role::Initiator;
     if initiates == file.address.is_some() {
-        return Err("a responder of kind = \"tcp\" needs address = \"host:port\", and no other target has one".into());
+        return Err("a responder of kind = \"tcp\" needs address = \"host:port\"; other targets do not have it".into());
     }
     if initiates != file.listen.is_some() {
         return Err(
-            "an initiator of kind = \"tcp\" needs listen = \"address:port\", and no other target has one".into()
+            "an initiator of kind = \"tcp\" needs listen = \"address:port\"; other targets do not have it".into()
         );
     }
     if !file.start.is_empty() && (!initiates || file.start[0].is_empty()) {
-        return Err("start: expected a command, and an initiator of kind = \"tcp\"".into());
+        return Err("start: expected a command; only an initiator of kind = \"tcp\" has this field".into());
     }
     let is_mapper = file.service == Some(Service::PortMapper);
     if let Some(slip) = start::wrong_placeholder(&file.start, is_mapper) {
         return Err(slip);
     }
     if file.capture.as_ref().is_some_and(String::is_empty) {
-        return Err("capture: expected an interface, and kind = \"tcp\": builtin targets have no wire".into());
+        return Err(
+            "capture: expected an interface; only kind = \"tcp\" has this field, because builtin targets have no wire"
+                .into(),
+        );
     }
     let side = match (&file.address, &file.listen) {
         (Some(address), _) if !is_host_and_port(address) => {
@@ -80,7 +86,7 @@ fn read(file: &TargetFile) -> Result<Facts, String> {
             MapperFacts { mapped: service, unmapped, made: None, v6 }
         }
         None if is_mapper && !initiates => {
-            return Err("portmap.service: expected address and port of a service that it maps".into());
+            return Err("portmap.service: expected the address and port of a service that the target maps".into());
         }
         None => MapperFacts { made: None, v6: None, ..MapperFacts::builtin() },
     };
@@ -88,16 +94,18 @@ fn read(file: &TargetFile) -> Result<Facts, String> {
         && is_mapper
         && listen.ip().is_unspecified()
     {
-        return Err("listen: expected the address at which the target reaches port mapper and services".into());
+        return Err(
+            "listen: expected the IP address at which the target reaches the tester's port mapper and services".into(),
+        );
     }
     if matches!(file.service, Some(Service::SdpConnect | Service::SdpDrive)) {
         return Err("service: only builtin targets have sdp-connect and sdp-drive".into());
     }
-    let reach = Arc::new(Tcp { side, remote });
-    Ok(Facts { reach, service: Service::None, rping_size: RPING_SIZE, mapper })
+    let access = Arc::new(Tcp { side, remote });
+    Ok(KindSettings { access, service: Service::None, rping_size: RPING_SIZE, mapper })
 }
 
-impl Reach for Tcp {
+impl TargetAccess for Tcp {
     fn description(&self, target: &Description) -> String {
         let is_mapper = target.service == Service::PortMapper;
         match &self.side {
@@ -150,7 +158,7 @@ impl Reach for Tcp {
             };
             let failed = |error| OpenError::Listen { address: listen, error };
             let start = |listener| match argv.is_empty() {
-                true => Start::Person { name: target.name().to_owned() },
+                true => Start::Manual { name: target.name().to_owned() },
                 false => Start::Command { argv: argv.clone(), listener },
             };
             Ok(match target.service() {
@@ -175,7 +183,7 @@ async fn resolve(address: &str) -> Result<SocketAddr, OpenError> {
 /// Number of cases that run at the same time. Several cases would disturb each other.
 const JOBS: usize = 1;
 
-/// The tester connects.
+/// A target that the tester connects to.
 struct Responder {
     address: SocketAddr,
     mappers: Vec<SocketAddr>,
@@ -187,13 +195,13 @@ impl Connector for Responder {
         JOBS
     }
 
-    fn link(&self, _: &Target) -> Result<Reached, OpenError> {
+    fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
         let link = TcpLink::new(self.address).with_connect_timeout(self.connect_timeout);
-        Ok(Reached { link: Link::Tcp(link.with_mappers(self.mappers.clone())), start: None, agent: None })
+        Ok(CaseLink { link: Link::Tcp(link.with_mappers(self.mappers.clone())), start: None, agent: None })
     }
 }
 
-/// The target connects.
+/// A target that connects to the tester.
 struct Initiator {
     listener: LinkListener,
     start: Start,
@@ -204,12 +212,12 @@ impl Connector for Initiator {
         JOBS
     }
 
-    fn link(&self, _: &Target) -> Result<Reached, OpenError> {
-        Ok(Reached { link: Link::Accept(self.listener.link()), start: Some(self.start.clone()), agent: None })
+    fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
+        Ok(CaseLink { link: Link::Accept(self.listener.link()), start: Some(self.start.clone()), agent: None })
     }
 }
 
-/// The target first sends a request to the tester's port mapper.
+/// A target that first sends a request to the tester's port mapper.
 struct MapperClient {
     mapper: MapperSocket,
     start: Start,
@@ -220,8 +228,8 @@ impl Connector for MapperClient {
         JOBS
     }
 
-    fn link(&self, _: &Target) -> Result<Reached, OpenError> {
-        Ok(Reached { link: Link::Mapper(self.mapper.link()), start: Some(self.start.clone()), agent: None })
+    fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
+        Ok(CaseLink { link: Link::Mapper(self.mapper.link()), start: Some(self.start.clone()), agent: None })
     }
 }
 

@@ -15,7 +15,7 @@ do
       for _, octets in ipairs { "x", ("y"):rep(300), ("z"):rep(400) } do
         s:send(sdp.data { payload = octets })
         local got = s:collect(#octets, { requirement = { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3" }, overdue_fails = true })
-        t:check(got == octets, { requirement = { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3" }, overdue_fails = true, expected = "the bytes that were sent", actual = "other bytes" })
+        t:check(got == octets, { requirement = { "SDP-9-5", "SDP-6.3.1-2", "SDP-11.2-3" }, overdue_fails = true, expected = "the bytes that were sent", actual = "other bytes than expected" })
       end
       s:close { shows = shown }
     end,

@@ -156,7 +156,7 @@ case {
     local m = s:expect "src_avail"
     s:read { stag = m.stag, va = m.va, length = m.length }
     local octets = s:expect_response { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true }
-    t:check(octets:sub(1, #m.payload) == m.payload, { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true, expected = "the payload first", actual = "other bytes" })
+    t:check(octets:sub(1, #m.payload) == m.payload, { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true, expected = "the payload first", actual = "other bytes than expected" })
     s:connection():reset()
   end,
 }
@@ -181,7 +181,7 @@ case {
     for n = 1, 2 do
       local m = s:expect("rdma_rd_compl", { requirement = "SDP-9.2-26", overdue_fails = true })
       local own = m.invalidates == 0 or m.invalidates == 0x900 + n
-      t:check(own, { requirement = "SDP-9.2-26", overdue_fails = true, expected = "its own STag", actual = ("%#x"):format(m.invalidates) })
+      t:check(own, { requirement = "SDP-9.2-26", overdue_fails = true, expected = "its own STag", actual = ("%#x as the invalidated STag"):format(m.invalidates) })
     end
     s:connection():reset()
   end,

@@ -48,7 +48,7 @@ case {
     s:write { stag = m.stag, va = m.va, payload = octets }
     s:send(sdp.rdma_wr_compl { length = 700 }, { invalidate = m.stag })
     local got = s:collect(700, { past = { "sink_avail" }, requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true })
-    t:check(got == octets, { requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true, expected = "the bytes that were written", actual = "other bytes" })
+    t:check(got == octets, { requirement = { "SDP-11.3-5", "SDP-6.3.3-4", "SDP-6.3.3.1-1", "SDP-6.3.3.2-1", "SDP-6.3.3.3-1", "SDP-6.3.6.1-2", "SDP-14.1-2" }, overdue_fails = true, expected = "the bytes that were written", actual = "other bytes than expected" })
     s:close { past = { "sink_avail" } }
   end,
 }

@@ -73,7 +73,7 @@ do
 end
 
 do
-  -- The Writes end before the ModeChange, and none follows it.
+  -- The Writes end before the ModeChange, and no Write follows it.
   local shown = sdp.shown {
     "hello_ack", "dis_conn", "data", "rdma_wr_compl", "mode_change", "to_pipelined", "to_combined",
     "SDP-12.4-6", "SDP-12.4-8", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7", "SDP-9.5.1-17",
@@ -81,7 +81,7 @@ do
 
   case {
     id = "sdp/9-transfer/written-then-left",
-    title = "The target uses a SinkAvail in Pipelined Mode, and none that crosses the ModeChange out of it",
+    title = "The target uses a SinkAvail in Pipelined Mode, but no SinkAvail that crosses the ModeChange out of this Mode",
     requirements = shown,
     capabilities = { "sdp-drive" },
 
@@ -91,7 +91,7 @@ do
       s:expect "mode_change"
       s:expect "data"
       s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
-      -- The Write, RdmaWrCompl and the ModeChange, in the order that the monitor observes.
+      -- The monitor observes the order of the Write, RdmaWrCompl and the ModeChange.
       s:expect_open { within = 0.2 }
       -- Their MSeqAck shows that they cross the ModeChange.
       local before = s:counters().mseq_ack - 1

@@ -42,7 +42,7 @@ do
         pending, got = pending or m.oob_pend, got + #m.payload
         if m.oob_pres then
           t:check(pending, {
-            requirement = { "SDP-9.5.3-5", "SDP-6.1.2-3" }, expected = "OOB_PEND up to the Data with OOB_PRES", actual = "none",
+            requirement = { "SDP-9.5.3-5", "SDP-6.1.2-3" }, expected = "OOB_PEND up to the Data with OOB_PRES", actual = "none before OOB_PRES",
           })
         end
       end

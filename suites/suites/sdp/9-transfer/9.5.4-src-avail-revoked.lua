@@ -57,7 +57,7 @@ do
   case {
     id = "sdp/9-transfer/revoked-by-tester",
     version = 2,
-    title = "The target answers a SrcAvail that the tester revokes with SendSm",
+    title = "If the tester revokes a SrcAvail, the target answers with SendSm",
     requirements = { "SDP-9.5.4-2", "SDP-6.3.9-2", shown },
     capabilities = { "sdp-drive" },
 

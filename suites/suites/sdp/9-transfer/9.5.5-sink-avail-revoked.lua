@@ -54,7 +54,7 @@ do
   case {
     id = "sdp/9-transfer/revoked-sink-avails",
     version = 2,
-    title = "The target answers SinkAvails that the tester revokes with one SinkCancelAck",
+    title = "If the tester revokes SinkAvails, the target answers with one SinkCancelAck",
     requirements = { "SDP-6.3.11-1", "SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-9.5.5-2", "SDP-6.3.10-2", shown },
     capabilities = { "sdp-drive" },
 

@@ -41,7 +41,9 @@ impl MapperClientSide<'_> {
             return Err(self.recorder().unmet(expectation, &expected, &actual));
         };
         let miss = match fields.message.miss(&raw, true) {
-            None if fields.aside != datagram.aside => Some(", to another port of the port mapper's".to_owned()),
+            None if fields.other_port != datagram.other_port => {
+                Some(", to the wrong port of the port mapper".to_owned())
+            }
             other => other,
         };
         match miss {
@@ -56,9 +58,9 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// Counts datagrams until none arrives for `within` and for four times the longest gap, because
-    /// timers may grow. Stops after `most` datagrams, or when the target connects. Returns the
-    /// count and the reason for the end.
+    /// Counts datagrams until no datagram has arrived for a time, until `most` have arrived, or
+    /// until the target connects. The time is `within`, or four times the longest gap if this is
+    /// longer, because the target's timer may grow. Returns the count and the reason for the end.
     pub(crate) async fn count_repetitions(
         &mut self,
         within: Duration,
@@ -106,19 +108,20 @@ impl MapperClientSide<'_> {
     ) -> Result<(), Stop> {
         let (_, target) = self.connections.get(number, expectation.at.as_ref())?.end.addresses();
         let wanted = SocketAddr::new(ip.unwrap_or(target.ip()), port.unwrap_or(target.port()));
-        let (expected, actual) = (format!("a connection from {wanted}"), format!("one from {target}"));
+        let (expected, actual) = (format!("a connection from {wanted}"), format!("a connection from {target}"));
         self.recorder().check(wanted == target, expectation, &expected, &actual)
     }
 
-    /// Expects no datagram. Connections may arrive.
+    /// Expects that no datagram arrives. Connections may arrive.
     pub(crate) async fn expect_quiet(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "no datagram";
         let deadline = self.connections.link.now() + expectation.within;
         loop {
             if let Some(datagram) = self.state.datagrams.pop_front() {
                 self.recorder().mark_wrong(0);
-                let name = PmMessage::parse(&datagram.octets).map_or("no message", |m| m.message_type.name());
-                let actual = format!("it sent one of {} bytes ({name})", datagram.octets.len());
+                let name =
+                    PmMessage::parse(&datagram.octets).map_or("not a port mapper message", |m| m.message_type.name());
+                let actual = format!("it sent a datagram of {} bytes ({name})", datagram.octets.len());
                 return Err(self.recorder().unmet(expectation, expected, &actual));
             }
             if !self.receive(deadline, expectation.at.as_ref()).await? {
@@ -154,7 +157,7 @@ impl MapperClientSide<'_> {
         Ok(number)
     }
 
-    /// Expects no connection. Datagrams may arrive.
+    /// Expects that no connection arrives. Datagrams may arrive.
     pub(crate) async fn expect_no_connection(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         let expected = "no connection";
@@ -163,7 +166,7 @@ impl MapperClientSide<'_> {
                 return Err(self.recorder().unmet(expectation, expected, &format!("it connects to {to}")));
             }
             if !self.receive(deadline, expectation.at.as_ref()).await? {
-                let text = format!("none within {} s", expectation.within.as_secs_f64());
+                let text = format!("no connection within {} s", expectation.within.as_secs_f64());
                 self.recorder().met(0, expectation, expected, &text);
                 return Ok(());
             }

@@ -1,5 +1,5 @@
-//! A target that is a client of a port mapper. The tester starts it, and is its PM Server and the
-//! service.
+//! A target that is a client of a port mapper. The tester starts the client. The tester is also the
+//! PM Server and the service of this client.
 //!
 //! Datagrams and connections are in separate queues, so that an expectation of one kind skips the
 //! other. If the target repeats an answered PMReq, the tester repeats the answer, as a PM Server
@@ -7,8 +7,8 @@
 //! lost, or still in flight. It hides at most two repetitions that an answer in flight does not
 //! explain.
 
+mod correct_exchange;
 mod expect;
-mod good;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -24,13 +24,13 @@ use crate::model::{Direction, Event, Octets, SourceLocation, StepKind};
 use crate::stage::Message;
 use crate::stage::connections::{COUNTDOWN, GRACE, LOOK};
 use crate::stage::{Connections, Recorder, Stop};
-use crate::targets::{COMMAND_SECONDS, PERSON_SECONDS};
+use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS};
 
 /// Maximum number of TCP addresses of one case.
 const MAX_ADDRESSES: usize = 64;
-/// Number of repetitions after an answer that packet loss can explain. For the time `CROSSING`,
-/// repetitions are not counted, because the answer is in flight.
-const MOST_LOST: u32 = 2;
+/// Number of repetitions after an answer that packet loss can explain. For the time `CROSSING`
+/// after the answer, repetitions are not counted, because the answer may still be in flight.
+const MAX_EXPLAINED_REPETITIONS: u32 = 2;
 const CROSSING: Duration = Duration::from_secs(1);
 
 /// The addresses of a case, and the target's messages.
@@ -50,7 +50,7 @@ pub(in crate::stage) struct State {
 struct Answer {
     request: Vec<u8>,
     answer: Vec<u8>,
-    aside: bool,
+    other_port: bool,
     /// Time when the answer was first sent.
     since: Instant,
     /// Number of repetitions that were answered after the answer should have arrived.
@@ -61,8 +61,8 @@ struct Answer {
 #[derive(Debug, Clone)]
 pub(crate) struct Datagram {
     pub(crate) from: SocketAddr,
-    /// Whether the datagram arrived at another port of the tester than that of the port mapper.
-    pub(crate) aside: bool,
+    /// Whether the datagram arrived at another port of the tester than the port mapper's port.
+    pub(crate) other_port: bool,
     pub(crate) octets: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Datagram {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SendOptions {
     /// Whether the datagram is sent from the port mapper's second port.
-    pub(crate) aside: bool,
+    pub(crate) other_port: bool,
     /// Whether this is the step that deviates. In a control, a plain exchange replaces it.
     pub(crate) deviates: bool,
 }
@@ -80,10 +80,10 @@ pub(crate) struct SendOptions {
 pub(crate) struct DatagramFields {
     pub(crate) message: MapperFields,
     /// Whether the datagram arrives at the second port, from which answers with `aside` are sent.
-    pub(crate) aside: bool,
+    pub(crate) other_port: bool,
     /// Whether a connection that arrives first violates the expectation.
     pub(crate) no_connection: bool,
-    /// Messages of this type may arrive before.
+    /// The expectation skips messages of this type.
     pub(crate) past: Option<MessageType>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) enum RepetitionEnd {
     Quiet,
 }
 
-/// The tester's side, for a target that is a client of a port mapper.
+/// The operations of the tester with a target that is a client of a port mapper.
 pub(crate) struct MapperClientSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
     pub(in crate::stage) state: &'a mut State,
@@ -128,10 +128,13 @@ impl MapperClientSide<'_> {
         at: Option<&SourceLocation>,
     ) -> Result<SocketAddr, Stop> {
         if self.state.addresses >= MAX_ADDRESSES {
-            return Err(self.recorder().harness(at, &format!("a case may have {MAX_ADDRESSES} addresses")));
+            return Err(self.recorder().harness(at, &format!("the case uses more than {MAX_ADDRESSES} addresses")));
         }
         self.state.addresses += 1;
-        self.connections.link.place(v6, other, listens).map_err(|error| self.recorder().harness(at, &error.to_string()))
+        self.connections
+            .link
+            .reserve_address(v6, other, listens)
+            .map_err(|error| self.recorder().harness(at, &error.to_string()))
     }
 
     /// Starts the target for a service, and waits until a datagram or a connection arrives. Drops
@@ -141,7 +144,7 @@ impl MapperClientSide<'_> {
         let Some(start) = self.connections.start.clone() else {
             return Err(self.recorder().harness(at, "the target is a responder, and does not query a port mapper"));
         };
-        self.connections.link.ask(service).map_err(|error| self.recorder().harness(at, &error.to_string()))?;
+        self.connections.link.query(service).map_err(|error| self.recorder().harness(at, &error.to_string()))?;
         let mapper = self.connections.link.mapper_address(service.is_ipv6());
         match start.start(service, Some(mapper)).await {
             Ok(running) => self.connections.programs.add(running),
@@ -149,8 +152,8 @@ impl MapperClientSide<'_> {
                 return Err(self.recorder().unreached(EXPECTED, format!("its command does not start: {why}"), at));
             }
         }
-        let person = start.person(service, Some(mapper));
-        let seconds = if person.is_some() { PERSON_SECONDS } else { COMMAND_SECONDS };
+        let instruction = start.manual_instruction(service, Some(mapper));
+        let seconds = if instruction.is_some() { MANUAL_SECONDS } else { COMMAND_SECONDS };
         let within = self.connections.target.scaled(seconds);
         let (end, mut shown_at, mut ended_since) = (self.connections.link.now() + within, None, None);
         self.state.connections.clear();
@@ -158,7 +161,7 @@ impl MapperClientSide<'_> {
         while self.state.waiting() == before {
             let now = self.connections.link.now();
             if let Some(what) =
-                person.as_deref().filter(|_| shown_at.is_none_or(|shown_at| now >= shown_at + COUNTDOWN))
+                instruction.as_deref().filter(|_| shown_at.is_none_or(|shown_at| now >= shown_at + COUNTDOWN))
             {
                 let seconds = end.saturating_duration_since(now).as_secs_f64().round() as u64;
                 self.connections.sink.event(&Event::TargetWaiting { what: what.to_owned(), seconds });
@@ -169,18 +172,26 @@ impl MapperClientSide<'_> {
                 continue;
             }
             if self.connections.link.now() >= end {
-                return Err(self.recorder().unreached(EXPECTED, format!("none within {} s", within.as_secs_f64()), at));
+                return Err(self.recorder().unreached(
+                    EXPECTED,
+                    format!("no datagram and no connection within {} s", within.as_secs_f64()),
+                    at,
+                ));
             }
             let Some((line, status)) = self.connections.programs.last_end() else { continue };
             let since = *ended_since.get_or_insert(now);
             if now >= since + GRACE {
-                return Err(self.recorder().unreached(EXPECTED, format!("none: {line} ended, {status}"), at));
+                return Err(self.recorder().unreached(
+                    EXPECTED,
+                    format!("no datagram and no connection, because {line} ended, {status}"),
+                    at,
+                ));
             }
         }
         Ok(())
     }
 
-    /// Receives the next datagram or connection. Returns false if none arrives until `deadline`.
+    /// Receives the next datagram or connection. Returns false if nothing arrives until `deadline`.
     async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
         match self.connections.link.next_call(deadline).await {
             Ok(None) => return Ok(false),
@@ -194,21 +205,21 @@ impl MapperClientSide<'_> {
                 self.connections.has_responded = true;
                 self.connections.check_received(size_of::<Datagram>() + octets.len(), at)?;
                 self.connections.log.answered();
-                let name = PmMessage::parse(&octets).map_or("no port mapper message", |m| m.message_type.name());
+                let name = PmMessage::parse(&octets).map_or("not a port mapper message", |m| m.message_type.name());
                 let text = format!("datagram: {name}");
                 self.recorder().step(0, Direction::Received, StepKind::Octets, text, Some(Octets::new(&octets)));
                 let known = self.state.answers.iter_mut().find(|known| known.request == octets);
                 let now = self.connections.link.now();
-                let again = known.filter(|known| known.again < MOST_LOST).map(|known| {
+                let again = known.filter(|known| known.again < MAX_EXPLAINED_REPETITIONS).map(|known| {
                     known.again += u32::from(now >= known.since + CROSSING);
-                    (Message::new("the answer again", known.answer.clone()), known.aside)
+                    (Message::new("the answer again", known.answer.clone()), known.other_port)
                 });
-                if let Some((answer, aside)) = again {
-                    self.put(&answer, from, aside, at).await?;
+                if let Some((answer, other_port)) = again {
+                    self.put(&answer, from, other_port, at).await?;
                     return Ok(true);
                 }
-                let aside = to != self.connections.link.mapper_address(to.is_ipv6());
-                self.state.datagrams.push_back(Datagram { from, aside, octets: octets.to_vec() });
+                let other_port = to != self.connections.link.mapper_address(to.is_ipv6());
+                self.state.datagrams.push_back(Datagram { from, other_port, octets: octets.to_vec() });
             }
             Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
         }
@@ -219,11 +230,11 @@ impl MapperClientSide<'_> {
         &mut self,
         message: &Message,
         to: SocketAddr,
-        aside: bool,
+        other_port: bool,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.connections.check_sent(message, at)?;
-        let sent = self.connections.link.answer(aside, to, &message.octets).await;
+        let sent = self.connections.link.answer(other_port, to, &message.octets).await;
         let octets = Octets::new(&message.octets);
         self.recorder().step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
         sent.map_err(|error| self.recorder().harness(at, &error.to_string()))
@@ -235,7 +246,7 @@ impl MapperClientSide<'_> {
         &mut self,
         message: &Message,
         to: SocketAddr,
-        aside: bool,
+        other_port: bool,
         request: Option<Vec<u8>>,
         at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
@@ -245,14 +256,14 @@ impl MapperClientSide<'_> {
         if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
             sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])
         }) {
-            self.connections.log.invited.push(weft_core::requirement!("PM-7.3.1.3-2"));
+            self.connections.log.exempt.push(weft_core::requirement!("PM-7.3.1.3-2"));
         }
         if let Some(request) = request {
             self.state.answers.retain(|known| known.request != request);
             let (answer, since) = (message.octets.clone(), self.connections.link.now());
-            self.state.answers.push(Answer { request, answer, aside, since, again: 0 });
+            self.state.answers.push(Answer { request, answer, other_port, since, again: 0 });
         }
-        self.put(message, to, aside, at).await
+        self.put(message, to, other_port, at).await
     }
 }
 

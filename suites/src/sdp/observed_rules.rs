@@ -1,10 +1,10 @@
 //! The requirements that the monitor judges in the messages of a target, and the messages that can
 //! meet each requirement.
 //!
-//! A case lists requirements by their subjects (`sdp.shown { "hello_ack", "data" }`). It passes for
-//! a requirement only if the target sent a message of the subject. Requirements that depend on
-//! other messages (credit, crossing) are not in this file. Cases that cause such situations list
-//! them.
+//! A case lists requirements by their subjects (`sdp.shown { "hello_ack", "data" }`). The case
+//! passes for a requirement only if the target sent a message of the subject. Requirements that
+//! depend on other messages, for example on credit or on crossing messages, are not in this file.
+//! The cases that cause such situations list these requirements by their ids.
 
 use weft_core::RequirementId;
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
@@ -28,7 +28,7 @@ impl Subject {
     }
 }
 
-/// The subject of each message after start-up. Its requirements belong to every list.
+/// The subject of each message after start-up. Each list includes the requirements of this subject.
 pub(crate) const EVERY: &str = "every";
 
 /// Returns the subjects of a requirement. If there are several, a message of any of them can meet

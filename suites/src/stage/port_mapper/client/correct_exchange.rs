@@ -19,7 +19,8 @@ const GOOD: u32 = 0;
 
 impl MapperClientSide<'_> {
     /// Does the good exchange: the target requests a service, and acknowledges the tester's
-    /// PMAccept. A target that connects must then connect.
+    /// PMAccept. If the target also connects to an accepted address, the exchange needs this
+    /// connection, too.
     pub(in crate::stage) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
@@ -40,13 +41,13 @@ impl MapperClientSide<'_> {
                 Some(datagram) if datagram.asks_for(service) => break datagram,
                 Some(_) => {}
                 None if self.receive(deadline, at).await? => {}
-                None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it sends none")),
+                None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it sends no PMReq")),
             }
         };
         let accept = accepting(&pm_req.octets, address);
         let handle = pm_req.message().map(|raw| raw.assoc_handle.get());
         let (answer, since) = (accept.octets.clone(), self.connections.link.now());
-        self.state.answers.push(Answer { request: pm_req.octets, answer, aside: false, since, again: 0 });
+        self.state.answers.push(Answer { request: pm_req.octets, answer, other_port: false, since, again: 0 });
         self.put(&accept, pm_req.from, false, at).await?;
         let ack = DatagramFields {
             message: MapperFields { message_type: Some(MessageType::PM_ACK), handle, ..MapperFields::default() },

@@ -20,15 +20,15 @@ pub(super) fn open(lua: &Lua) {
 ///
 /// # Errors
 /// The script's messages are too large, even after unreachable messages were collected.
-pub(super) fn held(lua: &Lua, mut message: Message) -> mlua::Result<Message> {
-    const MOST: usize = 64 << 20;
+pub(super) fn count_memory(lua: &Lua, mut message: Message) -> mlua::Result<Message> {
+    const MAX_MEMORY: usize = 64 << 20;
     let Some(account) = lua.app_data_ref::<Account>().map(|account| Arc::clone(&account.0)) else { return Ok(message) };
     let marks: usize = message.marks.iter().map(|mark| size_of_val(mark) + mark.label.len()).sum();
     let octets = size_of::<Message>() + message.name.len() + message.octets.len() + marks;
-    if account.load(Ordering::Relaxed) + octets > MOST {
+    if account.load(Ordering::Relaxed) + octets > MAX_MEMORY {
         lua.gc_collect()?;
-        if account.load(Ordering::Relaxed) + octets > MOST {
-            return Err(mlua::Error::runtime(format!("the script's messages have more than {} MiB", MOST >> 20)));
+        if account.load(Ordering::Relaxed) + octets > MAX_MEMORY {
+            return Err(mlua::Error::runtime(format!("the script's messages use more than {} MiB", MAX_MEMORY >> 20)));
         }
     }
     message.share = MemoryShare::new(&account, octets);

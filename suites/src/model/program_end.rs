@@ -1,4 +1,4 @@
-//! How a program that weft had started as the target ended.
+//! How a program ended that weft had started as the target.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 /// The end of a program that the command `start` of the target file started. When a case ends, weft
-/// kills programs that still run. Such programs are not recorded.
+/// kills the programs that still run, and does not record their ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramEnd {
     /// Number of the first connection of the case that the program opened, from 1.

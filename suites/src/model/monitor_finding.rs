@@ -8,7 +8,8 @@ use weft_core::requirement::Severity;
 
 /// A finding of the monitor in the traffic of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Seen {
+#[schemars(rename = "Seen")]
+pub struct MonitorFinding {
     /// The requirement that the bytes violate.
     #[schemars(with = "String")]
     pub requirement: RequirementId,

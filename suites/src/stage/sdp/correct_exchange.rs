@@ -9,7 +9,7 @@ use weft_peer::sdp::Role;
 use weft_peer::service::SdpUser;
 
 use super::SdpSide;
-use super::connection::{Carrier, Item};
+use super::connection::{Item, SendFields};
 use crate::sdp::Draft;
 use crate::stage::Message;
 use crate::stage::service::Sdp;
@@ -51,31 +51,31 @@ impl SdpSide<'_> {
             let mut draft = Draft::new(Mid::DATA);
             draft.payload = payload.to_vec();
             let data = Message::of_draft("Data", draft);
-            self.put(number, &data, Carrier::default(), at).await?;
+            self.put(number, &data, SendFields::default(), at).await?;
             let mut got = Vec::new();
             let deadline = self.connections.link.now() + expectation.within;
             while got.len() < due {
                 match self.next_item(number, deadline, at).await? {
                     Ok(Item::Message(received)) if received.mid == Mid::DATA => got.extend(received.payload),
-                    Ok(other) => return Ok(Err(format!("it sent {} where Data was due", other.name()))),
-                    Err(none) => return Ok(Err(format!("it {none} where Data was due"))),
+                    Ok(other) => return Ok(Err(format!("it sent {} where Data was expected", other.name()))),
+                    Err(none) => return Ok(Err(format!("it {none} where Data was expected"))),
                 }
             }
             if service.user == SdpUser::Echo && got != PAYLOAD {
-                return Ok(Err("it sent other bytes back".into()));
+                return Ok(Err("it returned different bytes".into()));
             }
         }
         let dis_conn = Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN));
-        self.put(number, &dis_conn, Carrier::default(), at).await?;
+        self.put(number, &dis_conn, SendFields::default(), at).await?;
         let deadline = self.connections.link.now() + expectation.within;
         loop {
             match self.next_item(number, deadline, at).await? {
                 Ok(Item::Message(received)) if received.mid == Mid::DIS_CONN => break,
                 // A source may still send data.
                 Ok(Item::Message(received)) if received.is_update() || service.user == SdpUser::Source => {}
-                Ok(other) => return Ok(Err(format!("it sent {} where DisConn was due", other.name()))),
+                Ok(other) => return Ok(Err(format!("it sent {} where DisConn was expected", other.name()))),
                 Err(_) if service.user == SdpUser::Source => return Ok(Ok(())),
-                Err(none) => return Ok(Err(format!("it {none} where DisConn was due"))),
+                Err(none) => return Ok(Err(format!("it {none} where DisConn was expected"))),
             }
         }
         // The side that sent the last DisConn closes TCP.

@@ -12,7 +12,7 @@ use crate::model::{CaseResult, RunReport, Verdict, also_observed};
 use crate::report::cases;
 
 /// One cause.
-pub(super) struct Beside {
+pub(super) struct OtherCause {
     /// Kind of the cause.
     pub(super) class: &'static str,
     /// One line about the cause.
@@ -24,37 +24,37 @@ pub(super) struct Beside {
 }
 
 /// Returns the causes that belong to no case.
-pub(super) fn beside(report: &RunReport) -> Vec<Beside> {
-    let place = |shows: &dyn Fn(&CaseResult) -> bool| report.results.iter().position(shows);
-    let broken = also_observed(&report.summary, &report.results).into_iter().map(|(id, results)| {
+pub(super) fn other_causes(report: &RunReport) -> Vec<OtherCause> {
+    let index_of = |shows: &dyn Fn(&CaseResult) -> bool| report.results.iter().position(shows);
+    let violated = also_observed(&report.summary, &report.results).into_iter().map(|(id, results)| {
         let row = id.row();
         let keys: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
-        let line = format!("also observed: {id} is violated in {}: {}", cases(results.len() as u64), row.summary);
+        let line = format!("also observed: {id} is violated in {} ({})", cases(results.len() as u64), row.summary);
         let text = format!("{line}\n{} {} ({})\nin: {}\n", row.id, row.level, row.role, keys.join(" "));
-        let shown_by = place(&|result| results.iter().any(|other| other.key == result.key));
-        Beside { class: "also-observed", line, text, shown_by }
+        let shown_by = index_of(&|result| results.iter().any(|other| other.key == result.key));
+        OtherCause { class: "also-observed", line, text, shown_by }
     });
     let stale = report.summary.stale.iter().map(|entry| {
         let is_about = |name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
-        let shown_by = place(&|result| is_about(&result.key.to_string()) || is_about(&result.key.case));
+        let shown_by = index_of(&|result| is_about(&result.key.to_string()) || is_about(&result.key.case));
         // If the entry concerns no case of the run, mark any case.
         let shown_by =
-            shown_by.or_else(|| place(&|result| result.verdict == Verdict::Pass)).or_else(|| place(&|_| true));
+            shown_by.or_else(|| index_of(&|result| result.verdict == Verdict::Pass)).or_else(|| index_of(&|_| true));
         let line = format!("stale entry of the baseline: {entry}");
-        Beside { class: "stale-baseline", text: format!("{line}\n"), line, shown_by }
+        OtherCause { class: "stale-baseline", text: format!("{line}\n"), line, shown_by }
     });
-    broken.chain(stale).collect()
+    violated.chain(stale).collect()
 }
 
 /// Returns the causes to mark, by index of the result. Empty if a case of the run counts as a
 /// failure or an error.
-pub(super) fn marks<'b>(report: &RunReport, beside: &'b [Beside]) -> BTreeMap<usize, Vec<&'b Beside>> {
+pub(super) fn marks<'b>(report: &RunReport, other_causes: &'b [OtherCause]) -> BTreeMap<usize, Vec<&'b OtherCause>> {
     let unexpected = |result: &CaseResult| report.summary.expects(result).is_none();
-    let mut marks: BTreeMap<usize, Vec<&Beside>> = BTreeMap::new();
+    let mut marks: BTreeMap<usize, Vec<&OtherCause>> = BTreeMap::new();
     if !report.results.iter().any(|result| result.verdict > Verdict::Pass && unexpected(result)) {
-        for one in beside {
-            if let Some(place) = one.shown_by {
-                marks.entry(place).or_default().push(one);
+        for cause in other_causes {
+            if let Some(index) = cause.shown_by {
+                marks.entry(index).or_default().push(cause);
             }
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn marks<'b>(report: &RunReport, beside: &'b [Beside]) -> BTreeMap<us
 }
 
 /// Returns the message of a marked case.
-pub(super) fn message(marks: &[&Beside]) -> String {
-    let lines: Vec<&str> = marks.iter().map(|one| one.line.as_str()).collect();
-    format!("this case does not fail, but the run does: {}", lines.join("; "))
+pub(super) fn message(marks: &[&OtherCause]) -> String {
+    let lines: Vec<&str> = marks.iter().map(|cause| cause.line.as_str()).collect();
+    format!("this case does not fail, but the run fails: {}", lines.join("; "))
 }
