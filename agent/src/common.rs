@@ -1,7 +1,7 @@
-//! Rules that all carriers share, whatever their device: limits of a control connection, sizes that
-//! follow from a request, and texts of refusals.
+//! Code that the backends of all devices share: the limits of a control connection, sizes that
+//! depend on a request, and the texts of failures.
 
-use crate::protocol::{Failure, MOST_OCTETS, Object, Octets};
+use crate::protocol::{Failure, MAX_TRANSFER_OCTETS, Object, Octets};
 
 /// Limits of one control connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,21 +16,21 @@ impl Limits {
     /// No limits, for callers in this process.
     pub const NONE: Limits = Limits { memory: u64::MAX, objects: usize::MAX };
 
-    /// Fails if a control connection with this number of `objects` cannot have one more.
-    pub(crate) fn room(&self, objects: usize) -> Result<(), Failure> {
+    /// Fails if a control connection with this number of `objects` cannot have one more object.
+    pub(crate) fn check_objects(&self, objects: usize) -> Result<(), Failure> {
         if objects < self.objects {
             return Ok(());
         }
-        Err(Failure::of(format!("{} objects are the most of a control connection", self.objects)))
+        Err(Failure::of(format!("a control connection can have at most {} objects; destroy one first", self.objects)))
     }
 
     /// Fails if a region of `octets` bytes does not fit, given that other regions use `used` bytes.
-    pub(crate) fn memory(&self, used: u64, octets: u64) -> Result<(), Failure> {
+    pub(crate) fn check_memory(&self, used: u64, octets: u64) -> Result<(), Failure> {
         let left = self.memory.saturating_sub(used);
         if octets <= left {
             return Ok(());
         }
-        Err(Failure::of(format!("{octets} octets: {left} are left to this control connection")))
+        Err(Failure::of(format!("no region of {octets} bytes: this control connection may use {left} more bytes")))
     }
 }
 
@@ -45,49 +45,51 @@ impl Default for Limits {
 pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
     let octets = data.0.as_slice();
     let length = u8::try_from(octets.len());
-    let length = length.map_err(|_| Failure::of(format!("{} bytes of private data: at most 255", octets.len())))?;
+    let length =
+        length.map_err(|_| Failure::of(format!("{} bytes of private data; the limit is 255", octets.len())))?;
     Ok((octets, length))
 }
 
 /// Returns the number of entries of the completion queue for a Queue Pair whose queues hold `depth`
 /// requests each. A shared receive queue adds `depth` entries.
-pub(crate) fn entries(depth: u32, shared: bool) -> u32 {
+pub(crate) fn cq_entries(depth: u32, shared: bool) -> u32 {
     depth.saturating_mul(if shared { 3 } else { 2 }).max(16)
 }
 
-/// Fails if `length` exceeds [`MOST_OCTETS`], the limit for reading a region at once.
-pub(crate) fn at_once(length: u64) -> Result<(), Failure> {
-    if length <= MOST_OCTETS as u64 {
+/// Fails if `length` exceeds [`MAX_TRANSFER_OCTETS`], the maximum number of bytes that one request
+/// can read from a region.
+pub(crate) fn check_transfer_size(length: u64) -> Result<(), Failure> {
+    if length <= MAX_TRANSFER_OCTETS as u64 {
         return Ok(());
     }
-    Err(Failure::of(format!("{length} bytes at once: at most {MOST_OCTETS}")))
+    Err(Failure::of(format!("one request can read at most {MAX_TRANSFER_OCTETS} bytes, not {length}")))
 }
 
 /// Returns the failure of a request whose `object` does not exist, or is not a `kind`.
-pub(crate) fn none(object: Object, kind: &str) -> Failure {
-    Failure::of(format!("{object} is no {kind} of this control connection"))
+pub(crate) fn not_found(object: Object, kind: &str) -> Failure {
+    Failure::of(format!("this control connection has no {kind} with the number {object}"))
 }
 
 /// Returns the failure of a request for bytes outside a region of `has` bytes.
-pub(crate) fn beside(offset: u64, length: u64, has: u64) -> Failure {
-    Failure::of(format!("{length} bytes from {offset}: the region has {has}"))
+pub(crate) fn out_of_bounds(offset: u64, length: u64, has: u64) -> Failure {
+    Failure::of(format!("{length} bytes from offset {offset} exceed the region, which has {has} bytes"))
 }
 
 pub(crate) fn no_pair(connection: Object) -> Failure {
-    Failure::of(format!("connection {connection} has no Queue Pair yet: pair"))
+    Failure::of(format!("connection {connection} has no Queue Pair yet; send the request `pair` first"))
 }
 
-pub(crate) fn has_pair(connection: Object) -> Failure {
-    Failure::of(format!("connection {connection} has a Queue Pair"))
+pub(crate) fn pair_exists(connection: Object) -> Failure {
+    Failure::of(format!("connection {connection} already has a Queue Pair"))
 }
 
-pub(crate) fn asks_nothing(connection: Object) -> Failure {
-    Failure::of(format!("connection {connection} asks for nothing"))
+pub(crate) fn requests_nothing(connection: Object) -> Failure {
+    Failure::of(format!("connection {connection} has no request of a peer to accept or reject"))
 }
 
 /// Returns the failure of a `hello` that is not the first request.
-pub(crate) fn hello_again() -> Failure {
-    Failure::of("hello is the first request, and comes once")
+pub(crate) fn repeated_hello() -> Failure {
+    Failure::of("`hello` must be the first request, and cannot be repeated")
 }
 
 /// Value of `kind` in [`Event::Failed`](crate::protocol::Event::Failed) when a connection request

@@ -1,12 +1,13 @@
-//! The agent runs on the NIC's host. It executes a test's requests with the NIC's own verbs.
+//! The agent runs on the NIC's host. It executes a tester's requests with the verbs of the NIC (the
+//! functions of its driver).
 //!
-//! | module | what |
+//! | module | content |
 //! | --- | --- |
-//! | [`Limits`] | limits of one control connection |
+//! | [`Limits`] | the limits of one control connection |
 //! | [`listen`] | control connections over TCP, each on its own thread |
 //! | [`protocol`] | the messages between tester and agent |
-//! | [`serve`] | one control connection, with any device |
-//! | `rdma` | the device through libibverbs and librdmacm, loaded at run time (feature `rdma`) |
+//! | [`serve`] | the service for one control connection, with any device |
+//! | `rdma` | a device that libibverbs and librdmacm access, loaded at run time (feature `rdma`) |
 //! | `soft` | the software RNIC as the device, in process, for weft's targets (feature `soft`) |
 //!
 //! The agent does not offer datagrams, sending of immediate data, separate completion queues or

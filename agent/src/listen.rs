@@ -19,12 +19,12 @@ use socket2::{SockRef, TcpKeepalive};
 use weft_core::origin::Origin;
 
 use self::back_off::BackOff;
-use self::waiting::{Waiting, WaitingPlace};
+use self::waiting::{Waiting, WaitingSlot};
 use crate::protocol::Failure;
-use crate::serve::{Carrier, Control, Ended, Hello, WRONG_TOKEN, turn_away};
+use crate::serve::{Backend, Control, Hello, ServeError, WRONG_TOKEN, refuse_early};
 
-/// Maximum number of testers at once. A tester counts from its valid hello on.
-pub const MOST_TESTERS: usize = 8;
+/// Maximum number of testers at once. A tester counts from its valid hello (its first request) on.
+pub const MAX_TESTERS: usize = 8;
 /// Maximum time for a write to a tester. A tester that reads nothing for this time has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 /// TCP sends a keepalive probe after a tester has been silent for this time, and then every
@@ -33,23 +33,24 @@ const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// Pause after the host lacked a resource. Without the pause, `accept` would fail again at once,
 /// because a connection still waits in the backlog.
-const MOMENT: Duration = Duration::from_secs(1);
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves all testers that connect. Returns only when the listener itself fails. The agent calls
-/// `carrier` once for each tester with a valid hello. `report` gets the address of a tester, with
-/// `None` when its service begins and with the result when it ends.
-pub fn listen<C: Carrier>(
+/// `backend` once for each tester with a valid hello. `report` gets the address of a peer. Its
+/// second argument is `None` when the service of the peer begins, and the result when the service
+/// ends.
+pub fn listen<C: Backend>(
     listener: &TcpListener,
     token: Option<&str>,
-    carrier: impl Fn() -> Result<C, Failure> + Send + Sync + 'static,
-    report: impl Fn(&str, Option<Result<(), Ended>>) + Send + Sync + 'static,
+    backend: impl Fn() -> Result<C, Failure> + Send + Sync + 'static,
+    report: impl Fn(&str, Option<Result<(), ServeError>>) + Send + Sync + 'static,
 ) -> io::Error {
     let agent = Arc::new(Agent {
         begin: Instant::now(),
         token: token.map(str::to_owned),
         testers: Arc::default(),
         back_off: Mutex::default(),
-        carrier,
+        backend,
     });
     let (waiting, report) = (Arc::new(Waiting::default()), Arc::new(report));
     loop {
@@ -60,25 +61,25 @@ pub fn listen<C: Carrier>(
                 // A peer that has closed its connection already is no reason to pause.
                 if why.kind() != io::ErrorKind::ConnectionAborted {
                     report("a tester", Some(Err(why.into())));
-                    thread::sleep(MOMENT);
+                    thread::sleep(ACCEPT_PAUSE);
                 }
                 continue;
             }
         };
         let (origin, peer) = (Origin::of(peer.ip()), peer.to_string());
-        let place = waiting.admit(origin, &stream);
+        let slot = waiting.admit(origin, &stream);
         let served = {
             let (agent, report, stream, peer) =
                 (Arc::clone(&agent), Arc::clone(&report), Arc::clone(&stream), peer.clone());
             move || {
                 report(&peer, None);
-                report(&peer, Some(agent.serve(&stream, origin, place)));
+                report(&peer, Some(agent.serve(&stream, origin, slot)));
             }
         };
         if let Err(why) = thread::Builder::new().name("tester".to_owned()).spawn(served) {
             // One line always fits into the empty send buffer of a new connection.
-            let why = format!("no thread for one more tester: {why}");
-            report(&peer, Some(Err(turn_away(&*stream, agent.begin, &why))));
+            let why = format!("this host cannot start a thread for one more tester: {why}");
+            report(&peer, Some(Err(refuse_early(&*stream, agent.begin, &why))));
         }
     }
 }
@@ -89,17 +90,17 @@ fn is_for_good(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP))
 }
 
-/// A claim on one of [`MOST_TESTERS`] slots. Dropping it frees the slot.
-struct Place(Arc<AtomicUsize>);
+/// A claim on one of [`MAX_TESTERS`] slots. Dropping it frees the slot.
+struct TesterSlot(Arc<AtomicUsize>);
 
-impl Place {
+impl TesterSlot {
     fn take(testers: &Arc<AtomicUsize>) -> Option<Self> {
-        let more = |taken| (taken < MOST_TESTERS).then_some(taken + 1);
-        testers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Place(Arc::clone(testers)))
+        let more = |taken| (taken < MAX_TESTERS).then_some(taken + 1);
+        testers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| TesterSlot(Arc::clone(testers)))
     }
 }
 
-impl Drop for Place {
+impl Drop for TesterSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -111,12 +112,12 @@ struct Agent<F> {
     token: Option<String>,
     testers: Arc<AtomicUsize>,
     back_off: Mutex<BackOff>,
-    carrier: F,
+    backend: F,
 }
 
-impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
+impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
     /// Serves one connection until it closes.
-    fn serve(&self, stream: &TcpStream, origin: Origin, waiting: WaitingPlace) -> Result<(), Ended> {
+    fn serve(&self, stream: &TcpStream, origin: Origin, waiting: WaitingSlot) -> Result<(), ServeError> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(WRITTEN_WITHIN))?;
         let keepalive = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_EVERY);
@@ -129,7 +130,7 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
         };
         let (Some(hello), Some(is_right)) = (hello, verified) else {
             if waiting.is_lost() {
-                return Err(control.refuse(None, "no right hello so far, and another connection needs the place"));
+                return Err(control.refuse(None, "no valid `hello` arrived yet, and another connection needs the slot"));
             }
             return Ok(());
         };
@@ -137,15 +138,15 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
             return Err(control.refuse(Some(hello.id), WRONG_TOKEN));
         }
         // Dropping the slot frees it, even if this thread panics.
-        let Some(_place) = Place::take(&self.testers) else {
-            return Err(control.refuse(Some(hello.id), &format!("{MOST_TESTERS} testers are there already")));
+        let Some(_slot) = TesterSlot::take(&self.testers) else {
+            return Err(control.refuse(Some(hello.id), &format!("the agent already serves {MAX_TESTERS} testers")));
         };
         drop(waiting);
-        control.serve(&hello, &self.carrier)
+        control.serve(&hello, &self.backend)
     }
 
-    /// Compares the token, after the delay that earlier wrong tokens of its origin cause. Returns
-    /// `None` if the tester closes the connection during the delay.
+    /// Compares the token, after the delay that earlier wrong tokens of the same origin cause.
+    /// Returns `None` if the tester closes the connection during the delay.
     fn verify(
         &self,
         control: &Control<&TcpStream, &TcpStream>,
@@ -154,7 +155,7 @@ impl<C: Carrier, F: Fn() -> Result<C, Failure>> Agent<F> {
     ) -> io::Result<Option<bool>> {
         let Some(token) = &self.token else { return Ok(Some(true)) };
         let mut left = self.lock().delay(origin, Instant::now());
-        while control.hold(left)? {
+        while control.wait_while_connected(left)? {
             let mut back_off = self.lock();
             let now = Instant::now();
             // Meanwhile another connection of this origin may have sent a wrong token.

@@ -1,9 +1,9 @@
-//! A host without free descriptors, and then without threads. The agent turns new testers away or
-//! lets them wait, and continues to listen. Limits apply to the process, so this test has one of
-//! its own.
+//! Tests the agent on a host without free descriptors, and then on a host that cannot start
+//! threads. The agent rejects new testers or lets them wait, and continues to listen. The limits
+//! apply to a process, so this test has its own process.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests panic as tests do")]
 
-#[allow(unreachable_pub, dead_code, reason = "others use more of it")]
+#[allow(unreachable_pub, dead_code, reason = "the other test binaries use more of it")]
 mod session;
 
 use std::fs::File;
@@ -39,13 +39,13 @@ fn keeps_listening_without_descriptors_or_threads() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (ends, received) = channel();
-    let carriers = Counter::default();
-    // It listens until this process ends.
+    let backends = Counter::default();
+    // The agent listens until this process ends.
     thread::spawn(move || {
         listen(
             &listener,
             None,
-            move || Ok(FakeDevice::new(&carriers)),
+            move || Ok(FakeDevice::new(&backends)),
             move |_, ended| drop(ends.send(ended.map(|ended| ended.map_err(|why| why.to_string())))),
         )
     });
@@ -53,7 +53,7 @@ fn keeps_listening_without_descriptors_or_threads() {
     assert_eq!(received.recv_timeout(WITHIN), Ok(None));
     assert_eq!(received.recv_timeout(WITHIN), Ok(Some(Ok(()))));
 
-    // One more descriptor, for this side.
+    // Allow one more descriptor, for the test's side of the connection.
     let limit = getrlimit(Resource::Nofile);
     let next = File::open("/dev/null").unwrap().as_raw_fd();
     let most = u64::try_from(next).unwrap() + 1;
@@ -64,10 +64,10 @@ fn keeps_listening_without_descriptors_or_threads() {
     setrlimit(Resource::Nofile, limit).unwrap();
     assert!(line(&mut waits).contains("\"done\""));
 
-    // Stacks of threads that have ended are used again. These testers take them.
+    // The system reuses the stacks of ended threads. The threads of these testers use all of them.
     let there: Vec<_> = (0..4).map(|_| tester(address)).map(|mut tester| (line(&mut tester), tester)).collect();
     assert!(there.iter().all(|(answer, _)| answer.contains("\"done\"")), "{there:?}");
-    // Less address space than a thread's stack needs (2 MiB).
+    // Allow less address space than the stack of a thread needs (2 MiB).
     let limit = getrlimit(Resource::As);
     let pages: u64 = std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
     let most = pages * 4096 + (1 << 20);
@@ -75,6 +75,6 @@ fn keeps_listening_without_descriptors_or_threads() {
     let turned_away = line(&mut tester(address));
     setrlimit(Resource::As, limit).unwrap();
     drop(there);
-    assert!(turned_away.contains("no thread for one more tester"), "{turned_away}");
+    assert!(turned_away.contains("cannot start a thread for one more tester"), "{turned_away}");
     assert!(line(&mut tester(address)).contains("\"done\""));
 }

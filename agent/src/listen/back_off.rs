@@ -9,10 +9,10 @@ use weft_core::origin::Origin;
 /// The delay after the first wrong token. Each further wrong token doubles it.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
-/// The agent forgets the wrong tokens of an origin after this time without one.
+/// If an origin sends no wrong token for this time, the agent forgets its earlier wrong tokens.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// Maximum number of origins that the agent remembers.
-const MOST_ORIGINS: usize = 1024;
+const MAX_ORIGINS: usize = 1024;
 
 /// Counts of wrong tokens, by origin.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl BackOff {
             return;
         }
         self.0.retain(|_, wrong| now.saturating_duration_since(wrong.last) < FORGOTTEN_AFTER);
-        if self.0.len() >= MOST_ORIGINS
+        if self.0.len() >= MAX_ORIGINS
             && let Some(oldest) = self.0.iter().min_by_key(|(_, wrong)| wrong.last).map(|(origin, _)| *origin)
         {
             self.0.remove(&oldest);
@@ -88,11 +88,11 @@ mod tests {
     #[test]
     fn remembers_a_bounded_number_of_origins() {
         let (mut back_off, now) = (BackOff::default(), Instant::now());
-        for number in 0..=u32::try_from(MOST_ORIGINS).unwrap() {
+        for number in 0..=u32::try_from(MAX_ORIGINS).unwrap() {
             let address = std::net::Ipv4Addr::from(number);
             back_off.record(Origin::of(address.into()), false, now + Duration::from_micros(number.into()));
         }
-        assert_eq!(back_off.0.len(), MOST_ORIGINS);
+        assert_eq!(back_off.0.len(), MAX_ORIGINS);
         assert_eq!(back_off.delay(Origin::of([0, 0, 0, 0].into()), now), Duration::ZERO);
     }
 }

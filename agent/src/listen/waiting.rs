@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weft_core::origin::Origin;
 
 /// Maximum number of waiting connections.
-const MOST: usize = 64;
+const MAX_WAITING: usize = 64;
 /// Maximum number of waiting connections of one origin.
-const MOST_OF_ONE: usize = 8;
+const MAX_PER_ORIGIN: usize = 8;
 
 /// All waiting connections, oldest first.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ struct Entry {
 
 /// The slot of one waiting connection. Dropping it frees the slot.
 #[derive(Debug)]
-pub(super) struct WaitingPlace {
+pub(super) struct WaitingSlot {
     all: Arc<Waiting>,
     number: u64,
 }
@@ -43,12 +43,12 @@ impl Waiting {
     /// Gives a slot to a new connection. If its origin has used all of its slots, the oldest
     /// connection of this origin is cut off. If all slots are in use, the origin with the most
     /// connections loses its oldest one.
-    pub(super) fn admit(self: &Arc<Self>, origin: Origin, stream: &Arc<TcpStream>) -> WaitingPlace {
+    pub(super) fn admit(self: &Arc<Self>, origin: Origin, stream: &Arc<TcpStream>) -> WaitingSlot {
         let mut entries = self.lock();
         let count = |origin: Origin| entries.list.iter().filter(|entry| entry.origin == origin).count();
-        let crowded = if count(origin) >= MOST_OF_ONE {
+        let crowded = if count(origin) >= MAX_PER_ORIGIN {
             Some(origin)
-        } else if entries.list.len() >= MOST {
+        } else if entries.list.len() >= MAX_WAITING {
             entries.list.iter().map(|entry| entry.origin).max_by_key(|origin| count(*origin))
         } else {
             None
@@ -61,7 +61,7 @@ impl Waiting {
         entries.last += 1;
         let number = entries.last;
         entries.list.push(Entry { number, origin, stream: Arc::clone(stream) });
-        WaitingPlace { all: Arc::clone(self), number }
+        WaitingSlot { all: Arc::clone(self), number }
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
@@ -70,14 +70,14 @@ impl Waiting {
     }
 }
 
-impl WaitingPlace {
+impl WaitingSlot {
     /// Returns whether another connection has taken the slot.
     pub(super) fn is_lost(&self) -> bool {
         !self.all.lock().list.iter().any(|entry| entry.number == self.number)
     }
 }
 
-impl Drop for WaitingPlace {
+impl Drop for WaitingSlot {
     fn drop(&mut self) {
         self.all.lock().list.retain(|entry| entry.number != self.number);
     }
@@ -100,14 +100,14 @@ mod tests {
         let waiting = Arc::new(Waiting::default());
         let admit = |last| waiting.admit(origin(last), &stream);
         let other = admit(1);
-        let of_one: Vec<_> = (0..=MOST_OF_ONE).map(|_| admit(2)).collect();
+        let of_one: Vec<_> = (0..=MAX_PER_ORIGIN).map(|_| admit(2)).collect();
         assert!(of_one[0].is_lost() && !of_one[1].is_lost() && !other.is_lost());
         // All slots are in use: the origins 3 to 57 have one connection each.
         let rest: Vec<_> = (3..=57).map(admit).collect();
-        assert_eq!(waiting.lock().list.len(), MOST);
+        assert_eq!(waiting.lock().list.len(), MAX_WAITING);
         let newcomer = admit(58);
         assert!(of_one[1].is_lost() && !other.is_lost() && !newcomer.is_lost());
-        assert!(rest.iter().all(|place| !place.is_lost()));
+        assert!(rest.iter().all(|slot| !slot.is_lost()));
         drop((of_one, rest, other, newcomer));
         assert!(waiting.lock().list.is_empty());
     }

@@ -23,8 +23,8 @@ pub struct Address {
 
 /// The text is not a valid [`Address`].
 #[derive(Debug, thiserror::Error)]
-#[error("no IP address: {0:?}")]
-pub struct NoAddress(String);
+#[error("{0:?} is not a valid IP address")]
+pub struct InvalidAddress(String);
 
 impl Address {
     /// Returns the socket address with this port, for sockets of this host.
@@ -48,7 +48,7 @@ impl From<IpAddr> for Address {
     }
 }
 
-/// Keeps the number of the interface, which must be an interface of the agent's host.
+/// Keeps the number of the interface. This must be the number of an interface of the agent's host.
 impl From<SocketAddr> for Address {
     fn from(socket: SocketAddr) -> Self {
         let zone = match socket {
@@ -60,10 +60,10 @@ impl From<SocketAddr> for Address {
 }
 
 impl FromStr for Address {
-    type Err = NoAddress;
+    type Err = InvalidAddress;
 
-    fn from_str(text: &str) -> Result<Self, NoAddress> {
-        let wrong = || NoAddress(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, InvalidAddress> {
+        let wrong = || InvalidAddress(text.to_owned());
         let (ip, zone) = match text.split_once('%') {
             None => (text, None),
             Some((ip, zone)) => (ip, Some(zone)),
@@ -79,9 +79,9 @@ impl FromStr for Address {
 }
 
 impl TryFrom<String> for Address {
-    type Error = NoAddress;
+    type Error = InvalidAddress;
 
-    fn try_from(text: String) -> Result<Self, NoAddress> {
+    fn try_from(text: String) -> Result<Self, InvalidAddress> {
         text.parse()
     }
 }

@@ -11,13 +11,13 @@ pub struct AgentMessage {
     pub at: u64,
     /// The event or answer.
     #[serde(flatten)]
-    pub what: What,
+    pub what: MessageContent,
 }
 
 /// Content of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum MessageContent {
     /// The answer to a request.
     Answer {
         /// Number of the request. `None` if the agent could not read the number.
@@ -35,7 +35,7 @@ pub enum What {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The request succeeded.
-    Done(Done),
+    Done(Success),
     /// The request failed.
     Failed(Failure),
 }
@@ -43,7 +43,7 @@ pub enum Outcome {
 /// Result of a successful request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Done {
+pub enum Success {
     /// No result to report.
     Nothing,
     /// Versions of the protocol and of the agent.
@@ -169,7 +169,8 @@ pub enum Event {
     },
     /// A connection was not established, or can report no more completions.
     Failed {
-        /// The connection. For a rejected request that exceeded the limit of objects, the listener.
+        /// The connection. If the agent rejected a peer's request because of the limit of objects,
+        /// this is the listener.
         connection: Object,
         /// Name of librdmacm's event, or of the library's function that failed.
         kind: String,
@@ -185,7 +186,7 @@ pub enum Event {
     Completion(Completion),
     /// An asynchronous event of the device.
     Asynchronous {
-        /// Name of the event in libibverbs, in lower case: `qp_fatal`.
+        /// Name of the event in libibverbs, in lower case, for example `qp_fatal`.
         kind: String,
         /// The connection, if the event concerns one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,11 +202,11 @@ pub struct Completion {
     pub connection: Object,
     /// Value of `work` in the request that posted it.
     pub work: u64,
-    /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix:
+    /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix, for example
     /// `wr_flush_err`.
     pub status: String,
-    /// `send`, `write`, `read`, `bind`, `invalidate`, `fetch_add`, `compare_swap`, `receive`, or a
-    /// number. It has no meaning if the work request failed.
+    /// `send`, `write`, `read`, `bind`, `invalidate`, `fetch_add`, `compare_swap`, `receive`, or
+    /// the number of an unknown operation. If the work request failed, this field has no meaning.
     pub operation: String,
     /// Number of bytes that a receive or an RDMA Read transferred.
     pub octets: u32,
@@ -216,8 +217,8 @@ pub struct Completion {
     /// network byte order. libibverbs has no field for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immediate: Option<u64>,
-    /// Value before the Atomic Operation. libibverbs has no such field. It writes the value into
-    /// the part of the work request, in the byte order of its host.
+    /// Value before the Atomic Operation. With libibverbs this is `None`: the value is only in the
+    /// memory of the work request's part, in the byte order of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<u64>,
 }

@@ -2,11 +2,11 @@
 //! is one line of JSON in UTF-8. A line has at most [`LONGEST_LINE`] bytes, including its line
 //! feed.
 //!
-//! The first request is [`Action::Hello`], with the version of the protocol and, if the agent
-//! requires one, the token. The tester numbers its requests. The agent answers each request once,
-//! with the same number, in the order of the requests. Between answers, the agent sends events:
-//! changes of a connection, completions, and asynchronous events of the device. Answers and events
-//! contain the agent's time.
+//! The first request is [`Action::Hello`], with the version of the protocol. If the agent requires
+//! a token, this request also has the token. The tester numbers its requests. The agent answers
+//! each request once, with the same number, in the order of the requests. Between answers, the
+//! agent sends events: changes of a connection, completions, and asynchronous events of the device.
+//! Answers and events contain the agent's time.
 //!
 //! The agent gives each object a number. When a control connection closes, the agent destroys all
 //! objects that this connection created.
@@ -23,8 +23,8 @@ mod request;
 
 use serde::{Deserialize, Serialize};
 
-pub use address::{Address, NoAddress};
-pub use message::{AgentMessage, Completion, Device, Done, Event, Failure, Outcome, What};
+pub use address::{Address, InvalidAddress};
+pub use message::{AgentMessage, Completion, Device, Event, Failure, MessageContent, Outcome, Success};
 pub use request::{Access, Action, Operation, Parameters, Part, Request};
 
 /// The version of this protocol. An agent refuses any other version.
@@ -34,9 +34,9 @@ pub const LONGEST_LINE: usize = 1 << 20;
 /// Maximum length of an event's line in bytes, including its line feed. Private data of 512 bytes
 /// and the longest names take half of it.
 pub const LONGEST_EVENT: usize = 4096;
-/// Maximum number of bytes of memory in one request or answer. A line has room for their
-/// hexadecimal digits, twice as many.
-pub const MOST_OCTETS: usize = 1 << 18;
+/// Maximum number of bytes of memory that one [`Action::Get`] can read. The answer has two
+/// hexadecimal digits for each byte, so it fits in a line.
+pub const MAX_TRANSFER_OCTETS: usize = 1 << 18;
 
 /// Number of an object, as an answer or event reported it.
 pub type Object = u32;
@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for Octets {
             _ => None,
         });
         let octets: Option<Vec<u8>> = octets.collect();
-        octets.map(Octets).ok_or_else(|| serde::de::Error::custom("not hexadecimal digits, two for each byte"))
+        octets.map(Octets).ok_or_else(|| serde::de::Error::custom("expected two hexadecimal digits for each byte"))
     }
 }
 

@@ -27,10 +27,11 @@ pub enum Action {
         #[serde(default)]
         token: Option<String>,
     },
-    /// Describes the device and its limits: [`Done::Device`](super::Done::Device).
+    /// Describes the device and its limits. The result is
+    /// [`Success::Device`](super::Success::Device).
     Device,
-    /// Listens for connections: [`Done::Listener`](super::Done::Listener). The agent reports each
-    /// connection request as an [`Event::Request`](super::Event::Request).
+    /// Listens for connections. The result is [`Success::Listener`](super::Success::Listener). The
+    /// agent reports each connection request as an [`Event::Request`](super::Event::Request).
     Listen {
         /// Address of the device to listen on.
         address: Address,
@@ -40,19 +41,19 @@ pub enum Action {
         #[serde(default = "sixteen")]
         backlog: u32,
     },
-    /// Resolves the address of a peer and the route to it:
-    /// [`Done::Connection`](super::Done::Connection). This does not connect yet.
-    /// [`Action::Connect`] does, and needs a Queue Pair.
+    /// Resolves the address of a peer and the route to the peer. The result is
+    /// [`Success::Connection`](super::Success::Connection). This request does not connect. To
+    /// connect, create a Queue Pair and then send [`Action::Connect`].
     Resolve {
         /// IP address of the peer.
         address: Address,
         /// Port of the peer.
         port: u16,
     },
-    /// Creates a Protection Domain: [`Done::Domain`](super::Done::Domain).
+    /// Creates a Protection Domain. The result is [`Success::Domain`](super::Success::Domain).
     Domain,
-    /// Allocates and registers memory of the agent: [`Done::Region`](super::Done::Region). The
-    /// memory is all zeros.
+    /// Allocates and registers memory of the agent. The result is
+    /// [`Success::Region`](super::Success::Region). The memory is all zeros.
     Register {
         /// Protection Domain of the region.
         domain: Object,
@@ -62,16 +63,17 @@ pub enum Action {
         #[serde(default)]
         access: Vec<Access>,
     },
-    /// Creates a memory window that is not bound: [`Done::Window`](super::Done::Window).
+    /// Creates a memory window that is not bound. The result is
+    /// [`Success::Window`](super::Success::Window).
     Window {
         /// Protection Domain of the window.
         domain: Object,
-        /// Whether the window has type 2: a posted work request binds or invalidates it. Otherwise
-        /// it has type 1, and a separate verb binds it.
+        /// Whether the window has type 2. A posted work request binds or invalidates a window of
+        /// type 2. Otherwise the window has type 1, and a separate verb binds the window.
         #[serde(default)]
         posted: bool,
     },
-    /// Creates a shared receive queue: [`Done::Shared`](super::Done::Shared).
+    /// Creates a shared receive queue. The result is [`Success::Shared`](super::Success::Shared).
     Shared {
         /// Protection Domain of the queue.
         domain: Object,
@@ -109,10 +111,10 @@ pub enum Action {
         /// Maximum number of inline bytes in a work request.
         #[serde(default)]
         inline: u32,
-        /// Whether only solicited events cause reports of completions. After the first completion,
-        /// the agent then reports others only once a Send with Solicited Event or an error has
-        /// arrived. The message omits `false`, so that agents that predate this option accept the
-        /// request.
+        /// Whether only solicited events cause reports of completions. If `true`, the agent reports
+        /// the first completion. Later it reports completions only when a Send with Solicited Event
+        /// or an error has arrived. The message omits `false`, so that agents that predate this
+        /// option accept the request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },
@@ -165,7 +167,8 @@ pub enum Action {
         /// Memory with the data to send, or memory for the data that an RDMA Read returns.
         #[serde(default)]
         parts: Vec<Part>,
-        /// Whether success of the work request also produces a completion. A failure always does.
+        /// Whether success of the work request also produces a completion. A failure always
+        /// produces a completion.
         #[serde(default = "yes")]
         signaled: bool,
         /// Whether the work request waits for earlier RDMA Reads.
@@ -182,17 +185,18 @@ pub enum Action {
         /// Offset in bytes from the start of the region.
         #[serde(default)]
         offset: u64,
-        /// Bytes to write, at most [`MOST_OCTETS`](super::MOST_OCTETS).
+        /// Bytes to write. Only the maximum length of a line,
+        /// [`LONGEST_LINE`](super::LONGEST_LINE), limits their number.
         octets: Octets,
     },
-    /// Reads bytes of a region's memory: [`Done::Octets`](super::Done::Octets).
+    /// Reads bytes of a region's memory. The result is [`Success::Octets`](super::Success::Octets).
     Get {
         /// The region.
         region: Object,
         /// Offset in bytes from the start of the region.
         #[serde(default)]
         offset: u64,
-        /// Number of bytes, at most [`MOST_OCTETS`](super::MOST_OCTETS).
+        /// Number of bytes, at most [`MAX_TRANSFER_OCTETS`](super::MAX_TRANSFER_OCTETS).
         length: u64,
     },
     /// Fills a region's memory with the bytes of [`pattern`](super::pattern).
@@ -207,7 +211,8 @@ pub enum Action {
         /// Seed of the pattern.
         seed: u64,
     },
-    /// Computes the CRC32c of bytes in a region's memory: [`Done::Hash`](super::Done::Hash).
+    /// Computes the CRC32c of bytes in a region's memory. The result is
+    /// [`Success::Hash`](super::Success::Hash).
     Hash {
         /// The region.
         region: Object,
@@ -271,8 +276,8 @@ pub enum Access {
     ZeroBased,
 }
 
-/// A range of a region in a work request, in bytes. The agent does not check it: the device must
-/// reject a wrong one.
+/// A range of a region in a work request, in bytes. The agent does not check the range. If the
+/// range is wrong, the device must reject the work request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
@@ -294,7 +299,7 @@ pub struct Part {
 pub enum Operation {
     /// A Send.
     Send {
-        /// Whether it is a Send with Solicited Event.
+        /// Whether this is a Send with Solicited Event.
         #[serde(default)]
         solicited: bool,
         /// STag of the peer to invalidate.

@@ -346,7 +346,7 @@ pub struct ConnParam {
     pub qp_num: u32,
 }
 
-/// `struct rdma_cm_event`, as events of connections have it.
+/// `struct rdma_cm_event`, with the union member for connections.
 #[repr(C)]
 pub struct CmEvent {
     pub id: *mut CmId,

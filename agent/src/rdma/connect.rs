@@ -1,4 +1,4 @@
-//! Connections and listeners: librdmacm's identifiers, from creation to destruction.
+//! Creates, uses and destroys connections and listeners. Each has an identifier of librdmacm.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -13,13 +13,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::abi::{CmEvent, CmId, ConnParam, PORT_SPACE_TCP, QUEUE_PAIR_RC, QpCap, QpInitAttr};
 use super::device::device_name;
 use super::names;
-use super::nic::{Connection, Nic, Thing, check, failed};
+use super::nic::{Connection, DeviceObject, Nic, check, failed};
 use super::route::router;
 use super::socket_address::socket_address;
-use crate::common::{NO_ROOM, NO_ROOM_STATUS, asks_nothing, entries, has_pair, no_pair, none, private_data};
-use crate::protocol::{Action, Address, Done, Event, Failure, Object, Octets, Parameters};
+use crate::common::{
+    NO_ROOM, NO_ROOM_STATUS, cq_entries, no_pair, not_found, pair_exists, private_data, requests_nothing,
+};
+use crate::protocol::{Action, Address, Event, Failure, Object, Octets, Parameters, Success};
 
-/// Time limit of librdmacm for an address, and again for a route.
+/// Time limit for librdmacm to resolve an address. The same limit applies to a route.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Numbers of `enum rdma_cm_event_type`.
@@ -32,7 +34,7 @@ const DISCONNECTED: c_int = 10;
 const TIMEWAIT_EXIT: c_int = 15;
 
 /// An event of librdmacm, copied and acknowledged.
-struct Happened {
+struct ConnectionEvent {
     id: *mut CmId,
     /// Number of the object with this identifier. For a connection request, number of the listener.
     object: Object,
@@ -44,8 +46,8 @@ struct Happened {
 }
 
 impl Nic {
-    /// Creates an identifier. No table has it yet, and its context is 0.
-    fn id(&mut self) -> Result<*mut CmId, Failure> {
+    /// Creates an identifier. The identifier is in no table yet, and its context is 0.
+    fn create_id(&mut self) -> Result<*mut CmId, Failure> {
         let mut id = ptr::null_mut();
         // SAFETY: the channel exists as long as the device.
         let result = unsafe { (self.lib.rdma_create_id)(self.channel, &raw mut id, ptr::null_mut(), PORT_SPACE_TCP) };
@@ -54,8 +56,8 @@ impl Nic {
 
     /// Stores an object that has an identifier. Events of the identifier then contain the object's
     /// number.
-    fn keep_with(&mut self, id: *mut CmId, thing: Thing) -> Result<Object, Failure> {
-        let object = self.keep(thing)?;
+    fn insert_with_id(&mut self, id: *mut CmId, device_object: DeviceObject) -> Result<Object, Failure> {
+        let object = self.insert_object(device_object)?;
         // SAFETY: the object is stored, so its identifier exists. The context is a number, not a
         // pointer.
         unsafe { (*id).context = ptr::without_provenance_mut(object as usize) };
@@ -63,10 +65,11 @@ impl Nic {
     }
 
     /// Returns the device that has an address.
-    pub(super) fn of_address(&mut self, address: &Address) -> Option<*mut super::abi::Context> {
+    pub(super) fn find_device_by_address(&mut self, address: &Address) -> Option<*mut super::abi::Context> {
         let mut socket = socket_address(address.at(0).ok()?);
-        let id = self.id().ok()?;
-        // SAFETY: a socket address of its family's length. The identifier is destroyed below.
+        let id = self.create_id().ok()?;
+        // SAFETY: the socket address has the length of its family. The identifier is destroyed
+        // below.
         let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
         // SAFETY: the library created the identifier.
         let context = unsafe { (*id).verbs };
@@ -75,10 +78,10 @@ impl Nic {
         (bound == 0 && !context.is_null()).then_some(context)
     }
 
-    pub(super) fn listen(&mut self, address: &Address, port: u16, backlog: u32) -> Result<Done, Failure> {
+    pub(super) fn listen(&mut self, address: &Address, port: u16, backlog: u32) -> Result<Success, Failure> {
         let mut socket = socket_address(address.at(port)?);
-        let id = self.id()?;
-        // SAFETY: a socket address of its family's length.
+        let id = self.create_id()?;
+        // SAFETY: the socket address has the length of its family.
         let bound = unsafe { (self.lib.rdma_bind_addr)(id, (&raw mut socket).cast::<sockaddr>()) };
         let listens = check("rdma_bind_addr", bound).and_then(|()| {
             let backlog = c_int::try_from(backlog).unwrap_or(c_int::MAX);
@@ -92,43 +95,44 @@ impl Nic {
         }
         // SAFETY: the identifier is bound.
         let port = u16::from_be(unsafe { (self.lib.rdma_get_src_port)(id) });
-        self.keep_with(id, Thing::Listener(id)).map(|listener| Done::Listener { listener, port })
+        self.insert_with_id(id, DeviceObject::Listener(id)).map(|listener| Success::Listener { listener, port })
     }
 
-    pub(super) fn resolve(&mut self, address: &Address, port: u16) -> Result<Done, Failure> {
+    pub(super) fn resolve(&mut self, address: &Address, port: u16) -> Result<Success, Failure> {
         let mut socket = socket_address(address.at(port)?);
-        let id = self.id()?;
+        let id = self.create_id()?;
         let within = c_int::try_from(RESOLVED_WITHIN.as_millis()).unwrap_or(c_int::MAX);
-        // SAFETY: a socket address of its family's length. The source address is optional.
+        // SAFETY: the socket address has the length of its family. The source address is optional.
         let begun =
             unsafe { (self.lib.rdma_resolve_addr)(id, ptr::null_mut(), (&raw mut socket).cast::<sockaddr>(), within) };
-        let way = check("rdma_resolve_addr", begun).and_then(|()| self.resolved(id, ADDR_RESOLVED)).and_then(|()| {
-            // SAFETY: the address of the identifier is resolved.
-            check("rdma_resolve_route", unsafe { (self.lib.rdma_resolve_route)(id, within) })?;
-            self.resolved(id, ROUTE_RESOLVED)
-        });
-        if let Err(failure) = way {
+        let resolved =
+            check("rdma_resolve_addr", begun).and_then(|()| self.wait_for_event(id, ADDR_RESOLVED)).and_then(|()| {
+                // SAFETY: the address of the identifier is resolved.
+                check("rdma_resolve_route", unsafe { (self.lib.rdma_resolve_route)(id, within) })?;
+                self.wait_for_event(id, ROUTE_RESOLVED)
+            });
+        if let Err(failure) = resolved {
             // SAFETY: no table has the identifier.
             unsafe { (self.lib.rdma_destroy_id)(id) };
             return Err(failure);
         }
-        self.keep_with(id, Thing::Connection(Connection::new(id, false)))
-            .map(|connection| Done::Connection { connection })
+        self.insert_with_id(id, DeviceObject::Connection(Connection::new(id, false)))
+            .map(|connection| Success::Connection { connection })
     }
 
     /// Waits for the `wanted` event of an identifier that no table has yet. Stores other events for
     /// later.
-    fn resolved(&mut self, id: *mut CmId, wanted: c_int) -> Result<(), Failure> {
+    fn wait_for_event(&mut self, id: *mut CmId, wanted: c_int) -> Result<(), Failure> {
         let until = Instant::now() + 2 * RESOLVED_WITHIN;
         loop {
-            while let Some(happened) = self.next_happened() {
-                if happened.id != id {
-                    let event = self.event(happened);
+            while let Some(received) = self.next_connection_event() {
+                if received.id != id {
+                    let event = self.convert_event(received);
                     self.early.extend(event);
-                } else if happened.kind == wanted {
+                } else if received.kind == wanted {
                     return Ok(());
                 } else {
-                    let (kind, errno) = (names::cm_event(happened.kind), happened.status.abs());
+                    let (kind, errno) = (names::cm_event(received.kind), received.status.abs());
                     let error = io::Error::from_raw_os_error(errno);
                     return Err(Failure { what: format!("{kind}: {error}"), errno: Some(errno) });
                 }
@@ -136,7 +140,7 @@ impl Nic {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Failure::of(format!(
-                    "no {} within {} s",
+                    "librdmacm did not report {} within {} s",
                     names::cm_event(wanted),
                     2 * RESOLVED_WITHIN.as_secs()
                 )));
@@ -147,49 +151,49 @@ impl Nic {
             match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&left)) {
                 // A signal also ends a wait.
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(why) => return Err(Failure::of(format!("poll: {why}"))),
+                Err(why) => return Err(Failure::of(format!("cannot wait for an event of librdmacm: {why}"))),
             }
         }
     }
 
-    pub(super) fn of_connection(&mut self, connection: Object) -> Result<&mut Connection, Failure> {
-        match self.things.get_mut(&connection) {
-            Some(Thing::Connection(connection)) => Ok(connection),
-            _ => Err(none(connection, "connection")),
+    pub(super) fn find_connection(&mut self, connection: Object) -> Result<&mut Connection, Failure> {
+        match self.objects.get_mut(&connection) {
+            Some(DeviceObject::Connection(connection)) => Ok(connection),
+            _ => Err(not_found(connection, "connection")),
         }
     }
 
-    pub(super) fn pair(&mut self, action: &Action) -> Result<Done, Failure> {
+    pub(super) fn pair(&mut self, action: &Action) -> Result<Success, Failure> {
         let Action::Pair { connection: object, domain, shared, depth, parts, inline, solicited } = *action else {
             return Err(Failure::of("the request is not for a Queue Pair"));
         };
-        let domain = self.of_domain(domain)?;
+        let domain = self.find_domain(domain)?;
         let srq = match shared {
             None => ptr::null_mut(),
-            Some(shared) => match self.things.get(&shared) {
-                Some(Thing::Shared { queue, .. }) => *queue,
-                _ => return Err(none(shared, "shared receive queue")),
+            Some(shared) => match self.objects.get(&shared) {
+                Some(DeviceObject::Shared { queue, .. }) => *queue,
+                _ => return Err(not_found(shared, "shared receive queue")),
             },
         };
         let (id, cq) = {
-            let connection = self.of_connection(object)?;
+            let connection = self.find_connection(object)?;
             (connection.id, connection.cq)
         };
         if !cq.is_null() {
-            return Err(has_pair(object));
+            return Err(pair_exists(object));
         }
         // SAFETY: an identifier of the table, bound to a device.
         let of = unsafe { (*id).verbs };
         if of != self.context() {
             return Err(Failure::of(format!("connection {object} is not of this device, but of {}", device_name(of))));
         }
-        let entries = c_int::try_from(entries(depth, !srq.is_null())).unwrap_or(c_int::MAX);
+        let cq_entries = c_int::try_from(cq_entries(depth, !srq.is_null())).unwrap_or(c_int::MAX);
         // SAFETY: an open device with its completion channel. The context is a number, not a
         // pointer.
         let cq = unsafe {
             (self.lib.ibv_create_cq)(
                 (*id).verbs,
-                entries,
+                cq_entries,
                 ptr::without_provenance_mut(object as usize),
                 self.completions,
                 0,
@@ -214,16 +218,17 @@ impl Nic {
             sq_sig_all: 0,
         };
         // SAFETY: all objects belong to one device.
-        let made = check("rdma_create_qp", unsafe { (self.lib.rdma_create_qp)(id, domain, &raw mut attributes) });
-        // SAFETY: an identifier of the table. Its Queue Pair is null if it has none.
+        let created = check("rdma_create_qp", unsafe { (self.lib.rdma_create_qp)(id, domain, &raw mut attributes) });
+        // SAFETY: the identifier is in the table, so it exists. If it has no Queue Pair, the
+        // pointer is null.
         let qp = unsafe { (*id).qp };
-        if made.is_ok() {
-            self.made(qp.addr(), Some(object));
-            self.made(cq.addr(), Some(object));
+        if created.is_ok() {
+            self.register_queue(qp.addr(), Some(object));
+            self.register_queue(cq.addr(), Some(object));
         }
-        let armed = made.and_then(|()| self.arm(cq, false));
+        let armed = created.and_then(|()| self.arm(cq, false));
         if let Err(failure) = armed {
-            forget(qp.addr(), cq.addr());
+            unregister(qp.addr(), cq.addr());
             // SAFETY: the Queue Pair, if any, was created just now. It is destroyed before its
             // completion queue.
             unsafe {
@@ -236,12 +241,12 @@ impl Nic {
         }
         // The library may provide more than was requested.
         let cap = &attributes.cap;
-        let connection = self.of_connection(object)?;
+        let connection = self.find_connection(object)?;
         connection.cq = cq;
         connection.parts = (cap.max_send_sge.max(parts), cap.max_recv_sge.max(parts));
         connection.solicited = solicited;
         connection.inline = cap.max_inline_data.max(inline);
-        Ok(Done::Nothing)
+        Ok(Success::Nothing)
     }
 
     fn with_parameters(
@@ -249,7 +254,7 @@ impl Nic {
         parameters: &Parameters,
         what: &str,
         call: impl Fn(&Self, *mut CmId, *mut ConnParam) -> c_int,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Success, Failure> {
         let (octets, length) = private_data(&parameters.private_data)?;
         let mut param = ConnParam {
             private_data: octets.as_ptr().cast::<c_void>(),
@@ -263,7 +268,7 @@ impl Nic {
             qp_num: 0,
         };
         let id = {
-            let connection = self.of_connection(parameters.connection)?;
+            let connection = self.find_connection(parameters.connection)?;
             if connection.cq.is_null() {
                 return Err(no_pair(parameters.connection));
             }
@@ -271,48 +276,48 @@ impl Nic {
         };
         check(what, call(self, id, &raw mut param))?;
         // If the call failed, the peer's request still waits for an answer.
-        self.of_connection(parameters.connection)?.undecided = false;
-        Ok(Done::Nothing)
+        self.find_connection(parameters.connection)?.undecided = false;
+        Ok(Success::Nothing)
     }
 
-    pub(super) fn connect(&mut self, parameters: &Parameters) -> Result<Done, Failure> {
+    pub(super) fn connect(&mut self, parameters: &Parameters) -> Result<Success, Failure> {
         self.with_parameters(parameters, "rdma_connect", |nic, id, param| {
-            // SAFETY: an identifier with a Queue Pair. The library copies the private data.
+            // SAFETY: the identifier has a Queue Pair. The library copies the private data.
             unsafe { (nic.lib.rdma_connect)(id, param) }
         })
     }
 
-    pub(super) fn accept(&mut self, parameters: &Parameters) -> Result<Done, Failure> {
+    pub(super) fn accept(&mut self, parameters: &Parameters) -> Result<Success, Failure> {
         self.with_parameters(parameters, "rdma_accept", |nic, id, param| {
-            // SAFETY: an identifier with a Queue Pair. The library copies the private data.
+            // SAFETY: the identifier has a Queue Pair. The library copies the private data.
             unsafe { (nic.lib.rdma_accept)(id, param) }
         })
     }
 
-    pub(super) fn reject(&mut self, connection: Object, data: &Octets) -> Result<Done, Failure> {
+    pub(super) fn reject(&mut self, connection: Object, data: &Octets) -> Result<Success, Failure> {
         let (octets, length) = private_data(data)?;
-        let requested = self.of_connection(connection)?;
+        let requested = self.find_connection(connection)?;
         if !requested.undecided {
-            return Err(asks_nothing(connection));
+            return Err(requests_nothing(connection));
         }
         let id = requested.id;
         let octets = octets.as_ptr().cast::<c_void>();
         // SAFETY: the peer's request is not answered yet.
         check("rdma_reject", unsafe { (self.lib.rdma_reject)(id, octets, length) })?;
-        self.of_connection(connection)?.undecided = false;
-        Ok(Done::Nothing)
+        self.find_connection(connection)?.undecided = false;
+        Ok(Success::Nothing)
     }
 
-    pub(super) fn disconnect(&mut self, connection: Object) -> Result<Done, Failure> {
-        let id = self.of_connection(connection)?.id;
-        // SAFETY: an identifier of the table.
-        check("rdma_disconnect", unsafe { (self.lib.rdma_disconnect)(id) }).map(|()| Done::Nothing)
+    pub(super) fn disconnect(&mut self, connection: Object) -> Result<Success, Failure> {
+        let id = self.find_connection(connection)?.id;
+        // SAFETY: the identifier is in the table, so it exists.
+        check("rdma_disconnect", unsafe { (self.lib.rdma_disconnect)(id) }).map(|()| Success::Nothing)
     }
 
     pub(super) fn destroy_connection(&mut self, connection: &Connection) -> Result<(), Failure> {
-        // SAFETY: the identifier is in the table, or was removed just now. Its Queue Pair is null
-        // if it has none.
-        forget(unsafe { (*connection.id).qp }.addr(), connection.cq.addr());
+        // SAFETY: the identifier is in the table, or was removed just now. If it has no Queue Pair,
+        // the pointer is null.
+        unregister(unsafe { (*connection.id).qp }.addr(), connection.cq.addr());
         // SAFETY: the identifier is out of the table. Its Queue Pair is destroyed before the queue
         // that it used.
         unsafe {
@@ -327,13 +332,13 @@ impl Nic {
     }
 
     pub(super) fn connection_events(&mut self, events: &mut Vec<Event>) {
-        while let Some(happened) = self.next_happened() {
-            let event = self.event(happened);
+        while let Some(received) = self.next_connection_event() {
+            let event = self.convert_event(received);
             events.extend(event);
         }
     }
 
-    fn next_happened(&mut self) -> Option<Happened> {
+    fn next_connection_event(&mut self) -> Option<ConnectionEvent> {
         let mut event: *mut CmEvent = ptr::null_mut();
         // SAFETY: the channel does not block. The event is acknowledged below.
         let got = unsafe { (self.lib.rdma_get_cm_event)(self.channel, &raw mut event) };
@@ -342,7 +347,7 @@ impl Nic {
         }
         // SAFETY: the event exists until it is acknowledged, and its private data has the stated
         // length.
-        let happened = unsafe {
+        let received = unsafe {
             let (conn, of) =
                 (&(*event).conn, if (*event).kind_is_request() { (*event).listen_id } else { (*event).id });
             let private_data = match conn.private_data_len {
@@ -351,7 +356,7 @@ impl Nic {
                 }
                 _ => Vec::new(),
             };
-            Happened {
+            ConnectionEvent {
                 id: (*event).id,
                 object: u32::try_from((*of).context.addr()).unwrap_or(0),
                 kind: (*event).event,
@@ -363,17 +368,17 @@ impl Nic {
         };
         // SAFETY: the event came from this channel, and is not used after this call.
         unsafe { (self.lib.rdma_ack_cm_event)(event) };
-        Some(happened)
+        Some(received)
     }
 
-    fn event(&mut self, happened: Happened) -> Option<Event> {
-        let Happened { id, object, kind, status, private_data, ird, ord } = happened;
+    fn convert_event(&mut self, received: ConnectionEvent) -> Option<Event> {
+        let ConnectionEvent { id, object, kind, status, private_data, ird, ord } = received;
         match kind {
             CONNECT_REQUEST => {
                 // librdmacm counts from this side: `responder_resources` is the number of RDMA
                 // Reads that the peer may send. The event counts from the peer's side.
                 let (ird, ord) = (ord, ird);
-                match self.keep_with(id, Thing::Connection(Connection::new(id, true))) {
+                match self.insert_with_id(id, DeviceObject::Connection(Connection::new(id, true))) {
                     Ok(connection) => Some(Event::Request { listener: object, connection, private_data, ird, ord }),
                     // librdmacm rejects a request when its identifier is destroyed without an
                     // answer.
@@ -403,8 +408,8 @@ impl CmEvent {
 }
 
 /// Removes both queues from the router, which drops their later events.
-fn forget(qp: usize, cq: usize) {
+fn unregister(qp: usize, cq: usize) {
     let mut router = router();
-    router.gone(qp);
-    router.gone(cq);
+    router.unregister(qp);
+    router.unregister(cq);
 }

@@ -1,4 +1,4 @@
-//! The device of this host: found by name or address, opened, and described.
+//! Finds the device of this host by its name or address, opens it, and describes it.
 
 use core::ffi::{CStr, c_int};
 use core::ptr::{self, NonNull};
@@ -8,7 +8,7 @@ use std::io;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::abi::{Context, DeviceAttr, PortAttr, TRANSPORT_IWARP};
-use super::load::{Functions, Missing};
+use super::load::{Functions, LibraryError};
 use super::names;
 use super::nic::{Nic, check};
 use super::route::router;
@@ -17,9 +17,9 @@ use crate::protocol::{Address, Device, Failure};
 
 /// How to select a device, and the limits of one control connection.
 #[derive(Debug, Clone)]
-pub struct Opened {
-    /// Name of the device, or one of its addresses. If absent, the first device that supports
-    /// iWARP.
+pub struct OpenOptions {
+    /// Name of the device, or one of its addresses. If absent, the agent uses the first device that
+    /// supports iWARP.
     pub device: Option<String>,
     /// Limits of the control connection.
     pub limits: Limits,
@@ -27,18 +27,18 @@ pub struct Opened {
 
 /// Why no device could be opened. The text names the remedy.
 #[derive(Debug, thiserror::Error)]
-pub enum NoDevice {
+pub enum OpenError {
     /// The libraries cannot be loaded.
     #[error(transparent)]
-    Libraries(#[from] &'static Missing),
+    Libraries(#[from] &'static LibraryError),
     /// The libraries find no device.
     #[error(
-        "this host has no RDMA device: load its driver (`modprobe siw`, `rdma link add siw0 type siw netdev eth0` makes one of \
-        software), or take --soft, which needs none"
+        "this host has no RDMA device; load the driver of a NIC, make a software device (`modprobe siw`, \
+        `rdma link add siw0 type siw netdev eth0`), or use --soft, which needs no device"
     )]
     None,
     /// The libraries find devices, but not the requested one.
-    #[error("no RDMA device {wanted:?}: there are {there}")]
+    #[error("there is no RDMA device {wanted:?}; the devices of this host are {there}")]
     Other {
         /// The requested name.
         wanted: String,
@@ -46,7 +46,7 @@ pub enum NoDevice {
         there: String,
     },
     /// No device supports iWARP.
-    #[error("no device speaks iWARP: there are {there}; --device takes one all the same")]
+    #[error("no device speaks iWARP; the devices of this host are {there}; to use one anyway, name it with --device")]
     NoIwarp {
         /// Names of the devices that were found.
         there: String,
@@ -63,25 +63,25 @@ pub enum NoDevice {
 
 impl Nic {
     /// Loads the libraries and opens a device.
-    pub fn open(opened: Opened) -> Result<Self, NoDevice> {
+    pub fn open(opened: OpenOptions) -> Result<Self, OpenError> {
         let lib = Functions::loaded()?;
         let mut count = 0;
         // SAFETY: the library writes only the count. The list is freed when the device is dropped.
         let devices = unsafe { (lib.rdma_get_devices)(&raw mut count) };
         let (Some(devices), Ok(count @ 1..)) = (NonNull::new(devices), usize::try_from(count)) else {
-            return Err(NoDevice::None);
+            return Err(OpenError::None);
         };
         // SAFETY: the list has this number of entries.
         let all: Vec<*mut Context> = (0..count).map(|index| unsafe { *devices.as_ptr().add(index) }).collect();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|why| NoDevice::Failed { what: "eventfd", why: why.into() })?;
+            .map_err(|why| OpenError::Failed { what: "eventfd", why: why.into() })?;
         let mut nic = Nic {
             lib,
             devices,
             context: ptr::null_mut(),
             channel: ptr::null_mut(),
             completions: ptr::null_mut(),
-            things: BTreeMap::new(),
+            objects: BTreeMap::new(),
             early: Vec::new(),
             last: 0,
             used: 0,
@@ -92,41 +92,41 @@ impl Nic {
         // SAFETY: the function takes no arguments.
         nic.channel = unsafe { (nic.lib.rdma_create_event_channel)() };
         if nic.channel.is_null() {
-            return Err(NoDevice::Failed { what: "rdma_create_event_channel", why: io::Error::last_os_error() });
+            return Err(OpenError::Failed { what: "rdma_create_event_channel", why: io::Error::last_os_error() });
         }
         nic.context = nic.choose(&all, opened.device)?;
-        // SAFETY: an open device.
+        // SAFETY: the device is open.
         nic.completions = unsafe { (nic.lib.ibv_create_comp_channel)(nic.context) };
         if nic.completions.is_null() {
-            return Err(NoDevice::Failed { what: "ibv_create_comp_channel", why: io::Error::last_os_error() });
+            return Err(OpenError::Failed { what: "ibv_create_comp_channel", why: io::Error::last_os_error() });
         }
         for fd in nic.descriptors() {
             rustix::io::ioctl_fionbio(fd, true)
-                .map_err(|why| NoDevice::Failed { what: "a descriptor that does not block", why: why.into() })?;
+                .map_err(|why| OpenError::Failed { what: "cannot make a descriptor non-blocking", why: why.into() })?;
         }
-        let woken = nic.wake.try_clone().map_err(|why| NoDevice::Failed { what: "eventfd", why })?;
+        let woken = nic.wake.try_clone().map_err(|why| OpenError::Failed { what: "eventfd", why })?;
         nic.tester = Some(router().join(nic.context.addr(), woken));
         Ok(nic)
     }
 
-    fn choose(&mut self, all: &[*mut Context], wanted: Option<String>) -> Result<*mut Context, NoDevice> {
+    fn choose(&mut self, all: &[*mut Context], wanted: Option<String>) -> Result<*mut Context, OpenError> {
         let there = || all.iter().map(|context| device_name(*context)).collect::<Vec<_>>().join(", ");
-        // SAFETY: each is an open device.
+        // SAFETY: each device is open.
         let is_iwarp = |context: *mut Context| unsafe { (*(*context).device).transport_type == TRANSPORT_IWARP };
         let Some(wanted) = wanted else {
             let found = all.iter().find(|context| is_iwarp(**context));
-            return found.copied().ok_or_else(|| NoDevice::NoIwarp { there: there() });
+            return found.copied().ok_or_else(|| OpenError::NoIwarp { there: there() });
         };
         if let Some(found) = all.iter().find(|context| device_name(**context) == wanted) {
             return Ok(*found);
         }
-        let by_address = wanted.parse().ok().and_then(|address: Address| self.of_address(&address));
-        by_address.ok_or_else(|| NoDevice::Other { wanted, there: there() })
+        let by_address = wanted.parse().ok().and_then(|address: Address| self.find_device_by_address(&address));
+        by_address.ok_or_else(|| OpenError::Other { wanted, there: there() })
     }
 
-    pub(super) fn report(&self) -> Result<Device, Failure> {
+    pub(super) fn query_device(&self) -> Result<Device, Failure> {
         let mut attributes = core::mem::MaybeUninit::<DeviceAttr>::zeroed();
-        // SAFETY: an open device, and room for everything that the function returns.
+        // SAFETY: the device is open, and there is room for everything that the function returns.
         check("ibv_query_device", unsafe { (self.lib.ibv_query_device)(self.context, attributes.as_mut_ptr()) })?;
         // SAFETY: zero is a valid value of each member, and the library has overwritten some of
         // them.
@@ -142,7 +142,7 @@ impl Nic {
         ];
         let ports = (1..=attributes.phys_port_cnt).map(|port| {
             let mut attributes = PortAttr { state: 0, rest: [0; 15] };
-            // SAFETY: an open device, and room for more than the library writes.
+            // SAFETY: the device is open, and there is room for more than the library writes.
             let result = unsafe { (self.lib.ibv_query_port)(self.context, port, &raw mut attributes) };
             check("ibv_query_port", result).map(|()| names::port(attributes.state))
         });
@@ -180,7 +180,7 @@ pub(super) fn device_name(context: *mut Context) -> String {
     if context.is_null() {
         return "none".to_owned();
     }
-    // SAFETY: an open device, whose name ends with a zero.
+    // SAFETY: the device is open, and its name ends with a zero.
     let name = unsafe { CStr::from_ptr((&raw const (*(*context).device).name).cast()) };
     name.to_string_lossy().into_owned()
 }

@@ -1,4 +1,5 @@
-//! libibverbs and librdmacm, loaded when they are needed. weft can be built and run without them.
+//! Loads libibverbs and librdmacm when they are needed. weft can be built and run without these
+//! libraries.
 
 use core::ffi::{c_int, c_void};
 
@@ -14,8 +15,8 @@ use super::abi::{
 
 /// Why a library cannot be used. The text names the package to install.
 #[derive(Debug, thiserror::Error)]
-#[error("{library} cannot be loaded ({why}): install it, on Debian `apt install ibverbs-providers librdmacm1`")]
-pub struct Missing {
+#[error("{library} cannot be loaded ({why}); install it (Debian: `apt install ibverbs-providers librdmacm1`)")]
+pub struct LibraryError {
     library: &'static str,
     why: String,
 }
@@ -35,12 +36,12 @@ macro_rules! functions {
         impl Functions {
             /// Loads both libraries once. They stay loaded, because their threads and handlers need
             /// their code.
-            pub(super) fn loaded() -> Result<&'static Self, &'static Missing> {
-                static LOADED: OnceLock<Result<Functions, Missing>> = OnceLock::new();
+            pub(super) fn loaded() -> Result<&'static Self, &'static LibraryError> {
+                static LOADED: OnceLock<Result<Functions, LibraryError>> = OnceLock::new();
                 LOADED.get_or_init(Functions::load).as_ref()
             }
 
-            fn load() -> Result<Self, Missing> {
+            fn load() -> Result<Self, LibraryError> {
                 $(let $library = open($file)?;)*
                 Ok(Functions {
                     $($($name: {
@@ -98,14 +99,14 @@ functions! {
     }
 }
 
-fn open(library: &'static str) -> Result<Library, Missing> {
+fn open(library: &'static str) -> Result<Library, LibraryError> {
     // SAFETY: every RDMA program on the host runs the initialisers of this library.
     unsafe { Library::new(library) }.map_err(|why| missing(library, &why))
 }
 
-fn missing(library: &'static str, why: &libloading::Error) -> Missing {
+fn missing(library: &'static str, why: &libloading::Error) -> LibraryError {
     // The loader's message begins with the name of the library, which the error states already.
     let why = why.to_string();
     let why = why.strip_prefix(library).map_or(why.as_str(), |rest| rest.trim_start_matches(": "));
-    Missing { library, why: why.to_owned() }
+    LibraryError { library, why: why.to_owned() }
 }

@@ -1,5 +1,5 @@
-//! Memory that the device may read or write at any time. It is therefore accessed only through
-//! pointers, never as a slice.
+//! Memory that the device may read or write at any time. Therefore this module accesses the memory
+//! only through pointers, never as a slice.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -47,8 +47,8 @@ impl Memory {
     pub(super) fn get(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
         let from = self.part(offset, length)?;
         let octet = |index| {
-            // SAFETY: the byte lies in the range. The access is volatile, since the device writes
-            // unknown to the compiler.
+            // SAFETY: the byte lies in the range. The access is volatile, because the compiler does
+            // not know that the device writes.
             unsafe { from.add(index).read_volatile() }
         };
         Some((0..length).map(octet).collect())
@@ -59,8 +59,8 @@ impl Memory {
     pub(super) fn put(&mut self, offset: u64, length: usize, octet: impl Fn(usize) -> u8) -> Option<()> {
         let to = self.part(offset, length)?;
         for index in 0..length {
-            // SAFETY: the byte lies in the range. The access is volatile, since the device reads
-            // unknown to the compiler.
+            // SAFETY: the byte lies in the range. The access is volatile, because the compiler does
+            // not know that the device reads.
             unsafe { to.add(index).write_volatile(octet(index)) };
         }
         Some(())

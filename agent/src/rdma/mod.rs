@@ -1,7 +1,7 @@
-//! The device of this host, through libibverbs and librdmacm, loaded at run time. This is the only
-//! module of the crate with unsafe code.
+//! Accesses the device of this host with libibverbs and librdmacm, which are loaded at run time.
+//! This is the only module of the crate with unsafe code.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
 //! | `abi` | the structures that both libraries share with programs |
 //! | `load` | the libraries, and their functions |
@@ -9,8 +9,8 @@
 //! | `connect` | connections and listeners: librdmacm's identifiers |
 //! | `work` | work requests, completions and asynchronous events |
 //! | `memory` | memory that the device may read or write at any time |
-//! | `route` | asynchronous events, passed to the control connections that they concern |
-//! | `socket_address` | socket addresses as the libraries take them |
+//! | `route` | passes asynchronous events to the control connections that they concern |
+//! | `socket_address` | socket addresses in the format of the libraries |
 //! | `names` | names of the libraries' numeric constants |
 //! | `nic` | the objects of one control connection, and the actions on them |
 #![expect(unsafe_code, reason = "libraries in C, found at run time")]
@@ -28,6 +28,6 @@ mod route;
 mod socket_address;
 mod work;
 
-pub use device::{NoDevice, Opened};
-pub use load::Missing;
+pub use device::{OpenError, OpenOptions};
+pub use load::LibraryError;
 pub use nic::Nic;

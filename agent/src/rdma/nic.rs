@@ -10,14 +10,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use super::abi::{CmId, CompChannel, Context, Cq, EventChannel, Mr, Mw, Pd, Srq, SrqAttr, SrqInitAttr};
 use super::load::Functions;
 use super::memory::Memory;
-use super::route::{Tester, router};
+use super::route::{TesterId, router};
 use crate::Limits;
-use crate::common::{at_once, beside, hello_again, none};
-use crate::protocol::{Access, Action, Done, Event, Failure, MOST_OCTETS, Object, Octets, pattern};
+use crate::common::{check_transfer_size, not_found, out_of_bounds, repeated_hello};
+use crate::protocol::{Access, Action, Event, Failure, MAX_TRANSFER_OCTETS, Object, Octets, Success, pattern};
 
 /// An object of a control connection.
 #[derive(Debug)]
-pub(super) enum Thing {
+pub(super) enum DeviceObject {
     Listener(*mut CmId),
     Connection(Connection),
     Domain(*mut Pd),
@@ -63,15 +63,16 @@ pub struct Nic {
     pub(super) context: *mut Context,
     pub(super) channel: *mut EventChannel,
     pub(super) completions: *mut CompChannel,
-    pub(super) things: BTreeMap<Object, Thing>,
+    pub(super) objects: BTreeMap<Object, DeviceObject>,
     /// Events that came while the agent waited for another event.
     pub(super) early: Vec<Event>,
     pub(super) last: Object,
     pub(super) used: u64,
     pub(super) limits: Limits,
     /// Registration for asynchronous events. `None` until the device is open.
-    pub(super) tester: Option<Tester>,
-    /// Readable when another control connection has read an asynchronous event of this one.
+    pub(super) tester: Option<TesterId>,
+    /// This descriptor is readable if another control connection has read an asynchronous event for
+    /// this control connection.
     pub(super) wake: OwnedFd,
 }
 
@@ -80,7 +81,7 @@ pub struct Nic {
 pub(super) fn failed(what: &str) -> Failure {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        Some(0) | None => Failure::of(format!("{what}: no reason is given")),
+        Some(0) | None => Failure::of(format!("{what} failed without an error number")),
         errno => Failure { what: format!("{what}: {error}"), errno },
     }
 }
@@ -99,8 +100,8 @@ pub(super) fn check(what: &str, result: c_int) -> Result<(), Failure> {
 }
 
 impl Nic {
-    /// Descriptors to poll: connections, completions, asynchronous events, and events that others
-    /// have read.
+    /// Returns the descriptors to poll. They report events of connections, completions,
+    /// asynchronous events, and asynchronous events that another control connection has read.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
         // SAFETY: all three exist, and are open as long as the device is.
         unsafe {
@@ -112,14 +113,14 @@ impl Nic {
     }
 
     /// Executes a request.
-    pub fn perform(&mut self, action: Action) -> Result<Done, Failure> {
-        // A failure must report its own errno, and not the one that reading an empty channel left.
+    pub fn perform(&mut self, action: Action) -> Result<Success, Failure> {
+        // Reading an empty channel sets errno. Clear it, so that a failure reports its own errno.
         // SAFETY: errno belongs to this thread.
         unsafe { *libc::__errno_location() = 0 };
         match action {
-            Action::Hello { .. } => Err(hello_again()),
+            Action::Hello { .. } => Err(repeated_hello()),
             Action::Exit => std::process::abort(),
-            Action::Device => self.report().map(|device| Done::Device(Box::new(device))),
+            Action::Device => self.query_device().map(|device| Success::Device(Box::new(device))),
             Action::Listen { address, port, backlog } => self.listen(&address, port, backlog),
             Action::Resolve { address, port } => self.resolve(&address, port),
             Action::Domain => self.domain(),
@@ -133,9 +134,9 @@ impl Nic {
             Action::Reject { connection, private_data } => self.reject(connection, &private_data),
             Action::Disconnect { connection } => self.disconnect(connection),
             Action::Destroy { object } => {
-                let thing = self.things.remove(&object).ok_or_else(|| none(object, "object"))?;
-                self.destroy(thing).map(|()| Done::Nothing).map_err(|(thing, failure)| {
-                    self.things.insert(object, thing);
+                let device_object = self.objects.remove(&object).ok_or_else(|| not_found(object, "object"))?;
+                self.destroy(device_object).map(|()| Success::Nothing).map_err(|(device_object, failure)| {
+                    self.objects.insert(object, device_object);
                     failure
                 })
             }
@@ -148,8 +149,8 @@ impl Nic {
                 self.put(region, offset, length, |index| pattern(seed, index as u64))
             }
             Action::Get { region, offset, length } => {
-                at_once(length)?;
-                self.get(region, offset, length).map(|octets| Done::Octets { octets: Octets(octets) })
+                check_transfer_size(length)?;
+                self.get(region, offset, length).map(|octets| Success::Octets { octets: Octets(octets) })
             }
             Action::Hash { region, offset, length } => self.hash(region, offset, length),
         }
@@ -165,23 +166,24 @@ impl Nic {
     }
 
     /// Stores an object, if the limit allows one more. Otherwise destroys it.
-    pub(super) fn keep(&mut self, thing: Thing) -> Result<Object, Failure> {
-        if let Err(full) = self.limits.room(self.things.len()) {
-            // If the device does not release the memory, it may still write to it.
-            if let Err((thing, _)) = self.destroy(thing) {
-                core::mem::forget(thing);
+    pub(super) fn insert_object(&mut self, device_object: DeviceObject) -> Result<Object, Failure> {
+        if let Err(full) = self.limits.check_objects(self.objects.len()) {
+            // If the device has not released a region, it may still write to the memory. So the
+            // memory must not be freed.
+            if let Err((device_object, _)) = self.destroy(device_object) {
+                core::mem::forget(device_object);
             }
             return Err(full);
         }
         self.last += 1;
-        self.things.insert(self.last, thing);
+        self.objects.insert(self.last, device_object);
         Ok(self.last)
     }
 
     /// Registers a queue, so that its asynchronous events reach this control connection.
-    pub(super) fn made(&self, element: usize, connection: Option<Object>) {
+    pub(super) fn register_queue(&self, element: usize, connection: Option<Object>) {
         if let Some(tester) = self.tester {
-            router().made(element, tester, connection);
+            router().register(element, tester, connection);
         }
     }
 
@@ -189,34 +191,34 @@ impl Nic {
         self.context
     }
 
-    fn domain(&mut self) -> Result<Done, Failure> {
-        // SAFETY: an open device.
+    fn domain(&mut self) -> Result<Success, Failure> {
+        // SAFETY: the device is open.
         let domain = unsafe { (self.lib.ibv_alloc_pd)(self.context) };
         if domain.is_null() {
             return Err(failed("ibv_alloc_pd"));
         }
-        self.keep(Thing::Domain(domain)).map(|domain| Done::Domain { domain })
+        self.insert_object(DeviceObject::Domain(domain)).map(|domain| Success::Domain { domain })
     }
 
-    pub(super) fn of_domain(&self, domain: Object) -> Result<*mut Pd, Failure> {
-        match self.things.get(&domain) {
-            Some(Thing::Domain(domain)) => Ok(*domain),
-            _ => Err(none(domain, "domain")),
+    pub(super) fn find_domain(&self, domain: Object) -> Result<*mut Pd, Failure> {
+        match self.objects.get(&domain) {
+            Some(DeviceObject::Domain(domain)) => Ok(*domain),
+            _ => Err(not_found(domain, "domain")),
         }
     }
 
-    pub(super) fn of_region(&self, region: Object) -> Result<&Region, Failure> {
-        match self.things.get(&region) {
-            Some(Thing::Region(region)) => Ok(region),
-            _ => Err(none(region, "region")),
+    pub(super) fn find_region(&self, region: Object) -> Result<&Region, Failure> {
+        match self.objects.get(&region) {
+            Some(DeviceObject::Region(region)) => Ok(region),
+            _ => Err(not_found(region, "region")),
         }
     }
 
-    fn register(&mut self, domain: Object, octets: u64, access: &[Access]) -> Result<Done, Failure> {
-        let domain = self.of_domain(domain)?;
-        self.limits.memory(self.used, octets)?;
+    fn register(&mut self, domain: Object, octets: u64, access: &[Access]) -> Result<Success, Failure> {
+        let domain = self.find_domain(domain)?;
+        self.limits.check_memory(self.used, octets)?;
         let memory = usize::try_from(octets).ok().and_then(Memory::new);
-        let memory = memory.ok_or_else(|| Failure::of(format!("no memory of {octets} bytes")))?;
+        let memory = memory.ok_or_else(|| Failure::of(format!("cannot allocate {octets} bytes of memory")))?;
         // SAFETY: the memory exists as long as the region.
         let mr =
             unsafe { (self.lib.ibv_reg_mr)(domain, memory.begin().cast::<c_void>(), memory.octets(), flags(access)) };
@@ -228,16 +230,16 @@ impl Nic {
         let (local_key, remote_key) = unsafe { ((*mr).lkey, (*mr).rkey) };
         let address = if zero_based { 0 } else { memory.begin().addr() as u64 };
         self.used += octets;
-        let region = self.keep(Thing::Region(Region { mr, memory, zero_based }))?;
-        Ok(Done::Region { region, address, local_key, remote_key })
+        let region = self.insert_object(DeviceObject::Region(Region { mr, memory, zero_based }))?;
+        Ok(Success::Region { region, address, local_key, remote_key })
     }
 
-    fn window(&mut self, domain: Object, posted: bool) -> Result<Done, Failure> {
-        let domain = self.of_domain(domain)?;
-        // SAFETY: an open device.
+    fn window(&mut self, domain: Object, posted: bool) -> Result<Success, Failure> {
+        let domain = self.find_domain(domain)?;
+        // SAFETY: the device is open.
         let alloc =
-            unsafe { (*self.context).ops.alloc_mw }.filter(|_| self.report().is_ok_and(|it| it.max_windows > 0));
-        let alloc = alloc.ok_or_else(|| Failure::of("the device has no windows"))?;
+            unsafe { (*self.context).ops.alloc_mw }.filter(|_| self.query_device().is_ok_and(|it| it.max_windows > 0));
+        let alloc = alloc.ok_or_else(|| Failure::of("the device does not support memory windows"))?;
         // SAFETY: the domain belongs to this device.
         let window = unsafe { alloc(domain, 1 + c_int::from(posted)) };
         if window.is_null() {
@@ -245,112 +247,121 @@ impl Nic {
         }
         // SAFETY: the library created the window.
         let remote_key = unsafe { (*window).rkey };
-        self.keep(Thing::Window { window, posted }).map(|window| Done::Window { window, remote_key })
+        self.insert_object(DeviceObject::Window { window, posted }).map(|window| Success::Window { window, remote_key })
     }
 
-    fn shared(&mut self, domain: Object, depth: u32, parts: u32) -> Result<Done, Failure> {
-        let domain = self.of_domain(domain)?;
+    fn shared(&mut self, domain: Object, depth: u32, parts: u32) -> Result<Success, Failure> {
+        let domain = self.find_domain(domain)?;
         let mut attributes = SrqInitAttr { srq_context: ptr::null_mut(), max_wr: depth, max_sge: parts, srq_limit: 0 };
         // SAFETY: the domain belongs to this device.
         let shared = unsafe { (self.lib.ibv_create_srq)(domain, &raw mut attributes) };
         if shared.is_null() {
             return Err(failed("ibv_create_srq"));
         }
-        let done = self.keep(Thing::Shared { queue: shared, parts: attributes.max_sge.max(parts) });
+        let done = self.insert_object(DeviceObject::Shared { queue: shared, parts: attributes.max_sge.max(parts) });
         if done.is_ok() {
-            self.made(shared.addr(), None);
+            self.register_queue(shared.addr(), None);
         }
-        done.map(|shared| Done::Shared { shared })
+        done.map(|shared| Success::Shared { shared })
     }
 
-    fn limit(&mut self, shared: Object, receives: u32) -> Result<Done, Failure> {
+    fn limit(&mut self, shared: Object, receives: u32) -> Result<Success, Failure> {
         /// `IBV_SRQ_LIMIT`.
         const LIMIT: c_int = 2;
-        let Some(Thing::Shared { queue, .. }) = self.things.get(&shared) else {
-            return Err(none(shared, "shared receive queue"));
+        let Some(DeviceObject::Shared { queue, .. }) = self.objects.get(&shared) else {
+            return Err(not_found(shared, "shared receive queue"));
         };
         let mut attributes = SrqAttr { max_wr: 0, max_sge: 0, srq_limit: receives };
         // SAFETY: the queue exists. The library reads only the limit.
         let result = unsafe { (self.lib.ibv_modify_srq)(*queue, &raw mut attributes, LIMIT) };
-        check("ibv_modify_srq", result).map(|()| Done::Nothing)
+        check("ibv_modify_srq", result).map(|()| Success::Nothing)
     }
 
-    fn put(&mut self, region: Object, offset: u64, length: u64, octet: impl Fn(usize) -> u8) -> Result<Done, Failure> {
-        let Some(Thing::Region(found)) = self.things.get_mut(&region) else { return Err(none(region, "region")) };
+    fn put(
+        &mut self,
+        region: Object,
+        offset: u64,
+        length: u64,
+        octet: impl Fn(usize) -> u8,
+    ) -> Result<Success, Failure> {
+        let Some(DeviceObject::Region(found)) = self.objects.get_mut(&region) else {
+            return Err(not_found(region, "region"));
+        };
         let has = found.memory.octets() as u64;
         let put = usize::try_from(length).ok().and_then(|length| found.memory.put(offset, length, octet));
-        put.map(|()| Done::Nothing).ok_or_else(|| beside(offset, length, has))
+        put.map(|()| Success::Nothing).ok_or_else(|| out_of_bounds(offset, length, has))
     }
 
     fn get(&self, region: Object, offset: u64, length: u64) -> Result<Vec<u8>, Failure> {
-        let found = self.of_region(region)?;
+        let found = self.find_region(region)?;
         let octets = usize::try_from(length).ok().and_then(|length| found.memory.get(offset, length));
-        octets.ok_or_else(|| beside(offset, length, found.memory.octets() as u64))
+        octets.ok_or_else(|| out_of_bounds(offset, length, found.memory.octets() as u64))
     }
 
     /// Computes the hash in chunks, since a copy of all bytes would need as much memory as the
     /// region.
-    fn hash(&self, region: Object, offset: u64, length: u64) -> Result<Done, Failure> {
-        let found = self.of_region(region)?;
+    fn hash(&self, region: Object, offset: u64, length: u64) -> Result<Success, Failure> {
+        let found = self.find_region(region)?;
         let begin = found.memory.begin_of(offset, length);
-        begin.ok_or_else(|| beside(offset, length, found.memory.octets() as u64))?;
+        begin.ok_or_else(|| out_of_bounds(offset, length, found.memory.octets() as u64))?;
         let (mut crc32c, mut at) = (0, offset);
         let end = offset + length;
         while at < end {
-            let octets = self.get(region, at, (end - at).min(MOST_OCTETS as u64))?;
+            let octets = self.get(region, at, (end - at).min(MAX_TRANSFER_OCTETS as u64))?;
             crc32c = weft_core::crc::append(crc32c, &octets);
             at += octets.len() as u64;
         }
-        Ok(Done::Hash { crc32c })
+        Ok(Success::Hash { crc32c })
     }
 
     /// Destroys an object. If the device refuses, returns the object and the reason.
-    fn destroy(&mut self, thing: Thing) -> Result<(), (Thing, Failure)> {
+    fn destroy(&mut self, device_object: DeviceObject) -> Result<(), (DeviceObject, Failure)> {
         // SAFETY: the library created each object, and no table has it any more.
         let result = unsafe {
-            match &thing {
-                Thing::Listener(id) => check("rdma_destroy_id", (self.lib.rdma_destroy_id)(*id)),
-                Thing::Connection(connection) => self.destroy_connection(connection),
-                Thing::Domain(domain) => check("ibv_dealloc_pd", (self.lib.ibv_dealloc_pd)(*domain)),
-                Thing::Region(region) => check("ibv_dereg_mr", (self.lib.ibv_dereg_mr)(region.mr)),
-                Thing::Window { window, .. } => {
+            match &device_object {
+                DeviceObject::Listener(id) => check("rdma_destroy_id", (self.lib.rdma_destroy_id)(*id)),
+                DeviceObject::Connection(connection) => self.destroy_connection(connection),
+                DeviceObject::Domain(domain) => check("ibv_dealloc_pd", (self.lib.ibv_dealloc_pd)(*domain)),
+                DeviceObject::Region(region) => check("ibv_dereg_mr", (self.lib.ibv_dereg_mr)(region.mr)),
+                DeviceObject::Window { window, .. } => {
                     let dealloc = (*self.context).ops.dealloc_mw;
                     dealloc.map_or(Ok(()), |dealloc| check("ibv_dealloc_mw", dealloc(*window)))
                 }
-                Thing::Shared { queue, .. } => {
-                    router().gone(queue.addr());
+                DeviceObject::Shared { queue, .. } => {
+                    router().unregister(queue.addr());
                     check("ibv_destroy_srq", (self.lib.ibv_destroy_srq)(*queue))
                 }
             }
         };
         match result {
             Ok(()) => {
-                if let Thing::Region(region) = &thing {
+                if let DeviceObject::Region(region) = &device_object {
                     self.used -= region.memory.octets() as u64;
                 }
                 Ok(())
             }
-            Err(failure) => Err((thing, failure)),
+            Err(failure) => Err((device_object, failure)),
         }
     }
 }
 
 impl Drop for Nic {
     fn drop(&mut self) {
-        // Objects that use others come first: connections, listeners, queues, windows, regions,
-        // domains.
-        let rank = |thing: &Thing| match thing {
-            Thing::Connection(_) | Thing::Listener(_) => 0,
-            Thing::Shared { .. } | Thing::Window { .. } => 1,
-            Thing::Region(_) => 2,
-            Thing::Domain(_) => 3,
+        // Objects that use other objects come first. The order is: connections and listeners,
+        // shared receive queues and windows, regions, domains.
+        let rank = |device_object: &DeviceObject| match device_object {
+            DeviceObject::Connection(_) | DeviceObject::Listener(_) => 0,
+            DeviceObject::Shared { .. } | DeviceObject::Window { .. } => 1,
+            DeviceObject::Region(_) => 2,
+            DeviceObject::Domain(_) => 3,
         };
-        let mut things: Vec<Thing> = std::mem::take(&mut self.things).into_values().collect();
-        things.sort_by_key(rank);
-        for thing in things {
-            // If the device does not release the memory, it may still write to it.
-            if let Err((thing, _)) = self.destroy(thing) {
-                core::mem::forget(thing);
+        let mut objects: Vec<DeviceObject> = std::mem::take(&mut self.objects).into_values().collect();
+        objects.sort_by_key(rank);
+        for device_object in objects {
+            // If the device has not released a region, it may still write to the memory. So the
+            // memory must not be freed.
+            if let Err((device_object, _)) = self.destroy(device_object) {
+                core::mem::forget(device_object);
             }
         }
         if let Some(tester) = self.tester {

@@ -8,16 +8,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::protocol::{Event, Object};
 
 /// Maximum number of events that wait for one control connection. Later events are dropped.
-const MOST: usize = 1024;
+const MAX_EVENTS: usize = 1024;
 
 /// A control connection that is registered with the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Tester(u64);
+pub(super) struct TesterId(u64);
 
 /// The control connections that an event concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
-    /// The one that created the queue at this address.
+pub(super) enum EventOwner {
+    /// The control connection that created the queue at this address.
     Element(usize),
     /// All control connections on the device.
     All,
@@ -27,14 +27,14 @@ pub(super) enum Whose {
 #[derive(Debug, Default)]
 pub(super) struct Router {
     last: u64,
-    testers: BTreeMap<Tester, Mailbox>,
-    /// Queues by address, with their control connection and, except for shared receive queues,
-    /// their connection.
-    elements: BTreeMap<usize, (Tester, Option<Object>)>,
+    testers: BTreeMap<TesterId, EventQueue>,
+    /// Queues by address. Each entry has the control connection of the queue, and its connection.
+    /// For a shared receive queue, the connection is `None`.
+    elements: BTreeMap<usize, (TesterId, Option<Object>)>,
 }
 
 #[derive(Debug)]
-struct Mailbox {
+struct EventQueue {
     device: usize,
     events: VecDeque<Event>,
     wake: rustix::fd::OwnedFd,
@@ -43,8 +43,9 @@ struct Mailbox {
 /// The router of this process.
 static ROUTER: Mutex<Router> = Mutex::new(Router { last: 0, testers: BTreeMap::new(), elements: BTreeMap::new() });
 
-/// Locks the router. While it is locked, the thread must not wait for a call of the device:
-/// destroying a queue waits until its events are acknowledged.
+/// Locks the router. A thread with this lock must not call a function of the device that waits. For
+/// example, destroying a queue waits until its events are acknowledged, and a thread that
+/// acknowledges events needs this lock.
 pub(super) fn router() -> MutexGuard<'static, Router> {
     ROUTER.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -52,59 +53,59 @@ pub(super) fn router() -> MutexGuard<'static, Router> {
 impl Router {
     /// Registers a control connection on a device. `wake` becomes readable when an event waits for
     /// it.
-    pub(super) fn join(&mut self, device: usize, wake: rustix::fd::OwnedFd) -> Tester {
+    pub(super) fn join(&mut self, device: usize, wake: rustix::fd::OwnedFd) -> TesterId {
         self.last += 1;
-        let tester = Tester(self.last);
-        self.testers.insert(tester, Mailbox { device, events: VecDeque::new(), wake });
+        let tester = TesterId(self.last);
+        self.testers.insert(tester, EventQueue { device, events: VecDeque::new(), wake });
         tester
     }
 
-    pub(super) fn leave(&mut self, tester: Tester) {
+    pub(super) fn leave(&mut self, tester: TesterId) {
         self.testers.remove(&tester);
-        self.elements.retain(|_, (whose, _)| *whose != tester);
+        self.elements.retain(|_, (owner, _)| *owner != tester);
     }
 
-    /// Registers a queue, until [`gone`](Self::gone) removes it.
-    pub(super) fn made(&mut self, element: usize, tester: Tester, connection: Option<Object>) {
+    /// Registers a queue, until [`unregister`](Self::unregister) removes it.
+    pub(super) fn register(&mut self, element: usize, tester: TesterId, connection: Option<Object>) {
         self.elements.insert(element, (tester, connection));
     }
 
-    pub(super) fn gone(&mut self, element: usize) {
+    pub(super) fn unregister(&mut self, element: usize) {
         self.elements.remove(&element);
     }
 
     /// Passes on an event that was read from the descriptor of `device`.
-    pub(super) fn deliver(&mut self, device: usize, whose: Whose, kind: &str) {
+    pub(super) fn deliver(&mut self, device: usize, owner: EventOwner, kind: &str) {
         let event = |connection| Event::Asynchronous { kind: kind.to_owned(), connection };
-        match whose {
+        match owner {
             // An event of a queue that has been destroyed meanwhile is dropped.
-            Whose::Element(element) => {
+            EventOwner::Element(element) => {
                 let Some((tester, connection)) = self.elements.get(&element) else { return };
-                if let Some(mailbox) = self.testers.get_mut(tester) {
-                    mailbox.put(event(*connection));
+                if let Some(queue) = self.testers.get_mut(tester) {
+                    queue.put(event(*connection));
                 }
             }
-            Whose::All => {
-                self.testers.values_mut().filter(|mailbox| mailbox.device == device).for_each(|it| it.put(event(None)));
+            EventOwner::All => {
+                self.testers.values_mut().filter(|queue| queue.device == device).for_each(|it| it.put(event(None)));
             }
         }
     }
 
     /// Removes and returns the events that wait for a control connection.
-    pub(super) fn take(&mut self, tester: Tester) -> Vec<Event> {
-        let Some(mailbox) = self.testers.get_mut(&tester) else { return Vec::new() };
-        if mailbox.events.is_empty() {
+    pub(super) fn take(&mut self, tester: TesterId) -> Vec<Event> {
+        let Some(queue) = self.testers.get_mut(&tester) else { return Vec::new() };
+        if queue.events.is_empty() {
             return Vec::new();
         }
         // After this read, `wake` is no longer readable.
-        let _ = rustix::io::read(&mailbox.wake, &mut [0; 8]);
-        mailbox.events.drain(..).collect()
+        let _ = rustix::io::read(&queue.wake, &mut [0; 8]);
+        queue.events.drain(..).collect()
     }
 }
 
-impl Mailbox {
+impl EventQueue {
     fn put(&mut self, event: Event) {
-        if self.events.len() < MOST {
+        if self.events.len() < MAX_EVENTS {
             self.events.push_back(event);
         }
         // If the write fails, `wake` is readable already.
@@ -137,14 +138,14 @@ mod tests {
         let mut router = Router::default();
         let [(first, mine), (second, other), (third, far)] = [wake(), wake(), wake()];
         let [first, second, third] = [router.join(1, first), router.join(1, second), router.join(2, third)];
-        router.made(100, first, Some(7));
-        router.made(200, second, None);
-        router.deliver(1, Whose::Element(100), "qp_fatal");
+        router.register(100, first, Some(7));
+        router.register(200, second, None);
+        router.deliver(1, EventOwner::Element(100), "qp_fatal");
         assert_eq!([is_woken(&mine), is_woken(&other), is_woken(&far)], [true, false, false]);
         assert_eq!(router.take(first), [event("qp_fatal", Some(7))]);
         assert!(!is_woken(&mine) && router.take(second).is_empty());
-        router.deliver(1, Whose::Element(200), "srq_limit_reached");
-        router.deliver(1, Whose::All, "port_err");
+        router.deliver(1, EventOwner::Element(200), "srq_limit_reached");
+        router.deliver(1, EventOwner::All, "port_err");
         assert_eq!(router.take(first), [event("port_err", None)]);
         assert_eq!(router.take(second), [event("srq_limit_reached", None), event("port_err", None)]);
         assert!(router.take(third).is_empty());
@@ -155,13 +156,13 @@ mod tests {
         let mut router = Router::default();
         let (wake, woken) = wake();
         let tester = router.join(1, wake);
-        router.made(100, tester, Some(7));
-        router.gone(100);
-        router.deliver(1, Whose::Element(100), "qp_fatal");
+        router.register(100, tester, Some(7));
+        router.unregister(100);
+        router.deliver(1, EventOwner::Element(100), "qp_fatal");
         assert!(!is_woken(&woken));
-        (0..MOST + 9).for_each(|_| router.deliver(1, Whose::All, "port_err"));
-        assert_eq!(router.take(tester).len(), MOST);
-        router.made(100, tester, None);
+        (0..MAX_EVENTS + 9).for_each(|_| router.deliver(1, EventOwner::All, "port_err"));
+        assert_eq!(router.take(tester).len(), MAX_EVENTS);
+        router.register(100, tester, None);
         router.leave(tester);
         assert!(router.elements.is_empty() && router.take(tester).is_empty());
     }

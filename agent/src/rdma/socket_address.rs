@@ -1,4 +1,4 @@
-//! Socket addresses in the form that the C libraries take.
+//! Socket addresses in the format of the C libraries.
 
 use std::net::SocketAddr;
 

@@ -5,10 +5,10 @@ use core::ptr;
 
 use super::abi::{AsyncEvent, Atomic, BindMw, Cq, MwBind, MwBindInfo, Qp, RecvWr, Remote, SendWr, Sge, Wc};
 use super::names;
-use super::nic::{Nic, Thing, check, flags};
-use super::route::{Whose, router};
-use crate::common::{no_pair, none};
-use crate::protocol::{Access, Action, Completion, Done, Event, Failure, Object, Operation, Part};
+use super::nic::{DeviceObject, Nic, check, flags};
+use super::route::{EventOwner, router};
+use crate::common::{no_pair, not_found};
+use crate::protocol::{Access, Action, Completion, Event, Failure, Object, Operation, Part, Success};
 
 /// Numbers of `enum ibv_wr_opcode`.
 const WRITE: c_int = 0;
@@ -30,14 +30,14 @@ const INLINE: c_uint = 8;
 const WITH_INV: c_uint = 8;
 
 impl Nic {
-    /// Returns the parts of a work request for a queue that permits `most` parts. The libraries
-    /// need not check this number.
+    /// Returns the parts of a work request for a queue that permits `most` parts. Checks the number
+    /// of parts, because the libraries do not always check it.
     fn sges(&self, parts: &[Part], most: u32) -> Result<Vec<Sge>, Failure> {
         if parts.len() > most as usize {
-            return Err(Failure::of(format!("{} parts: the queue takes {most}", parts.len())));
+            return Err(Failure::of(format!("the work request has {} parts; the queue permits {most}", parts.len())));
         }
         let sge = |part: &Part| {
-            let region = self.of_region(part.region)?;
+            let region = self.find_region(part.region)?;
             let begin = if region.zero_based { 0 } else { region.memory.begin().addr() as u64 };
             // SAFETY: the region is registered.
             let own = unsafe { (*region.mr).lkey };
@@ -47,25 +47,25 @@ impl Nic {
     }
 
     /// Returns the parts of an inline work request. The library copies the data from this process's
-    /// memory, so no device checks the range. This function does.
+    /// memory, so no device checks the range. So this function checks the range.
     fn inline_sges(&self, parts: &[Part], most: u32, octets: u32) -> Result<Vec<Sge>, Failure> {
         let mut sges = self.sges(parts, most)?;
         let total: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
         if total > u64::from(octets) {
-            return Err(Failure::of(format!("{total} bytes inline: the Queue Pair takes {octets}")));
+            return Err(Failure::of(format!("the request has {total} bytes inline; the Queue Pair permits {octets}")));
         }
         for (part, sge) in parts.iter().zip(&mut sges) {
-            let memory = &self.of_region(part.region)?.memory;
+            let memory = &self.find_region(part.region)?.memory;
             let begin = memory.begin_of(part.offset, part.length.into());
-            let begin = begin.ok_or_else(|| Failure::of("what goes inline has to lie in its region"))?;
+            let begin = begin.ok_or_else(|| Failure::of("the inline bytes of a part must lie in its region"))?;
             sge.addr = begin.addr() as u64;
         }
         Ok(sges)
     }
 
     fn queue_pair(&mut self, connection: Object) -> Result<*mut Qp, Failure> {
-        let id = self.of_connection(connection)?.id;
-        // SAFETY: an identifier of the table.
+        let id = self.find_connection(connection)?.id;
+        // SAFETY: the identifier is in the table, so it exists.
         let pair = unsafe { (*id).qp };
         if pair.is_null() {
             return Err(no_pair(connection));
@@ -73,12 +73,12 @@ impl Nic {
         Ok(pair)
     }
 
-    pub(super) fn post_receive(&mut self, on: Object, work: u64, parts: &[Part]) -> Result<Done, Failure> {
-        let most = match self.things.get(&on) {
-            Some(Thing::Shared { parts, .. }) => *parts,
+    pub(super) fn post_receive(&mut self, on: Object, work: u64, parts: &[Part]) -> Result<Success, Failure> {
+        let most = match self.objects.get(&on) {
+            Some(DeviceObject::Shared { parts, .. }) => *parts,
             _ => {
                 self.queue_pair(on)?;
-                self.of_connection(on)?.parts.1
+                self.find_connection(on)?.parts.1
             }
         };
         let mut sges = self.sges(parts, most)?;
@@ -89,26 +89,26 @@ impl Nic {
             num_sge: c_int::try_from(sges.len()).unwrap_or(c_int::MAX),
         };
         let mut bad = ptr::null_mut();
-        if let Some(Thing::Shared { queue, .. }) = self.things.get(&on) {
+        if let Some(DeviceObject::Shared { queue, .. }) = self.objects.get(&on) {
             // SAFETY: the queue and its device exist. The driver copies the request.
             let posted = unsafe {
                 (*(**queue).context).ops.post_srq_recv.map(|post| post(*queue, &raw mut request, &raw mut bad))
             };
-            return check("ibv_post_srq_recv", posted.unwrap_or(libc::EOPNOTSUPP)).map(|()| Done::Nothing);
+            return check("ibv_post_srq_recv", posted.unwrap_or(libc::EOPNOTSUPP)).map(|()| Success::Nothing);
         }
         let pair = self.queue_pair(on)?;
         // SAFETY: the queue and its device exist. The driver copies the request.
         let posted = unsafe { (*(*pair).context).ops.post_recv.map(|post| post(pair, &raw mut request, &raw mut bad)) };
-        check("ibv_post_recv", posted.unwrap_or(libc::EOPNOTSUPP)).map(|()| Done::Nothing)
+        check("ibv_post_recv", posted.unwrap_or(libc::EOPNOTSUPP)).map(|()| Success::Nothing)
     }
 
-    pub(super) fn post_send(&mut self, action: &Action) -> Result<Done, Failure> {
+    pub(super) fn post_send(&mut self, action: &Action) -> Result<Success, Failure> {
         let Action::PostSend { connection, work, operation, parts, signaled, fence, inline } = action else {
-            return Err(Failure::of("no work request"));
+            return Err(Failure::of("the request is not a work request"));
         };
         let pair = self.queue_pair(*connection)?;
         let (most, octets) =
-            self.of_connection(*connection).map(|connection| (connection.parts.0, connection.inline))?;
+            self.find_connection(*connection).map(|connection| (connection.parts.0, connection.inline))?;
         let mut sges = if *inline { self.inline_sges(parts, most, octets) } else { self.sges(parts, most) }?;
         let flag = |is: bool, flag: c_uint| if is { flag } else { 0 };
         let send_flags = flag(*signaled, SIGNALED) | flag(*fence, FENCE) | flag(*inline, INLINE);
@@ -124,7 +124,7 @@ impl Nic {
             xrc_remote_srqn: 0,
             bind_mw: BindMw { mw: ptr::null_mut(), rkey: 0, bind_info: no_bind() },
         };
-        let mut done = Done::Nothing;
+        let mut done = Success::Nothing;
         match operation {
             Operation::Send { solicited, invalidate } => {
                 request.send_flags |= flag(*solicited, SOLICITED);
@@ -151,8 +151,8 @@ impl Nic {
             }
             Operation::Invalidate { key } => (request.opcode, request.invalidate_rkey) = (LOCAL_INV, *key),
             Operation::Bind { window, region, offset, length, access } => {
-                let Some(Thing::Window { window, posted }) = self.things.get(window) else {
-                    return Err(none(*window, "window"));
+                let Some(DeviceObject::Window { window, posted }) = self.objects.get(window) else {
+                    return Err(not_found(*window, "window"));
                 };
                 let (window, posted) = (*window, *posted);
                 let bind_info = self.bind_info(*region, *offset, *length, access)?;
@@ -162,7 +162,7 @@ impl Nic {
                 // SAFETY: the window exists.
                 let key = next_stag(unsafe { (*window).rkey });
                 (request.opcode, request.bind_mw) = (BIND_MW, BindMw { mw: window, rkey: key, bind_info });
-                done = Done::Bound { remote_key: key };
+                done = Success::Bound { remote_key: key };
             }
         }
         let mut bad = ptr::null_mut();
@@ -177,7 +177,7 @@ impl Nic {
     }
 
     fn bind_info(&self, region: Object, offset: u64, length: u64, access: &[Access]) -> Result<MwBindInfo, Failure> {
-        let region = self.of_region(region)?;
+        let region = self.find_region(region)?;
         let begin = if region.zero_based { 0 } else { region.memory.begin().addr() as u64 };
         Ok(MwBindInfo {
             mr: region.mr,
@@ -187,7 +187,8 @@ impl Nic {
         })
     }
 
-    /// Requests a report of the next completion, or of the next solicited one, through the channel.
+    /// Requests a report of the next completion, or of the next solicited completion, through the
+    /// channel.
     pub(super) fn arm(&self, cq: *mut Cq, solicited: bool) -> Result<(), Failure> {
         // SAFETY: the queue and its device exist.
         let armed = unsafe { (*(*cq).context).ops.req_notify_cq.map(|notify| notify(cq, c_int::from(solicited))) };
@@ -206,16 +207,16 @@ impl Nic {
             unsafe { (self.lib.ibv_ack_cq_events)(cq, 1) };
             // Request the next report first, then poll: a completion in between is reported again.
             let connection = u32::try_from(context.addr()).unwrap_or(0);
-            let solicited = self.of_connection(connection).is_ok_and(|connection| connection.solicited);
+            let solicited = self.find_connection(connection).is_ok_and(|connection| connection.solicited);
             if let Err(failure) = self.arm(cq, solicited) {
                 let status = failure.errno.unwrap_or(0);
                 events.push(Event::Failed { connection, kind: "ibv_req_notify_cq".to_owned(), status });
             }
-            self.empty(cq, connection, events);
+            self.drain_completions(cq, connection, events);
         }
     }
 
-    fn empty(&mut self, cq: *mut Cq, connection: Object, events: &mut Vec<Event>) {
+    fn drain_completions(&mut self, cq: *mut Cq, connection: Object, events: &mut Vec<Event>) {
         let mut wcs = [Wc::default(); 16];
         loop {
             // SAFETY: the queue and its device exist, and the array has room for sixteen
@@ -248,12 +249,12 @@ impl Nic {
             if unsafe { (self.lib.ibv_get_async_event)(self.context(), &raw mut event) } != 0 {
                 break;
             }
-            let whose = match event.event_type {
+            let owner = match event.event_type {
                 // Events of completion queues, Queue Pairs and shared receive queues.
-                0 | 1..=7 | 16 | 14 | 15 => Whose::Element(event.element.addr()),
-                _ => Whose::All,
+                0 | 1..=7 | 16 | 14 | 15 => EventOwner::Element(event.element.addr()),
+                _ => EventOwner::All,
             };
-            router.deliver(self.context().addr(), whose, &names::asynchronous(event.event_type));
+            router.deliver(self.context().addr(), owner, &names::asynchronous(event.event_type));
             // SAFETY: the event came from the device.
             unsafe { (self.lib.ibv_ack_async_event)(&raw mut event) };
         }
@@ -273,13 +274,13 @@ fn bind(
     work: u64,
     send_flags: c_uint,
     bind_info: MwBindInfo,
-) -> Result<Done, Failure> {
+) -> Result<Success, Failure> {
     let mut request = MwBind { wr_id: work, send_flags, bind_info };
     // SAFETY: all objects exist and belong to one device.
     let bound = unsafe { (*(*pair).context).ops.bind_mw.map(|bind| bind(pair, window, &raw mut request)) };
     check("ibv_bind_mw", bound.unwrap_or(libc::EOPNOTSUPP))?;
     // SAFETY: the window exists. The verb has set its key.
-    Ok(Done::Bound { remote_key: unsafe { (*window).rkey } })
+    Ok(Success::Bound { remote_key: unsafe { (*window).rkey } })
 }
 
 fn no_bind() -> MwBindInfo {

@@ -1,15 +1,15 @@
 //! The software RNIC as the device. It executes requests in process, and its caller supplies the
 //! time.
 //!
-//! [`Soft`] serves one control connection. It opens no socket: the owner of a stream calls
-//! [`Soft::arrive`], and drives the endpoint that this returns. [`OnSockets`] adds sockets, and so
-//! makes a complete agent without a hardware device.
+//! [`SoftDevice`] serves one control connection. It opens no socket: the owner of a stream calls
+//! [`SoftDevice::accept_stream`], and drives the endpoint that this returns. [`SoftAgent`] adds
+//! sockets, and so makes a complete agent without a hardware device.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
 //! | `objects` | domains, regions, windows, shared receive queues |
-//! | `end` | connections: their state, and requests about them |
-//! | `happen` | connections: events on their streams |
+//! | `connection` | connections: their state, and requests about them |
+//! | `connection_events` | connections: events on their streams |
 //! | `stream` | the endpoint of a stream, for its driver |
 //! | `work` | work requests, completions and asynchronous events |
 //! | `sockets`, `socket` | TCP connections of this host for the RNIC |
@@ -17,8 +17,8 @@
 //!
 //! Windows of type 1 are not offered, since the verbs of iWARP do not define them.
 
-mod end;
-mod happen;
+mod connection;
+mod connection_events;
 mod names;
 mod objects;
 mod socket;
@@ -30,26 +30,26 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_peer::memory::{Buffer, MemorySettings, PdId, Stag, StagIndex};
-use weft_peer::service::Served;
+use weft_peer::service::DrivenConnection;
 use weft_peer::verbs::{
     CompletionHandlerId, HandlerAddress, HandlerOperation, Node, Rnic, RnicError, RnicSettings, SrqHandle,
 };
 use weft_peer::{Instant, Settings};
 
-pub use self::sockets::OnSockets;
+pub use self::sockets::SoftAgent;
 
-use self::end::{End, Pair};
-use self::stream::SoftEnd;
+use self::connection::{Connection, Pair};
+use self::stream::SoftConnection;
 use crate::Limits;
-use crate::common::hello_again;
-use crate::protocol::{Action, Done, Event, Failure, Object};
+use crate::common::repeated_hello;
+use crate::protocol::{Action, Event, Failure, Object, Success};
 
 /// errno for an invalid argument.
 const EINVAL: i32 = 22;
 
 /// A software RNIC with all objects that were created on it. Clones share the same RNIC.
 #[derive(Debug, Clone)]
-pub struct Soft(Arc<Mutex<Inner>>);
+pub struct SoftDevice(Arc<Mutex<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
@@ -58,10 +58,10 @@ struct Inner {
     handler: CompletionHandlerId,
     /// Settings of MPA, and the deviations.
     settings: Settings,
-    things: BTreeMap<Object, Thing>,
-    ends: BTreeMap<Object, End>,
+    objects: BTreeMap<Object, DeviceObject>,
+    connections: BTreeMap<Object, Connection>,
     /// Queue Pairs of ended connections. They cannot be destroyed while windows are bound to them.
-    kept: Vec<Pair>,
+    bound_pairs: Vec<Pair>,
     /// Connections that are to connect, and wait for a stream.
     connecting: VecDeque<Object>,
     events: VecDeque<(Instant, Event)>,
@@ -74,7 +74,7 @@ struct Inner {
 }
 
 #[derive(Debug)]
-enum Thing {
+enum DeviceObject {
     Listener,
     Connection,
     Domain(PdId),
@@ -92,20 +92,20 @@ struct Region {
     octets: u64,
 }
 
-impl Soft {
+impl SoftDevice {
     /// Returns a new RNIC. Its connections use `settings`, including the deviations.
     ///
     /// # Errors
     /// Fails if the RNIC cannot be created.
     pub fn new(settings: Settings) -> Result<Self, RnicError> {
-        Soft::limited(settings, Limits::NONE, MemorySettings::default())
+        SoftDevice::with_limits(settings, Limits::NONE, MemorySettings::default())
     }
 
     /// Returns a new RNIC for a tester with these limits.
     ///
     /// # Errors
     /// Fails if the RNIC cannot be created.
-    pub fn limited(settings: Settings, limits: Limits, memory: MemorySettings) -> Result<Self, RnicError> {
+    pub fn with_limits(settings: Settings, limits: Limits, memory: MemorySettings) -> Result<Self, RnicError> {
         const NAME: &str = "weft0";
         let (mut rnic, _) = Node::new([NAME]).open(NAME, RnicSettings { memory, ..RnicSettings::default() })?;
         rnic.deviate(settings.deviations.clone());
@@ -113,13 +113,13 @@ impl Soft {
         let _ = rnic.set_async_event_handler(Some(HandlerAddress(0)));
         let handler = HandlerOperation::Register(HandlerAddress(0));
         let handler = rnic.set_completion_event_handler(handler).map_err(|_| RnicError::InsufficientResources)?;
-        Ok(Soft(Arc::new(Mutex::new(Inner {
+        Ok(SoftDevice(Arc::new(Mutex::new(Inner {
             rnic,
             handler,
             settings,
-            things: BTreeMap::new(),
-            ends: BTreeMap::new(),
-            kept: Vec::new(),
+            objects: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            bound_pairs: Vec::new(),
             connecting: VecDeque::new(),
             events: VecDeque::new(),
             limits,
@@ -132,8 +132,8 @@ impl Soft {
     /// Executes a request. Output for a stream is sent when the stream is driven next.
     ///
     /// # Errors
-    /// Fails as a device would, with its errno.
-    pub fn perform(&self, now: Instant, action: Action) -> Result<Done, Failure> {
+    /// Fails in the cases in which a device fails, with the errno of the device.
+    pub fn perform(&self, now: Instant, action: Action) -> Result<Success, Failure> {
         let mut inner = self.lock();
         inner.now = now;
         let done = inner.perform(now, action);
@@ -152,33 +152,34 @@ impl Soft {
         !self.lock().events.is_empty()
     }
 
-    /// Assigns a new TCP connection to a connection that waits for one, or else to the newest
-    /// listener. Returns `None` if there is neither.
+    /// Assigns a new TCP connection to the oldest connection that is to connect. If no connection
+    /// waits, assigns the TCP connection to the newest listener. Returns `None` if there is no
+    /// listener either.
     #[must_use]
-    pub fn arrive(&self, now: Instant) -> Option<Box<dyn Served>> {
-        let object = self.lock().arrive(now)?;
-        Some(Box::new(SoftEnd { soft: self.clone(), object }))
+    pub fn accept_stream(&self, now: Instant) -> Option<Box<dyn DrivenConnection>> {
+        let object = self.lock().accept_stream(now)?;
+        Some(Box::new(SoftConnection { soft: self.clone(), object }))
     }
 
     /// Assigns a new TCP connection with this segment size in bytes to `listener`.
-    fn arrive_at(&self, now: Instant, listener: Object, emss: u32) -> Option<SoftEnd> {
+    fn accept_stream_at(&self, now: Instant, listener: Object, emss: u32) -> Option<SoftConnection> {
         let mut inner = self.lock();
-        let object = inner.arrive_at(now, listener)?;
+        let object = inner.accept_stream_at(now, listener)?;
         inner.set_emss(object, emss);
-        Some(SoftEnd { soft: self.clone(), object })
+        Some(SoftConnection { soft: self.clone(), object })
     }
 
     /// Returns whether the limit of objects allows one more connection.
     fn has_room(&self) -> bool {
         let inner = self.lock();
-        inner.limits.room(inner.ends.len()).is_ok()
+        inner.limits.check_objects(inner.connections.len()).is_ok()
     }
 
     /// Returns the endpoint of a connection that is to connect. Its stream may not exist yet.
-    fn connecting(&self, object: Object) -> Option<SoftEnd> {
+    fn connecting(&self, object: Object) -> Option<SoftConnection> {
         let mut inner = self.lock();
         inner.connecting.retain(|connecting| *connecting != object);
-        inner.ends.contains_key(&object).then(|| SoftEnd { soft: self.clone(), object })
+        inner.connections.contains_key(&object).then(|| SoftConnection { soft: self.clone(), object })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -188,23 +189,23 @@ impl Soft {
 }
 
 impl Inner {
-    fn perform(&mut self, now: Instant, action: Action) -> Result<Done, Failure> {
+    fn perform(&mut self, now: Instant, action: Action) -> Result<Success, Failure> {
         if self.exited {
-            return Err(Failure::of("the process has ended"));
+            return Err(Failure::of("the agent has ended, because it received the request `exit`"));
         }
         match action {
-            Action::Hello { .. } => Err(hello_again()),
+            Action::Hello { .. } => Err(repeated_hello()),
             Action::Device => self.device(),
             Action::Listen { port, .. } => {
-                self.limits.room(self.things.len())?;
-                let listener = self.keep(Thing::Listener);
-                Ok(Done::Listener { listener, port })
+                self.limits.check_objects(self.objects.len())?;
+                let listener = self.insert_object(DeviceObject::Listener);
+                Ok(Success::Listener { listener, port })
             }
             Action::Resolve { .. } => {
-                self.limits.room(self.things.len())?;
-                let connection = self.keep(Thing::Connection);
-                self.ends.insert(connection, End::resolved());
-                Ok(Done::Connection { connection })
+                self.limits.check_objects(self.objects.len())?;
+                let connection = self.insert_object(DeviceObject::Connection);
+                self.connections.insert(connection, Connection::resolved());
+                Ok(Success::Connection { connection })
             }
             Action::Domain => self.domain(),
             Action::Register { domain, octets, access } => self.register(domain, octets, &access),
@@ -225,36 +226,36 @@ impl Inner {
             Action::Hash { region, offset, length } => self.hash(region, offset, length),
             Action::Exit => {
                 self.exited = true;
-                let objects: Vec<Object> = self.ends.keys().copied().collect();
-                objects.into_iter().for_each(|object| self.forget(object));
-                Ok(Done::Nothing)
+                let objects: Vec<Object> = self.connections.keys().copied().collect();
+                objects.into_iter().for_each(|object| self.destroy_connection(object));
+                Ok(Success::Nothing)
             }
         }
     }
 
-    /// Destroys a Queue Pair and its completion queue, or keeps them as long as a window is bound.
-    /// Returns whether they are destroyed now.
-    fn give_back(&mut self, pair: Pair) -> bool {
-        let given = self.rnic.destroy_qp(pair.qp).is_ok();
-        if given {
+    /// Destroys a Queue Pair and its completion queue. While a window is bound to the Queue Pair,
+    /// keeps both. Returns whether both are destroyed.
+    fn release_pair(&mut self, pair: Pair) -> bool {
+        let released = self.rnic.destroy_qp(pair.qp).is_ok();
+        if released {
             // No other Queue Pair used the completion queue.
             let _ = self.rnic.destroy_cq(pair.cq);
         } else {
-            self.kept.push(pair);
+            self.bound_pairs.push(pair);
         }
-        given
+        released
     }
 
     /// Stores an object and returns its number.
-    fn keep(&mut self, thing: Thing) -> Object {
+    fn insert_object(&mut self, device_object: DeviceObject) -> Object {
         let object = self.number();
-        self.things.insert(object, thing);
+        self.objects.insert(object, device_object);
         object
     }
 
     fn set_emss(&mut self, object: Object, emss: u32) {
-        if let Some(end) = self.ends.get_mut(&object) {
-            end.emss = Some(emss);
+        if let Some(entry) = self.connections.get_mut(&object) {
+            entry.emss = Some(emss);
         }
     }
 
@@ -265,7 +266,7 @@ impl Inner {
 }
 
 /// Returns the failure that a driver would report, with EINVAL.
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
 fn invalid(why: impl ToString) -> Failure {
     Failure { what: why.to_string(), errno: Some(EINVAL) }
 }

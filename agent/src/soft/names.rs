@@ -1,4 +1,5 @@
-//! Names in libibverbs for the terms of the iWARP verbs, as drivers of iWARP NICs choose them.
+//! Names in libibverbs for the terms of the iWARP verbs. The drivers of iWARP NICs use the same
+//! names for these terms.
 
 use weft_peer::verbs::{CompletedOperation, CompletionStatus, EventId};
 
@@ -32,7 +33,8 @@ pub(super) fn operation(operation: CompletedOperation) -> &'static str {
     }
 }
 
-/// `enum ibv_event_type`. Returns `None` if librdmacm reports the event, or if nothing does.
+/// `enum ibv_event_type`. Returns `None` if libibverbs does not report the event. librdmacm may
+/// then report it.
 pub(super) fn asynchronous(event: EventId) -> Option<&'static str> {
     use EventId as E;
     Some(match event {

@@ -4,21 +4,21 @@ use weft_core::crc::crc32c;
 use weft_peer::memory::{Access as Rights, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use weft_peer::verbs::{SrqInit, SrqModify};
 
-use super::{Inner, Region, Thing, invalid};
-use crate::common::{at_once, beside, none};
-use crate::protocol::{Access, Device, Done, Failure, Object, Octets, pattern};
+use super::{DeviceObject, Inner, Region, invalid};
+use crate::common::{check_transfer_size, not_found, out_of_bounds};
+use crate::protocol::{Access, Device, Failure, Object, Octets, Success, pattern};
 
 /// Page size in a region's physical buffer list, in bytes.
 const PAGE: u32 = 1 << 21;
 /// Distance between the addresses of regions that are not zero-based. The address of a region is
 /// its object number multiplied by this distance.
-const APART: u64 = 1 << 33;
+const REGION_DISTANCE: u64 = 1 << 33;
 
 impl Inner {
-    pub(super) fn device(&self) -> Result<Done, Failure> {
+    pub(super) fn device(&self) -> Result<Success, Failure> {
         let settings = self.rnic.query().map_err(invalid)?.settings;
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        Ok(Done::Device(Box::new(Device {
+        Ok(Success::Device(Box::new(Device {
             name: "weft0".to_owned(),
             driver: Some("weft".to_owned()),
             firmware: env!("CARGO_PKG_VERSION").to_owned(),
@@ -38,34 +38,35 @@ impl Inner {
         })))
     }
 
-    pub(super) fn domain(&mut self) -> Result<Done, Failure> {
-        self.limits.room(self.things.len())?;
+    pub(super) fn domain(&mut self) -> Result<Success, Failure> {
+        self.limits.check_objects(self.objects.len())?;
         let pd = self.rnic.allocate_pd().map_err(invalid)?;
-        Ok(Done::Domain { domain: self.keep(Thing::Domain(pd)) })
+        Ok(Success::Domain { domain: self.insert_object(DeviceObject::Domain(pd)) })
     }
 
-    pub(super) fn of_domain(&self, object: Object) -> Result<weft_peer::memory::PdId, Failure> {
-        match self.things.get(&object) {
-            Some(Thing::Domain(pd)) => Ok(*pd),
-            _ => Err(none(object, "domain")),
+    pub(super) fn find_domain(&self, object: Object) -> Result<weft_peer::memory::PdId, Failure> {
+        match self.objects.get(&object) {
+            Some(DeviceObject::Domain(pd)) => Ok(*pd),
+            _ => Err(not_found(object, "domain")),
         }
     }
 
-    pub(super) fn of_region(&self, object: Object) -> Result<Region, Failure> {
-        match self.things.get(&object) {
-            Some(Thing::Region(region)) => Ok(*region),
-            _ => Err(none(object, "region")),
+    pub(super) fn find_region(&self, object: Object) -> Result<Region, Failure> {
+        match self.objects.get(&object) {
+            Some(DeviceObject::Region(region)) => Ok(*region),
+            _ => Err(not_found(object, "region")),
         }
     }
 
-    pub(super) fn register(&mut self, domain: Object, octets: u64, access: &[Access]) -> Result<Done, Failure> {
-        let pd = self.of_domain(domain)?;
-        self.limits.room(self.things.len())?;
-        let of_region = |thing: &Thing| if let Thing::Region(region) = thing { region.octets } else { 0 };
-        self.limits.memory(self.things.values().map(of_region).sum(), octets)?;
+    pub(super) fn register(&mut self, domain: Object, octets: u64, access: &[Access]) -> Result<Success, Failure> {
+        let pd = self.find_domain(domain)?;
+        self.limits.check_objects(self.objects.len())?;
+        let region_size =
+            |object: &DeviceObject| if let DeviceObject::Region(region) = object { region.octets } else { 0 };
+        self.limits.check_memory(self.objects.values().map(region_size).sum(), octets)?;
         let has = |right| access.contains(&right);
         let length = usize::try_from(octets).ok().filter(|length| *length > 0);
-        let length = length.ok_or_else(|| invalid("a region has at least one byte"))?;
+        let length = length.ok_or_else(|| invalid("a region must have at least one byte"))?;
         let access = Rights {
             local_read: true,
             local_write: has(Access::LocalWrite),
@@ -74,7 +75,7 @@ impl Inner {
             bind: has(Access::Bind),
         };
         let buffer = self.rnic.allocate_buffer(length).map_err(invalid)?;
-        let address = if has(Access::ZeroBased) { 0 } else { (u64::from(self.last) + 1) * APART };
+        let address = if has(Access::ZeroBased) { 0 } else { (u64::from(self.last) + 1) * REGION_DISTANCE };
         let registration = Registration {
             pd,
             // The consumer chooses the key. Different keys distinguish the regions of a case.
@@ -92,85 +93,85 @@ impl Inner {
                 return Err(invalid(error));
             }
         };
-        let region = self.keep(Thing::Region(Region { buffer, stag, address, octets }));
-        Ok(Done::Region { region, address, local_key: stag.to_bits(), remote_key: stag.to_bits() })
+        let region = self.insert_object(DeviceObject::Region(Region { buffer, stag, address, octets }));
+        Ok(Success::Region { region, address, local_key: stag.to_bits(), remote_key: stag.to_bits() })
     }
 
-    pub(super) fn window(&mut self, domain: Object) -> Result<Done, Failure> {
-        self.limits.room(self.things.len())?;
-        let index = self.rnic.allocate_window(self.of_domain(domain)?).map_err(invalid)?;
-        let window = self.keep(Thing::Window { index, key: 0 });
-        Ok(Done::Window { window, remote_key: Stag { index, key: StagKey(0) }.to_bits() })
+    pub(super) fn window(&mut self, domain: Object) -> Result<Success, Failure> {
+        self.limits.check_objects(self.objects.len())?;
+        let index = self.rnic.allocate_window(self.find_domain(domain)?).map_err(invalid)?;
+        let window = self.insert_object(DeviceObject::Window { index, key: 0 });
+        Ok(Success::Window { window, remote_key: Stag { index, key: StagKey(0) }.to_bits() })
     }
 
-    pub(super) fn shared(&mut self, domain: Object, depth: u32, parts: u32) -> Result<Done, Failure> {
-        self.limits.room(self.things.len())?;
-        let init = SrqInit { pd: self.of_domain(domain)?, max_wrs: depth, max_sges: parts, limit: 0 };
+    pub(super) fn shared(&mut self, domain: Object, depth: u32, parts: u32) -> Result<Success, Failure> {
+        self.limits.check_objects(self.objects.len())?;
+        let init = SrqInit { pd: self.find_domain(domain)?, max_wrs: depth, max_sges: parts, limit: 0 };
         let (srq, _) = self.rnic.create_srq(init).map_err(invalid)?;
-        Ok(Done::Shared { shared: self.keep(Thing::Shared(srq)) })
+        Ok(Success::Shared { shared: self.insert_object(DeviceObject::Shared(srq)) })
     }
 
-    pub(super) fn limit(&mut self, shared: Object, receives: u32) -> Result<Done, Failure> {
-        let Some(Thing::Shared(srq)) = self.things.get(&shared) else {
-            return Err(none(shared, "shared receive queue"));
+    pub(super) fn limit(&mut self, shared: Object, receives: u32) -> Result<Success, Failure> {
+        let Some(DeviceObject::Shared(srq)) = self.objects.get(&shared) else {
+            return Err(not_found(shared, "shared receive queue"));
         };
         let modify = SrqModify { limit: Some(receives), ..SrqModify::default() };
         self.rnic.modify_srq(*srq, modify).map_err(invalid)?;
-        Ok(Done::Nothing)
+        Ok(Success::Nothing)
     }
 
     /// Destroys an object. Fails if the object is in use.
-    pub(super) fn destroy(&mut self, object: Object) -> Result<Done, Failure> {
-        match self.things.get(&object) {
-            None => return Err(none(object, "object")),
-            Some(Thing::Listener) => {}
-            Some(Thing::Connection) => self.forget(object),
-            Some(Thing::Domain(pd)) => self.rnic.deallocate_pd(*pd).map_err(invalid)?,
-            Some(Thing::Region(Region { buffer, stag, .. })) => {
+    pub(super) fn destroy(&mut self, object: Object) -> Result<Success, Failure> {
+        match self.objects.get(&object) {
+            None => return Err(not_found(object, "object")),
+            Some(DeviceObject::Listener) => {}
+            Some(DeviceObject::Connection) => self.destroy_connection(object),
+            Some(DeviceObject::Domain(pd)) => self.rnic.deallocate_pd(*pd).map_err(invalid)?,
+            Some(DeviceObject::Region(Region { buffer, stag, .. })) => {
                 self.rnic.deallocate_stag(stag.index).map_err(invalid)?;
                 self.rnic.free_buffer(*buffer).map_err(invalid)?;
             }
-            Some(Thing::Window { index, .. }) => {
+            Some(DeviceObject::Window { index, .. }) => {
                 self.rnic.deallocate_stag(*index).map_err(invalid)?;
-                for pair in std::mem::take(&mut self.kept) {
-                    self.give_back(pair);
+                for pair in std::mem::take(&mut self.bound_pairs) {
+                    self.release_pair(pair);
                 }
             }
-            Some(Thing::Shared(srq)) => self.rnic.destroy_srq(*srq).map_err(invalid)?,
+            Some(DeviceObject::Shared(srq)) => self.rnic.destroy_srq(*srq).map_err(invalid)?,
         }
-        self.things.remove(&object);
-        Ok(Done::Nothing)
+        self.objects.remove(&object);
+        Ok(Success::Nothing)
     }
 
     /// Returns bytes of a region's memory for reading or writing.
     fn octets(&mut self, region: Object, offset: u64, length: u64) -> Result<&mut [u8], Failure> {
-        let Region { buffer, octets, .. } = self.of_region(region)?;
+        let Region { buffer, octets, .. } = self.find_region(region)?;
         let end = offset.checked_add(length).filter(|end| *end <= octets);
-        let beside = || beside(offset, length, octets);
+        let out_of_bounds = || out_of_bounds(offset, length, octets);
         let range = usize::try_from(offset).ok().zip(end.and_then(|end| usize::try_from(end).ok()));
-        let (begin, end) = range.ok_or_else(beside)?;
-        self.rnic.buffer_mut(buffer).map_err(invalid)?.get_mut(begin..end).ok_or_else(beside)
+        let (begin, end) = range.ok_or_else(out_of_bounds)?;
+        self.rnic.buffer_mut(buffer).map_err(invalid)?.get_mut(begin..end).ok_or_else(out_of_bounds)
     }
 
-    pub(super) fn put(&mut self, region: Object, offset: u64, octets: &[u8]) -> Result<Done, Failure> {
+    pub(super) fn put(&mut self, region: Object, offset: u64, octets: &[u8]) -> Result<Success, Failure> {
         self.octets(region, offset, octets.len() as u64)?.copy_from_slice(octets);
-        Ok(Done::Nothing)
+        Ok(Success::Nothing)
     }
 
-    pub(super) fn get(&mut self, region: Object, offset: u64, length: u64) -> Result<Done, Failure> {
-        at_once(length)?;
-        Ok(Done::Octets { octets: Octets(self.octets(region, offset, length)?.to_vec()) })
+    pub(super) fn get(&mut self, region: Object, offset: u64, length: u64) -> Result<Success, Failure> {
+        check_transfer_size(length)?;
+        Ok(Success::Octets { octets: Octets(self.octets(region, offset, length)?.to_vec()) })
     }
 
-    pub(super) fn fill(&mut self, region: Object, offset: u64, length: u64, seed: u64) -> Result<Done, Failure> {
+    pub(super) fn fill(&mut self, region: Object, offset: u64, length: u64, seed: u64) -> Result<Success, Failure> {
         let octets = self.octets(region, offset, length)?;
         for (index, octet) in (0..).zip(octets) {
             *octet = pattern(seed, index);
         }
-        Ok(Done::Nothing)
+        Ok(Success::Nothing)
     }
 
-    pub(super) fn hash(&mut self, region: Object, offset: u64, length: u64) -> Result<Done, Failure> {
-        Ok(Done::Hash { crc32c: crc32c(self.octets(region, offset, length)?) })
+    pub(super) fn hash(&mut self, region: Object, offset: u64, length: u64) -> Result<Success, Failure> {
+        Ok(Success::Hash { crc32c: crc32c(self.octets(region, offset, length)?) })
     }
 }

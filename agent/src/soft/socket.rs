@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use socket2::{Domain, Protocol, SockRef, Type};
-use weft_peer::service::Served;
+use weft_peer::service::DrivenConnection;
 use weft_peer::{Instant, Transmit};
 
-use super::stream::SoftEnd;
+use super::stream::SoftConnection;
 
 /// Maximum number of reads before other sockets are driven.
 const READS: usize = 16;
 
-/// What a socket waits for.
+/// The readiness that a socket waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wants {
+pub(super) enum Interest {
     Read,
     Write,
 }
@@ -26,7 +26,7 @@ pub(super) enum Wants {
 /// send requests about the connection.
 #[derive(Debug)]
 pub(super) struct Socket {
-    end: SoftEnd,
+    connection: SoftConnection,
     stream: Option<TcpStream>,
     connecting: bool,
     unsent: Bytes,
@@ -41,62 +41,62 @@ pub(super) fn emss(stream: &TcpStream) -> io::Result<u32> {
 
 impl Socket {
     /// Returns an accepted socket, which is ready.
-    pub(super) fn accepted(end: SoftEnd, stream: TcpStream) -> Self {
-        Socket { end, stream: Some(stream), connecting: false, unsent: Bytes::new(), readable: true }
+    pub(super) fn accepted(connection: SoftConnection, stream: TcpStream) -> Self {
+        Socket { connection, stream: Some(stream), connecting: false, unsent: Bytes::new(), readable: true }
     }
 
     /// Starts to connect to a peer.
-    pub(super) fn connect(mut end: SoftEnd, now: Instant, to: SocketAddr) -> Self {
-        let stream = begin(to).map_err(|_| end.handle_reset(now)).ok();
-        Socket { end, stream, connecting: true, unsent: Bytes::new(), readable: true }
+    pub(super) fn connect(mut connection: SoftConnection, now: Instant, to: SocketAddr) -> Self {
+        let stream = start_connect(to).map_err(|_| connection.handle_reset(now)).ok();
+        Socket { connection, stream, connecting: true, unsent: Bytes::new(), readable: true }
     }
 
     /// Returns whether the stream exists, or the tester still knows the connection.
-    pub(super) fn is_there(&self) -> bool {
-        self.stream.is_some() || self.end.is_known()
+    pub(super) fn is_needed(&self) -> bool {
+        self.stream.is_some() || self.connection.is_known()
     }
 
     /// Returns the time at which the socket must be driven, if nothing else happens before.
-    pub(super) fn until(&self) -> Option<Instant> {
-        self.stream.as_ref().and_then(|_| self.end.poll_timeout())
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.stream.as_ref().and_then(|_| self.connection.poll_timeout())
     }
 
-    pub(super) fn wants(&self, what: Wants) -> Option<BorrowedFd<'_>> {
+    pub(super) fn descriptor(&self, interest: Interest) -> Option<BorrowedFd<'_>> {
         let stream = self.stream.as_ref()?;
-        let wants = match what {
-            Wants::Read => !self.connecting && self.readable && self.end.is_ready(),
-            Wants::Write => self.connecting || !self.unsent.is_empty(),
+        let is_interested = match interest {
+            Interest::Read => !self.connecting && self.readable && self.connection.is_ready(),
+            Interest::Write => self.connecting || !self.unsent.is_empty(),
         };
-        wants.then(|| stream.as_fd())
+        is_interested.then(|| stream.as_fd())
     }
 
     /// Sends, receives and handles timeouts, as far as possible without blocking.
     pub(super) fn drive(&mut self, now: Instant, buffer: &mut [u8]) {
         let mut reads = 0;
         loop {
-            let is_due = self.end.poll_timeout().is_some_and(|at| at <= now);
-            let mut moved = is_due && self.stream.is_some();
-            if moved {
-                self.end.handle_timeout(now);
+            let is_due = self.connection.poll_timeout().is_some_and(|at| at <= now);
+            let mut progressed = is_due && self.stream.is_some();
+            if progressed {
+                self.connection.handle_timeout(now);
             }
             if !self.is_connected(now) {
-                if !moved {
+                if !progressed {
                     return;
                 }
                 continue;
             }
-            moved |= self.take(now);
+            progressed |= self.take_output(now);
             let sent = self.send();
             if reads < READS && sent.is_ok() {
                 let received = self.receive(now, buffer);
-                moved |= received;
+                progressed |= received;
                 reads += usize::from(received);
             }
             match sent {
-                Ok(sent) => moved |= sent,
-                Err(_) => self.is_reset(now),
+                Ok(sent) => progressed |= sent,
+                Err(_) => self.handle_reset(now),
             }
-            if self.stream.is_none() || !moved {
+            if self.stream.is_none() || !progressed {
                 return;
             }
         }
@@ -110,7 +110,7 @@ impl Socket {
         let ready = match stream.take_error() {
             Ok(None) if stream.peer_addr().is_err() => {
                 // The endpoint no longer waits for the connection.
-                if self.end.is_given_up() {
+                if self.connection.has_given_up() {
                     self.stream = None;
                 }
                 return false;
@@ -120,25 +120,25 @@ impl Socket {
         };
         match ready {
             Ok(emss) => {
-                self.end.set_emss(emss);
+                self.connection.set_emss(emss);
                 self.connecting = false;
                 true
             }
             Err(_) => {
-                self.is_reset(now);
+                self.handle_reset(now);
                 false
             }
         }
     }
 
     /// Takes the next output from the endpoint. Returns whether anything changed.
-    fn take(&mut self, now: Instant) -> bool {
+    fn take_output(&mut self, now: Instant) -> bool {
         let Some(stream) = self.stream.as_ref().filter(|_| self.unsent.is_empty()) else { return false };
-        match self.end.poll_transmit(now) {
+        match self.connection.poll_transmit(now) {
             Some(Transmit::Octets(octets)) => self.unsent = octets,
             Some(Transmit::Fin) => {
                 if stream.shutdown(Shutdown::Write).is_err() {
-                    self.is_reset(now);
+                    self.handle_reset(now);
                 }
             }
             Some(Transmit::Reset) => {
@@ -146,7 +146,7 @@ impl Socket {
                 let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
                 self.stream = None;
             }
-            None if self.end.is_over() => self.stream = None,
+            None if self.connection.is_over() => self.stream = None,
             None => return false,
         }
         true
@@ -159,37 +159,37 @@ impl Socket {
                 self.unsent.advance(sent);
                 Ok(true)
             }
-            Err(why) if is_later(&why) => Ok(false),
+            Err(why) if would_block(&why) => Ok(false),
             Err(why) => Err(why),
         }
     }
 
     fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> bool {
-        let ready = self.readable && self.end.is_ready();
+        let ready = self.readable && self.connection.is_ready();
         let Some(stream) = self.stream.as_mut().filter(|_| ready) else { return false };
         match stream.read(buffer) {
             Ok(0) => {
                 self.readable = false;
-                self.end.handle_fin(now);
+                self.connection.handle_fin(now);
             }
-            Ok(octets) => self.end.handle_octets(now, buffer.get(..octets).unwrap_or_default()),
-            Err(why) if is_later(&why) => return false,
-            Err(_) => self.is_reset(now),
+            Ok(octets) => self.connection.handle_octets(now, buffer.get(..octets).unwrap_or_default()),
+            Err(why) if would_block(&why) => return false,
+            Err(_) => self.handle_reset(now),
         }
         true
     }
 
-    fn is_reset(&mut self, now: Instant) {
+    fn handle_reset(&mut self, now: Instant) {
         (self.stream, self.unsent) = (None, Bytes::new());
-        self.end.handle_reset(now);
+        self.connection.handle_reset(now);
     }
 }
 
-fn is_later(why: &io::Error) -> bool {
+fn would_block(why: &io::Error) -> bool {
     matches!(why.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-fn begin(to: SocketAddr) -> io::Result<TcpStream> {
+fn start_connect(to: SocketAddr) -> io::Result<TcpStream> {
     let socket = socket2::Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     match socket.connect(&to.into()) {

@@ -1,6 +1,6 @@
-//! The software RNIC on this host's TCP, as an agent's device. It corresponds to libibverbs and
-//! librdmacm for a hardware device. No function here blocks: the loop that serves the control
-//! connection also polls the sockets.
+//! The software RNIC on this host's TCP, as an agent's device. For a hardware device, libibverbs
+//! and librdmacm do the work of this module. No function here blocks: the loop that serves the
+//! control connection also polls the sockets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,28 +13,28 @@ use weft_peer::driver::device::random_seed;
 use weft_peer::memory::MemorySettings;
 use weft_peer::{Instant, Settings};
 
-use super::Soft;
-use super::socket::{Socket, Wants, emss};
+use super::SoftDevice;
+use super::socket::{Interest, Socket, emss};
 use crate::Limits;
-use crate::common::none;
-use crate::protocol::{Action, Address, Done, Event, Failure, Object};
-use crate::serve::Carrier;
+use crate::common::not_found;
+use crate::protocol::{Action, Address, Event, Failure, Object, Success};
+use crate::serve::Backend;
 
 /// Maximum number of bytes that are read at once.
-const AT_ONCE: usize = 1 << 16;
+const READ_SIZE: usize = 1 << 16;
 /// Pause after the host lacked a resource. No connection is accepted during the pause.
-const MOMENT: Duration = Duration::from_secs(1);
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum backlog of a listener in TCP.
 const BACKLOG: u32 = 1024;
 
 /// A software RNIC whose connections use TCP of this host.
 #[derive(Debug)]
-pub struct OnSockets {
-    soft: Soft,
+pub struct SoftAgent {
+    soft: SoftDevice,
     begin: std::time::Instant,
     listeners: BTreeMap<Object, Listener>,
     /// Resolved addresses of peers, by connection.
-    ways: BTreeMap<Object, SocketAddr>,
+    resolved: BTreeMap<Object, SocketAddr>,
     sockets: Vec<Socket>,
     buffer: Vec<u8>,
 }
@@ -46,21 +46,21 @@ struct Listener {
     pause: Option<Instant>,
 }
 
-impl OnSockets {
+impl SoftAgent {
     /// Returns a new RNIC, whose connections use `settings`.
     ///
     /// # Errors
     /// Fails if the RNIC cannot be created.
     pub fn new(settings: Settings, limits: Limits) -> Result<Self, Failure> {
         let memory = MemorySettings { stag_seed: random_seed(), ..MemorySettings::default() };
-        let soft = Soft::limited(settings, limits, memory).map_err(|why| Failure::of(why.to_string()))?;
-        Ok(OnSockets {
+        let soft = SoftDevice::with_limits(settings, limits, memory).map_err(|why| Failure::of(why.to_string()))?;
+        Ok(SoftAgent {
             soft,
             begin: std::time::Instant::now(),
             listeners: BTreeMap::new(),
-            ways: BTreeMap::new(),
+            resolved: BTreeMap::new(),
             sockets: Vec::new(),
-            buffer: vec![0; AT_ONCE],
+            buffer: vec![0; READ_SIZE],
         })
     }
 
@@ -68,13 +68,13 @@ impl OnSockets {
         Instant::ORIGIN + self.begin.elapsed()
     }
 
-    fn listen(&mut self, address: &Address, port: u16, backlog: u32) -> Result<Done, Failure> {
-        let failed = |why: io::Error| Failure { what: format!("listen: {why}"), errno: why.raw_os_error() };
-        let listener = bound(address.at(port)?, backlog).map_err(failed)?;
+    fn listen(&mut self, address: &Address, port: u16, backlog: u32) -> Result<Success, Failure> {
+        let failed = |why: io::Error| Failure { what: format!("cannot listen: {why}"), errno: why.raw_os_error() };
+        let listener = bind(address.at(port)?, backlog).map_err(failed)?;
         let at = listener.local_addr().map_err(failed)?;
         let action = Action::Listen { address: at.into(), port: at.port(), backlog };
         let done = self.soft.perform(self.now(), action)?;
-        if let Done::Listener { listener: object, .. } = done {
+        if let Success::Listener { listener: object, .. } = done {
             self.listeners.insert(object, Listener { listener, pause: None });
         }
         Ok(done)
@@ -92,16 +92,16 @@ impl OnSockets {
                 match listener.accept() {
                     Ok((stream, _)) => {
                         let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
-                        let end = ready.and_then(|()| emss(&stream)).ok();
-                        let end = end.and_then(|emss| self.soft.arrive_at(now, *object, emss));
-                        // A connection without an endpoint is closed here, such as one that the
-                        // peer has closed already.
-                        self.sockets.extend(end.map(|end| Socket::accepted(end, stream)));
+                        let endpoint = ready.and_then(|()| emss(&stream)).ok();
+                        let endpoint = endpoint.and_then(|emss| self.soft.accept_stream_at(now, *object, emss));
+                        // If a connection gets no endpoint, it is closed here. For example, the
+                        // peer may have closed it already.
+                        self.sockets.extend(endpoint.map(|endpoint| Socket::accepted(endpoint, stream)));
                     }
                     Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(why) if is_of_the_other(&why) => {}
+                    Err(why) if is_connection_error(&why) => {}
                     Err(_) => {
-                        *pause = Some(now + MOMENT);
+                        *pause = Some(now + ACCEPT_PAUSE);
                         break;
                     }
                 }
@@ -110,35 +110,35 @@ impl OnSockets {
         for socket in &mut self.sockets {
             socket.drive(now, &mut self.buffer);
         }
-        self.sockets.retain(Socket::is_there);
+        self.sockets.retain(Socket::is_needed);
     }
 }
 
-impl Carrier for OnSockets {
-    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+impl Backend for SoftAgent {
+    fn perform(&mut self, action: Action) -> Result<Success, Failure> {
         let now = self.now();
         match action {
             Action::Listen { address, port, backlog } => self.listen(&address, port, backlog),
             Action::Resolve { ref address, port } => {
-                let way = address.at(port)?;
+                let address = address.at(port)?;
                 let done = self.soft.perform(now, action)?;
-                if let Done::Connection { connection } = done {
-                    self.ways.insert(connection, way);
+                if let Success::Connection { connection } = done {
+                    self.resolved.insert(connection, address);
                 }
                 Ok(done)
             }
             Action::Connect(ref parameters) => {
                 let connection = parameters.connection;
                 let done = self.soft.perform(now, action)?;
-                let way = self.ways.remove(&connection).zip(self.soft.connecting(connection));
-                let (way, end) = way.ok_or_else(|| none(connection, "connection"))?;
-                self.sockets.push(Socket::connect(end, now, way));
+                let address = self.resolved.remove(&connection).zip(self.soft.connecting(connection));
+                let (address, endpoint) = address.ok_or_else(|| not_found(connection, "connection"))?;
+                self.sockets.push(Socket::connect(endpoint, now, address));
                 Ok(done)
             }
             Action::Destroy { object } => {
                 let done = self.soft.perform(now, action)?;
                 self.listeners.remove(&object);
-                self.ways.remove(&object);
+                self.resolved.remove(&object);
                 Ok(done)
             }
             Action::Exit => {
@@ -158,21 +158,21 @@ impl Carrier for OnSockets {
         let room = self.soft.has_room();
         let listeners = self.listeners.values().filter(|listener| room && listener.pause.is_none());
         let listeners = listeners.map(|listener| listener.listener.as_fd());
-        listeners.chain(self.sockets.iter().filter_map(|socket| socket.wants(Wants::Read))).collect()
+        listeners.chain(self.sockets.iter().filter_map(|socket| socket.descriptor(Interest::Read))).collect()
     }
 
-    fn full(&self) -> Vec<BorrowedFd<'_>> {
-        self.sockets.iter().filter_map(|socket| socket.wants(Wants::Write)).collect()
+    fn write_descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.sockets.iter().filter_map(|socket| socket.descriptor(Interest::Write)).collect()
     }
 
-    fn until(&self) -> Option<std::time::Instant> {
+    fn deadline(&self) -> Option<std::time::Instant> {
         let pauses = self.listeners.values().filter_map(|listener| listener.pause);
-        let next = pauses.chain(self.sockets.iter().filter_map(Socket::until)).min()?;
+        let next = pauses.chain(self.sockets.iter().filter_map(Socket::deadline)).min()?;
         self.begin.checked_add(next.since_origin())
     }
 }
 
-fn bound(at: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+fn bind(at: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     let socket = socket2::Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
@@ -181,8 +181,8 @@ fn bound(at: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Returns whether the error concerns the connection to be accepted, and not the listener.
-fn is_of_the_other(why: &io::Error) -> bool {
+/// Returns whether the error concerns only the next connection, and not the listener.
+fn is_connection_error(why: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(why.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }

@@ -1,11 +1,11 @@
 //! The endpoint of a stream, for its driver.
 
-use weft_peer::service::Served;
-use weft_peer::verbs::Sent;
+use weft_peer::service::DrivenConnection;
+use weft_peer::verbs::TransmitResult;
 use weft_peer::{Instant, Transmit};
 
-use super::end::State;
-use super::{Inner, Soft};
+use super::connection::State;
+use super::{Inner, SoftDevice};
 use crate::protocol::{Event, Object, Octets};
 
 /// errno values of Linux.
@@ -14,25 +14,25 @@ const ETIMEDOUT: i32 = 110;
 
 /// The endpoint of a stream, for its driver. Dropping it destroys the connection.
 #[derive(Debug)]
-pub(super) struct SoftEnd {
-    pub(super) soft: Soft,
+pub(super) struct SoftConnection {
+    pub(super) soft: SoftDevice,
     pub(super) object: Object,
 }
 
-impl SoftEnd {
+impl SoftConnection {
     pub(super) fn set_emss(&self, emss: u32) {
         self.soft.lock().set_emss(self.object, emss);
     }
 
     /// Returns whether the tester knows the connection, and so may still send requests about it.
     pub(super) fn is_known(&self) -> bool {
-        self.soft.lock().things.contains_key(&self.object)
+        self.soft.lock().objects.contains_key(&self.object)
     }
 
     /// Returns whether the connection no longer waits for the peer's Reply.
-    pub(super) fn is_given_up(&self) -> bool {
+    pub(super) fn has_given_up(&self) -> bool {
         let inner = self.soft.lock();
-        !inner.ends.get(&self.object).is_some_and(|end| matches!(end.state, State::WaitReply(_)))
+        !inner.connections.get(&self.object).is_some_and(|entry| matches!(entry.state, State::WaitReply(_)))
     }
 
     fn with<R>(&self, now: Instant, act: impl FnOnce(&mut Inner) -> R) -> R {
@@ -44,72 +44,72 @@ impl SoftEnd {
     }
 }
 
-impl Served for SoftEnd {
+impl DrivenConnection for SoftConnection {
     fn handle_octets(&mut self, now: Instant, octets: &[u8]) {
         self.with(now, |inner| inner.handle_octets(now, self.object, octets));
     }
 
     fn handle_fin(&mut self, now: Instant) {
         self.with(now, |inner| {
-            let Some(end) = inner.ends.get_mut(&self.object) else { return };
-            match &end.state {
+            let Some(entry) = inner.connections.get_mut(&self.object) else { return };
+            match &entry.state {
                 State::Operating(llp) => {
-                    end.ended = true;
+                    entry.ended = true;
                     inner.rnic.handle_fin(now, *llp);
                 }
                 State::WaitReply(_) => {
                     let (status, private_data) = (ECONNRESET, Octets::default());
                     let event = Event::Rejected { connection: self.object, status, private_data };
-                    end.send(Transmit::Fin);
-                    end.over();
+                    entry.send(Transmit::Fin);
+                    entry.set_closed();
                     inner.events.push_back((now, event));
                 }
                 State::Resolved | State::WaitRequest(_) | State::Undecided(_) => {
-                    end.send(Transmit::Fin);
-                    end.over();
+                    entry.send(Transmit::Fin);
+                    entry.set_closed();
                 }
-                State::Refused => end.over(),
-                State::Over => {}
+                State::Refused => entry.set_closed(),
+                State::Closed => {}
             }
         });
     }
 
     fn handle_reset(&mut self, now: Instant) {
         self.with(now, |inner| {
-            let Some(end) = inner.ends.get_mut(&self.object) else { return };
-            end.outgoing.clear();
-            match end.state {
+            let Some(entry) = inner.connections.get_mut(&self.object) else { return };
+            entry.outgoing.clear();
+            match entry.state {
                 State::Operating(llp) => {
-                    end.ended = true;
+                    entry.ended = true;
                     inner.rnic.handle_reset(now, llp);
                 }
                 State::WaitReply(_) => {
                     let (status, private_data) = (ECONNRESET, Octets::default());
                     let event = Event::Rejected { connection: self.object, status, private_data };
-                    end.over();
+                    entry.set_closed();
                     inner.events.push_back((now, event));
                 }
-                _ => end.over(),
+                _ => entry.set_closed(),
             }
         });
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.with(now, |inner| {
-            let Some(end) = inner.ends.get_mut(&self.object) else { return };
-            end.touched = false;
-            if let State::Operating(llp) = end.state {
+            let Some(entry) = inner.connections.get_mut(&self.object) else { return };
+            entry.changed = false;
+            if let State::Operating(llp) = entry.state {
                 return inner.rnic.handle_timeout(now, llp);
             }
-            if end.deadline.is_none_or(|deadline| now < deadline) {
+            if entry.deadline.is_none_or(|deadline| now < deadline) {
                 return;
             }
-            match &end.state {
+            match &entry.state {
                 State::WaitReply(_) => inner.failed(now, self.object, "unreachable", ETIMEDOUT),
                 State::WaitRequest(_) => inner.refuse(now, self.object),
                 _ => {
-                    end.send(Transmit::Reset);
-                    end.over();
+                    entry.send(Transmit::Reset);
+                    entry.set_closed();
                 }
             }
         });
@@ -119,38 +119,38 @@ impl Served for SoftEnd {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.with(now, |inner| {
-            let end = inner.ends.get_mut(&self.object)?;
-            if let Some(item) = end.outgoing.pop_front() {
+            let entry = inner.connections.get_mut(&self.object)?;
+            if let Some(item) = entry.outgoing.pop_front() {
                 return Some(item);
             }
-            let State::Operating(llp) = end.state else { return None };
+            let State::Operating(llp) = entry.state else { return None };
             let mut octets = Vec::new();
             let sent = inner.rnic.poll_transmit(now, llp, |slices| {
                 slices.iter().for_each(|slice| octets.extend_from_slice(slice));
                 octets.len()
             });
             match sent {
-                Sent::Nothing => None,
-                Sent::Octets(_) => Some(Transmit::Octets(octets.into())),
-                Sent::Fin => Some(Transmit::Fin),
-                Sent::Reset => Some(Transmit::Reset),
+                TransmitResult::Nothing => None,
+                TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
+                TransmitResult::Fin => Some(Transmit::Fin),
+                TransmitResult::Reset => Some(Transmit::Reset),
             }
         })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let inner = self.soft.lock();
-        let end = inner.ends.get(&self.object)?;
-        match end.state {
-            _ if end.touched => Some(Instant::ORIGIN),
+        let entry = inner.connections.get(&self.object)?;
+        match entry.state {
+            _ if entry.changed => Some(Instant::ORIGIN),
             State::Operating(llp) => inner.rnic.poll_timeout(llp),
-            _ => end.deadline,
+            _ => entry.deadline,
         }
     }
 
     fn is_ready(&self) -> bool {
         let inner = self.soft.lock();
-        match inner.ends.get(&self.object).map(|end| &end.state) {
+        match inner.connections.get(&self.object).map(|entry| &entry.state) {
             Some(State::Operating(llp)) => inner.rnic.wants_octets(*llp),
             _ => true,
         }
@@ -158,29 +158,29 @@ impl Served for SoftEnd {
 
     fn is_over(&self) -> bool {
         let inner = self.soft.lock();
-        match inner.ends.get(&self.object) {
+        match inner.connections.get(&self.object) {
             None => true,
-            Some(end) => match end.state {
-                State::Operating(llp) => end.outgoing.is_empty() && inner.rnic.is_stream_over(llp),
-                State::Over => end.outgoing.is_empty(),
+            Some(entry) => match entry.state {
+                State::Operating(llp) => entry.outgoing.is_empty() && inner.rnic.is_stream_over(llp),
+                State::Closed => entry.outgoing.is_empty(),
                 _ => false,
             },
         }
     }
 }
 
-impl Drop for SoftEnd {
+impl Drop for SoftConnection {
     fn drop(&mut self) {
         let mut inner = self.soft.lock();
-        if let Some(end) = inner.ends.remove(&self.object) {
-            if let Some(pair) = end.pair {
-                inner.give_back(pair);
+        if let Some(entry) = inner.connections.remove(&self.object) {
+            if let Some(pair) = entry.pair {
+                inner.release_pair(pair);
             }
-            if let State::Operating(llp) = end.state {
+            if let State::Operating(llp) = entry.state {
                 let now = inner.now;
                 inner.rnic.detach_stream(now, llp);
             }
         }
-        inner.things.remove(&self.object);
+        inner.objects.remove(&self.object);
     }
 }

@@ -3,45 +3,45 @@
 use bytes::Bytes;
 use weft_core::wire::rdmap::AtomicOperation;
 use weft_peer::Instant;
-use weft_peer::hostile::{Fate, conceals_fate};
+use weft_peer::hostile::{ConnectionOutcome, conceals_outcome};
 use weft_peer::memory::{Bind, RemoteAccess, Stag, StagKey};
 use weft_peer::verbs::{
     CompletionStatus, CqHandle, Fence, Notification, NotifyKind, Operation as Verb, Payload, ReceiveWr, RemoteAddress,
     Resource, SendWr, Sge, WorkCompletion,
 };
 
-use super::{Inner, Thing, invalid, names};
-use crate::common::none;
-use crate::protocol::{Access, Action, Completion, Done, Event, Failure, Object, Operation, Part};
+use super::{DeviceObject, Inner, invalid, names};
+use crate::common::not_found;
+use crate::protocol::{Access, Action, Completion, Event, Failure, Object, Operation, Part, Success};
 
 impl Inner {
     fn sges(&self, parts: &[Part]) -> Result<Vec<Sge>, Failure> {
         let sge = |part: &Part| {
-            let region = self.of_region(part.region)?;
+            let region = self.find_region(part.region)?;
             let stag = part.key.unwrap_or(region.stag.to_bits());
             Ok(Sge { stag, tagged_offset: region.address.wrapping_add(part.offset), length: part.length })
         };
         parts.iter().map(sge).collect()
     }
 
-    pub(super) fn post_receive(&mut self, on: Object, work: u64, parts: &[Part]) -> Result<Done, Failure> {
+    pub(super) fn post_receive(&mut self, on: Object, work: u64, parts: &[Part]) -> Result<Success, Failure> {
         let wr = ReceiveWr { wr_id: work, scatter: self.sges(parts)? };
-        let posted = match self.things.get(&on) {
-            Some(Thing::Shared(srq)) => self.rnic.post_srq(*srq, [wr]),
+        let posted = match self.objects.get(&on) {
+            Some(DeviceObject::Shared(srq)) => self.rnic.post_srq(*srq, [wr]),
             _ => {
-                let qp = self.pair_of(on)?.qp;
+                let qp = self.find_pair(on)?.qp;
                 self.rnic.post_receive(qp, [wr])
             }
         };
-        posted.map(|_| Done::Nothing).map_err(invalid)
+        posted.map(|_| Success::Nothing).map_err(invalid)
     }
 
-    pub(super) fn post_send(&mut self, action: Action) -> Result<Done, Failure> {
+    pub(super) fn post_send(&mut self, action: Action) -> Result<Success, Failure> {
         let Action::PostSend { connection, work, operation, parts, signaled, fence, inline } = action else {
-            return Err(Failure::of("no work request"));
+            return Err(Failure::of("the request is not a work request"));
         };
-        let qp = self.pair_of(connection)?.qp;
-        let mut done = Done::Nothing;
+        let qp = self.find_pair(connection)?.qp;
+        let mut done = Success::Nothing;
         let verb = match operation {
             Operation::Send { solicited, invalidate } => {
                 Verb::Send { payload: self.payload(&parts, inline)?, solicited, invalidate }
@@ -54,7 +54,7 @@ impl Inner {
                 let local = match self.sges(&parts)?[..] {
                     [local] => local,
                     [] => Sge { stag: 0, tagged_offset: 0, length: 0 },
-                    _ => return Err(invalid("a Read has one part")),
+                    _ => return Err(invalid("an RDMA Read can have only one part")),
                 };
                 let remote = RemoteAddress { stag: key, tagged_offset: address };
                 Verb::Read { local, remote, invalidate_local: false }
@@ -77,7 +77,7 @@ impl Inner {
             }
             Operation::Bind { window, region, offset, length, access } => {
                 let bind = self.bind(window, region, (offset, length), &access)?;
-                done = Done::Bound { remote_key: bind.window.to_bits() };
+                done = Success::Bound { remote_key: bind.window.to_bits() };
                 Verb::Bind(bind)
             }
         };
@@ -87,11 +87,11 @@ impl Inner {
             _ => Fence::None,
         };
         self.rnic.post_send(qp, [SendWr { wr_id: work, signaled, fence, operation: verb }]).map_err(invalid)?;
-        if let Done::Bound { remote_key } = done
+        if let Success::Bound { remote_key } = done
             && let Some(stag) = Stag::from_bits(remote_key)
         {
-            self.things.values_mut().for_each(|thing| {
-                if let Thing::Window { index, key } = thing
+            self.objects.values_mut().for_each(|device_object| {
+                if let DeviceObject::Window { index, key } = device_object
                     && *index == stag.index
                 {
                     *key = stag.key.0;
@@ -107,14 +107,15 @@ impl Inner {
         }
         let mut octets = Vec::new();
         for part in parts {
-            if let Done::Octets { octets: more } = self.get(part.region, part.offset, part.length.into())? {
+            if let Success::Octets { octets: more } = self.get(part.region, part.offset, part.length.into())? {
                 octets.extend(more.0);
             }
         }
         Ok(Payload::Inline(Bytes::from(octets)))
     }
 
-    /// Returns the Bind of a window, with its next key, to a range of a region.
+    /// Returns the work request that binds a window to a range of a region. The window gets its
+    /// next key.
     fn bind(
         &self,
         window: Object,
@@ -122,8 +123,10 @@ impl Inner {
         (offset, length): (u64, u64),
         access: &[Access],
     ) -> Result<Bind, Failure> {
-        let Some(Thing::Window { index, key }) = self.things.get(&window) else { return Err(none(window, "window")) };
-        let region = self.of_region(region)?;
+        let Some(DeviceObject::Window { index, key }) = self.objects.get(&window) else {
+            return Err(not_found(window, "window"));
+        };
+        let region = self.find_region(region)?;
         Ok(Bind {
             window: Stag { index: *index, key: StagKey(key.wrapping_add(1)) },
             region: region.stag,
@@ -137,17 +140,18 @@ impl Inner {
         })
     }
 
-    fn empty(&mut self, now: Instant, connection: Object, cq: CqHandle) {
+    fn drain_completions(&mut self, now: Instant, connection: Object, cq: CqHandle) {
         while let Ok(completion) = self.rnic.poll_cq(cq) {
-            self.events.push_back((now, completed(connection, &completion)));
+            self.events.push_back((now, completion_event(connection, &completion)));
         }
     }
 
     /// Turns completions and notifications of the RNIC into events.
     pub(super) fn collect(&mut self, now: Instant) {
-        let pairs: Vec<_> = self.ends.iter().filter_map(|(object, end)| Some((*object, end.pair?))).collect();
+        let pairs: Vec<_> =
+            self.connections.iter().filter_map(|(object, entry)| Some((*object, entry.pair?))).collect();
         for (connection, pair) in pairs.iter().filter(|(_, pair)| !pair.solicited) {
-            self.empty(now, *connection, pair.cq);
+            self.drain_completions(now, *connection, pair.cq);
         }
         while let Some(notification) = self.rnic.poll_notification() {
             let event = match notification {
@@ -157,7 +161,7 @@ impl Inner {
                     // queue no longer exists.
                     let _ = self.rnic.request_completion_notification(cq, NotifyKind::NextSolicited);
                     if let Some((connection, _)) = pairs.iter().find(|(_, pair)| pair.cq == cq) {
-                        self.empty(now, *connection, cq);
+                        self.drain_completions(now, *connection, cq);
                     }
                     continue;
                 }
@@ -172,21 +176,21 @@ impl Inner {
         }
         self.report_ended(now);
         let deviations = &self.settings.deviations;
-        self.events.retain(|(_, event)| fate(event).is_none_or(|fate| !conceals_fate(deviations, fate)));
+        self.events.retain(|(_, event)| outcome(event).is_none_or(|outcome| !conceals_outcome(deviations, outcome)));
     }
 }
 
 /// Returns the outcome of a connection, if the event reports one.
-fn fate(event: &Event) -> Option<Fate> {
+fn outcome(event: &Event) -> Option<ConnectionOutcome> {
     match event {
-        Event::Disconnected { .. } => Some(Fate::Disconnected),
-        Event::Failed { .. } => Some(Fate::Failed),
-        Event::Rejected { .. } => Some(Fate::Rejected),
+        Event::Disconnected { .. } => Some(ConnectionOutcome::Disconnected),
+        Event::Failed { .. } => Some(ConnectionOutcome::Failed),
+        Event::Rejected { .. } => Some(ConnectionOutcome::Rejected),
         Event::Asynchronous { .. } | Event::Completion(_) | Event::Established { .. } | Event::Request { .. } => None,
     }
 }
 
-fn completed(connection: Object, completion: &WorkCompletion) -> Event {
+fn completion_event(connection: Object, completion: &WorkCompletion) -> Event {
     Event::Completion(Completion {
         connection,
         work: completion.wr_id,

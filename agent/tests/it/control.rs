@@ -1,4 +1,4 @@
-//! The control protocol, with a carrier without a device: harmful and harmless input.
+//! Tests the control protocol with harmful and harmless input. The backend has no device.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
-use weft_agent::listen::{MOST_TESTERS, listen};
-use weft_agent::protocol::{Action, Done, Event, Failure, LONGEST_LINE, Octets, VERSION, pattern};
-use weft_agent::serve::{Carrier, Ended, serve};
+use weft_agent::listen::{MAX_TESTERS, listen};
+use weft_agent::protocol::{Action, Event, Failure, LONGEST_LINE, Octets, Success, VERSION, pattern};
+use weft_agent::serve::{Backend, ServeError, serve};
 
 /// Counts its instances, and answers `Domain` with a number and an event.
 struct Fake {
@@ -39,14 +39,14 @@ impl Drop for Fake {
     }
 }
 
-impl Carrier for Fake {
-    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+impl Backend for Fake {
+    fn perform(&mut self, action: Action) -> Result<Success, Failure> {
         match action {
             Action::Domain => {
                 self.events.push(Event::Disconnected { connection: 7 });
-                Ok(Done::Domain { domain: 1 })
+                Ok(Success::Domain { domain: 1 })
             }
-            Action::Put { octets, .. } => Ok(Done::Octets { octets }),
+            Action::Put { octets, .. } => Ok(Success::Octets { octets }),
             _ => Err(Failure::of("not here")),
         }
     }
@@ -64,7 +64,7 @@ struct Tester {
     stream: UnixStream,
     lines: BufReader<UnixStream>,
     alive: Arc<AtomicUsize>,
-    agent: Option<JoinHandle<Result<(), Ended>>>,
+    agent: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
 impl Tester {
@@ -100,8 +100,8 @@ impl Tester {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// How it ended; asserts that none of its resources are left.
-    fn end(&mut self) -> Result<(), Ended> {
+    /// Disconnects. Returns the result of the service, and asserts that no backend exists any more.
+    fn end(&mut self) -> Result<(), ServeError> {
         let _ = self.stream.shutdown(Shutdown::Write);
         let ended = self.agent.take().unwrap().join().unwrap();
         assert_eq!(self.alive.load(Ordering::SeqCst), 0, "something is left of the control connection");
@@ -125,25 +125,25 @@ fn each_request_has_its_answer_and_events_come_between() {
 #[test]
 fn requires_a_valid_hello() {
     let refused = [
-        ("{\"id\":1,\"do\":\"domain\"}\n", "the first request is hello"),
-        ("{\"id\":1,\"do\":{\"hello\":{\"version\":2,\"token\":\"secret\"}}}\n", "version 2: this agent speaks 1"),
-        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1}}}\n", "the token is not the agent's"),
-        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secreT\"}}}\n", "the token is not the agent's"),
-        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secret \"}}}\n", "the token is not the agent's"),
-        ("GET / HTTP/1.1\r\n\r\n", "no request"),
-        ("\n", "no request"),
+        ("{\"id\":1,\"do\":\"domain\"}\n", "the first request must be `hello`"),
+        ("{\"id\":1,\"do\":{\"hello\":{\"version\":2,\"token\":\"secret\"}}}\n", "the agent has protocol version 1"),
+        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1}}}\n", "wrong token"),
+        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secreT\"}}}\n", "wrong token"),
+        ("{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secret \"}}}\n", "wrong token"),
+        ("GET / HTTP/1.1\r\n\r\n", "the line is not a valid request"),
+        ("\n", "the line is not a valid request"),
     ];
     for (input, why) in refused {
         let mut tester = Tester::new(Some("secret"));
         tester.send(input.as_bytes());
         let message = tester.receive();
         assert!(message["answer"]["failed"]["what"].as_str().unwrap().starts_with(why), "{input}: {message}");
-        assert!(matches!(tester.end(), Err(Ended::NoHello(_))), "{input}");
+        assert!(matches!(tester.end(), Err(ServeError::NoHello(_))), "{input}");
     }
     let mut tester = Tester::new(Some("secret"));
     tester.send(&vec![b'{'; 5000]);
     assert!(tester.receive()["answer"]["failed"]["what"].as_str().unwrap().contains("4096 bytes"));
-    assert!(matches!(tester.end(), Err(Ended::NoHello(_))));
+    assert!(matches!(tester.end(), Err(ServeError::NoHello(_))));
     let mut tester = Tester::new(Some("secret"));
     let message = tester.ask(&json!({"id": 1, "do": {"hello": {"version": 1, "token": "secret"}}}));
     assert_eq!(message["answer"]["id"], 1);
@@ -171,7 +171,7 @@ fn reports_an_unreadable_line_and_handles_the_next() {
         let message = tester.receive();
         assert!(message["answer"]["id"].is_null() && message["answer"]["failed"].is_object(), "{wrong}: {message}");
     }
-    // The JSON reader limits the depth.
+    // The JSON parser limits the depth of nesting.
     tester.send(&vec![b'['; 100_000]);
     tester.send(b"\n");
     assert!(tester.receive()["answer"]["failed"].is_object());
@@ -198,10 +198,10 @@ fn the_pattern_is_the_documented_one() {
 #[test]
 fn a_line_without_an_end_ends_the_connection() {
     let mut tester = Tester::new(None).hello();
-    // The agent stops reading there and would not accept the rest.
+    // The agent stops reading at this length, so the test sends no more.
     tester.send(&vec![b' '; LONGEST_LINE]);
     assert!(tester.receive()["answer"]["failed"]["what"].as_str().unwrap().contains("1048576 bytes"));
-    assert!(matches!(tester.end(), Err(Ended::TooLong(LONGEST_LINE))));
+    assert!(matches!(tester.end(), Err(ServeError::TooLong(LONGEST_LINE))));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn rejects_one_tester_too_many_with_a_reason() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let alive = Arc::new(AtomicUsize::new(0));
-    // It listens until this process ends.
+    // The agent listens until this process ends.
     thread::spawn(move || listen(&listener, None, move || Ok(Fake::new(&alive)), |_, _| ()));
     let tester = || {
         let mut stream = TcpStream::connect(address).unwrap();
@@ -229,20 +229,21 @@ fn rejects_one_tester_too_many_with_a_reason() {
         lines.read_line(&mut line).unwrap();
         (lines, serde_json::from_str::<Value>(&line).unwrap())
     };
-    let there: Vec<_> = (0..MOST_TESTERS).map(|_| tester()).collect();
+    let there: Vec<_> = (0..MAX_TESTERS).map(|_| tester()).collect();
     assert!(there.iter().all(|(_, message)| message["answer"]["done"]["hello"].is_object()), "{there:?}");
     let (_, message) = tester();
     let why = message["answer"]["failed"]["what"].as_str().unwrap();
-    assert!(why.contains("8 testers are there already"), "{why}");
+    assert!(why.contains("already serves 8 testers"), "{why}");
 }
 
-/// Connections that never send hello, more than the limit for testers, and valid clients.
+/// Connections without a hello do not keep out valid clients, even if their number exceeds the
+/// limit for testers.
 #[test]
 fn silent_connections_do_not_block_testers() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let alive = Arc::new(AtomicUsize::new(0));
-    // It listens until this process ends.
+    // The agent listens until this process ends.
     thread::spawn(move || listen(&listener, Some("secret"), move || Ok(Fake::new(&alive)), |_, _| ()));
     let connect = || {
         let stream = TcpStream::connect(address).unwrap();
@@ -254,7 +255,7 @@ fn silent_connections_do_not_block_testers() {
         stream.read_line(&mut line).unwrap();
         line
     };
-    let mut silent: Vec<_> = (0..3 * MOST_TESTERS).map(|_| connect()).collect();
+    let mut silent: Vec<_> = (0..3 * MAX_TESTERS).map(|_| connect()).collect();
     for _ in 0..20 {
         let mut wrong = connect();
         wrong.get_mut().write_all(b"{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"wrong\"}}}\n").unwrap();
@@ -264,15 +265,15 @@ fn silent_connections_do_not_block_testers() {
         let message = line(&mut right);
         assert!(message.contains("\"done\""), "{message}");
     }
-    // Each of them gets the reason before the agent closes it.
+    // Each of these connections gets a reason before the agent closes it.
     for mut silent in silent {
         let message = line(&mut silent);
-        let reasons = ["another connection needs the place", "no hello within 2 s", "the token is not the agent's"];
+        let reasons = ["another connection needs the slot", "no `hello` arrived within 2 s", "wrong token"];
         assert!(reasons.iter().any(|reason| message.contains(reason)), "{message}");
     }
 }
 
-/// A listener with the token `secret`, as long as this process lives.
+/// Starts an agent with the token `secret`. The agent listens until this process ends.
 fn guarded() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -281,7 +282,7 @@ fn guarded() -> SocketAddr {
     address
 }
 
-/// A connection from this address that has sent a hello with this token.
+/// Opens a connection from this address, and sends a hello with this token.
 fn hello(from: &str, to: SocketAddr, token: &str) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::new(from.parse().unwrap(), 0).into()).unwrap();
@@ -293,18 +294,18 @@ fn hello(from: &str, to: SocketAddr, token: &str) -> TcpStream {
     stream
 }
 
-/// Waits for the answer to a hello. Was the token right?
+/// Waits for the answer to a hello. Returns whether the token was right.
 fn is_right(stream: &TcpStream) -> bool {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
-    let is_wrong = line.contains("the token is not the agent's");
+    let is_wrong = line.contains("wrong token");
     assert!(is_wrong || line.contains("\"done\""), "{line}");
     !is_wrong
 }
 
 const US: &str = "127.0.0.1";
 
-/// docs/agent.md: the delays after wrong tokens, in milliseconds, and the first token without one.
+/// docs/agent.md: the delays before the first token and after each wrong token, in milliseconds.
 const DELAYS: [u64; 6] = [0, 50, 100, 200, 400, 800];
 
 /// A timer never ends early, so each of these limits holds on a machine of any speed.
@@ -320,8 +321,8 @@ fn each_wrong_token_delays_the_next_one_longer() {
         let (is_right, waited) = wait("wrong");
         assert!(!is_right && waited >= delay, "{waited:?}, of {delay:?} at least");
     }
-    // The right token waits, too, and ends the delays: of several wrong ones, each after a right
-    // one, the fastest had no delay.
+    // A right token waits, too, and then clears the delay. To check this, each of several wrong
+    // tokens follows a right token. The fastest of them had no delay.
     let (is_right, last) = wait("secret");
     assert!(is_right && last >= Duration::from_secs(1), "{last:?}");
     let fastest = (0..5).map(|_| {
@@ -333,7 +334,8 @@ fn each_wrong_token_delays_the_next_one_longer() {
     assert!(fastest < last / 2, "{fastest:?} after a right token, {last:?} before it");
 }
 
-/// Eight connections of an address may wait; several tokens at once are no way around the delays.
+/// Eight connections of an address may wait. A client cannot avoid the delays with several tokens
+/// at once.
 #[test]
 fn wrong_tokens_that_arrive_together_are_compared_one_after_the_other() {
     let address = guarded();
@@ -344,7 +346,7 @@ fn wrong_tokens_that_arrive_together_are_compared_one_after_the_other() {
     assert!(waited >= least, "{waited:?}, of {least:?} at least");
 }
 
-/// While a token of one address waits, that of another one is compared.
+/// While a token of one address waits, a token of another address is compared.
 #[test]
 fn wrong_tokens_delay_no_other_address() {
     let address = guarded();

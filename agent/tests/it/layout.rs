@@ -1,7 +1,7 @@
 //! The structures of `rdma::abi` have the sizes and offsets of rdma-core's headers.
 //!
-//! This needs the headers (`libibverbs-dev`, `librdmacm-dev`) and a C compiler. Without the headers
-//! the test skips itself; CI sets `WEFT_RDMA_HEADERS`, which makes that a failure.
+//! The test needs the headers (`libibverbs-dev`, `librdmacm-dev`) and a C compiler. Without the
+//! headers, the test does nothing. But if `WEFT_RDMA_HEADERS` is set, as in CI, it then fails.
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;
@@ -12,7 +12,7 @@ use weft_agent::rdma::abi::{
     MwBind, MwBindInfo, Ops, Pd, PortAttr, Qp, QpInitAttr, RecvWr, SendWr, Sge, Srq, SrqAttr, SrqInitAttr, Wc,
 };
 
-/// A C expression, and its expected value.
+/// Returns C expressions, each with its expected value.
 fn expected() -> Vec<(&'static str, usize)> {
     macro_rules! sizes {
         ($($c:literal = $rust:ty),* $(,)?) => { vec![$((concat!("sizeof(struct ", $c, ")"), size_of::<$rust>())),*] };
@@ -93,7 +93,7 @@ fn structures_match_the_headers() {
             std::env::var_os("WEFT_RDMA_HEADERS").is_none(),
             "WEFT_RDMA_HEADERS is set, but rdma-core's headers are missing"
         );
-        println!("skipped: no headers of rdma-core (`apt install libibverbs-dev librdmacm-dev`)");
+        println!("skipped: the headers of rdma-core are missing (`apt install libibverbs-dev librdmacm-dev`)");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The software RNIC on this host's TCP: two agents that talk to each other, and the effects of
-//! peers and testers on one agent.
+//! Tests the software RNIC on this host's TCP. Two agents communicate with each other, or peers and
+//! testers act on one agent.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests panic as tests do")]
 
 use std::io::{Read, Write};
@@ -42,7 +42,7 @@ fn two_agents_connect_and_report_every_event() {
     let end = request["connection"].as_u64().unwrap();
     one.done(&json!({"pair": {"connection": end, "domain": domain}}));
     one.done(&json!({"post_receive": {"on": end, "work": 1, "parts": [{"region": region["region"], "length": 16}]}}));
-    // The device rejects it. The request still waits for an answer.
+    // The device rejects this `accept`. The peer's request still waits for an answer.
     assert!(one.failed(&json!({"accept": {"connection": end, "ird": 255}})).contains("IRD"), "accept");
     one.done(&json!({"accept": {"connection": end, "private_data": "6f6b", "ird": 4, "ord": 4}}));
     assert_eq!(one.event("established")["connection"], end);
@@ -66,7 +66,7 @@ fn two_agents_connect_and_report_every_event() {
     assert_eq!(one.event("disconnected")["connection"], end);
     // A finished object exists until it is destroyed.
     one.done(&json!({"destroy": {"object": end}}));
-    assert!(one.failed(&json!({"destroy": {"object": end}})).contains("is no object"));
+    assert!(one.failed(&json!({"destroy": {"object": end}})).contains("has no object"));
     one.end();
     other.end();
 }
@@ -108,10 +108,10 @@ fn a_connection_with_a_bound_window_can_be_destroyed() {
     talk.done(&json!({"post_send": {"connection": end, "work": 1, "operation": bind}}));
     assert_eq!(talk.event("completion")["status"], "success");
     talk.done(&json!({"destroy": {"object": end}}));
-    // Only TCP was established.
+    // The peer notices only that the TCP connection ends.
     let ended = there.read(&mut [0; 100]).map_err(|why| why.kind());
     assert!(matches!(ended, Ok(0) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
-    // First the objects that used its Queue Pair are destroyed, and then those that it used.
+    // Destroy first the objects that use the Queue Pair, and then the objects that it uses.
     talk.failed(&json!({"destroy": {"object": shared}}));
     for object in [window, shared, region, domain] {
         talk.done(&json!({"destroy": {"object": object}}));
@@ -137,7 +137,7 @@ fn a_tester_that_vanishes_closes_its_connections() {
     talk.done(&json!({"accept": {"connection": end}}));
     let mut reply = [0; 20];
     there.read_exact(&mut reply).unwrap();
-    // A Send without octets lets the target send. It has more to send than TCP accepts.
+    // After this empty Send, the agent may send. The test gives it more data than TCP accepts.
     there.write_all(&weft_fpdu()).unwrap();
     talk.event("established");
     assert_eq!(talk.event("completion")["work"], 2);
@@ -145,7 +145,7 @@ fn a_tester_that_vanishes_closes_its_connections() {
     talk.done(&json!({ "post_send": send }));
     talk.end();
     for mut stream in [silent, half, asks, there] {
-        // An end or a reset: nobody is left who would send more than the octets in flight.
+        // FIN or RST arrives after at most the bytes in flight, because the sender is gone.
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.len() < 1 << 24, "{} bytes", rest.len());
@@ -171,7 +171,9 @@ fn limits_hold_and_refused_requests_leave_nothing() {
     let all = json!({"register": {"domain": domain, "octets": 1 << 20}});
     let region = talk.number("region", &all);
     for octets in [1, u64::MAX] {
-        assert!(talk.failed(&json!({"register": {"domain": domain, "octets": octets}})).contains("0 are left"));
+        assert!(
+            talk.failed(&json!({"register": {"domain": domain, "octets": octets}})).contains("may use 0 more bytes")
+        );
     }
     for length in [1 << 60, u64::MAX, (1 << 20) + 1] {
         for action in ["fill", "hash", "get"] {
@@ -180,7 +182,7 @@ fn limits_hold_and_refused_requests_leave_nothing() {
                 fields["seed"] = json!(7);
             }
             let why = talk.failed(&json!({ action: fields }));
-            assert!(why.contains("the region has 1048576") || why.contains("at most 262144"), "{action}: {why}");
+            assert!(why.contains("which has 1048576 bytes") || why.contains("at most 262144"), "{action}: {why}");
         }
     }
     talk.number("domain", &json!("domain"));
@@ -191,9 +193,9 @@ fn limits_hold_and_refused_requests_leave_nothing() {
         json!({"listen": {"address": "127.0.0.1", "port": 0}}),
         json!({"resolve": {"address": "127.0.0.1", "port": 1}}),
     ] {
-        assert_eq!(talk.failed(&more), "4 objects are the most of a control connection", "{more}");
+        assert_eq!(talk.failed(&more), "a control connection can have at most 4 objects; destroy one first", "{more}");
     }
-    // A request beyond the limits is rejected, and reported.
+    // The agent rejects and reports a peer's request that exceeds the limit of objects.
     let mut turned_away = peer(port);
     turned_away.write_all(&request(b"one more")).unwrap();
     let failed = talk.event("failed");
@@ -252,7 +254,7 @@ fn many_peers_come_and_go() {
             _ => socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap(),
         }
     }
-    // An answer to this one shows that the earlier ones were handled.
+    // An answer to this peer shows that the agent has handled all earlier peers.
     let mut last = peer(port);
     last.write_all(&request(b"last")).unwrap();
     let end = talk.event("request")["connection"].as_u64().unwrap();

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weft_agent::Limits;
-use weft_agent::serve::{Ended, serve};
-use weft_agent::soft::OnSockets;
+use weft_agent::serve::{ServeError, serve};
+use weft_agent::soft::SoftAgent;
 use weft_peer::Settings;
 
 /// Longer than any successful operation takes.
@@ -22,15 +22,15 @@ pub(crate) struct Talk {
     lines: BufReader<UnixStream>,
     events: VecDeque<Value>,
     last: u64,
-    agent: JoinHandle<Result<(), Ended>>,
+    agent: JoinHandle<Result<(), ServeError>>,
 }
 
 impl Talk {
-    /// A tester after the hello.
+    /// Returns a tester that has sent its hello.
     pub(crate) fn new(limits: Limits) -> Self {
         let (stream, agents) = UnixStream::pair().unwrap();
-        let carrier = move || OnSockets::new(Settings::default(), limits);
-        let agent = thread::spawn(move || serve(&agents, &agents, None, Instant::now(), carrier));
+        let backend = move || SoftAgent::new(Settings::default(), limits);
+        let agent = thread::spawn(move || serve(&agents, &agents, None, Instant::now(), backend));
         stream.set_read_timeout(Some(WITHIN)).unwrap();
         let lines = BufReader::new(stream.try_clone().unwrap());
         let mut talk = Talk { stream, lines, events: VecDeque::new(), last: 0, agent };
@@ -71,18 +71,18 @@ impl Talk {
         what.unwrap_or_else(|| panic!("{action}: {answer}")).to_owned()
     }
 
-    /// Performs `action`; returns the number of the new object.
+    /// Performs `action`. Returns the number of the new object.
     pub(crate) fn number(&mut self, kind: &str, action: &Value) -> u64 {
         self.done(action)[kind][kind].as_u64().unwrap()
     }
 
-    /// The next event, which must be of this kind.
+    /// Returns the next event. It must have the kind `kind`.
     pub(crate) fn event(&mut self, kind: &str) -> Value {
         let mut event = match self.events.pop_front() {
             Some(event) => event,
             None => self.receive()["event"].take(),
         };
-        assert!(event[kind] != Value::Null, "{kind} is wanted: {event}");
+        assert!(event[kind] != Value::Null, "expected the event {kind}, found {event}");
         event[kind].take()
     }
 

@@ -1,5 +1,6 @@
-//! A control connection without a socket and without a device. Octets go in, lines come out, and
-//! the checks hold whatever the octets are. The fuzz target `agent` also uses it.
+//! A control connection without a socket and without a device. Its input is any bytes, and its
+//! output is lines. The checks of the output are valid for any input. The fuzz target `agent` also
+//! uses this module.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -10,47 +11,47 @@ use std::time::Instant;
 
 use weft_agent::Limits;
 use weft_agent::protocol::{
-    Action, AgentMessage, Done, Event, Failure, LONGEST_LINE, MOST_OCTETS, Object, Octets, Outcome, Request, VERSION,
-    What, pattern,
+    Action, AgentMessage, Event, Failure, LONGEST_LINE, MAX_TRANSFER_OCTETS, MessageContent, Object, Octets, Outcome,
+    Request, Success, VERSION, pattern,
 };
-use weft_agent::serve::{Carrier, Ended, serve};
-use weft_agent::soft::Soft;
+use weft_agent::serve::{Backend, ServeError, serve};
+use weft_agent::soft::SoftDevice;
 use weft_peer::memory::MemorySettings;
-use weft_peer::service::Served;
+use weft_peer::service::DrivenConnection;
 use weft_peer::{Settings, Transmit};
 
-/// Octets that one control connection may register here.
+/// Maximum number of bytes that one control connection may register in these tests.
 pub const MEMORY: u64 = 1 << 20;
 
-/// The number of carriers, their objects and the octets of these.
+/// The numbers of backends, of their objects, and of the bytes of these objects.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Made since the start.
+    /// Backends that were created since the start.
     pub made: usize,
-    pub carriers: usize,
+    pub backends: usize,
     pub objects: usize,
     pub octets: u64,
 }
 
-/// [`Counts`] of all carriers that share it.
+/// [`Counts`] of all backends that share this counter.
 #[derive(Debug, Default, Clone)]
 pub struct Counter(Arc<Mutex<Counts>>);
 
 impl Counter {
-    /// Now.
+    /// Returns the current counts.
     pub fn now(&self) -> Counts {
         *self.counted()
     }
 
-    /// Also works after a thread that counted has panicked.
+    /// Locks the counts. This also works after a thread has panicked with the lock.
     fn counted(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asserts that nothing is left, and that `made` carriers were made.
+    /// Asserts that no backend and no object is left, and that `made` backends were created.
     pub fn expect_gone(&self, made: usize) {
         let now = self.now();
-        assert_eq!(now, Counts { made, carriers: 0, objects: 0, octets: 0 }, "something is left");
+        assert_eq!(now, Counts { made, backends: 0, objects: 0, octets: 0 }, "something is left");
     }
 }
 
@@ -89,7 +90,7 @@ impl FakeDevice {
     pub fn new(counter: &Counter) -> Self {
         let mut counts = counter.counted();
         counts.made += 1;
-        counts.carriers += 1;
+        counts.backends += 1;
         FakeDevice { counter: counter.clone(), objects: BTreeMap::new(), last: 0, events: Vec::new() }
     }
 
@@ -113,38 +114,38 @@ fn beside() -> Failure {
 
 impl Drop for FakeDevice {
     fn drop(&mut self) {
-        self.counter.counted().carriers -= 1;
+        self.counter.counted().backends -= 1;
     }
 }
 
-impl Carrier for FakeDevice {
-    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+impl Backend for FakeDevice {
+    fn perform(&mut self, action: Action) -> Result<Success, Failure> {
         match action {
             Action::Domain => {
                 let domain = self.keep(Vec::new());
                 self.events.push(Event::Disconnected { connection: domain });
-                Ok(Done::Domain { domain })
+                Ok(Success::Domain { domain })
             }
             Action::Register { octets, .. } => {
                 let used: u64 = self.objects.values().map(|object| object.memory.len() as u64).sum();
                 let octets = usize::try_from(octets).ok().filter(|octets| *octets as u64 <= MEMORY - used);
                 let region = self.keep(vec![0; octets.ok_or_else(|| Failure::of("too much"))?]);
-                Ok(Done::Region { region, address: 0, local_key: 1, remote_key: 1 })
+                Ok(Success::Region { region, address: 0, local_key: 1, remote_key: 1 })
             }
             Action::Put { region, offset, octets } => {
                 self.part(region, offset, octets.0.len() as u64)?.copy_from_slice(&octets.0);
-                Ok(Done::Nothing)
+                Ok(Success::Nothing)
             }
             Action::Fill { region, offset, length, seed } => {
                 let part = self.part(region, offset, length)?;
                 part.iter_mut().zip(0..).for_each(|(octet, index)| *octet = pattern(seed, index));
-                Ok(Done::Nothing)
+                Ok(Success::Nothing)
             }
-            Action::Get { region, offset, length } if length <= MOST_OCTETS as u64 => {
+            Action::Get { region, offset, length } if length <= MAX_TRANSFER_OCTETS as u64 => {
                 let octets = self.part(region, offset, length)?.to_vec();
-                Ok(Done::Octets { octets: Octets(octets) })
+                Ok(Success::Octets { octets: Octets(octets) })
             }
-            Action::Destroy { object } => self.objects.remove(&object).map(|_| Done::Nothing).ok_or_else(beside),
+            Action::Destroy { object } => self.objects.remove(&object).map(|_| Success::Nothing).ok_or_else(beside),
             _ => Err(Failure::of("not here")),
         }
     }
@@ -158,7 +159,7 @@ impl Carrier for FakeDevice {
     }
 }
 
-/// The octets that a tester sends, as they arrive, and then the end. It can be read at any time.
+/// Input from a tester: its bytes, in pieces, and then the end of the stream. A read never blocks.
 struct Input<'a, P> {
     octets: &'a [u8],
     piece: P,
@@ -181,10 +182,11 @@ impl<P> AsFd for Input<'_, P> {
     }
 }
 
-/// Plays a control connection in which the tester sends `octets` and disconnects. Each read returns
-/// as many octets as `piece` gives. The output must follow docs/agent.md: an answer to each line
-/// with its number, in order; nothing made without a valid hello; no object left. Returns the lines
-/// that the tester receives.
+/// Runs a control connection in which the tester sends `octets` and disconnects. Each read returns
+/// the number of bytes that `piece` returns. Returns the lines that the tester receives.
+///
+/// Checks that the output follows docs/agent.md. Each line gets an answer with its number, in
+/// order. Without a valid hello, no backend is created. At the end, no object exists.
 ///
 /// # Panics
 ///
@@ -196,12 +198,12 @@ pub fn play(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) ->
     output
 }
 
-/// The same with the software RNIC. Each connection returns as a request to its own listener. At
-/// the end, every object can be destroyed. Returns the output.
+/// Does the same as [`play`] with the software RNIC. Each connection that the tester opens arrives
+/// at a listener of the same tester. Checks that every object can be destroyed at the end.
 pub fn play_soft(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str>) -> Vec<u8> {
     play_on(octets, piece, token, || {
         let limits = Limits { memory: MEMORY, objects: 64 };
-        let soft = Soft::limited(Settings::default(), limits, MemorySettings::default());
+        let soft = SoftDevice::with_limits(Settings::default(), limits, MemorySettings::default());
         soft.map(Looped::new).map_err(|why| Failure::of(why.to_string()))
     })
     .1
@@ -209,29 +211,28 @@ pub fn play_soft(octets: &[u8], piece: impl FnMut() -> usize, token: Option<&str
 
 /// The software RNIC with connections to itself, at a fixed time.
 struct Looped {
-    soft: Soft,
-    /// The connecting end, and the listening end.
-    wires: Vec<[Box<dyn Served>; 2]>,
-    /// Connecting ends without a listener: nothing ever answers.
-    lonely: Vec<Box<dyn Served>>,
+    soft: SoftDevice,
+    /// The two ends of each connection: the connecting end, and the listening end.
+    wires: Vec<[Box<dyn DrivenConnection>; 2]>,
+    /// Connecting ends without a listener. They never get an answer.
+    lonely: Vec<Box<dyn DrivenConnection>>,
     last: Object,
     exited: bool,
 }
 
-/// Octets and ends of streams that pass over all wires after one request. The RNIC sends far less
-/// for one.
-const MOST_MOVED: usize = 1 << 16;
+/// Maximum number of outputs that are moved after one request. The RNIC needs far fewer.
+const MAX_MOVES: usize = 1 << 16;
 
 impl Looped {
     const NOW: weft_peer::Instant = weft_peer::Instant::ORIGIN;
 
-    fn new(soft: Soft) -> Self {
+    fn new(soft: SoftDevice) -> Self {
         Looped { soft, wires: Vec::new(), lonely: Vec::new(), last: 0, exited: false }
     }
 
-    /// Moves the output of all ends to the other ends, until there is none.
+    /// Moves the output of each end to the other end, until there is no more output.
     fn drive(&mut self) {
-        for _ in 0..MOST_MOVED {
+        for _ in 0..MAX_MOVES {
             let mut moved = false;
             for wire in &mut self.wires {
                 let [left, right] = wire;
@@ -246,8 +247,8 @@ impl Looped {
     }
 }
 
-/// Moves one output to the other end; was there any?
-fn carry(from: &mut Box<dyn Served>, to: &mut Box<dyn Served>) -> bool {
+/// Moves one output to the other end. Returns whether there was an output.
+fn carry(from: &mut Box<dyn DrivenConnection>, to: &mut Box<dyn DrivenConnection>) -> bool {
     if from.poll_timeout().is_some_and(|at| at <= Looped::NOW) {
         from.handle_timeout(Looped::NOW);
     }
@@ -260,23 +261,23 @@ fn carry(from: &mut Box<dyn Served>, to: &mut Box<dyn Served>) -> bool {
     true
 }
 
-impl Carrier for Looped {
-    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+impl Backend for Looped {
+    fn perform(&mut self, action: Action) -> Result<Success, Failure> {
         let connects = matches!(action, Action::Connect(_));
         self.exited |= action == Action::Exit;
         let done = self.soft.perform(Self::NOW, action)?;
-        if let Done::Domain { domain: object }
-        | Done::Listener { listener: object, .. }
-        | Done::Region { region: object, .. }
-        | Done::Shared { shared: object }
-        | Done::Window { window: object, .. }
-        | Done::Connection { connection: object } = done
+        if let Success::Domain { domain: object }
+        | Success::Listener { listener: object, .. }
+        | Success::Region { region: object, .. }
+        | Success::Shared { shared: object }
+        | Success::Window { window: object, .. }
+        | Success::Connection { connection: object } = done
         {
             assert!(object > self.last, "a number comes again");
             self.last = object;
         }
-        if connects && let Some(left) = self.soft.arrive(Self::NOW) {
-            match self.soft.arrive(Self::NOW) {
+        if connects && let Some(left) = self.soft.accept_stream(Self::NOW) {
+            match self.soft.accept_stream(Self::NOW) {
                 Some(right) => self.wires.push([left, right]),
                 None => self.lonely.push(left),
             }
@@ -309,32 +310,35 @@ impl Drop for Looped {
         self.wires.clear();
         self.lonely.clear();
         let mut left: Vec<Object> = (1..=self.last).collect();
-        // Windows use regions, and all use domains: one pass for each kind is enough.
+        // Windows use regions, and all other objects use domains. So one pass for each kind is
+        // enough.
         for _ in 0..4 {
             left.retain(|object| {
                 let destroyed = self.soft.perform(Self::NOW, Action::Destroy { object: *object });
-                destroyed.is_err_and(|why| !why.what.contains("is no object"))
+                destroyed.is_err_and(|why| !why.what.contains("has no object"))
             });
         }
         assert!(left.is_empty(), "{left:?} cannot be destroyed");
     }
 }
 
-/// The same with any carrier. Returns whether the hello was valid, and the output.
-fn play_on<C: Carrier>(
+/// Runs a control connection with any backend. Returns whether the hello was valid, and the output.
+fn play_on<C: Backend>(
     octets: &[u8],
     piece: impl FnMut() -> usize,
     token: Option<&str>,
-    carrier: impl FnOnce() -> Result<C, Failure>,
+    backend: impl FnOnce() -> Result<C, Failure>,
 ) -> (bool, Vec<u8>) {
-    // Its other end is closed, so the end can be read at any time.
+    // The other side of this pair is closed, so a read never blocks.
     let (readable, _) = UnixStream::pair().expect("two descriptors");
     let mut sent = Vec::new();
     let input = Input { octets, piece, readable };
-    let ended = serve(input, &mut sent, token, Instant::now(), carrier);
+    let ended = serve(input, &mut sent, token, Instant::now(), backend);
     let expected = Expected::of(octets, token);
     match (&ended, expected.end) {
-        (Ok(()), End::Gone) | (Err(Ended::NoHello(_)), End::Refused) | (Err(Ended::TooLong(_)), End::TooLong) => {}
+        (Ok(()), End::Gone)
+        | (Err(ServeError::NoHello(_)), End::Refused)
+        | (Err(ServeError::TooLong(_)), End::TooLong) => {}
         _ => panic!("ended by {ended:?}, expected {:?}", expected.end),
     }
     let mut answers = Vec::new();
@@ -345,11 +349,11 @@ fn play_on<C: Carrier>(
         assert!(message.at >= last, "time goes back");
         last = message.at;
         match message.what {
-            What::Answer { id, outcome } => {
+            MessageContent::Answer { id, outcome } => {
                 assert!(id.is_some() || matches!(outcome, Outcome::Failed(_)), "{outcome:?} to nothing");
                 answers.push(id);
             }
-            What::Event(_) => assert!(!answers.is_empty(), "an event before the hello"),
+            MessageContent::Event(_) => assert!(!answers.is_empty(), "an event before the hello"),
         }
     }
     assert_eq!(answers, expected.answers, "ids of the answers");
@@ -363,7 +367,7 @@ enum End {
     TooLong,
 }
 
-/// The behaviour that docs/agent.md requires for these octets.
+/// The behaviour that docs/agent.md requires for an input.
 struct Expected {
     answers: Vec<Option<u64>>,
     hello: bool,
@@ -373,7 +377,7 @@ struct Expected {
 impl Expected {
     fn of(octets: &[u8], token: Option<&str>) -> Self {
         let mut lines = octets.split(|octet| *octet == b'\n');
-        // Octets after the last line feed are not a line.
+        // Bytes after the last line feed are not a line.
         let rest = lines.next_back().unwrap_or(&[]);
         let first = lines.next();
         if first.unwrap_or(rest).len() > 4096 {
@@ -400,7 +404,7 @@ impl Expected {
             }
             answers.push(serde_json::from_slice(line).ok().map(|request: Request| request.id));
         }
-        // The rest is not a line.
+        // The bytes after the last line feed get no answer.
         answers.pop();
         Expected { answers, hello, end: End::Gone }
     }

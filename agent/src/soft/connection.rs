@@ -1,5 +1,5 @@
-//! Connections: a connection manager's verbs control the start-up of MPA, and then a Queue Pair
-//! uses the stream.
+//! Connections. At first, requests of the tester control the start-up of MPA, as the functions of a
+//! connection manager do. Then a Queue Pair uses the stream.
 
 use std::collections::VecDeque;
 
@@ -7,13 +7,13 @@ use weft_peer::mpa::{Depth, PrivateData, WaitDecision, WaitReply, WaitRequest};
 use weft_peer::verbs::{CqHandle, LlpHandle, NotifyKind, QpHandle, QpInit, QpModify, QpState};
 use weft_peer::{Instant, Transmit};
 
-use super::{Inner, Thing, invalid};
-use crate::common::{self, asks_nothing, entries, has_pair, no_pair, none};
-use crate::protocol::{Action, Done, Failure, Object, Octets, Parameters};
+use super::{DeviceObject, Inner, invalid};
+use crate::common::{self, cq_entries, no_pair, not_found, pair_exists, requests_nothing};
+use crate::protocol::{Action, Failure, Object, Octets, Parameters, Success};
 
-/// A connection. It exists from its first byte, or from [`Action::Resolve`] on.
+/// A connection. A listener creates it when a stream arrives, or [`Action::Resolve`] creates it.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct Connection {
     pub(super) state: State,
     /// Listener that received the connection. 0 if this side connects.
     pub(super) listener: Object,
@@ -26,7 +26,7 @@ pub(super) struct End {
     /// IRD and ORD that the user requested. They apply if start-up does not negotiate these values.
     pub(super) requested: (u8, u8),
     /// Whether an action changed the connection since it was last driven.
-    pub(super) touched: bool,
+    pub(super) changed: bool,
     /// Whether the connection was established and its end is not reported yet.
     pub(super) established: bool,
     /// Whether the peer has ended the connection.
@@ -45,7 +45,7 @@ pub(super) enum State {
     Operating(LlpHandle),
     /// This side sends FIN, and waits for the peer's FIN.
     Refused,
-    Over,
+    Closed,
 }
 
 /// A Queue Pair, and the completion queue of both of its queues.
@@ -57,9 +57,9 @@ pub(super) struct Pair {
     pub(super) solicited: bool,
 }
 
-impl End {
+impl Connection {
     fn new(state: State, listener: Object, deadline: Option<Instant>) -> Self {
-        End {
+        Connection {
             state,
             listener,
             emss: None,
@@ -67,65 +67,66 @@ impl End {
             outgoing: VecDeque::new(),
             deadline,
             requested: (1, 1),
-            touched: false,
+            changed: false,
             established: false,
             ended: false,
         }
     }
 
     pub(super) fn arrived(startup: WaitRequest, listener: Object, deadline: Instant) -> Self {
-        End::new(State::WaitRequest(startup), listener, Some(deadline))
+        Connection::new(State::WaitRequest(startup), listener, Some(deadline))
     }
 
     pub(super) fn resolved() -> Self {
-        End::new(State::Resolved, 0, None)
+        Connection::new(State::Resolved, 0, None)
     }
 
     pub(super) fn send(&mut self, item: Transmit) {
         self.outgoing.push_back(item);
-        self.touched = true;
+        self.changed = true;
     }
 
-    /// Resets the stream. Output that waits is discarded.
+    /// Resets the stream. Discards the output that was not sent yet.
     fn reset(&mut self) {
         self.outgoing.clear();
         self.send(Transmit::Reset);
-        self.over();
+        self.set_closed();
     }
 
-    pub(super) fn over(&mut self) {
-        (self.state, self.deadline) = (State::Over, None);
+    pub(super) fn set_closed(&mut self) {
+        (self.state, self.deadline) = (State::Closed, None);
     }
 }
 
 /// Requests about connections.
 impl Inner {
-    pub(super) fn end(&mut self, connection: Object) -> Result<&mut End, Failure> {
-        let known = matches!(self.things.get(&connection), Some(Thing::Connection));
-        let end = self.ends.get_mut(&connection).filter(|_| known).ok_or_else(|| none(connection, "connection"))?;
-        end.touched = true;
-        Ok(end)
+    pub(super) fn find_connection(&mut self, connection: Object) -> Result<&mut Connection, Failure> {
+        let known = matches!(self.objects.get(&connection), Some(DeviceObject::Connection));
+        let entry = self.connections.get_mut(&connection).filter(|_| known);
+        let entry = entry.ok_or_else(|| not_found(connection, "connection"))?;
+        entry.changed = true;
+        Ok(entry)
     }
 
-    pub(super) fn pair_of(&mut self, connection: Object) -> Result<Pair, Failure> {
-        let pair = self.end(connection)?.pair;
+    pub(super) fn find_pair(&mut self, connection: Object) -> Result<Pair, Failure> {
+        let pair = self.find_connection(connection)?.pair;
         pair.ok_or_else(|| no_pair(connection))
     }
 
-    pub(super) fn pair(&mut self, action: &Action) -> Result<Done, Failure> {
+    pub(super) fn pair(&mut self, action: &Action) -> Result<Success, Failure> {
         let Action::Pair { connection, domain, shared, depth, parts, inline: _, solicited } = *action else {
             return Err(Failure::of("the request is not for a Queue Pair"));
         };
-        let pd = self.of_domain(domain)?;
-        let srq = match shared.map(|shared| (shared, self.things.get(&shared))) {
+        let pd = self.find_domain(domain)?;
+        let srq = match shared.map(|shared| (shared, self.objects.get(&shared))) {
             None => None,
-            Some((_, Some(Thing::Shared(srq)))) => Some(*srq),
-            Some((shared, _)) => return Err(none(shared, "shared receive queue")),
+            Some((_, Some(DeviceObject::Shared(srq)))) => Some(*srq),
+            Some((shared, _)) => return Err(not_found(shared, "shared receive queue")),
         };
-        if self.end(connection)?.pair.is_some() {
-            return Err(has_pair(connection));
+        if self.find_connection(connection)?.pair.is_some() {
+            return Err(pair_exists(connection));
         }
-        let (cq, _) = self.rnic.create_cq(entries(depth, srq.is_some()), Some(self.handler)).map_err(invalid)?;
+        let (cq, _) = self.rnic.create_cq(cq_entries(depth, srq.is_some()), Some(self.handler)).map_err(invalid)?;
         let init = QpInit {
             srq,
             max_sq_wrs: depth,
@@ -146,33 +147,34 @@ impl Inner {
         if solicited {
             self.rnic.request_completion_notification(cq, NotifyKind::NextCompletion).map_err(invalid)?;
         }
-        self.end(connection)?.pair = Some(Pair { cq, qp, solicited });
-        Ok(Done::Nothing)
+        self.find_connection(connection)?.pair = Some(Pair { cq, qp, solicited });
+        Ok(Success::Nothing)
     }
 
-    pub(super) fn connect(&mut self, now: Instant, parameters: &Parameters) -> Result<Done, Failure> {
+    pub(super) fn connect(&mut self, now: Instant, parameters: &Parameters) -> Result<Success, Failure> {
         let private_data = private_data(&parameters.private_data)?;
-        self.pair_of(parameters.connection)?;
+        self.find_pair(parameters.connection)?;
         let mut mpa = self.settings.mpa;
         mpa.enhanced_settings.ird = Depth::negotiated(parameters.ird.into());
         mpa.enhanced_settings.ord = Depth::negotiated(parameters.ord.into());
         let (deviations, within) = (self.settings.deviations.clone(), self.settings.startup_timeout);
-        let end = self.end(parameters.connection)?;
-        if !matches!(end.state, State::Resolved) {
-            return Err(invalid("it connects already"));
+        let entry = self.find_connection(parameters.connection)?;
+        if !matches!(entry.state, State::Resolved) {
+            return Err(invalid("the connection already connects, or is established"));
         }
         let mut request = Vec::new();
-        end.state = State::WaitReply(WaitReply::start(mpa, &private_data, deviations, &mut request).map_err(invalid)?);
-        (end.deadline, end.requested) = (Some(now + within), (parameters.ird, parameters.ord));
-        end.send(Transmit::Octets(request.into()));
+        entry.state =
+            State::WaitReply(WaitReply::start(mpa, &private_data, deviations, &mut request).map_err(invalid)?);
+        (entry.deadline, entry.requested) = (Some(now + within), (parameters.ird, parameters.ord));
+        entry.send(Transmit::Octets(request.into()));
         self.connecting.push_back(parameters.connection);
-        Ok(Done::Nothing)
+        Ok(Success::Nothing)
     }
 
-    pub(super) fn accept(&mut self, now: Instant, parameters: &Parameters) -> Result<Done, Failure> {
+    pub(super) fn accept(&mut self, now: Instant, parameters: &Parameters) -> Result<Success, Failure> {
         let private_data = private_data(&parameters.private_data)?;
         let connection = parameters.connection;
-        self.pair_of(connection)?;
+        self.find_pair(connection)?;
         let decision = self.decision(connection)?;
         let mut reply = Vec::new();
         let negotiated = decision.accept(&private_data, &mut reply);
@@ -180,58 +182,58 @@ impl Inner {
         self.operate(now, connection, &negotiated, Some(reply.into()), (parameters.ird, parameters.ord))?;
         let (ird, ord) = (parameters.ird, parameters.ord);
         self.established(now, connection, Octets::default(), (ird, ord));
-        Ok(Done::Nothing)
+        Ok(Success::Nothing)
     }
 
-    pub(super) fn reject(&mut self, now: Instant, connection: Object, data: &Octets) -> Result<Done, Failure> {
+    pub(super) fn reject(&mut self, now: Instant, connection: Object, data: &Octets) -> Result<Success, Failure> {
         let private_data = private_data(data)?;
         let decision = self.decision(connection)?;
         let mut reply = Vec::new();
         decision.reject(&private_data, &mut reply);
-        self.end(connection)?.send(Transmit::Octets(reply.into()));
+        self.find_connection(connection)?.send(Transmit::Octets(reply.into()));
         self.refuse(now, connection);
-        Ok(Done::Nothing)
+        Ok(Success::Nothing)
     }
 
     fn decision(&mut self, connection: Object) -> Result<WaitDecision, Failure> {
-        match &self.end(connection)?.state {
+        match &self.find_connection(connection)?.state {
             State::Undecided(decision) => Ok(decision.clone()),
-            _ => Err(asks_nothing(connection)),
+            _ => Err(requests_nothing(connection)),
         }
     }
 
-    pub(super) fn disconnect(&mut self, now: Instant, connection: Object) -> Result<Done, Failure> {
-        let Pair { qp, .. } = self.pair_of(connection)?;
+    pub(super) fn disconnect(&mut self, now: Instant, connection: Object) -> Result<Success, Failure> {
+        let Pair { qp, .. } = self.find_pair(connection)?;
         // The RNIC refuses a graceful close while work is in progress.
         let closing = self.rnic.modify_qp(now, qp, &QpModify::to(QpState::Closing));
         closing.or_else(|_| self.rnic.modify_qp(now, qp, &QpModify::to(QpState::Error))).map_err(invalid)?;
-        Ok(Done::Nothing)
+        Ok(Success::Nothing)
     }
 
     /// Destroys the Queue Pair of a connection, and resets its stream if there is one.
-    pub(super) fn forget(&mut self, connection: Object) {
+    pub(super) fn destroy_connection(&mut self, connection: Object) {
         self.connecting.retain(|object| *object != connection);
-        let Some(end) = self.ends.get_mut(&connection) else { return };
-        (end.established, end.touched) = (false, true);
-        let pair = end.pair.take();
-        let stream = match end.state {
+        let Some(entry) = self.connections.get_mut(&connection) else { return };
+        (entry.established, entry.changed) = (false, true);
+        let pair = entry.pair.take();
+        let stream = match entry.state {
             State::Operating(llp) => Some(llp),
             State::Resolved => {
-                self.ends.remove(&connection);
+                self.connections.remove(&connection);
                 None
             }
             _ => {
-                end.reset();
+                entry.reset();
                 None
             }
         };
         // Destroying the Queue Pair resets the stream. If the Queue Pair cannot be destroyed yet,
         // the stream is detached and reset here.
-        let given = pair.is_none_or(|pair| self.give_back(pair));
-        if let Some(llp) = stream.filter(|_| !given) {
+        let released = pair.is_none_or(|pair| self.release_pair(pair));
+        if let Some(llp) = stream.filter(|_| !released) {
             self.rnic.detach_stream(self.now, llp);
-            if let Some(end) = self.ends.get_mut(&connection) {
-                end.reset();
+            if let Some(entry) = self.connections.get_mut(&connection) {
+                entry.reset();
             }
         }
     }
