@@ -2,12 +2,13 @@
 //!
 //! glibc gives the threads of a process up to eight heaps ("arenas") per core. It rarely returns
 //! the freed memory of an arena to the system, and threads of another arena cannot use that memory.
-//! A server whose threads read large captures, one after the other, grew to twice the used size.
+//! In a server whose threads read large captures, one after the other, the process grew to twice
+//! the memory that it used.
 #![expect(unsafe_code, reason = "the allocator has an interface in C only")]
 
 /// Makes all threads share one arena. Call it before the process starts threads.
 pub(crate) fn share_one_arena() {
-    // musl's allocator has one heap and no such setting.
+    // musl's allocator has only one heap, so it has no setting for arenas.
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt(3) takes two integers and changes the allocator's own settings. A failure
     // changes nothing.

@@ -8,7 +8,7 @@ use weft_core::requirement::Severity;
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(crate) enum When {
+pub(crate) enum ColourChoice {
     /// If the output is a terminal
     #[default]
     Auto,
@@ -22,13 +22,13 @@ pub(crate) enum When {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Colour(bool);
 
-impl When {
+impl ColourChoice {
     /// Decides for standard output.
     pub(crate) fn decide(self) -> Colour {
         Colour(match self {
-            When::Auto => stdout().is_terminal() && is_wanted(|name| std::env::var_os(name)),
-            When::Always => true,
-            When::Never => false,
+            ColourChoice::Auto => stdout().is_terminal() && is_wanted(|name| std::env::var_os(name)),
+            ColourChoice::Always => true,
+            ColourChoice::Never => false,
         })
     }
 }

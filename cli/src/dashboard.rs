@@ -12,8 +12,8 @@ pub(crate) fn announce(address: SocketAddr) {
     print_line!("dashboard: http://{address}/");
 }
 
-/// Turns an error of the dashboard into one of the command. Errors that the user can fix become
-/// usage errors.
+/// Turns an error of the dashboard into an error of the command. Errors that the user can fix
+/// become usage errors.
 pub(crate) fn explain(error: WebError) -> anyhow::Error {
     match error {
         WebError::NotLoopback(_) | WebError::TargetName(_) => BadInput(error.to_string()).into(),

@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 use weft_core::text::visible;
 use weft_suites::store::StoreError;
 
-/// Exit code: findings of `--level` or above, or unexpected results.
+/// The exit code for findings of `--level` or above, and for unexpected results.
 pub(crate) const UNEXPECTED: u8 = 1;
-/// Exit code: a wrong command line, or unreadable input.
+/// The exit code for a wrong command line, and for unreadable input.
 pub(crate) const USAGE: u8 = 2;
-/// Exit code: the peer is unreachable, or it rejected the connection.
+/// The exit code for a peer that is unreachable or that rejected the connection.
 pub(crate) const UNREACHABLE: u8 = 3;
-/// Exit code: a problem of weft or of this machine.
+/// The exit code for a problem of weft or of this machine.
 pub(crate) const HARNESS: u8 = 4;
 
 /// Prints a line on standard output. If the write fails, the command continues, because its results
@@ -57,23 +57,23 @@ fn unwritten(error: &io::Error) -> String {
 }
 
 /// The message for a command that stops because of a closed pipe.
-const GONE: &str = "stopped, because the reader closed the output";
+const PIPE_CLOSED: &str = "stopped, because the reader closed the output";
 
 /// The output of a command whose exit code is a verdict. If the reader closes the output
 /// (`| head`), the command drops the rest and continues, so that its exit code is the same.
-pub(crate) struct Verdict<W> {
+pub(crate) struct VerdictOutput<W> {
     out: W,
     /// Whether the reader has closed the output.
     pub(crate) is_unread: bool,
 }
 
-impl<W> Verdict<W> {
+impl<W> VerdictOutput<W> {
     pub(crate) fn new(out: W) -> Self {
-        Verdict { out, is_unread: false }
+        VerdictOutput { out, is_unread: false }
     }
 
     /// Returns `written`, or `otherwise` if the reader has closed the output.
-    fn unless_unread<T>(&mut self, written: io::Result<T>, otherwise: T) -> io::Result<T> {
+    fn ignore_broken_pipe<T>(&mut self, written: io::Result<T>, otherwise: T) -> io::Result<T> {
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.is_unread = true;
@@ -84,18 +84,18 @@ impl<W> Verdict<W> {
     }
 }
 
-impl<W: Write> Write for Verdict<W> {
+impl<W: Write> Write for VerdictOutput<W> {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         if self.is_unread {
             return Ok(octets.len());
         }
         let written = self.out.write(octets);
-        self.unless_unread(written, octets.len())
+        self.ignore_broken_pipe(written, octets.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.out.flush();
-        self.unless_unread(flushed, ())
+        self.ignore_broken_pipe(flushed, ())
     }
 }
 
@@ -107,14 +107,14 @@ pub(crate) struct BadInput(pub String);
 /// The command ran, but did not succeed. `code` is the exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
-pub(crate) struct Unsuccessful {
+pub(crate) struct CommandFailure {
     pub code: u8,
     pub text: String,
 }
 
 /// Makes the error for an unreachable target, whose reason is `error`.
 pub(crate) fn unreachable(error: &impl std::fmt::Display) -> anyhow::Error {
-    Unsuccessful { code: UNREACHABLE, text: error.to_string() }.into()
+    CommandFailure { code: UNREACHABLE, text: error.to_string() }.into()
 }
 
 /// The reason why `path` cannot be written, for a message.
@@ -143,15 +143,16 @@ pub(crate) fn note(line: &str) {
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     if io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) {
-        note(GONE);
+        note(PIPE_CLOSED);
         return ExitCode::SUCCESS;
     }
     match error.downcast_ref::<io::Error>() {
-        // An error of a file has its path as context. An error without context is of the output.
+        // An I/O error of a file has the path as context. An I/O error without context comes from
+        // writing the output.
         Some(io) if io.kind() == io::ErrorKind::StorageFull => note(&unwritten(io)),
         _ => note(&format!("{error:#}")),
     }
-    if let Some(Unsuccessful { code, .. }) = error.downcast_ref() {
+    if let Some(CommandFailure { code, .. }) = error.downcast_ref() {
         return ExitCode::from(*code);
     }
     let is_no_store = matches!(error.downcast_ref(), Some(StoreError::Open { .. } | StoreError::Address));

@@ -3,24 +3,24 @@
 //! Errors contain a remedy. Large files show their progress on a terminal. A damaged capture causes
 //! a note on standard error at the end.
 
-mod again;
 mod decode;
+mod end_notes;
+mod frame_origin;
 mod live;
 mod parts;
-mod places;
 mod quantity;
-mod remarks;
+mod reread;
 mod save;
 
-pub(crate) use again::{Again, refuse_same};
 pub(crate) use decode::DecodeAs;
-pub(crate) use live::{LiveArguments, Place, SoFar, refused};
-pub(crate) use places::Places;
-pub(crate) use remarks::remark;
+pub(crate) use end_notes::remark;
+pub(crate) use frame_origin::FrameFiles;
+pub(crate) use live::{LiveArguments, LiveProgress, SaveDestination, open_error};
+pub(crate) use reread::{RereadableCapture, refuse_same};
 pub(crate) use save::Ring;
 
 use live::LiveInput;
-use parts::Parts;
+use parts::MergedCaptures;
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use weft_core::text::visible;
 use weft_dissector::output::text::counted;
 use weft_dissector::source::{Capture, Comments, Frame, OpenError};
-use weft_dissector::{Dissector, Sink, Unread, reads_link_type};
+use weft_dissector::{Dissector, Sink, SkipReason, reads_link_type};
 
 use crate::exit::{BadInput, note};
 
@@ -62,14 +62,14 @@ impl CaptureFile {
         self.open_and_write(None)
     }
 
-    /// Opens the capture. If it is an interface, its frames are also written to `write`.
+    /// Opens the capture. If the capture is an interface, weft also writes its frames to `write`.
     pub(crate) fn open_and_write(&self, write: Option<(&Path, Ring)>) -> anyhow::Result<Input> {
         if let Some(interface) = self.live.interface() {
-            return Input::live(&self.live, interface, write.map(|(path, ring)| (Place::At(path), ring)));
+            return Input::live(&self.live, interface, write.map(|(path, ring)| (SaveDestination::Path(path), ring)));
         }
         match &self.files[..] {
             paths @ [_, _, ..] => {
-                self.live.none()?;
+                self.live.reject_without_interface()?;
                 Input::open_several(paths)
             }
             _ => Input::open(self.path()?),
@@ -78,11 +78,11 @@ impl CaptureFile {
 
     /// Returns the path of the only file. `-` is standard input. Fails if there are several files.
     pub(crate) fn path(&self) -> anyhow::Result<&Path> {
-        self.live.none()?;
+        self.live.reject_without_interface()?;
         match (&self.files[..], &self.read) {
             ([path], _) | ([], Some(path)) => Ok(path),
             ([], None) => Err(BadInput("missing capture: name a file, or - for standard input".to_owned()).into()),
-            _ => Err(BadInput("-w reads one capture; join several first, for example with mergecap".to_owned()).into()),
+            _ => Err(BadInput("-w reads one capture; join captures first, such as with mergecap".to_owned()).into()),
         }
     }
 }
@@ -118,7 +118,7 @@ pub(crate) struct Input {
 
 enum Source {
     File(Box<Capture>),
-    Files(Parts),
+    Files(MergedCaptures),
     Live(Box<LiveInput>),
 }
 
@@ -127,7 +127,7 @@ impl Input {
     pub(crate) fn live(
         arguments: &LiveArguments,
         interface: &str,
-        write: Option<(Place<'_>, Ring)>,
+        write: Option<(SaveDestination<'_>, Ring)>,
     ) -> anyhow::Result<Self> {
         let source = Source::Live(Box::new(arguments.open(interface, write)?));
         Ok(Input {
@@ -163,7 +163,7 @@ impl Input {
 
     /// Opens at least two captures, to read them as one.
     pub(crate) fn open_several(paths: &[PathBuf]) -> anyhow::Result<Self> {
-        let source = Source::Files(Parts::open(paths)?);
+        let source = Source::Files(MergedCaptures::open(paths)?);
         let others = counted(paths.len() as u64 - 1, "other");
         let name = format!("{} and {others}", paths.first().map_or_else(String::new, |path| shown(path)));
         let progress = ProgressBar::hidden();
@@ -185,9 +185,9 @@ impl Input {
     }
 
     /// The table that maps frames to their files. Returns `None` if the input is not several files.
-    pub(crate) fn places(&self) -> Option<Places> {
+    pub(crate) fn frame_files(&self) -> Option<FrameFiles> {
         match &self.source {
-            Source::Files(parts) => Some(parts.places()),
+            Source::Files(parts) => Some(parts.frame_files()),
             Source::File(_) | Source::Live(_) => None,
         }
     }
@@ -202,9 +202,9 @@ impl Input {
     }
 
     /// The progress of a live capture. Returns `None` for files.
-    pub(crate) fn so_far(&mut self) -> Option<SoFar> {
+    pub(crate) fn live_progress(&mut self) -> Option<LiveProgress> {
         match &mut self.source {
-            Source::Live(live) => Some(live.so_far()),
+            Source::Live(live) => Some(live.progress()),
             Source::File(_) | Source::Files(_) => None,
         }
     }
@@ -281,13 +281,13 @@ impl Input {
             return Err(BadInput(format!(
                 "{}: cannot read any frame: {} is not supported; docs/captures.md lists the supported link types",
                 self.name,
-                Unread::LinkType(link_type)
+                SkipReason::LinkType(link_type)
             ))
             .into());
         }
         let capture = match self.source {
             Source::File(capture) => capture,
-            // `Parts` has closed each file, and has printed a note about it.
+            // `MergedCaptures` has closed each file, and has printed a note about it.
             Source::Files(_) => return Ok(()),
             Source::Live(live) => return live.close(&self.name),
         };
@@ -299,7 +299,7 @@ impl Input {
             }
             None => {
                 if capture.frames() == 0 {
-                    self::note(&format!("{}: 0 frames: the file ends after its header", self.name));
+                    self::note(&format!("{}: the file ends after its header, without any frame", self.name));
                 }
                 Ok(())
             }

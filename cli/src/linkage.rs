@@ -19,7 +19,7 @@ pub(crate) const VERSION: &str = if STATIC {
 pub(crate) fn device() -> Result<(), BadInput> {
     if STATIC {
         return Err(BadInput(
-            "this is the static build of weft, which cannot load libibverbs and librdmacm: install the Debian package \
+            "this is the static build of weft, which cannot load libibverbs and librdmacm; install the Debian package \
              for an agent on a device, or add --soft for weft's own RNIC"
                 .to_owned(),
         ));
@@ -30,7 +30,7 @@ pub(crate) fn device() -> Result<(), BadInput> {
 /// If this build has no preload library, returns a message that explains where to get it.
 pub(crate) fn preload() -> Option<&'static str> {
     STATIC.then_some(
-        "this is the static build of weft, which has no preload library: programs need \
+        "this is the static build of weft, which has no preload library; programs need \
          libweft_preload.so of the same version, from /usr/lib/weft of the Debian package or the image",
     )
 }

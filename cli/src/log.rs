@@ -10,12 +10,12 @@ use weft_core::text::Visible;
 use crate::cmd::Command;
 use crate::exit::BadInput;
 
-/// The variable that selects the logged events, in the language of `tracing_subscriber::EnvFilter`:
-/// `error`, `info`, `weft_web=debug`.
+/// The variable that selects the logged events, in the language of `tracing_subscriber::EnvFilter`.
+/// Examples are `error`, `info` and `weft_web=debug`.
 pub(crate) const VARIABLE: &str = "WEFT_LOG";
 
-/// Installs the log. A server logs every operator action, other commands only warnings and errors.
-/// The terminal screens log nothing by default, because log lines would damage the screen.
+/// Installs the log. A server logs every operator action. Other commands log only warnings and
+/// errors. The terminal screens log nothing by default, because log lines would damage the screen.
 pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     let default = match command {
         Command::Web(_) => "info",
@@ -32,8 +32,8 @@ pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     Ok(())
 }
 
-/// Parses the filter. A word without `=` must be a level: the filter's language reads other words
-/// as module names, so a misspelt level would disable the rest of the log.
+/// Parses the filter. A word without `=` must be a level. `EnvFilter` alone would take a misspelt
+/// level as the name of a module, and disable the log of all other modules.
 fn parse(wanted: &str) -> Result<EnvFilter, BadInput> {
     for directive in wanted.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
         let (module, level) =

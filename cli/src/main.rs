@@ -12,7 +12,7 @@ mod cmd;
 mod colour;
 mod dashboard;
 mod exit;
-mod habit;
+mod hints;
 mod input;
 mod linkage;
 mod log;
@@ -49,7 +49,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return habit::report(&error),
+        Err(error) => return hints::report(&error),
     };
     if let Err(error) = log::install(&arguments.command) {
         return exit::report(&error.into());

@@ -1,5 +1,5 @@
-//! Damages the traffic that this side sends: `--mangle` and `--seed` of the commands with an
-//! endpoint. The same seed damages the same traffic in the same way.
+//! Implements `--mangle` and `--seed`, with which commands damage the traffic that they send. The
+//! same seed damages the same traffic in the same way.
 
 use weft_peer::driver::device::random_seed;
 use weft_peer::hostile::mangle::{Mangling, Plan};
@@ -10,12 +10,12 @@ use crate::exit::note;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Damaged traffic")]
 pub(crate) struct MangleArguments {
-    /// Damage the traffic that this side sends, such as with `flip=50,reset@9`
+    /// Damage the traffic that this side sends, for example with `flip=50,reset@9`
     ///
     /// The value is a list of words, separated by commas. Each word is a kind of damage. `WORD=N`
     /// damages one in N PDUs or writes on average. `WORD@N` damages only the Nth PDU or write of
-    /// each connection, counted from 1. The first PDU is the MPA start-up frame. Each word alone
-    /// has a default rate.
+    /// each connection, counted from 1. The first PDU is the MPA start-up frame. A word without
+    /// N has a default rate.
     ///
     /// Words for PDUs: `flip` flips bits. `edge` sets a field to a value at the limit of its range.
     /// `truncate` removes the last bytes. `duplicate` sends a PDU twice. `insert` adds bytes.
@@ -43,7 +43,7 @@ impl MangleArguments {
         }
         let plan = self.mangle.clone().unwrap_or_else(Plan::all);
         let seed = self.seed.unwrap_or_else(random_seed);
-        note(&format!("mangling: --mangle {plan} --seed {seed}"));
+        note(&format!("damaging the sent traffic with --mangle {plan} --seed {seed}"));
         Some(Mangling::new(plan, seed))
     }
 }

@@ -9,7 +9,7 @@ use weft_suites::targets::OpenError;
 use weft_suites::{RunOptions, Schedule, report, store};
 
 use crate::exit::{self, BadInput};
-use crate::input::refused;
+use crate::input::open_error;
 
 /// Opens the results store at a URL. Without a URL, opens the store in the folder `out`.
 pub(crate) async fn open_store(url: Option<&str>, out: &Path) -> anyhow::Result<store::Store> {
@@ -67,7 +67,7 @@ pub(crate) async fn judged(
         weft_suites::RunError::Write { path, error } => {
             anyhow::anyhow!("{}: {}", path.display(), exit::unwritable(&path, &error))
         }
-        weft_suites::RunError::Capture(error) => refused(&error),
+        weft_suites::RunError::Capture(error) => open_error(&error),
         other => other.into(),
     })
 }

@@ -6,14 +6,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use weft_peer::driver::cm::{CmSettings, Connected, Listener};
 use weft_peer::driver::device::{DeviceSettings, random_seed};
-use weft_peer::driver::{Device, Tape};
+use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::hostile::mangle::Mangling;
 use weft_peer::memory::MemorySettings;
 use weft_peer::mpa::{Depth, EnhancedUse, Model, MpaSettings, Rtr, RtrKinds};
 use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::workload::WorkloadError;
 
-use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful};
+use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED, UNREACHABLE};
 
 /// Options for the MPA start-up of a connection.
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,7 @@ impl MpaArguments {
         });
         let mut mpa = MpaSettings { crc: !self.no_crc, markers: self.markers, ..MpaSettings::default() };
         if self.mpa_revision == 2 {
-            mpa.enhanced = EnhancedUse::Ask;
+            mpa.enhanced = EnhancedUse::Request;
         } else {
             mpa.agreed_rtr = rtr;
         }
@@ -90,9 +90,9 @@ impl MpaArguments {
     }
 }
 
-/// Opens a software RNIC that records its traffic on `tape` and damages it with `mangling`.
-pub(crate) fn open(tape: Option<Tape>, mangling: Option<Mangling>) -> anyhow::Result<Device> {
-    open_with(DeviceSettings { tape, mangling, ..DeviceSettings::default() })
+/// Opens a software RNIC that records its traffic in `traffic` and damages it with `mangling`.
+pub(crate) fn open(traffic: Option<TrafficLog>, mangling: Option<Mangling>) -> anyhow::Result<Device> {
+    open_with(DeviceSettings { traffic, mangling, ..DeviceSettings::default() })
 }
 
 /// Opens a software RNIC with default limits.
@@ -134,7 +134,7 @@ pub(crate) async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Resu
     resolve(host, port).await
 }
 
-/// Listens for connections of the device.
+/// Listens for connections to the device.
 pub(crate) fn listen(device: &Device, address: SocketAddr, settings: CmSettings) -> Result<Listener, BadInput> {
     Listener::bind(device, address, settings).map_err(|error| cannot_listen(address, &error))
 }
@@ -145,9 +145,9 @@ pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput 
     BadInput(format!(
         "cannot listen on {address}: {}",
         match error.kind() {
-            io::ErrorKind::AddrInUse => format!("port {port} is in use; port 0 takes a free one"),
+            io::ErrorKind::AddrInUse => format!("port {port} is in use; use port 0 for a free port"),
             io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
-            io::ErrorKind::PermissionDenied => format!("port {port} needs privileges; use a port from 1024 up"),
+            io::ErrorKind::PermissionDenied => format!("port {port} needs privileges; use port 1024 or higher"),
             _ => error.to_string(),
         }
     ))
@@ -155,20 +155,20 @@ pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput 
 
 /// Makes the error for a connection that could not be established.
 pub(crate) fn unreachable(address: SocketAddr, error: &dyn std::fmt::Display) -> anyhow::Error {
-    Unsuccessful { code: UNREACHABLE, text: format!("no connection with {address}: {error}") }.into()
+    CommandFailure { code: UNREACHABLE, text: format!("cannot connect to {address}: {error}") }.into()
 }
 
 /// Makes the error for a workload that did not start.
-pub(crate) fn not_begun(address: SocketAddr) -> impl Fn(WorkloadError) -> anyhow::Error {
+pub(crate) fn start_error(address: SocketAddr) -> impl Fn(WorkloadError) -> anyhow::Error {
     move |error| match error {
         WorkloadError::Cm(error) => unreachable(address, &error),
-        error => failed(error),
+        error => workload_error(error),
     }
 }
 
 /// Turns the error of a workload into a message with an exit code.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
-pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {
+pub(crate) fn workload_error(error: WorkloadError) -> anyhow::Error {
     let code = match error {
         WorkloadError::Cm(_) => UNREACHABLE,
         WorkloadError::Differs(_)
@@ -183,7 +183,7 @@ pub(crate) fn failed(error: WorkloadError) -> anyhow::Error {
         | WorkloadError::Post(_)
         | WorkloadError::Qp(_) => HARNESS,
     };
-    Unsuccessful { code, text: error.to_string() }.into()
+    CommandFailure { code, text: error.to_string() }.into()
 }
 
 /// Describes the negotiated parameters in one line.

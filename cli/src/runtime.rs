@@ -6,48 +6,50 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::exit::{HARNESS, Unsuccessful};
+use crate::exit::{CommandFailure, HARNESS};
 
-/// A listener waits this long after a failed `accept`. Usually the process has no free file
-/// descriptor, and gets one only when a connection ends. An immediate retry would waste CPU time.
+/// A listener waits this long after a failed `accept`. Usually `accept` fails because the process
+/// has no free file descriptor. A descriptor becomes free only when a connection ends, so an
+/// immediate retry would waste CPU time.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// Raises the limit of file descriptors to the maximum. The default is often 1024, for programs
 /// that use `select`. A relay needs two descriptors per connection.
 pub(crate) fn take_all_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // On failure, the existing limit may be enough.
+    // Ignore a failure, because the existing limit may be enough.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// Maximum number of descriptors that a process needs in addition to those of its connections.
-const BESIDE: u64 = 32;
+const OTHER_DESCRIPTORS: u64 = 32;
 
 /// Raises the limit of file descriptors. Fails if the maximum is too low for this many connections,
 /// each with `each` descriptors.
 pub(crate) fn enough_descriptors(connections: u32, each: u64) -> anyhow::Result<()> {
     take_all_descriptors();
-    let needed = u64::from(connections) * each + BESIDE;
+    let needed = u64::from(connections) * each + OTHER_DESCRIPTORS;
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     if needed > most {
         let text = format!(
             "{connections} connections need {needed} file descriptors, but the limit is {most}; \
              raise it with `ulimit -n {needed}`"
         );
-        return Err(Unsuccessful { code: HARNESS, text }.into());
+        return Err(CommandFailure { code: HARNESS, text }.into());
     }
     Ok(())
 }
 
 /// Time that tasks get to finish after the work is done.
-const AT_THE_END: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs `work` on two threads, so that a long computation of one task does not stop all others.
+/// Runs `work` on two threads, so that a long computation of one task does not stop all other
+/// tasks.
 pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(work);
     // Abandons a task that does not end, such as a script in an endless loop.
-    runtime.shutdown_timeout(AT_THE_END);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     done
 }
 

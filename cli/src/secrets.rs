@@ -17,7 +17,7 @@ const READ_BY_OTHERS: u32 = 0o004;
 pub(crate) fn warn_if_readable(file: &Path, secret: &str) -> io::Result<()> {
     if file.metadata()?.permissions().mode() & READ_BY_OTHERS != 0 {
         let file = file.display();
-        note(&format!("{file}: every user of this machine can read {secret}; chmod 600 {file}"));
+        note(&format!("{file}: every user of this machine can read {secret}; run chmod 600 {file}"));
     }
     Ok(())
 }

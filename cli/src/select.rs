@@ -35,7 +35,7 @@ pub(crate) fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter 
 pub(crate) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
     match words.iter().find(|word| names_target(word)) {
         None => Ok(()),
-        Some(word) => Err(BadInput(format!("{word} is a target; this command has none, so omit it"))),
+        Some(word) => Err(BadInput(format!("{word} is a target; this command takes no target, so omit it"))),
     }
 }
 
@@ -59,7 +59,7 @@ fn hint(suites: &Suites, word: &str, tier: Tier) -> String {
     }
     // Similar ids name unrelated requirements, so weft suggests none of them.
     if requirement(word) {
-        return format!("`weft requirements {word}` shows whether it exists; `weft suite list` lists the cases");
+        return format!("`weft requirements {word}` shows whether {word} exists; `weft suite list` lists the cases");
     }
     let known = suites.cases().flat_map(|case| {
         let folders = case.id.match_indices('/').map(move |(end, _)| &case.id[..end]);

@@ -3,12 +3,13 @@
 //!
 //! Exit statuses follow one rule. A command that runs until it is stopped (a server, an endless
 //! ping, a live capture) exits with 0. A command that is stopped before it is done exits with 128
-//! plus the number of the signal, as a shell reports such a process. `weft test` exits with the
-//! status of its finished cases.
+//! plus the number of the signal. A shell reports the same number for a process that a signal
+//! ended. `weft test` exits with the status that the results of its finished cases determine.
 //!
-//! By default, the kernel ends a process for these signals. An exception is process 1 of a PID
-//! namespace, which is the first process of a container. So weft calls [`guard`] if it is process
-//! 1. It also calls [`guard`] if it must complete a capture before it ends.
+//! By default, the kernel ends a process that receives one of these signals. An exception is
+//! process 1 of a PID namespace, which is the first process of a container. So weft calls [`guard`]
+//! if it is process 1. It also calls [`guard`] if it must complete a capture before the process
+//! ends.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,18 +19,18 @@ use std::task::Poll;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::exit::Unsuccessful;
+use crate::exit::CommandFailure;
 
 /// A signal that stops the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stop(SignalKind);
+pub(crate) struct StopSignal(SignalKind);
 
-impl Stop {
-    /// The signals that stop this process. SIGHUP is missing if this process ignores it, as after
-    /// nohup.
+impl StopSignal {
+    /// The signals that stop this process. SIGHUP is missing if this process ignores SIGHUP,
+    /// for example after nohup.
     fn all() -> impl Iterator<Item = Self> {
         let all = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        all.into_iter().filter(|kind| *kind != SignalKind::hangup() || !is_ignored(*kind)).map(Stop)
+        all.into_iter().filter(|kind| *kind != SignalKind::hangup() || !is_ignored(*kind)).map(StopSignal)
     }
 
     /// The exit status of a command that this signal stopped before it was done.
@@ -47,7 +48,7 @@ impl Stop {
 
     /// Makes the error of a command that this signal stopped before the event `what`.
     pub(crate) fn before(self, what: &str) -> anyhow::Error {
-        Unsuccessful { code: self.status(), text: format!("stopped by {} before {what}", self.name()) }.into()
+        CommandFailure { code: self.status(), text: format!("stopped by {} before {what}", self.name()) }.into()
     }
 }
 
@@ -67,13 +68,13 @@ static COMMAND_LISTENS: AtomicBool = AtomicBool::new(false);
 ///
 /// From this call on, no signal ends the process or is lost, even before the future is polled. Call
 /// this function within a runtime, and before an output line reports that the process is ready.
-pub(crate) fn interrupted() -> Pin<Box<dyn Future<Output = Stop> + Send>> {
+pub(crate) fn interrupted() -> Pin<Box<dyn Future<Output = StopSignal> + Send>> {
     COMMAND_LISTENS.store(true, Ordering::Relaxed);
     listen()
 }
 
-fn listen() -> Pin<Box<dyn Future<Output = Stop> + Send>> {
-    let mut streams: Vec<_> = Stop::all().filter_map(|stop| Some((stop, signal(stop.0).ok()?))).collect();
+fn listen() -> Pin<Box<dyn Future<Output = StopSignal> + Send>> {
+    let mut streams: Vec<_> = StopSignal::all().filter_map(|stop| Some((stop, signal(stop.0).ok()?))).collect();
     Box::pin(std::future::poll_fn(move |context| {
         for (stop, stream) in &mut streams {
             if stream.poll_recv(context) == Poll::Ready(Some(())) {
@@ -146,7 +147,7 @@ fn on_thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) 
         };
         match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime.block_on(work),
-            Err(error) => tracing::warn!(%error, "signals are not received"),
+            Err(error) => tracing::warn!(%error, "weft cannot receive signals"),
         }
     })?;
     // A closed channel means that there is nothing to wait for.

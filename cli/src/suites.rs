@@ -11,7 +11,7 @@ pub(crate) fn load(folder: Option<&Path>) -> anyhow::Result<Suites> {
     let loaded = match folder {
         Some(folder) if !folder.is_dir() => {
             let words = format!(
-                "{}: there is no such folder of scripts; omit --suites to run the built-in ones",
+                "{}: there is no such folder of scripts; omit --suites to use the built-in suites",
                 folder.display()
             );
             return Err(BadInput(words).into());

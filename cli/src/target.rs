@@ -7,7 +7,7 @@ use weft_suites::targets::Target;
 use crate::exit::BadInput;
 use crate::secrets::warn_if_readable;
 
-/// Returns whether a word of the command line names a target: a builtin one, or a TOML file.
+/// Returns whether a word of the command line names a target: a builtin target, or a TOML file.
 pub(crate) fn names_target(word: &str) -> bool {
     Target::is_builtin_name(word) || word.ends_with(".toml")
 }
@@ -19,12 +19,12 @@ pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyh
         .and_then(|target| target.with_deviations(deviate.iter().map(String::as_str)))
         .map_err(|error| BadInput(error.to_string()))?;
     if no_commands && let Some((field, command)) = target.commands().first() {
-        let why = format!("{name}: {field} runs a command, and --no-commands forbids that: {command}");
+        let why = format!("{name}: the field {field} runs a command, which --no-commands forbids: {command}");
         return Err(BadInput(why).into());
     }
     if target.keeps_token() {
-        // weft has just read the file, so its mode is usually readable, too. If it is not, the run
-        // continues without the check.
+        // weft has just read the file, so its mode is usually readable, too. If the mode cannot be
+        // read, the run continues without the check.
         let _ = warn_if_readable(Path::new(name), "the agent's token");
     }
     Ok(target)

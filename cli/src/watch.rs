@@ -1,5 +1,4 @@
-//! Prints or saves this side's own traffic: `--trace` and `--write` of the commands with an
-//! endpoint.
+//! Implements `--trace` and `--write`, with which commands print or save their own traffic.
 //!
 //! The endpoint records the bytes that it sends and receives, so neither a capture nor a privilege
 //! is needed. Bytes, order and times are real. TCP headers and segment boundaries are synthetic.
@@ -10,13 +9,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weft_dissector::output::pcapng::{Interface, PacketBlock, Way, Writer};
+use weft_dissector::output::pcapng::{Interface, PacketBlock, PacketDirection, Writer};
 use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text::{finding_lines, unit_line};
 use weft_dissector::source::Frame as Captured;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
-use weft_peer::driver::{Tape, TapeEvent};
+use weft_peer::driver::{TrafficEvent, TrafficLog};
 use weft_suites::evidence::{Frame, Framer};
 
 use crate::exit::{BadInput, note, unwritable};
@@ -35,8 +34,8 @@ pub(crate) struct WatchArguments {
     trace: bool,
     /// Write the traffic of all connections to this capture file
     ///
-    /// This needs no privilege, because weft records its own bytes. Headers and segment boundaries
-    /// in the file are synthetic.
+    /// This option needs no privilege, because weft records its own bytes. Headers and segment
+    /// boundaries in the file are synthetic.
     #[arg(long, value_name = "FILE.pcapng")]
     write: Option<PathBuf>,
 }
@@ -48,7 +47,7 @@ struct State {
     framer: Framer,
     /// Number of frames so far.
     frames: u64,
-    /// Time at which the tape's clock is 0, in nanoseconds since 1970.
+    /// Time at which the traffic log's clock is 0, in nanoseconds since 1970.
     origin: u64,
     trace: Option<(Dissector, Printer)>,
     capture: Option<Writer<BufWriter<File>>>,
@@ -59,23 +58,23 @@ struct State {
 }
 
 impl WatchArguments {
-    /// Runs `work` with the tape that records its traffic. Then completes the capture, also if
-    /// `work` fails.
+    /// Runs `work` with a log that records the traffic of `work`. Then completes the capture, also
+    /// if `work` fails.
     pub(crate) async fn around<T>(
         &self,
-        work: impl AsyncFnOnce(Option<Tape>) -> anyhow::Result<T>,
+        work: impl AsyncFnOnce(Option<TrafficLog>) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let (tape, watch) = self.start()?.unzip();
-        let done = work(tape).await;
+        let (traffic, watch) = self.start()?.unzip();
+        let done = work(traffic).await;
         if let Some(watch) = watch {
             watch.finish()?;
         }
         done
     }
 
-    /// Returns the tape for a new device and the [`Watch`] that reads the tape. Returns `None`
-    /// without `--trace` and `--write`.
-    pub(crate) fn start(&self) -> anyhow::Result<Option<(Tape, Watch)>> {
+    /// Returns the traffic log for a new device, and the [`Watch`] that reads this log. Returns
+    /// `None` without `--trace` and `--write`.
+    pub(crate) fn start(&self) -> anyhow::Result<Option<(TrafficLog, Watch)>> {
         if !self.trace && self.write.is_none() {
             return Ok(None);
         }
@@ -110,8 +109,8 @@ impl WatchArguments {
             })?;
         }
         let reader = Arc::clone(&state);
-        let tape = Tape::live(move |event| reader.lock().unwrap_or_else(PoisonError::into_inner).event(event));
-        Ok(Some((tape, Watch(state))))
+        let traffic = TrafficLog::live(move |event| reader.lock().unwrap_or_else(PoisonError::into_inner).event(event));
+        Ok(Some((traffic, Watch(state))))
     }
 }
 
@@ -132,7 +131,7 @@ impl Watch {
 }
 
 impl State {
-    fn event(&mut self, event: &TapeEvent) {
+    fn event(&mut self, event: &TrafficEvent) {
         let mut framer = std::mem::take(&mut self.framer);
         framer.event(event, |frame| self.frame(&frame));
         self.framer = framer;
@@ -140,7 +139,7 @@ impl State {
 
     fn frame(&mut self, frame: &Frame) {
         self.frames += 1;
-        let (number, octets) = (self.frames, &frame.octets[..]);
+        let (number, octets) = (self.frames.into(), &frame.octets[..]);
         let wire_len = u32::try_from(octets.len()).unwrap_or(u32::MAX);
         let time = self.origin.saturating_add(frame.at_ns);
         if let Some((dissector, printer)) = &mut self.trace {
@@ -150,11 +149,13 @@ impl State {
             );
         }
         if let Some(writer) = &mut self.capture {
-            let way = Some(if frame.from_tester { Way::Outbound } else { Way::Inbound });
-            let written = writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, way, comments: &[] });
+            let direction = Some(if frame.from_tester { PacketDirection::Outbound } else { PacketDirection::Inbound });
+            let written =
+                writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, direction, comments: &[] });
             if let Err(error) = &written {
                 // The user sees the error now, because the command may run for hours.
-                note(&format!("{}: stopped writing: {}", self.path.display(), unwritable(&self.path, error)));
+                let why = unwritable(&self.path, error);
+                note(&format!("{}: {why}; weft writes no more frames to this file", self.path.display()));
                 self.capture = None;
                 self.failed = written;
             }

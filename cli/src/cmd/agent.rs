@@ -9,10 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use weft_agent::protocol::{Action, Device, Done, Event, Failure};
-use weft_agent::rdma::{Nic, NoDevice, Opened};
-use weft_agent::serve::Carrier;
-use weft_agent::soft::OnSockets;
+use weft_agent::protocol::{Action, Device, Event, Failure, Success};
+use weft_agent::rdma::{Nic, OpenError, OpenOptions};
+use weft_agent::serve::Backend;
+use weft_agent::soft::SoftAgent;
 use weft_agent::{Limits, listen, serve};
 use weft_core::text::Visible;
 use weft_peer::Settings;
@@ -24,8 +24,8 @@ use crate::{linkage, rnic, signals};
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "The agent needs libibverbs, librdmacm and an RDMA device. With --soft it needs none of them.\n\
-    docs/agent.md describes the commands that testers send.\n\n\
+    after_help = "The agent needs libibverbs, librdmacm and an RDMA device. With --soft, it needs no library and no\n\
+    device. docs/agent.md describes the commands that testers send.\n\n\
     Examples:\n  \
     weft agent --report                    print the device and its limits\n  \
     weft agent                             serve testers on this host\n  \
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7471")]
     listen: SocketAddr,
 
-    /// Serve one tester on standard input and output, such as through ssh
+    /// Serve one tester on standard input and output, for example through ssh
     #[arg(long, conflicts_with = "listen")]
     stdio: bool,
 
@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     report: bool,
 
-    /// With --report: print JSON, in the format of the tester's command `device`
+    /// With --report: print JSON, as in the answer to the tester's command `device`
     #[arg(long, requires = "report")]
     json: bool,
 }
@@ -81,7 +81,10 @@ const SHORTEST_TOKEN: usize = 16;
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = arguments.token.clone().filter(|token| !token.is_empty());
     if !arguments.stdio && !arguments.report && !arguments.listen.ip().is_loopback() && token.is_none() {
-        let why = format!("{} is reachable from other hosts: use --token, or set WEFT_AGENT_TOKEN", arguments.listen);
+        let why = format!(
+            "{} is reachable from other hosts, so the agent needs a token: use --token, or set WEFT_AGENT_TOKEN",
+            arguments.listen
+        );
         return Err(BadInput(why).into());
     }
     if let Some(token) = &token
@@ -95,25 +98,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let limits = Limits { memory: u64::from(arguments.memory) << 20, ..Limits::default() };
     if arguments.soft {
-        let carrier = move || OnSockets::new(Settings::default(), limits).map(Software);
-        return with(arguments, token.as_deref(), carrier);
+        let backend = move || SoftAgent::new(Settings::default(), limits).map(Software);
+        return with(arguments, token.as_deref(), backend);
     }
     linkage::device()?;
-    let opened = Opened { device: arguments.device.clone(), limits };
-    let carrier = move || Nic::open(opened.clone()).map_err(|why: NoDevice| Failure::of(why.to_string()));
-    with(arguments, token.as_deref(), carrier)
+    let opened = OpenOptions { device: arguments.device.clone(), limits };
+    let backend = move || Nic::open(opened.clone()).map_err(|why: OpenError| Failure::of(why.to_string()));
+    with(arguments, token.as_deref(), backend)
 }
 
 /// Serves testers with the device that `open` returns.
-fn with<C: Carrier>(
+fn with<C: Backend>(
     arguments: &Arguments,
     token: Option<&str>,
     open: impl Fn() -> Result<C, Failure> + Send + Sync + 'static,
 ) -> anyhow::Result<ExitCode> {
-    // Report missing parts before a tester connects.
+    // Report a missing library or device before a tester connects.
     let mut device = open().map_err(|why| BadInput(why.to_string()))?;
     if arguments.report {
-        let Done::Device(report) = device.perform(Action::Device)? else {
+        let Success::Device(report) = device.perform(Action::Device)? else {
             anyhow::bail!("the device returned no report")
         };
         let text = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { in_words(&report) };
@@ -129,22 +132,22 @@ fn with<C: Carrier>(
     }
     let listener =
         TcpListener::bind(arguments.listen).map_err(|error| rnic::cannot_listen(arguments.listen, &error))?;
-    // The kernel then releases the objects that testers did not destroy.
+    // When this process ends, the kernel releases the objects that testers did not destroy.
     signals::on_interrupt(|| std::process::exit(0))?;
     exit::note(&format!("listening on {}", listener.local_addr()?));
-    let note_testers = |peer: &str, ended: Option<Result<(), serve::Ended>>| match ended {
+    let note_testers = |peer: &str, ended: Option<Result<(), serve::ServeError>>| match ended {
         None => exit::note(&format!("{peer} connected")),
         Some(Ok(())) => exit::note(&format!("{peer} disconnected")),
-        Some(Err(why)) => exit::note(&format!("{peer}: {why}")),
+        Some(Err(why)) => exit::note(&format!("the connection of {peer} failed: {why}")),
     };
     Err(listen::listen(&listener, token, open, note_testers).into())
 }
 
 /// Runs a tester's commands on the software RNIC in this process.
-struct Software(OnSockets);
+struct Software(SoftAgent);
 
-impl Carrier for Software {
-    fn perform(&mut self, action: Action) -> Result<Done, Failure> {
+impl Backend for Software {
+    fn perform(&mut self, action: Action) -> Result<Success, Failure> {
         match action {
             Action::Exit => std::process::abort(),
             action => self.0.perform(action),
@@ -159,12 +162,12 @@ impl Carrier for Software {
         self.0.descriptors()
     }
 
-    fn full(&self) -> Vec<BorrowedFd<'_>> {
-        self.0.full()
+    fn write_descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.0.write_descriptors()
     }
 
-    fn until(&self) -> Option<Instant> {
-        self.0.until()
+    fn deadline(&self) -> Option<Instant> {
+        self.0.deadline()
     }
 }
 

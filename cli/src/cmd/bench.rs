@@ -4,9 +4,9 @@
 //! A subject is an RDMA operation or the TCP stream. The samples of all subjects alternate, so that
 //! a disturbance of the machine affects all subjects. The result is the median.
 //!
-//! Each sample of an RDMA operation has a connection of its own. Of two equal connections in one
-//! process, one is often slower by a quarter all the time, probably because of the addresses of its
-//! memory. New connections average this out.
+//! Each sample of an RDMA operation has a connection of its own. If two equal connections are in
+//! one process, one of them is often slower by a quarter from its start to its end. The cause is
+//! probably the addresses of its memory. New connections average this difference out.
 
 mod scale;
 mod subject;
@@ -25,7 +25,7 @@ use crate::runtime;
 use crate::watch::WatchArguments;
 
 pub(super) use scale::resident;
-use subject::{Subject, here};
+use subject::{MeasuredOperation, here};
 pub(super) use tcp::{LONGEST_PART, Tcp};
 
 /// The command line.
@@ -133,7 +133,7 @@ impl Op {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let size = arguments.size.unwrap_or(if arguments.latency { 4 } else { 1 << 20 });
     if arguments.latency && size == 0 && arguments.compare.is_some() {
-        return Err(BadInput("TCP cannot send empty messages to compare with; use another --size".to_owned()).into());
+        return Err(BadInput("TCP cannot send empty messages; with --compare, use --size 1 or more".to_owned()).into());
     }
     if size == 0 && !arguments.latency {
         return Err(BadInput("empty messages have no bandwidth; use another --size, or --latency".to_owned()).into());
@@ -141,13 +141,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let count =
         if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(u64::from(size.max(1))) };
     runtime::on_one_thread(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
+        let (traffic, watch) = arguments.watch.start()?.unzip();
         let busy_poll = arguments.busy_poll.map_or(BusyPoll::Adaptive, |us| BusyPoll::For(Duration::from_micros(us)));
         let other = match &arguments.address {
             Some(host) => crate::rnic::resolve(host, arguments.port).await?,
             None => here(arguments.mpa.settings(), busy_poll)?,
         };
-        let device = crate::rnic::open_with(DeviceSettings { tape, busy_poll, ..DeviceSettings::default() })?;
+        let device = crate::rnic::open_with(DeviceSettings { traffic, busy_poll, ..DeviceSettings::default() })?;
         if arguments.connections.is_some() {
             let carrier = arguments.op.first().copied().unwrap_or(Op::Write).carrier();
             scale::run(arguments, &device, other, carrier, arguments.size.unwrap_or(4096)).await?;
@@ -160,7 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut tcp = arguments.compare.map(|_| Tcp::start()).transpose()?;
         let mut subjects = Vec::new();
         for op in &arguments.op {
-            subjects.push(Subject::connect(&device, other, arguments, op.carrier(), size).await?);
+            subjects.push(MeasuredOperation::connect(&device, other, arguments, op.carrier(), size).await?);
         }
         let mut times = vec![Vec::new(); subjects.len() + 1];
         for sample in 0..arguments.samples {
@@ -169,10 +169,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             for ((subject, times), op) in subjects.iter_mut().zip(&mut times[1..]).zip(&arguments.op) {
                 if sample > 0 {
-                    let next = Subject::connect(&device, other, arguments, op.carrier(), size).await?;
+                    let next = MeasuredOperation::connect(&device, other, arguments, op.carrier(), size).await?;
                     std::mem::replace(subject, next).disconnect().await?;
                 }
-                // TCP adapts its speed.
+                // TCP adapts its speed, so start with a transfer that is not measured.
                 subject.sample(count.div_ceil(8)).await?;
                 times.push(subject.sample(count).await?);
             }
@@ -202,7 +202,8 @@ struct Report<'a, W> {
     arguments: &'a Arguments,
     size: u32,
     count: u64,
-    /// The median of TCP in MB/s, or with `--latency` in microseconds. `None` before its line.
+    /// The median of TCP in MB/s, or with `--latency` in microseconds. `None` until the line of TCP
+    /// is printed.
     tcp: Option<f64>,
     out: &'a mut W,
 }

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use weft_peer::driver::Tape;
+use weft_peer::driver::TrafficLog;
 use weft_peer::driver::cm::Listener;
 use weft_peer::workload::WorkloadError;
 use weft_peer::workload::bench::Carrier;
-use weft_peer::workload::cat::{Ask, Cat, Totals};
+use weft_peer::workload::cat::{Cat, Totals, TransferRequest};
 
 use crate::exit::{BadInput, note};
 use crate::mangle::MangleArguments;
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// Send this file, or write the received bytes to it
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Wait for a connection of one peer instead of connecting to it
+    /// Wait until a peer connects, instead of connecting to a peer
     #[arg(short = 'l', long, conflicts_with_all = ["by", "pull"])]
     listen: bool,
     /// Connect to this address; with --listen, listen on it
@@ -47,8 +47,8 @@ pub(crate) struct Arguments {
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// Transfer the bytes by these operations
-    #[arg(long, value_enum, default_value_t = By::Write)]
-    by: By,
+    #[arg(long, value_enum, default_value_t = TransferOperation::Write)]
+    by: TransferOperation,
     /// Receive from the peer instead of sending
     #[arg(long)]
     pull: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum By {
+enum TransferOperation {
     /// RDMA Reads by the receiving side
     Read,
     /// Sends
@@ -76,20 +76,20 @@ enum By {
 /// Sends or receives.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::on_one_thread(async {
-        arguments.watch.around(async |tape| cat(arguments, tape).await).await.map(|()| ExitCode::SUCCESS)
+        arguments.watch.around(async |traffic| cat(arguments, traffic).await).await.map(|()| ExitCode::SUCCESS)
     })
 }
 
-async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+async fn cat(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let address = rnic::resolve(&arguments.address, arguments.port).await?;
-    let device = rnic::open(tape, arguments.mangle.mangling())?;
+    let device = rnic::open(traffic, arguments.mangle.mangling())?;
     let settings = arguments.mpa.settings();
     let (mut cat, gives) = if arguments.listen {
         let listener =
             Listener::bind(&device, address, settings).map_err(|error| rnic::cannot_listen(address, &error))?;
         note(&format!("listening on {}", listener.local_addr()));
         loop {
-            // After a peer of another program, wait for the next peer.
+            // If the peer does not run `weft cat`, wait for the next peer.
             let accepted = match listener.next().await {
                 Ok(request) => Cat::accept(&device, request).await,
                 Err(error) => Err(error.into()),
@@ -101,17 +101,17 @@ async fn cat(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
         }
     } else {
         let carrier = match arguments.by {
-            By::Read => Carrier::Read,
-            By::Send => Carrier::Send,
-            By::Write => Carrier::Write,
+            TransferOperation::Read => Carrier::Read,
+            TransferOperation::Send => Carrier::Send,
+            TransferOperation::Write => Carrier::Write,
         };
-        let ask = Ask { carrier, pull: arguments.pull };
-        (Cat::connect(&device, address, settings, ask).await.map_err(rnic::not_begun(address))?, !arguments.pull)
+        let ask = TransferRequest { carrier, pull: arguments.pull };
+        (Cat::connect(&device, address, settings, ask).await.map_err(rnic::start_error(address))?, !arguments.pull)
     };
     let begin = Instant::now();
     let totals = if gives { give(arguments, &mut cat).await? } else { take(arguments, &mut cat).await? };
     let time = begin.elapsed();
-    if arguments.listen { cat.ended().await } else { cat.disconnect().await }.map_err(rnic::failed)?;
+    if arguments.listen { cat.ended().await } else { cat.disconnect().await }.map_err(rnic::workload_error)?;
     if !arguments.quiet {
         note(&summary(totals, gives, time));
     }
@@ -124,7 +124,9 @@ async fn give(arguments: &Arguments, cat: &mut Cat) -> anyhow::Result<Totals> {
         Some(path) => Box::new(File::open(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))?),
         None => Box::new(io::stdin()),
     };
-    cat.give(&mut |room| from.read(room).map_err(|error| format!("reading: {error}"))).await.map_err(rnic::failed)
+    cat.send_stream(&mut |room| from.read(room).map_err(|error| format!("cannot read the input: {error}")))
+        .await
+        .map_err(rnic::workload_error)
 }
 
 /// Receives into the file or standard output.
@@ -133,9 +135,10 @@ async fn take(arguments: &Arguments, cat: &mut Cat) -> anyhow::Result<Totals> {
         Some(path) => Box::new(File::create(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))?),
         None => Box::new(io::stdout()),
     };
-    let written = |error: io::Error| format!("writing: {error}");
-    let totals = cat.take(&mut |octets| to.write_all(octets).map_err(written)).await.map_err(rnic::failed)?;
-    to.flush().map_err(|error| rnic::failed(WorkloadError::Local(written(error))))?;
+    let written = |error: io::Error| format!("cannot write the received bytes: {error}");
+    let received = cat.receive_stream(&mut |octets| to.write_all(octets).map_err(written)).await;
+    let totals = received.map_err(rnic::workload_error)?;
+    to.flush().map_err(|error| rnic::workload_error(WorkloadError::Local(written(error))))?;
     Ok(totals)
 }
 

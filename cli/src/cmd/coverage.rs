@@ -9,21 +9,21 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use weft_core::coverage::By;
+use weft_core::coverage::CoverageKind;
 use weft_core::requirement::Class;
 use weft_suites::coverage::{Count, Proofs, count, rows, upper_rows};
 use weft_suites::script::Suites;
 
 use crate::exit::{BadInput, unwritable};
 
-/// What can cover a requirement.
+/// The kind of proofs that can cover a requirement.
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
-    /// Test cases and lint rules: for violations on the wire or in the target's reaction
+    /// Cases and lint rules that detect violations on the wire or in the target's reaction
     Case,
-    /// Lint rules: for violations on the wire
+    /// Lint rules that detect violations on the wire
     Rule,
-    /// Unit tests of weft's endpoint: for violations on the wire or at the endpoint's interface
+    /// Unit tests that detect violations of weft's endpoint on the wire or at its interface
     Test,
 }
 
@@ -37,17 +37,18 @@ enum Kind {
     test  A unit test has an assertion that fails if the endpoint violates the requirement.\n\
     The built-in proofs come from `make coverage`, which runs the unit tests and `weft suite prove`.\n\n\
     Each column of the output is a number of requirements:\n  \
-    rows          requirements whose violation can be observed in the way that --by selects. With\n                \
-    --by test, violations of SDP also count if the peer or the user observes them.\n  \
-    judgeable     a violation is visible in the bytes or in the reaction\n  \
-    permission    permits or defines something, so nothing can violate the requirement\n  \
-    outside       a violation depends on facts that neither a capture nor a tester has\n  \
-    unclassified  not classified yet; these requirements count as judgeable\n  \
-    rule          there is a proof for a rule\n  \
-    case          there is a proof for a case\n  \
-    named         a case is about the requirement, but there is no proof\n  \
-    open          no case is about the requirement, and there is no proof\n  \
-    covered       there is a proof, also as a percentage of the judgeable requirements\n  \
+    rows          requirements whose violation can be observed in the way that --by selects. For SDP,\n                \
+    --by test selects all violations that the peer or the user of the endpoint observes.\n  \
+    judgeable     requirements whose violation is visible in the bytes or in the reaction\n  \
+    permission    requirements that permit or define something, so nothing can violate them\n  \
+    outside       requirements whose violation depends on facts that neither a capture nor a tester\n                \
+    has\n  \
+    unclassified  requirements that are not classified yet; they also count as judgeable\n  \
+    rule          requirements with a proof for a rule\n  \
+    case          requirements with a proof for a case\n  \
+    named         requirements that have a case, but no proof\n  \
+    open          requirements that have neither a case nor a proof\n  \
+    covered       requirements with a proof, also as a percentage of the judgeable requirements\n  \
     upper         requirements of MPA, DDP and RDMAP whose violation only the user of the target\n                \
     observes. The other columns do not count them.\n  \
     reported      requirements in `upper` with a proof for a case that uses an agent\n\n\
@@ -62,7 +63,7 @@ pub(crate) struct Arguments {
     /// Print one line per section of a specification
     #[arg(long)]
     sections: bool,
-    /// List the requirements that are not covered, with the reasons if there are any
+    /// List the requirements that are not covered, each with the reason if it is known
     ///
     /// weft also lists the requirements that cannot be judged.
     #[arg(long)]
@@ -72,8 +73,8 @@ pub(crate) struct Arguments {
     json: bool,
     /// Read proofs from this folder instead of the built-in proofs; repeatable
     ///
-    /// Unit tests write a folder of proofs if WEFT_COVERAGE names the folder. `weft suite prove`
-    /// writes the folder `prove`.
+    /// If WEFT_COVERAGE names a folder, unit tests write proofs to this folder. `weft suite prove`
+    /// writes proofs to the folder `prove`.
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
     /// Write the proofs to this CSV file, sorted
@@ -89,9 +90,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .map_err(|error| BadInput(format!("{}: {}", file.display(), unwritable(file, &error))))?;
     }
     let by = match arguments.by {
-        Kind::Case => By::Case,
-        Kind::Rule => By::Rule,
-        Kind::Test => By::Test,
+        Kind::Case => CoverageKind::Case,
+        Kind::Rule => CoverageKind::Rule,
+        Kind::Test => CoverageKind::Test,
     };
     let suites = Suites::embedded().map_err(|error| BadInput(error.to_string()))?;
     let named: BTreeSet<_> = suites.cases().flat_map(|case| case.requirements.iter().copied()).collect();
@@ -141,8 +142,8 @@ fn proofs(folders: &[PathBuf]) -> anyhow::Result<Proofs> {
 }
 
 /// Prints the table, one line per specification or section.
-fn table(out: &mut impl Write, counts: &[Count], by: By) -> io::Result<()> {
-    let of_cases = matches!(by, By::Case);
+fn table(out: &mut impl Write, counts: &[Count], by: CoverageKind) -> io::Result<()> {
+    let of_cases = matches!(by, CoverageKind::Case);
     let width = counts.iter().map(|count| name(count).len()).max().unwrap_or(0).max("catalogue".len());
     write!(out, "{:<width$}  rows  judgeable  permission  outside  unclassified", "catalogue")?;
     writeln!(

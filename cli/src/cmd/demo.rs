@@ -1,5 +1,5 @@
-//! `weft demo`: shows on one screen what weft does, without a network, a target or a capture of the
-//! user.
+//! `weft demo`: shows on one screen what weft does. The demonstration needs no network, no target
+//! and no capture of the user.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,20 @@ use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text;
 use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Packet, Sink};
+use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink};
 use weft_suites::model::{CaseResult, Counts, Event, RunReport, Tier, Verdict};
 use weft_suites::{Filter, RunOptions, Schedule};
 
 use crate::exit::{HARNESS, print_line};
 use crate::{results, runtime, suites, target};
 
-/// A connection of siw, the software iWARP driver of Linux. `captures/README.md` describes it.
+/// A capture of siw, the software iWARP driver of Linux. `captures/README.md` describes the
+/// capture.
 const CAPTURE: &[u8] = include_bytes!("../../../captures/siw/rping-crc.pcap");
 /// Number of units of the capture that are printed.
 const SHOWN: usize = 6;
-/// Maximum number of cases of one verdict that are named in addition to the first failure.
+/// Maximum number of cases that the output names for each verdict. The first failure does not
+/// count.
 const NAMED: usize = 4;
 
 /// The command line.
@@ -37,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     results::make_folder(&arguments.out)?;
     print_line!("1. Explain a capture (Linux kernel's iWARP driver, rping with CRC)\n");
     dissect()?;
-    print_line!("\n2. Test a responder: weft's own, correct\n");
+    print_line!("\n2. Test weft's own responder, which is correct\n");
     let correct = judge(&arguments.out.join("correct"), &[], &[])?;
     print_results(&correct, &arguments.out.join("correct"));
     print_line!("\n3. Test the same responder with a fault: it accepts wrong keys in MPA Requests\n");
@@ -48,13 +50,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         print_line!("\nNot as expected: the exit codes are {} and {} instead of 0 and 1.", codes.0, codes.1);
         return Ok(ExitCode::from(HARNESS));
     }
-    print_line!("\nAs expected: the correct responder passed, the faulty one was caught.");
+    print_line!("\nAs expected: the correct responder passed all cases, and the faulty responder failed.");
     print_line!("Report of the failures: {}", arguments.out.join("faulty/report.html").display());
     print_line!("\nNext, try");
-    print_line!("  weft lint CAPTURE.pcap                which rules a capture violates, and where");
-    print_line!("  weft explain CAPTURE.pcap 13          frame 13, field by field");
-    print_line!("  weft suite list                       the test cases");
-    print_line!("  weft target --help                    test a NIC, driver or stack of yours");
+    print_line!("  weft lint CAPTURE.pcap          # list the rules that the capture violates, and where");
+    print_line!("  weft explain CAPTURE.pcap 13    # show frame 13, field by field");
+    print_line!("  weft suite list                 # list the test cases");
+    print_line!("  weft target --help              # learn how to test your own NIC, driver or stack");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -84,7 +86,7 @@ fn dissect() -> anyhow::Result<()> {
     let mut dissector = Dissector::default();
     let mut show = Show { origin: 0, units: 0, findings: Vec::new(), senders: Senders::default() };
     while let Some(frame) = capture.next_frame() {
-        if frame.number == 1 {
+        if frame.number == FrameNumber::FIRST {
             show.origin = frame.time;
         }
         dissector.frame(&frame, &mut show);
@@ -145,7 +147,7 @@ fn print_failure(failure: &CaseResult, out: &Path) {
     print_line!("    capture   {}", out.join(&failure.evidence.folder).join("evidence.pcapng").display());
 }
 
-/// Prints a line for each of the first results.
+/// Prints a line for each of the first results, and a line with the number of further results.
 fn name_some(word: &str, results: &[&CaseResult]) {
     let keys: Vec<String> = results.iter().map(|result| result.key.to_string()).collect();
     for line in named(&keys) {
@@ -157,7 +159,7 @@ fn name_some(word: &str, results: &[&CaseResult]) {
 fn named(keys: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = keys.iter().take(NAMED).cloned().collect();
     if keys.len() > NAMED {
-        lines.push(format!("in {} more", keys.len() - NAMED));
+        lines.push(format!("{} more cases", keys.len() - NAMED));
     }
     lines
 }
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn names_at_most_a_few_cases() {
         let keys: Vec<String> = (0..9).map(|n| format!("mpa/x/{n}")).collect();
-        assert_eq!(named(&keys), ["mpa/x/0", "mpa/x/1", "mpa/x/2", "mpa/x/3", "in 5 more"]);
+        assert_eq!(named(&keys), ["mpa/x/0", "mpa/x/1", "mpa/x/2", "mpa/x/3", "5 more cases"]);
         assert_eq!(named(&keys[..4]).len(), 4);
         assert!(named(&[]).is_empty());
     }

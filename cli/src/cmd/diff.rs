@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_core::text::Visible;
-use weft_suites::diff::{Diff, Observed};
+use weft_suites::diff::{Diff, ObservedViolation};
 use weft_suites::model::RunReport;
 use weft_suites::store::{FILE_NAME, Store};
 
-use crate::exit::{BadInput, Verdict};
+use crate::exit::{BadInput, VerdictOutput};
 use crate::runtime;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "weft compares the verdict of each case. Separately, it compares the violations that weft\n\
-    observed in cases about other requirements.\n\n\
+#[command(after_help = "weft compares the verdict of each case. Separately, weft compares the violations that it\n\
+    observed in cases that are not about the violated requirement.\n\n\
     Exit codes:\n  \
     0  no relevant difference\n  \
-    1  a case fails newly or differently, or a violation was not observed before\n  \
-    3  a case became inconclusive or not applicable, or did not run\n\n\
+    1  a case newly fails, a case fails differently, or weft observed a new violation\n  \
+    3  in the later run, a case became inconclusive or not applicable, or did not run\n\n\
     Examples:\n  \
     weft diff nic-before nic-after                     compare the runs in two folders\n  \
     weft diff nic/earlier/20260131T120000.123Z-1f3a nic   compare with an earlier run")]
@@ -38,11 +38,11 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Names of the lists of cases that only one of the runs has.
+/// Names of the lists with the cases that only one of the runs has.
 const ONE_SIDED: [&str; 2] = ["not run", "added"];
 
-/// Maximum number of cases that are printed of a list in [`ONE_SIDED`].
-const MOST_NAMED: usize = 20;
+/// Maximum number of cases that weft prints from a list in [`ONE_SIDED`].
+const MAX_LISTED_CASES: usize = 20;
 
 /// Prints each difference.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let before = load(&arguments.before, &arguments.store).await?;
         let after = load(&arguments.after, &arguments.store).await?;
         let diff = Diff::of(&before, &after);
-        let mut out = Visible(Verdict::new(io::stdout().lock()));
+        let mut out = Visible(VerdictOutput::new(io::stdout().lock()));
         if arguments.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&diff)?)?;
         } else {
@@ -66,9 +66,10 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
     writeln!(out, "before {}\nafter  {}", name(before), name(after))?;
     for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
         writeln!(out, "\n{what}: {}", changes.len())?;
-        // Print all failing and fixed cases. Of the cases that only one run has, print some.
+        // Print all failing and fixed cases, but only some cases that one run lacks or that are
+        // newly not applicable.
         let is_short = ONE_SIDED.contains(&what) || what == "newly not applicable";
-        let most = if is_short { MOST_NAMED } else { changes.len() };
+        let most = if is_short { MAX_LISTED_CASES } else { changes.len() };
         for change in changes.iter().take(most) {
             writeln!(out, "  {}  {}", change.key, change.text)?;
         }
@@ -77,8 +78,8 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
         }
     }
     for (what, observed) in diff.observations().filter(|(_, observed)| !observed.is_empty()) {
-        writeln!(out, "\n{what}, in cases about other requirements: {}", observed.len())?;
-        for Observed { requirement, cases } in observed {
+        writeln!(out, "\n{what}, in cases that are not about the requirement: {}", observed.len())?;
+        for ObservedViolation { requirement, cases } in observed {
             let cases = if *cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
             writeln!(out, "  {requirement}  in {cases}: {}", requirement.row().summary)?;
         }
@@ -95,7 +96,7 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
     Ok(())
 }
 
-/// Loads the report of a run by the name of its folder, its report.json, or its id in the store.
+/// Loads the report of a run. `name` is the run's folder, its report.json, or its id in the store.
 async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {
     let path = PathBuf::from(name);
     let file = if path.is_dir() { path.join("report.json") } else { path };

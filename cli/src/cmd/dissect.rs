@@ -15,12 +15,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weft_dissector::filter::{Filter, Known, Slot, Wanted, known};
+use weft_dissector::filter::{Filter, KnownField, Slot, WantedFields, known};
 use weft_dissector::output::fields::Columns;
 
-use crate::colour::When;
+use crate::colour::ColourChoice;
 use crate::exit::BadInput;
-use crate::input::{CaptureFile, Ring, refused};
+use crate::input::{CaptureFile, Ring, open_error};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -78,9 +78,10 @@ pub(crate) struct Arguments {
     /// Write the connections that pass the filter as pcapng, with findings as comments
     ///
     /// If a frame passes the filter of -Y, weft writes all frames of its TCP connection. Without
-    /// the complete connection, weft and Wireshark could not decode the output. weft writes other
-    /// frames only if they pass the filter themselves. If any frame passes, weft also writes all
-    /// port mapper messages and all IP fragments.
+    /// the complete connection, weft and Wireshark could not decode the output. weft writes
+    /// a frame without a TCP connection only if this frame passes the filter. There is one
+    /// exception: if any frame passes, weft also writes all port mapper messages and all IP
+    /// fragments.
     ///
     /// If the input is a pcapng, weft keeps its comments, interfaces, resolved names and drop
     /// counts. `-` is standard output. weft reads the capture twice, so it first copies standard
@@ -108,11 +109,11 @@ pub(crate) struct Arguments {
     quiet: bool,
     /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
-    color: When,
+    color: ColourChoice,
     /// List the fields and protocols that -Y and -e accept (-G fields)
     #[arg(short = 'G', value_name = "WHAT", value_enum, exclusive = true)]
     list: Option<List>,
-    // The heading "Live capture" of these options would apply to all later options.
+    // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     file: CaptureFile,
 }
@@ -148,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return list_interfaces(&mut out);
     }
     arguments.agree()?;
-    let mut wanted = Wanted::default();
+    let mut wanted = WantedFields::default();
     let filter = match &arguments.filter {
         Some(text) => Some(parse(text, &mut wanted)?),
         None => None,
@@ -190,11 +191,11 @@ impl Arguments {
             () if json && self.verbose => "--json already has all fields; omit -V, or omit --json for text",
             () if json && self.hex => "--json has no hex dump; omit --json, or use -T fields -e payload",
             () if write && (json || format) => {
-                "-w writes a capture and prints nothing; run weft with -w and again without it"
+                "-w writes a capture and prints nothing; to print, run weft a second time without -w"
             }
             () if write && (self.verbose || self.hex) => "-w prints nothing, so -V and -x have no effect; omit them",
             () if self.quiet && (json || format || write) => {
-                "-q prints only the summary; use --summary to add it to other output"
+                "-q prints only the summary; to print the summary after other output, use --summary"
             }
             () => return Ok(()),
         };
@@ -202,14 +203,15 @@ impl Arguments {
     }
 }
 
-/// The message for a filter that matches nothing. The user could misread empty output alone.
+/// Formats the message for a filter that matches nothing. Without this message, a user could
+/// misunderstand the empty output.
 fn no_match(name: &str) -> String {
-    format!("{name}: no matches: no unit or frame passes the filter")
+    format!("{name}: no unit or frame passes the filter")
 }
 
 /// Parses a display filter, and adds its fields to `wanted`. On a terminal, the message of an error
 /// also shows the position of the error.
-pub(crate) fn parse(text: &str, wanted: &mut Wanted) -> Result<Filter, BadInput> {
+pub(crate) fn parse(text: &str, wanted: &mut WantedFields) -> Result<Filter, BadInput> {
     use std::io::IsTerminal;
     Filter::parse(text, wanted).map_err(|error| {
         if io::stderr().is_terminal() {
@@ -221,12 +223,12 @@ pub(crate) fn parse(text: &str, wanted: &mut Wanted) -> Result<Filter, BadInput>
 }
 
 /// The fields of -e and the options of -E.
-struct Chosen {
-    fields: Vec<(Slot, &'static Known)>,
+struct OutputColumns {
+    fields: Vec<(Slot, &'static KnownField)>,
     columns: Columns,
 }
 
-fn columns(arguments: &Arguments, wanted: &mut Wanted) -> Result<Chosen, BadInput> {
+fn columns(arguments: &Arguments, wanted: &mut WantedFields) -> Result<OutputColumns, BadInput> {
     let format = arguments.format;
     if !arguments.fields.is_empty() && !matches!(format, Some(Format::Fields | Format::Json)) {
         return Err(BadInput("-e needs -T fields or -T json".to_owned()));
@@ -251,11 +253,11 @@ fn columns(arguments: &Arguments, wanted: &mut Wanted) -> Result<Chosen, BadInpu
         })?;
         Ok((wanted.add(known), known))
     });
-    Ok(Chosen { fields: fields.collect::<Result<_, BadInput>>()?, columns })
+    Ok(OutputColumns { fields: fields.collect::<Result<_, BadInput>>()?, columns })
 }
 
 fn list_interfaces(out: &mut Out) -> anyhow::Result<ExitCode> {
-    for (index, interface) in weft_capture::interfaces().map_err(|error| refused(&error))?.iter().enumerate() {
+    for (index, interface) in weft_capture::interfaces().map_err(|error| open_error(&error))?.iter().enumerate() {
         write!(out, "{}. {}", index + 1, interface.name)?;
         if let Some(description) = &interface.description {
             write!(out, " ({description})")?;

@@ -5,12 +5,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weft_dissector::output::text::summary;
+use weft_dissector::output::text::{counted, summary};
 use weft_dissector::tree::{Node, tree};
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Located, Packet, Sink, TransportKind};
+use weft_dissector::{Dissector, Finding, FrameNumber, Location, Packet, Sink, TransportKind};
 
-use crate::colour::{Colour, When};
+use crate::colour::{Colour, ColourChoice};
 use crate::exit::BadInput;
 use crate::input::{DecodeAs, Input, Next};
 
@@ -24,16 +24,16 @@ pub(crate) struct Arguments {
     file: PathBuf,
     /// Explain the frame with this number; the first frame is 1
     #[arg(value_name = "FRAME")]
-    frame: u64,
+    frame: FrameNumber,
     #[command(flatten)]
     decode: DecodeAs,
     /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
-    color: When,
+    color: ColourChoice,
 }
 
 /// Maximum number of bytes that are printed for a field.
-const MOST_OCTETS: usize = 8;
+const MAX_SHOWN_OCTETS: usize = 8;
 
 /// Reads the capture and explains the frame.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let colour = arguments.color.decide();
     let captured = explain.octets.len();
     let head = format!(
-        "Frame {} of {name}: {captured} of {wire_len} bytes captured, {}.{:06} s after the first",
+        "Frame {} of {name}: {captured} of {wire_len} bytes captured, {}.{:06} s after the first frame",
         arguments.frame,
         since / 1_000_000_000,
         since % 1_000_000_000 / 1_000
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 #[derive(Default)]
 struct Explain {
     /// Number of the frame.
-    number: u64,
+    number: FrameNumber,
     /// Nanoseconds since the first frame of the capture, and the length of the frame on the wire in
     /// bytes.
     head: Option<(u64, u32)>,
@@ -101,7 +101,7 @@ struct Row {
     label: String,
     value: String,
     section: &'static str,
-    located: Vec<Located>,
+    located: Vec<Location>,
 }
 
 impl Sink for Explain {
@@ -122,7 +122,7 @@ impl Sink for Explain {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        if finding.frame == self.number || finding.located.iter().any(|located| located.frame == self.number) {
+        if finding.frame == self.number || finding.locations.iter().any(|located| located.frame == self.number) {
             self.findings.push(finding.clone());
         }
     }
@@ -151,7 +151,7 @@ fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, rows: &mut Vec<Row>) {
 impl Explain {
     fn print(&self, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
         match &self.packet {
-            None => writeln!(out, "The frame has no TCP or UDP, or is a fragment of an incomplete IP packet.")?,
+            None => writeln!(out, "The frame has no TCP or UDP header, or is a fragment of an incomplete IP packet.")?,
             Some(packet) => {
                 let Packet { src, dst, payload_len, .. } = packet;
                 match packet.transport {
@@ -183,12 +183,11 @@ impl Explain {
             writeln!(out, "\n{}", colour.severity(finding.severity, &head))?;
             writeln!(out, "  {}", row.summary)?;
             writeln!(out, "  expected {}; found {}", finding.expected, finding.found)?;
-            for located in &finding.located {
+            for located in &finding.locations {
+                let (frame, len) = (located.frame, counted(located.len, "byte"));
                 match located.offset {
-                    Some(offset) => {
-                        writeln!(out, "  at {} bytes from offset {offset} of frame {}", located.len, located.frame)?;
-                    }
-                    None => writeln!(out, "  at {} bytes of frame {}", located.len, located.frame)?,
+                    Some(offset) => writeln!(out, "  in frame {frame}: {len} at offset {offset}")?,
+                    None => writeln!(out, "  in frame {frame}: {len}")?,
                 }
             }
         }
@@ -209,7 +208,7 @@ impl Explain {
 
     /// Returns the offset of a field in this frame and the first bytes of the field, as text. For a
     /// field in another frame, returns the number of that frame instead of the bytes.
-    fn octets_of(&self, located: &[Located]) -> (String, String) {
+    fn octets_of(&self, located: &[Location]) -> (String, String) {
         let Some(here) = located.iter().find(|located| located.frame == self.number) else {
             return match located.first() {
                 Some(other) => (String::new(), format!("in frame {}", other.frame)),
@@ -219,9 +218,9 @@ impl Explain {
         let Some(offset) = here.offset.map(|offset| offset as usize) else { return ("?".into(), String::new()) };
         let len = usize::try_from(here.len).unwrap_or(usize::MAX);
         let octets = self.octets.get(offset..offset.saturating_add(len).min(self.octets.len())).unwrap_or(&[]);
-        let mut shown: Vec<_> = octets.iter().take(MOST_OCTETS).map(|octet| format!("{octet:02x}")).collect();
-        if octets.len() > MOST_OCTETS || located.len() > 1 {
-            shown.truncate(MOST_OCTETS - 1);
+        let mut shown: Vec<_> = octets.iter().take(MAX_SHOWN_OCTETS).map(|octet| format!("{octet:02x}")).collect();
+        if octets.len() > MAX_SHOWN_OCTETS || located.len() > 1 {
+            shown.truncate(MAX_SHOWN_OCTETS - 1);
             shown.push("…".to_owned());
         }
         (offset.to_string(), shown.join(" "))

@@ -26,18 +26,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
     direction: Option<u8>,
     /// Choose what to print
-    #[arg(long, value_enum, default_value_t = What::Messages)]
-    what: What,
+    #[arg(long, value_enum, default_value_t = Content::Messages)]
+    what: Content,
     /// Write only the bytes themselves, without a hex dump or other text
     #[arg(long)]
     raw: bool,
-    // The heading "Live capture" of these options would apply to all later options.
+    // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     file: CaptureFile,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum What {
+enum Content {
     /// Complete RDMAP messages, SDP messages and start-up frames
     Messages,
     /// Data of Sends, RDMA Writes and Read Responses, and bytes outside MPA
@@ -52,9 +52,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let name = input.name().to_owned();
     let out = BufWriter::new(io::stdout().lock());
     let what = match arguments.what {
-        What::Messages => Subject::Messages,
-        What::Payload => Subject::Payload,
-        What::Octets => Subject::Octets,
+        Content::Messages => Subject::Messages,
+        Content::Payload => Subject::Payload,
+        Content::Octets => Subject::Octets,
     };
     let mut printer = Printer { what, raw: arguments.raw, out, written: [0; 2] };
     let failed = RefCell::new(Ok(()));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use weft_dissector::Dissector;
 use weft_dissector::StreamId;
-use weft_dissector::output::story::{Story, Subject};
+use weft_dissector::output::connection_ladder::{Subject, Timeline};
 
 use crate::exit::{BadInput, unwritable};
 use crate::input::{CaptureFile, Next, remark};
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Make the text this many columns wide
     #[arg(long, value_name = "N", default_value_t = 100)]
     width: usize,
-    // The heading "Live capture" of these options would apply to all later options.
+    // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     file: CaptureFile,
 }
@@ -44,22 +44,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut input = arguments.file.open()?;
     let name = input.name().to_owned();
     let subject = arguments.exchange.map_or(Subject::Stream(arguments.stream), Subject::Exchange);
-    let mut story = Story::new(subject, arguments.rows);
+    let mut timeline = Timeline::new(subject, arguments.rows);
     let mut dissector = arguments.file.decode.apply(Dissector::default());
     loop {
         match input.next() {
             Next::Frame(frame) => {
-                story.at(frame.time);
-                dissector.frame(&frame, &mut story);
+                timeline.at(frame.time);
+                dissector.frame(&frame, &mut timeline);
             }
             Next::Idle => {}
             Next::End => break,
         }
     }
-    dissector.finish(&mut story);
+    dissector.finish(&mut timeline);
     input.close()?;
     remark(&name, &dissector);
-    let Some(ladder) = story.ladder() else {
+    let Some(ladder) = timeline.ladder() else {
         let what = match subject {
             Subject::Stream(stream) => format!("TCP connection {stream}"),
             Subject::Exchange(number) => format!("port mapper exchange {number}"),

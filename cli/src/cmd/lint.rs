@@ -20,9 +20,9 @@ use weft_dissector::source::Comments;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
-use crate::colour::When;
-use crate::exit::{self, BadInput, UNEXPECTED, USAGE, Verdict, note};
-use crate::input::{DecodeAs, Input, LiveArguments, Next, Places, remark};
+use crate::colour::ColourChoice;
+use crate::exit::{self, BadInput, UNEXPECTED, USAGE, VerdictOutput, note};
+use crate::input::{DecodeAs, FrameFiles, Input, LiveArguments, Next, remark};
 use crate::spool::Spool;
 
 use bytes::bytes;
@@ -39,7 +39,7 @@ const SHOWN: u64 = 5;
     1  findings of --level or above\n  \
     2  a capture cannot be read, or has nothing to judge (no iWARP, SDP or port mapper)\n\
     If there are several captures, weft exits with the highest of their codes. The code does not\n\
-    change if the output is closed early, as by `| head`.\n\n\
+    change if a reader such as `| head` closes the output early.\n\n\
     Examples:\n  \
     weft lint capture.pcap                            check one capture\n  \
     weft lint --level error --json capture.pcap.gz    print violated MUSTs as JSON\n  \
@@ -84,8 +84,8 @@ pub(crate) struct Arguments {
     all: bool,
     /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
-    color: When,
-    // The heading "Live capture" of these options would apply to all later options.
+    color: ColourChoice,
+    // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     live: LiveArguments,
 }
@@ -111,11 +111,11 @@ impl Level {
 }
 
 /// Standard output.
-type Out = BufWriter<Verdict<io::StdoutLock<'static>>>;
+type Out = BufWriter<VerdictOutput<io::StdoutLock<'static>>>;
 
 /// Reads the captures and prints their findings.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut out = BufWriter::new(Verdict::new(io::stdout().lock()));
+    let mut out = BufWriter::new(VerdictOutput::new(io::stdout().lock()));
     // Report a wrong filter once, not for each capture.
     arguments.select.selection()?;
     if let Some(interface) = arguments.live.interface() {
@@ -123,11 +123,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         out.flush()?;
         return Ok(ExitCode::from(code));
     }
-    arguments.live.none()?;
+    arguments.live.reject_without_interface()?;
     let mut files = Vec::new();
     for path in arguments.files.iter().chain(&arguments.read) {
         let found = if path.is_dir() { captures_in(path)? } else { Vec::new() };
-        // If a folder has no captures, opening the folder itself fails with a helpful message.
+        // If a folder has no captures, weft opens the folder itself, which fails with a helpful
+        // message.
         if found.is_empty() {
             files.push(path.clone());
         }
@@ -174,11 +175,12 @@ fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     Ok(files)
 }
 
-/// The file name extensions of captures. A compressed capture has `.gz` or `.zst` after them.
+/// The file name extensions of captures. A compressed capture has `.gz` or `.zst` after one of
+/// these extensions.
 const ENDINGS: [&str; 3] = [".pcap", ".pcapng", ".cap"];
 
-/// Checks one input and prints its findings. Returns the exit code for this input. `several` means
-/// that the output has the name of the capture.
+/// Checks one input and prints its findings. Returns the exit code for this input. If `several` is
+/// set, the output names the capture.
 fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) -> anyhow::Result<u8> {
     let name = input.name().to_owned();
     if several && !arguments.json {
@@ -190,7 +192,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         most: if arguments.all { u64::MAX } else { SHOWN },
         json: arguments.json.then(JsonWriter::default),
         file: several.then(|| name.clone()),
-        places: input.places(),
+        frame_files: input.frame_files(),
         out,
         failed: Ok(()),
         counts: BTreeMap::new(),
@@ -239,9 +241,10 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
             note(&format!("{name}: {unjudged}"));
         }
     } else if selection.is_some() {
-        note(&format!("{name}: nothing to judge: no iWARP, SDP or port mapper in the selection"));
+        note(&format!("{name}: nothing to judge, because the selection has no iWARP, SDP or port mapper messages"));
     } else {
-        note(&format!("{name}: nothing to judge: no iWARP, SDP or port mapper; the capture has {contents}"));
+        let why = "nothing to judge, because the capture has no iWARP, SDP or port mapper";
+        note(&format!("{name}: {why}; it has {contents}"));
     }
     let count = |severity| counts.get(&severity).copied().unwrap_or(0);
     let (errors, warnings, notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
@@ -294,7 +297,7 @@ struct Lint<'o> {
     /// The name of the capture, if there are several captures.
     file: Option<String>,
     /// The table of frames and files, if several captures are read as one.
-    places: Option<Places>,
+    frame_files: Option<FrameFiles>,
     out: &'o mut Out,
     failed: io::Result<()>,
     counts: BTreeMap<Severity, u64>,
@@ -338,14 +341,14 @@ impl Sink for Lint<'_> {
         if self.selection.as_mut().is_some_and(|selection| !selection.finding(finding)) {
             return;
         }
-        // Some findings are in bytes that are not a unit of iWARP, such as a wrong MPA key.
+        // Some findings, such as a wrong MPA key, are about bytes that belong to no unit.
         self.judged = true;
         *self.counts.entry(finding.severity).or_default() += 1;
         if finding.severity < self.least {
             return;
         }
         *self.by_requirement.entry(finding.requirement).or_default() += 1;
-        let place = self.places.as_ref().and_then(|places| places.of(finding.frame));
+        let place = self.frame_files.as_ref().and_then(|frame_files| frame_files.of(finding.frame));
         if let Some(writer) = &mut self.json {
             if self.failed.is_ok() {
                 let (file, number) = match &place {

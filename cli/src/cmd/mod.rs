@@ -88,9 +88,9 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     /// Let weft tests control this host's RDMA device
     ///
-    /// A test case with an agent connects from weft (the tester) to this agent. The tester sends
-    /// commands, such as to create a Queue Pair or to post a Work Request. The agent runs them on
-    /// the verbs of the device.
+    /// In a test case with an agent, weft (the tester) connects to this agent. The tester sends
+    /// commands, for example to create a Queue Pair or to post a Work Request. The agent executes
+    /// these commands through the verbs of the device, which are its programming interface.
     Agent(agent::Arguments),
     /// Test weft's own endpoint with damaged traffic for an hour or longer
     Soak(soak::Arguments),

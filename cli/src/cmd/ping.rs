@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use weft_core::text::visible_in_line;
 use weft_dissector::output::text::counted;
 use weft_peer::driver::cm::ConnectRequest;
-use weft_peer::driver::{Device, Tape};
+use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::workload::ping::{Client, SIZES, Server, printed};
 use weft_peer::workload::{WorkloadError, or_reject};
 
@@ -23,7 +23,7 @@ use crate::signals;
 use crate::watch::WatchArguments;
 use times::Times;
 
-/// The default size in the source code of rping. Its manual page wrongly has 100.
+/// The default size in the source code of rping. The manual page of rping wrongly has 100.
 const DEFAULT_SIZE: u32 = 64;
 /// Maximum number of clients that a server with `-P` serves at a time.
 const CLIENTS: usize = 1024;
@@ -108,25 +108,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .into());
     }
     runtime::on_one_thread(async {
-        let work = async |tape| {
-            if arguments.client { client(arguments, tape).await } else { server(arguments, tape).await }
+        let work = async |traffic| {
+            if arguments.client { client(arguments, traffic).await } else { server(arguments, traffic).await }
         };
         arguments.watch.around(work).await.map(|()| ExitCode::SUCCESS)
     })
 }
 
 /// Connects, runs the rounds, and prints the summary.
-async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+async fn client(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
-    let device = rnic::open(tape, arguments.mangle.mangling())?;
-    let mut client = Client::new(&device, arguments.size, arguments.validate).map_err(rnic::failed)?;
+    let device = rnic::open(traffic, arguments.mangle.mangling())?;
+    let mut client = Client::new(&device, arguments.size, arguments.validate).map_err(rnic::workload_error)?;
     let connected = client.connect(address, arguments.mpa.settings()).await;
     let connected = connected.map_err(|error| rnic::unreachable(address, &error))?;
     if arguments.debug {
         note(&format!("connected with {address}: {}", rnic::agreed(&connected)));
     }
     if connected.negotiated.enhanced.is_some_and(|agreed| agreed.ird == 0) {
-        note("IRD is 0: the server cannot Read at the start of each round; raise --ird here and --ord there");
+        note("IRD is 0: the server cannot Read at the start of each round; raise --ird here and --ord on the server");
     }
     tokio::time::sleep(Duration::from_millis(arguments.settle)).await;
     let mut times = Times::default();
@@ -134,7 +134,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
     let rounds = async {
         for _ in 0..arguments.count.unwrap_or(u64::MAX) {
             let begin = Instant::now();
-            let data = client.round().await.map_err(rnic::failed)?;
+            let data = client.round().await.map_err(rnic::workload_error)?;
             times.add(begin.elapsed());
             if arguments.verbose {
                 writeln!(out, "ping data: {}", visible_in_line(&printed(&data)))?;
@@ -146,7 +146,7 @@ async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
         done = rounds => done?,
         _ = signals::interrupted() => {}
     }
-    client.disconnect().await.map_err(rnic::failed)?;
+    client.disconnect().await.map_err(rnic::workload_error)?;
     drop(client);
     summary(arguments, &mut times, &mut out)
 }
@@ -172,9 +172,9 @@ fn summary(arguments: &Arguments, times: &mut Times, out: &mut impl Write) -> an
 }
 
 /// Serves one client, or with `-P` all clients until a signal.
-async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+async fn server(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
-    let device = rnic::open(tape, arguments.mangle.mangling())?;
+    let device = rnic::open(traffic, arguments.mangle.mangling())?;
     let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
     let mut interrupted = signals::interrupted();
     if arguments.debug || arguments.port == 0 {
@@ -186,13 +186,13 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
             let request = loop {
                 match listener.next().await {
                     Ok(request) => break request,
-                    // This was not an RDMA client. The next connection may be from one.
+                    // This was not an RDMA client. The next client may be an RDMA client.
                     Err(error) if arguments.debug => note(&format!("a connection failed: {error}")),
                     Err(_) => {}
                 }
             };
             drop(listener);
-            serve(&device, request, settings).await.map_err(rnic::failed)
+            serve(&device, request, settings).await.map_err(rnic::workload_error)
         };
         return tokio::select! {
             served = one => served,
@@ -218,7 +218,7 @@ async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()>
                 Err(error) => Err(error.into()),
             };
             if let Err(error) = served {
-                note(&format!("a client: {error}"));
+                note(&format!("serving a client failed: {error}"));
             }
         });
     }
@@ -239,7 +239,7 @@ async fn serve(device: &Device, request: ConnectRequest, settings: Serving) -> R
         note(&format!("a client is connected: {}", rnic::agreed(&connected)));
     }
     if connected.negotiated.enhanced.is_some_and(|agreed| agreed.ord == 0) {
-        note("ORD is 0: this server cannot Read at the start of each round; raise --ord here and --ird there");
+        note("ORD is 0: this server cannot Read at the start of each round; raise --ord here and --ird on the client");
     }
     while let Some(data) = server.round().await? {
         if settings.verbose {

@@ -16,7 +16,7 @@ use clap::Subcommand;
     disable_version_flag = true,
     after_help = "Examples:\n  \
     weft pm ask 192.0.2.17:80                 query the SDP Address of a service\n  \
-    weft pm ask '[fd00:9::1]:7000' --trace    query it, and print each datagram\n  \
+    weft pm ask '[fd00:9::1]:7000' --trace    query an address, and print each datagram\n  \
     weft pm serve --map 192.0.2.17:80=7080    answer queries for a service"
 )]
 pub(crate) struct Arguments {

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use weft_peer::driver::cm::{CmError, ConnectRequest, Listener};
-use weft_peer::driver::{Device, Tape};
+use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::mpa::PrivateData;
 use weft_peer::workload::probe::{Op, Probe, ProbeSettings};
 use weft_peer::workload::{WorkloadError, or_reject};
 
-use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note};
+use crate::exit::{BadInput, CommandFailure, UNEXPECTED, note};
 use crate::mangle::MangleArguments;
 use crate::rnic::{self, MpaArguments};
 use crate::runtime;
@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
     /// Register a region of this size for the peer
     ///
     /// The size is also the maximum for messages that this side sends.
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_REGION_OCTETS)))]
     region: u32,
     /// Let the peer read (r) or write (w) the region, or both (rw)
     #[arg(long, value_name = "RIGHTS", default_value = "rw", value_parser = ["rw", "r", "w", "none"])]
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(..=1024))]
     receives: u32,
     /// Set the size of each receive buffer
-    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_REGION_OCTETS)))]
     room: u32,
     /// Return the data of each received Send in a Send
     #[arg(long)]
@@ -122,13 +122,13 @@ pub(crate) struct Arguments {
 }
 
 /// Maximum size in bytes of the region, and of a receive buffer.
-const MOST: u32 = 64 << 20;
+const MAX_REGION_OCTETS: u32 = 64 << 20;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::on_one_thread(async {
-        let work = async |tape| {
-            if arguments.client { client(arguments, tape).await } else { server(arguments, tape).await }
+        let work = async |traffic| {
+            if arguments.client { client(arguments, traffic).await } else { server(arguments, traffic).await }
         };
         arguments.watch.around(work).await.map(|()| ExitCode::SUCCESS)
     })
@@ -152,10 +152,10 @@ impl Arguments {
 }
 
 /// Connects and runs the operations.
-async fn client(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+async fn client(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
-    let device = rnic::open(tape, arguments.mangle.mangling())?;
-    let mut probe = Probe::new(&device, arguments.probe()).map_err(rnic::failed)?;
+    let device = rnic::open(traffic, arguments.mangle.mangling())?;
+    let mut probe = Probe::new(&device, arguments.probe()).map_err(rnic::workload_error)?;
     let report = Report::new(arguments.json);
     let connected = match probe.connect(address, arguments.mpa.settings()).await {
         Ok(connected) => connected,
@@ -178,20 +178,20 @@ async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> a
         let done = probe.run(*op).await;
         report.done(*op, &done);
         if let Err(error) = done {
-            failed = Some(rnic::failed(error));
+            failed = Some(rnic::workload_error(error));
             break;
         }
     }
     report.arrived(probe.arrivals());
     let ended = if arguments.server { serve(probe, report).await } else { probe.finish().await };
-    let ended = ended.map_err(rnic::failed)?;
+    let ended = ended.map_err(rnic::workload_error)?;
     report.ended(&ended);
     match failed {
         Some(failed) => Err(failed),
         None if ended.graceful => Ok(()),
         None => {
             let text = how(&ended);
-            Err(Unsuccessful { code: UNEXPECTED, text: format!("the connection ended by {text}") }.into())
+            Err(CommandFailure { code: UNEXPECTED, text: format!("the connection ended by {text}") }.into())
         }
     }
 }
@@ -204,13 +204,13 @@ async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload
     probe.finish().await
 }
 
-/// The event before which a signal stopped the server, for the message.
+/// Part of the message if a signal stops the server: the event that did not happen.
 const ALL_SERVED: &str = "all connections were served";
 
 /// Serves `--connections` connections, one after the other.
-async fn server(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+async fn server(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
-    let device = rnic::open(tape, arguments.mangle.mangling())?;
+    let device = rnic::open(traffic, arguments.mangle.mangling())?;
     let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
     let mut interrupted = signals::interrupted();
     note(&format!("listening on {}", listener.local_addr()));
@@ -234,7 +234,7 @@ async fn arrived(listener: &Listener) -> ConnectRequest {
     loop {
         match listener.next().await {
             Ok(request) => return request,
-            // This was not an RDMA client. The next connection may be from one.
+            // This was not an RDMA client. The next client may be an RDMA client.
             Err(error) => note(&format!("a connection failed: {error}")),
         }
     }
@@ -246,11 +246,11 @@ async fn served(arguments: &Arguments, device: &Device, request: ConnectRequest)
     if arguments.reject {
         let reason = PrivateData::new(arguments.text.clone()).map_err(|error| BadInput(error.to_string()))?;
         report.requested(request.peer().private_data.as_octets());
-        return request.reject(&reason).await.map_err(|error| rnic::failed(error.into()));
+        return request.reject(&reason).await.map_err(|error| rnic::workload_error(error.into()));
     }
     let made = or_reject(request, Probe::new(device, arguments.probe())).await;
-    let (mut probe, request) = made.map_err(rnic::failed)?;
-    let connected = probe.accept(request).map_err(|error| rnic::failed(error.into()))?;
+    let (mut probe, request) = made.map_err(rnic::workload_error)?;
+    let connected = probe.accept(request).map_err(|error| rnic::workload_error(error.into()))?;
     report.connected(&connected, probe.peer());
     operate(arguments, &mut probe, &report).await
 }

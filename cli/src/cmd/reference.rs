@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use weft_core::coverage::By;
+use weft_core::coverage::CoverageKind;
 use weft_core::requirement::{self, Catalogue, Class, Observe};
 use weft_core::{Requirement, RequirementId};
 use weft_peer::hostile;
@@ -24,7 +24,7 @@ use crate::exit::{BadInput, print_line, unwritable};
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    weft reference pages     write the pages, and a list of them to pages/SUMMARY.md\n  \
+    weft reference pages     write the pages to the folder pages, and a list to pages/SUMMARY.md\n  \
     make guide               build the user's guide as HTML, with these pages")]
 pub(crate) struct Arguments {
     /// Write the pages to this folder; weft creates it if necessary
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let refused = |error: io::Error| BadInput(format!("{} {}", folder.display(), unwritable(folder, &error)));
     fs::create_dir_all(folder).map_err(refused)?;
     let suites = Suites::embedded().map_err(|error| BadInput(error.to_string()))?;
-    let judged = Proofs::built_in().map_err(|error| BadInput(error.to_string()))?.ids(By::Rule);
+    let judged = Proofs::built_in().map_err(|error| BadInput(error.to_string()))?.ids(CoverageKind::Rule);
     let about = About::new(&suites, judged);
 
     let mut pages = Vec::new();

@@ -19,7 +19,7 @@ use crate::target::resolve;
 #[command(
     after_help = "weft writes report.html, report.json, report.sarif, report.tap, junit.xml and summary.md, prints\n\
     the same lines as `weft test`, and exits with the exit code of the run.\n\
-    If the run was killed, the reports have only the results so far. To run the other cases, use\n\
+    If the run was killed, the reports have only the results so far. To run the remaining cases, use\n\
     `weft test --resume`.\n\n\
     Examples:\n  \
     weft report nic                                      report the newest run in the folder nic\n  \
@@ -40,8 +40,8 @@ pub(crate) struct Arguments {
     store: Option<String>,
     /// Mark known failures of a killed run by the baseline of this target
     ///
-    /// The baseline is the list of known failures in a target file. weft uses this option only if
-    /// the run was killed, because the results of other runs are already marked.
+    /// The baseline is the list of known failures in a target file. If the run was not killed,
+    /// its results are already marked, so weft ignores this option.
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
     /// Use the suites of this folder if the run did not use the built-in suites
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let words = format!("{}: this folder has no run; use the folder of `weft test --out`", out.display());
         return Err(BadInput(words).into());
     }
-    let Some(_kept) = folder::left(out) else {
+    let Some(_kept) = folder::lock_idle(out) else {
         let words = format!("{}: a run is writing into this folder; wait until it ends", out.display());
         return Err(BadInput(words).into());
     };

@@ -5,10 +5,10 @@ mod actions;
 mod agent;
 mod bench;
 mod connect;
+mod connection_log;
 mod endpoint;
-mod ledger;
-mod memory;
-mod outward;
+mod expiring_cache;
+mod outgoing;
 mod proxy;
 mod run;
 mod serve;
@@ -44,7 +44,7 @@ enum Role {
     /// The preload library redirects the connections of a program to this agent. The agent connects
     /// or listens by SDP for the program.
     Agent(agent::Arguments),
-    /// Run a program with the preload library, so that it uses SDP
+    /// Run a program with the preload library, so that the program uses SDP
     Run(run::Arguments),
     /// Accept SDP connections, and echo, discard or send bytes
     Serve(serve::Arguments),

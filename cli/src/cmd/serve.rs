@@ -1,7 +1,8 @@
 //! `weft serve`: runs the builtin responder as a server for other implementations.
 //!
-//! It listens on two ports. The echo sends each Send back. The other port serves the workloads: it
-//! is the peer of `weft ping`, `weft probe`, `weft bench` and `weft cat`.
+//! The server listens on two ports. One port is the echo, which sends each Send back. The other
+//! port serves the workloads: it is the peer of `weft ping`, `weft probe`, `weft bench` and
+//! `weft cat`.
 
 mod shares;
 mod workloads;
@@ -10,7 +11,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
-use weft_peer::driver::serve::{ConnectionReport, Happened, Server, ServerSettings};
+use weft_peer::driver::serve::{ConnectionEvent, ConnectionReport, Server, ServerSettings};
 use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::Negotiated;
 use weft_peer::{Deviations, Settings};
@@ -27,15 +28,15 @@ use crate::watch::WatchArguments;
 #[command(after_help = "The responder listens on two ports:\n  \
     --listen     an echo, which accepts all MPA Requests and sends each Send back\n  \
     --workloads  the peer of `weft ping`, `weft probe`, `weft bench` and `weft cat`. The private data\n               \
-    of the MPA Request selects the service. Without private data, it is an rping server.\n               \
+    of the MPA Request selects the service. Without private data, the service is an rping server.\n               \
     Each peer address may use at most 1 GiB of memory.\n\n\
     --trace and --write apply to both ports. weft prints the events of all connections to standard\n\
     error. Ctrl-C stops weft.\n\n\
     Examples:\n  \
     weft serve                                     run a correct responder for this host\n  \
     weft serve --deviate mpa.accepts-wrong-key     violate a rule on purpose\n  \
-    weft serve --seed 7                            damage the sent traffic, the same in each run\n  \
-    weft serve --mangle truncate,reset=50,cut=2    truncate messages, reset, and split writes")]
+    weft serve --seed 7                            damage the sent traffic in the same way in each run\n  \
+    weft serve --mangle truncate,reset=50,cut=2    truncate messages, reset connections, split writes")]
 pub(crate) struct Arguments {
     /// Listen on this address for the echo (default 127.0.0.1:7175)
     ///
@@ -74,10 +75,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let connection = Settings { deviations: deviations.clone(), ..Settings::default() };
     runtime::take_all_descriptors();
     runtime::block_on(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
+        let (traffic, watch) = arguments.watch.start()?.unzip();
         let mangling = arguments.mangle.mangling();
-        let settings =
-            ServerSettings { connection, mangling: mangling.clone(), tape: tape.clone(), ..ServerSettings::default() };
+        let settings = ServerSettings {
+            connection,
+            mangling: mangling.clone(),
+            traffic: traffic.clone(),
+            ..ServerSettings::default()
+        };
         let listen = arguments.listen.unwrap_or(ECHO);
         let server = Server::bind(listen, settings).map_err(|error| rnic::cannot_listen(listen, &error))?;
         let signal = signals::interrupted();
@@ -85,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let _ = writeln!(io::stdout(), "listening on {}", server.local_addr());
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
         if let Some(address) = workloads {
-            let address = workloads::start(address, deviations, mangling.clone(), tape, arguments.quiet)?;
+            let address = workloads::start(address, deviations, mangling.clone(), traffic, arguments.quiet)?;
             let _ = writeln!(io::stdout(), "ping, probe, bench and cat on {address}");
         }
         let stop = server.stop_handle();
@@ -110,13 +115,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Formats an event of the echo as a line.
 fn line(report: &ConnectionReport, mangling: Option<&Mangling>) -> String {
-    let what = match report.what {
-        Happened::Accepted => match mangling.map(|mangling| mangling.seed_of(report.number - 1)) {
+    let what = match report.event {
+        ConnectionEvent::Accepted => match mangling.map(|mangling| mangling.seed_of(report.number - 1)) {
             Some(seed) => format!("TCP connected; data to this peer is mangled with seed {seed}"),
             None => "TCP connected".to_owned(),
         },
-        Happened::Established(negotiated) => agreed(&negotiated),
-        Happened::Closed { closed, sends } => {
+        ConnectionEvent::Established(negotiated) => agreed(&negotiated),
+        ConnectionEvent::Closed { closed, sends } => {
             let how = closed.map_or_else(|| "closed during the start-up".to_owned(), |closed| closed.to_string());
             format!("{how}; {sends} {} received", if sends == 1 { "Send" } else { "Sends" })
         }

@@ -12,7 +12,7 @@ use weft_dissector::output::text::counted;
 use weft_peer::driver::device::random_seed;
 use weft_peer::hostile::mangle::Plan;
 
-use crate::exit::{UNEXPECTED, Unsuccessful, print_line};
+use crate::exit::{CommandFailure, UNEXPECTED, print_line};
 use workers::{Outcome, Work};
 
 /// The command line.
@@ -35,13 +35,13 @@ pub(crate) struct Arguments {
     time: Duration,
     /// Connect the two endpoints only in this way (default: in both ways at once)
     #[arg(long, value_enum)]
-    over: Option<Over>,
+    over: Option<Transport>,
     /// Use this seed for the first run (default: a random seed, which weft prints)
     ///
     /// Each further run uses the next seed.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Stop after this many runs in process, and over each connection of --lanes
+    /// Stop after this many runs in process and on each of the --lanes
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Damage the traffic in this way, as in `weft serve --mangle`
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 
 /// How the two endpoints are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Over {
+pub(crate) enum Transport {
     /// In this process, on a virtual clock
     Virtual,
     /// Over TCP on the loopback interface, in real time
@@ -71,9 +71,9 @@ pub(crate) enum Over {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let first = arguments.seed.unwrap_or_else(random_seed);
-    print_line!("seeds from {first}, for {} s", arguments.time.as_secs());
+    print_line!("running for {} s, with seeds from {first} on", arguments.time.as_secs());
     let (sender, receiver) = mpsc::channel();
-    for over in [Over::Virtual, Over::Tcp] {
+    for over in [Transport::Virtual, Transport::Tcp] {
         if arguments.over.is_none_or(|only| only == over) {
             let work = Work {
                 over,
@@ -95,10 +95,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         match receiver.recv_timeout(line_due.saturating_duration_since(Instant::now())) {
             Ok(Outcome::Played { over, octets }) => counts.add(over, octets),
             Ok(Outcome::Broken { over, seed, why }) => {
-                let over = if over == Over::Virtual { "virtual" } else { "tcp" };
+                let over = if over == Transport::Virtual { "virtual" } else { "tcp" };
                 let plan = arguments.mangle.as_ref().map_or_else(String::new, |plan| format!(" --mangle {plan}"));
-                let text = format!("seed {seed}: {why}\nreplay: weft soak --over {over} --seed {seed} --runs 1{plan}");
-                return Err(Unsuccessful { code: UNEXPECTED, text }.into());
+                let replay = format!("weft soak --over {over} --seed {seed} --runs 1{plan}");
+                let text = format!("the run with seed {seed} failed: {why}\nto replay the run: {replay}");
+                return Err(CommandFailure { code: UNEXPECTED, text }.into());
             }
             Err(RecvTimeoutError::Timeout) => {
                 line_due += every;
@@ -109,13 +110,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     size.sample();
-    print_line!("passed: {} in {} s, seeds from {first}; {}", counts.text(), begin.elapsed().as_secs(), size.text());
+    let (runs, time, size_text) = (counts.text(), begin.elapsed().as_secs(), size.text());
+    print_line!("all checks passed: {runs} in {time} s, with seeds from {first} on; {size_text}");
     match size.settled {
         Some(settled) if size.most > settled + (arguments.growth << 20) => {
             let (from, to) = (settled >> 20, size.most >> 20);
             let text =
                 format!("the resident size grew from {from} to {to} MiB, more than --growth {}", arguments.growth);
-            Err(Unsuccessful { code: UNEXPECTED, text }.into())
+            Err(CommandFailure { code: UNEXPECTED, text }.into())
         }
         _ => Ok(ExitCode::SUCCESS),
     }
@@ -131,10 +133,10 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, over: Over, octets: u64) {
+    fn add(&mut self, over: Transport, octets: u64) {
         match over {
-            Over::Virtual => self.played = (self.played.0 + 1, self.played.1 + octets),
-            Over::Tcp => self.connections += 1,
+            Transport::Virtual => self.played = (self.played.0 + 1, self.played.1 + octets),
+            Transport::Tcp => self.connections += 1,
         }
     }
 
@@ -170,8 +172,8 @@ impl Resident {
     fn text(&self) -> String {
         let mib = |octets: u64| octets >> 20;
         match self.settled {
-            Some(settled) => format!("resident {} MiB at first, {} at most", mib(settled), mib(self.most)),
-            None => format!("resident {} MiB at most", mib(self.most)),
+            Some(settled) => format!("resident size {} MiB at first, at most {} MiB", mib(settled), mib(self.most)),
+            None => format!("resident size at most {} MiB", mib(self.most)),
         }
     }
 }

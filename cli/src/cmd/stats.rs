@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     /// The object with the totals has the kind "total". Times are in nanoseconds.
     #[arg(long)]
     json: bool,
-    // The heading "Live capture" of these options would apply to all later options.
+    // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     file: CaptureFile,
 }

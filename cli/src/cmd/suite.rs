@@ -45,7 +45,10 @@ enum Action {
     Prove(prove::Arguments),
     /// Print the results of a case on a target in all stored runs
     History(history::Arguments),
-    /// Write type annotations of weft's Lua functions, for editors with LuaLS
+    /// Write a file that describes weft's Lua functions to an editor
+    ///
+    /// Test cases are Lua scripts. The file has type annotations of the functions that a script can
+    /// call. LuaLS, a language server for editors, uses the file to check and complete scripts.
     Annotations(annotations::Arguments),
 }
 

@@ -15,9 +15,10 @@ use crate::target::resolve;
 #[derive(clap::Args)]
 #[command(
     after_help = "A target file is a TOML file that describes an implementation under test, such as its address.\n\n\
-    A target file can contain commands, which weft runs on this machine with your rights. So treat it\n\
-    like a shell script. The fields start, restart, crashed and agent can contain commands. `check`\n\
-    runs those of start and agent. With --no-commands, weft rejects a file with commands.\n\n\
+    A target file can contain commands, which weft runs on this machine with your rights. So treat\n\
+    the file like a shell script. The fields start, restart, crashed and agent can contain commands.\n\
+    `check` runs the commands in start and agent. With --no-commands, weft rejects a file with\n\
+    commands.\n\n\
     weft sends the token in WEFT_AGENT_TOKEN only to agents on this machine, or to the host that\n\
     WEFT_AGENT_TOKEN_FOR names.\n\n\
     Examples:\n  \
@@ -26,11 +27,11 @@ use crate::target::resolve;
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: Action,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum Action {
     /// Connect to a target, send it valid messages, and report how it answers
     ///
     /// weft exchanges the messages of the service that the target file names, such as an echo. It
@@ -52,8 +53,8 @@ enum What {
 /// Runs the subcommand and prints its results.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
-        What::Check { target, no_commands } => look(&resolve(target, &[], *no_commands)?),
-        What::Presets => {
+        Action::Check { target, no_commands } => look(&resolve(target, &[], *no_commands)?),
+        Action::Presets => {
             let mut out = io::stdout().lock();
             for preset in &PRESETS {
                 let capabilities: Vec<String> = preset.capabilities.iter().map(ToString::to_string).collect();
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Prints that weft waits for the user to start the target.
 fn waiting(event: &Event) {
     if let Event::TargetWaiting { what, seconds } = event {
-        exit::note(&format!("waiting at most {seconds} s: {what}"));
+        exit::note(&format!("waiting at most {seconds} s for the target: {what}"));
     }
 }
 

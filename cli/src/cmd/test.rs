@@ -1,6 +1,6 @@
 //! `weft test`: runs the test suites against a target, the implementation under test.
 
-mod former;
+mod old_options;
 mod repeat;
 mod screen;
 
@@ -72,9 +72,9 @@ pub(crate) struct Arguments {
     /// Use the suites of this folder instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Use this seed for random choices, to repeat those of an earlier run
+    /// Use this seed for random choices, to repeat the choices of an earlier run
     ///
-    /// Without --seed, each run uses another seed. With --shard, the default seed is 1.
+    /// Without --seed, each run uses a different seed. With --shard, the default seed is 1.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Choose how many variants of each case to run
@@ -142,7 +142,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "tui"])]
     web: Option<SocketAddr>,
     #[command(flatten)]
-    former: former::Options,
+    former: old_options::Options,
 }
 
 /// The values of --rerun.
@@ -164,21 +164,21 @@ impl Arguments {
     async fn filter(&self, target: &Target) -> anyhow::Result<(Filter, Option<u64>)> {
         let filter = select::of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {
-            let (run, seed, failed) = repeat::failed(&self.open_store().await?, target.name()).await?;
+            let (run, seed, failed) = repeat::failed_cases(&self.open_store().await?, target.name()).await?;
             return Ok((filter.rerun(&run, failed), self.seed.or(Some(seed))));
         }
         Ok((filter, self.seed.or(self.shard.map(|_| SEED_OF_PARTS))))
     }
 
     fn schedule(&self) -> Schedule {
-        Schedule { jobs: self.jobs, store: self.store.clone(), resume: self.resume, patience: None }
+        Schedule { jobs: self.jobs, store: self.store.clone(), resume: self.resume, store_retry_time: None }
     }
 }
 
 /// Runs the suites.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let suites = load(arguments.suites.as_deref())?;
-    if let Some(code) = former::run(arguments, &suites)? {
+    if let Some(code) = old_options::run(arguments, &suites)? {
         return Ok(code);
     }
     let Some(name) = &arguments.target else { return Err(BadInput("missing target".to_owned()).into()) };
@@ -220,7 +220,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             // A script in a long computation delays the stop, so a second signal ends the process
             // at once. The finished results are in the store.
             let stop = signals::interrupted().await;
-            exit::note("stopped at once");
+            exit::note("stopped at once, because of a second signal");
             std::process::exit(i32::from(stop.status()));
         });
         if arguments.resume
@@ -238,8 +238,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             None if arguments.tui => screen::run(options, schedule, stop).await?.summary.exit_code,
             None if arguments.until_fail || arguments.repeat.is_some() => {
-                let times = repeat::Times { most: arguments.repeat, until_fail: arguments.until_fail };
-                repeat::run(options, schedule, times, arguments.verbose).await?
+                let repetition = repeat::Repetition { most: arguments.repeat, until_fail: arguments.until_fail };
+                repeat::run(options, schedule, repetition, arguments.verbose).await?
             }
             None => play_by(options, schedule, Arc::new(terminal(arguments.verbose))).await?.summary.exit_code,
         };
@@ -261,7 +261,7 @@ async fn complete_reports(
         return Ok(None);
     }
     // If another run is writing to the folder, that run will write its reports itself.
-    let Some(_kept) = folder::left(out) else { return Ok(None) };
+    let Some(_kept) = folder::lock_idle(out) else { return Ok(None) };
     let store = arguments.open_store().await?;
     let report = match store.unfinished(target.name()).await? {
         Some(_) => None,
@@ -273,7 +273,7 @@ async fn complete_reports(
         return Ok(None);
     }
     report::write_all(&report, out)?;
-    print_line!("run {} is finished; its reports were incomplete and are written again", report.run.id);
+    print_line!("run {} is finished; its reports were incomplete, so weft wrote them again", report.run.id);
     print_line!("report: {}", out.join("report.html").display());
     Ok(Some(report))
 }

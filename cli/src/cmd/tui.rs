@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Some(path) = arguments.path.as_ref().or(arguments.read.as_ref()) else {
         return live::run(&arguments.live, arguments.write.as_deref(), &arguments.ring);
     };
-    arguments.live.none()?;
+    arguments.live.reject_without_interface()?;
     let is_run = path.is_dir() || path.extension().is_some_and(|extension| extension == "json");
     let shown = if is_run { weft_tui::run(RunSource::Stored(path.clone())) } else { weft_tui::capture(path) };
     if matches!(shown, Err(weft_tui::Error::Capture { .. })) {

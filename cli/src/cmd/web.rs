@@ -116,7 +116,7 @@ fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf
         if starts {
             make_folder(&arguments.out)?;
         } else if !arguments.out.is_dir() {
-            note(&format!("there is no folder {out}: the pages show no evidence"));
+            note(&format!("there is no folder {out}, so the pages show no evidence"));
         }
         // A mistake in the path must not create a new, empty store.
         let only_read = url.starts_with("sqlite:") && !url.contains('?') && !starts;
@@ -126,7 +126,7 @@ fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf
     // With --captures, a dashboard without runs is useful, too.
     if (starts || arguments.captures.is_some()) && !file.is_file() {
         make_folder(&arguments.out)?;
-        // `store_file` gives another result here, because the folder exists now.
+        // `store_file` returns another path now, because the folder exists.
         return Ok((Store::url(&store_file(&arguments.out))?, arguments.out.clone()));
     } else if !file.is_file() {
         return Err(BadInput(format!("{out} has no results; run `weft test TARGET --out {out}` first")).into());

@@ -2,7 +2,7 @@
 //!
 //! weft opens the interface, drops all privileges ([`weft_capture::privilege`]), and only then
 //! creates files and starts threads. Ctrl-C, SIGTERM and `-a` end the capture, but not the command:
-//! weft still reads the frames that the kernel has captured before that.
+//! weft still reads the frames that the kernel captured before the end.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use weft_capture::{Drops, Live, OpenError, SNAP_LEN, Settings};
 use weft_dissector::output::text::counted;
 use weft_dissector::source::Frame;
 
-use crate::exit::{BadInput, HARNESS, Unsuccessful, note};
+use crate::exit::{BadInput, CommandFailure, HARNESS, note};
 
 use super::Next;
 use super::quantity::{count, kilobytes, seconds};
-use super::save::{Ring, Saver, Written};
+use super::save::{Ring, Saver, WrittenFiles};
 
 /// Output is flushed at least once in this time, also on a busy interface.
 const BATCH: Duration = Duration::from_millis(100);
-/// weft waits this long after the end of the capture for earlier frames. The kernel delivers frames
-/// in batches ([`Settings`]), and this is twice the duration of a batch.
-const LAST_LOOK: Duration = Duration::from_millis(200);
+/// After the end of the capture, weft waits this long for frames that were captured before the end.
+/// The kernel delivers frames in batches ([`Settings`]). The wait is twice as long as a batch.
+const FINAL_READ_TIME: Duration = Duration::from_millis(200);
 
 /// The options of a live capture. Their letters are those of tshark.
 #[derive(Debug, clap::Args)]
@@ -50,15 +50,15 @@ pub(crate) struct LiveArguments {
     buffer: Option<u32>,
     /// Stop after duration:SECONDS, packets:N, filesize:KB or files:N; repeatable
     ///
-    /// filesize is the total size of the files that -w writes; 1 KB has 1000 bytes. files is the
-    /// number of files of -b.
+    /// `filesize` limits the total size of the files that -w writes. 1 KB has 1000 bytes. `files`
+    /// limits the number of files that -b starts.
     #[arg(short = 'a', long = "autostop", value_name = "WHEN")]
     stop: Vec<String>,
 }
 
 /// The conditions that end a capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Stop {
+struct StopConditions {
     after: Option<Duration>,
     packets: Option<u64>,
     octets: Option<u64>,
@@ -72,7 +72,7 @@ impl LiveArguments {
     }
 
     /// The interface and the capture filter, for the title of a screen.
-    pub(crate) fn what(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let interface = self.interface.as_deref().unwrap_or_default();
         match &self.capture_filter {
             Some(filter) => format!("{interface}: {filter}"),
@@ -82,7 +82,7 @@ impl LiveArguments {
 
     /// Rejects options of a live capture without an interface. clap cannot check this: a file and
     /// an interface exclude each other, so clap does not require the interface.
-    pub(crate) fn none(&self) -> Result<(), BadInput> {
+    pub(crate) fn reject_without_interface(&self) -> Result<(), BadInput> {
         let letter = match () {
             () if self.capture_filter.is_some() => "-f",
             () if self.snap_len.is_some() => "-s",
@@ -91,23 +91,28 @@ impl LiveArguments {
             () if !self.stop.is_empty() => "-a",
             () => return Ok(()),
         };
-        Err(BadInput(format!("{letter} needs -i IF: it is a setting of live capture")))
+        Err(BadInput(format!("{letter} needs -i IF, because it is an option of live capture")))
     }
 
     /// Opens the interface, and the file of `write`.
-    pub(super) fn open(&self, interface: &str, write: Option<(Place<'_>, Ring)>) -> anyhow::Result<LiveInput> {
+    pub(super) fn open(
+        &self,
+        interface: &str,
+        write: Option<(SaveDestination<'_>, Ring)>,
+    ) -> anyhow::Result<LiveInput> {
         if interface == "-" {
             return Err(BadInput(
                 "-i - is not an interface; `weft dissect -` reads a capture from standard input".to_owned(),
             )
             .into());
         }
-        let stop = Stop::read(&self.stop)?;
+        let stop = StopConditions::read(&self.stop)?;
         if stop.octets.is_some() && write.is_none() {
-            return Err(BadInput("-a filesize:KB needs -w: it limits the size of that file".to_owned()).into());
+            let text = "-a filesize:KB needs -w, because it limits the size of the files that -w writes";
+            return Err(BadInput(text.to_owned()).into());
         }
         if stop.files.is_some() && !write.as_ref().is_some_and(|(_, ring)| ring.changes()) {
-            return Err(BadInput("-a files:N needs -w and -b: it limits the number of their files".to_owned()).into());
+            return Err(BadInput("-a files:N needs -w and -b, because it limits the number of files".to_owned()).into());
         }
         let interface = &numbered(interface);
         let mut settings = Settings::new(interface);
@@ -115,13 +120,13 @@ impl LiveArguments {
         settings.snap_len = self.snap_len.filter(|octets| *octets > 0).unwrap_or(SNAP_LEN);
         settings.promiscuous = !self.not_promiscuous;
         settings.buffer_mib = self.buffer.unwrap_or(settings.buffer_mib);
-        let live = Live::open(&settings).map_err(|error| refused(&error))?;
+        let live = Live::open(&settings).map_err(|error| open_error(&error))?;
         let dropped = privilege::drop_all()
             .map_err(|error| anyhow::anyhow!("cannot drop the privileges for capturing: {error}"))?;
         let mut temporary = None;
         let saver = match write {
-            Some((Place::At(path), ring)) => Some(Saver::new(path, ring, live.link_type(), &settings)?),
-            Some((Place::Temporary, ring)) => {
+            Some((SaveDestination::Path(path), ring)) => Some(Saver::new(path, ring, live.link_type(), &settings)?),
+            Some((SaveDestination::Temporary, ring)) => {
                 let folder = tempfile::Builder::new()
                     .prefix("weft-")
                     .tempdir()
@@ -163,10 +168,10 @@ impl LiveArguments {
 }
 
 /// The progress of a live capture.
-pub(crate) struct SoFar {
+pub(crate) struct LiveProgress {
     pub(crate) frames: u64,
     pub(crate) drops: Drops,
-    pub(crate) written: Option<Written>,
+    pub(crate) written: Option<WrittenFiles>,
     /// Why the capture ended, if neither the user nor a limit ended it.
     pub(crate) ended: Option<String>,
 }
@@ -181,18 +186,18 @@ fn dropped_text(dropped: Dropped) -> String {
 }
 
 /// Makes the error for a failed live capture. A wrong interface or filter is a usage error.
-pub(crate) fn refused(error: &OpenError) -> anyhow::Error {
+pub(crate) fn open_error(error: &OpenError) -> anyhow::Error {
     match error {
         OpenError::NoSuchInterface { .. } | OpenError::Filter { .. } => BadInput(error.to_string()).into(),
         OpenError::NotBuilt | OpenError::NotPermitted { .. } | OpenError::Other { .. } => {
-            Unsuccessful { code: HARNESS, text: error.to_string() }.into()
+            CommandFailure { code: HARNESS, text: error.to_string() }.into()
         }
     }
 }
 
-impl Stop {
+impl StopConditions {
     fn read(words: &[String]) -> Result<Self, BadInput> {
-        let mut stop = Stop::default();
+        let mut stop = StopConditions::default();
         for word in words {
             let wrong = || BadInput(format!("-a {word}: use duration:SECONDS, packets:N, filesize:KB or files:N"));
             let (what, value) = word.split_once(':').ok_or_else(wrong)?;
@@ -222,7 +227,7 @@ pub(super) struct LiveInput {
     live: Live,
     link_type: u16,
     saver: Option<Saver>,
-    stop: Stop,
+    stop: StopConditions,
     /// Time of the end, in nanoseconds since 1970. Later frames are ignored.
     end: Arc<AtomicU64>,
     frames: u64,
@@ -242,9 +247,9 @@ pub(super) struct LiveInput {
 
 /// Where to write captured frames.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub(crate) enum SaveDestination<'a> {
     /// To the file with this path, or to a ring of files with similar paths.
-    At(&'a Path),
+    Path(&'a Path),
     /// To temporary files, which are deleted at the end.
     Temporary,
 }
@@ -270,7 +275,7 @@ impl LiveInput {
                     self.due = true;
                 }
                 let frame = Frame {
-                    number: self.frames,
+                    number: self.frames.into(),
                     time: packet.time,
                     interface: 0,
                     link_type: self.link_type,
@@ -285,7 +290,7 @@ impl LiveInput {
                 Next::Frame(frame)
             }
             weft_capture::Next::Idle => {
-                if now() >= end.saturating_add(nanoseconds(LAST_LOOK)) {
+                if now() >= end.saturating_add(nanoseconds(FINAL_READ_TIME)) {
                     Next::End
                 } else {
                     pause(&mut self.saver, &mut self.failed)
@@ -310,13 +315,18 @@ impl LiveInput {
 
     /// The captured, lost and written frames so far. Frames may still be buffered, except after
     /// [`Next::Idle`].
-    pub(super) fn so_far(&mut self) -> SoFar {
+    pub(super) fn progress(&mut self) -> LiveProgress {
         let ended = match (&self.failed, &self.over) {
             (Some(error), _) => Some(format!("{error:#}")),
             (None, Some(why)) => Some(format!("the capture ended after frame {}: {why}", self.frames)),
             (None, None) => None,
         };
-        SoFar { frames: self.frames, drops: self.live.drops(), written: self.saver.as_ref().map(Saver::written), ended }
+        LiveProgress {
+            frames: self.frames,
+            drops: self.live.drops(),
+            written: self.saver.as_ref().map(Saver::written),
+            ended,
+        }
     }
 
     /// Reports lost frames on standard error, once per capture. A report at the end would be too
@@ -368,7 +378,7 @@ impl LiveInput {
 
 /// Returns whether a frame of this time (nanoseconds since 1970) would start a file above the limit
 /// of `-a files:N`.
-fn is_one_file_too_many(stop: Stop, saver: Option<&Saver>, time: u64) -> bool {
+fn is_one_file_too_many(stop: StopConditions, saver: Option<&Saver>, time: u64) -> bool {
     stop.files.zip(saver).is_some_and(|(files, saver)| saver.files() >= files && saver.is_full(time))
 }
 
@@ -393,10 +403,12 @@ fn pause(saver: &mut Option<Saver>, failed: &mut Option<anyhow::Error>) -> Next<
 
 #[cfg(test)]
 mod tests {
+    use weft_dissector::FrameNumber;
+
     use super::*;
 
-    fn stop(words: &[&str]) -> Result<Stop, BadInput> {
-        Stop::read(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    fn stop(words: &[&str]) -> Result<StopConditions, BadInput> {
+        StopConditions::read(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
@@ -406,7 +418,7 @@ mod tests {
         let mut saver = Saver::new(&folder.path().join("x.pcapng"), ring, 1, &Settings::new("lo")).unwrap();
         let stop = stop(&["files:2"]).unwrap();
         let mut ends = Vec::new();
-        for number in 1..=2 {
+        for number in [1, 2].map(FrameNumber::from) {
             ends.push(is_one_file_too_many(stop, Some(&saver), 0));
             saver
                 .frame(&Frame { number, time: 0, interface: 0, link_type: 1, octets: &[7; 60], wire_len: 60 })
@@ -414,7 +426,9 @@ mod tests {
         }
         ends.push(is_one_file_too_many(stop, Some(&saver), 0));
         assert_eq!((ends, saver.files()), (vec![false, false, true], 2));
-        assert!(!is_one_file_too_many(stop, None, 0) && !is_one_file_too_many(Stop::default(), Some(&saver), 0));
+        assert!(
+            !is_one_file_too_many(stop, None, 0) && !is_one_file_too_many(StopConditions::default(), Some(&saver), 0)
+        );
     }
 
     #[test]
@@ -429,7 +443,7 @@ mod tests {
     fn parses_stop_conditions() {
         let read = stop(&["duration:1.5", "packets:7", "filesize:2", "files:3"]).unwrap();
         let after = Some(Duration::from_millis(1500));
-        let wanted = Stop { after, packets: Some(7), octets: Some(2000), files: Some(3) };
+        let wanted = StopConditions { after, packets: Some(7), octets: Some(2000), files: Some(3) };
         assert_eq!(read, wanted);
         for wrong in
             ["duration", "duration:", "duration:0", "duration:-1", "packets:1.5", "filesize:0", "files:0", "x:1"]

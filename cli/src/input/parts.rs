@@ -1,20 +1,21 @@
 //! Reads several captures as one, sorted by the times of the frames. The captures are the files of
 //! a ring buffer in any order, or come from several taps.
 //!
-//! A file is due when its first frame is the next one by time. weft opens a file only when it is
+//! A file is due when its first frame is the next frame by time. weft opens a file only when it is
 //! due, so a ring of many files needs few open files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use weft_dissector::FrameNumber;
 use weft_dissector::source::{Capture, Comments, Frame};
 
-use super::places::Places;
+use super::frame_origin::FrameFiles;
 use super::{open_capture, shown};
 use crate::exit::{BadInput, note};
 
 /// At most this many files are named in a message.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 
 /// A frame that owns its bytes.
 #[derive(Default)]
@@ -27,51 +28,51 @@ struct OwnedFrame {
 }
 
 /// An open file and its next frame. The frame is `None` at the end of the file.
-struct Part {
+struct OpenCapture {
     capture: Box<Capture>,
     name: Arc<str>,
     next: Option<OwnedFrame>,
 }
 
 /// A file that is not due yet.
-struct Later {
+struct PendingFile {
     /// Time of the first frame, in nanoseconds since 1970.
     time: u64,
     path: PathBuf,
     /// The open file, if it is a pipe: weft cannot open a pipe a second time.
-    pipe: Option<Part>,
+    pipe: Option<OpenCapture>,
 }
 
 /// The captures that are read as one.
-pub(super) struct Parts {
+pub(super) struct MergedCaptures {
     /// The files that are not due, sorted by time in descending order.
-    later: Vec<Later>,
-    open: Vec<Part>,
+    pending: Vec<PendingFile>,
+    open: Vec<OpenCapture>,
     current: OwnedFrame,
     frames: u64,
-    places: Places,
+    frame_files: FrameFiles,
     comments: Comments,
 }
 
-impl Parts {
+impl MergedCaptures {
     /// Reads the first frame of each file. If the files are not in the order of these frames, a
-    /// note on standard error reports their order.
+    /// note on standard error reports the order in which weft reads the files.
     pub(super) fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut files = Vec::new();
         for path in paths {
             if path == Path::new("-") {
                 return Err(BadInput("standard input cannot be read together with other captures".to_owned()).into());
             }
-            let part = Part::new(path, open_capture(path)?);
+            let part = OpenCapture::new(path, open_capture(path)?);
             // A file without frames comes last.
             let time = part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
             let pipe = (!path.is_file()).then_some(part);
-            files.push(Later { time, path: path.clone(), pipe });
+            files.push(PendingFile { time, path: path.clone(), pipe });
         }
         if !files.is_sorted_by_key(|file| file.time) {
             files.sort_by_key(|file| file.time);
-            let named: Vec<String> = files.iter().take(MOST_NAMED).map(|file| shown(&file.path)).collect();
-            let more = if files.len() > MOST_NAMED { ", ..." } else { "" };
+            let named: Vec<String> = files.iter().take(MAX_NAMED_FILES).map(|file| shown(&file.path)).collect();
+            let more = if files.len() > MAX_NAMED_FILES { ", ..." } else { "" };
             note(&format!(
                 "reading {} captures in the order of their first frames: {}{more}",
                 files.len(),
@@ -79,12 +80,12 @@ impl Parts {
             ));
         }
         files.reverse();
-        Ok(Parts {
-            later: files,
+        Ok(MergedCaptures {
+            pending: files,
             open: Vec::new(),
             current: OwnedFrame::default(),
             frames: 0,
-            places: Places::default(),
+            frame_files: FrameFiles::default(),
             comments: Comments::default(),
         })
     }
@@ -95,8 +96,8 @@ impl Parts {
     }
 
     /// The table that maps frames to their files.
-    pub(super) fn places(&self) -> Places {
-        self.places.clone()
+    pub(super) fn frame_files(&self) -> FrameFiles {
+        self.frame_files.clone()
     }
 
     /// The packet comments of the latest frames.
@@ -106,36 +107,37 @@ impl Parts {
 
     /// Returns the earliest remaining frame. Its number counts the frames of all files.
     pub(super) fn next_frame(&mut self) -> Option<Frame<'_>> {
-        let time = |part: &Part| part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
+        let time = |part: &OpenCapture| part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
         let earliest = self.open.iter().map(time).min().unwrap_or(u64::MAX);
-        while let Some(file) = self.later.pop_if(|file| file.time <= earliest) {
-            self.open.extend(file.pipe.or_else(|| Part::open(&file.path)));
+        while let Some(file) = self.pending.pop_if(|file| file.time <= earliest) {
+            self.open.extend(file.pipe.or_else(|| OpenCapture::open(&file.path)));
         }
         // Close the files that have no more frames.
-        self.open.extract_if(.., |part| part.next.is_none()).for_each(Part::close);
+        self.open.extract_if(.., |part| part.next.is_none()).for_each(OpenCapture::close);
         let part = self.open.iter_mut().min_by_key(|part| time(part))?;
         std::mem::swap(&mut self.current, part.next.as_mut()?);
         self.frames += 1;
-        self.places.note(self.frames, part.capture.frames(), &part.name);
-        self.comments.note(self.frames, part.capture.comments().of(part.capture.frames()));
+        let (number, own) = (FrameNumber::from(self.frames), FrameNumber::from(part.capture.frames()));
+        self.frame_files.note(number, own, &part.name);
+        self.comments.note(number, part.capture.comments().of(own));
         part.advance();
         let OwnedFrame { time, interface, link_type, wire_len, octets } = &self.current;
         let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);
-        Some(Frame { number: self.frames, time, interface, link_type, octets, wire_len })
+        Some(Frame { number, time, interface, link_type, octets, wire_len })
     }
 }
 
-impl Part {
+impl OpenCapture {
     fn new(path: &Path, capture: Capture) -> Self {
         let next = Some(OwnedFrame::default());
-        let mut part = Part { capture: Box::new(capture), name: shown(path).into(), next };
+        let mut part = OpenCapture { capture: Box::new(capture), name: shown(path).into(), next };
         part.advance();
         part
     }
 
     /// Opens a file again. If that fails, prints the reason on standard error and returns `None`.
     fn open(path: &Path) -> Option<Self> {
-        let opened = open_capture(path).map(|capture| Part::new(path, capture));
+        let opened = open_capture(path).map(|capture| OpenCapture::new(path, capture));
         opened.inspect_err(|error| note(&error.to_string())).ok()
     }
 
@@ -155,7 +157,7 @@ impl Part {
         match self.capture.note() {
             Some(text) => note(&format!("{}: {text}", self.name)),
             None if self.capture.frames() == 0 => {
-                note(&format!("{}: 0 frames: the file ends after its header", self.name));
+                note(&format!("{}: the file ends after its header, without any frame", self.name));
             }
             None => {}
         }

@@ -69,7 +69,7 @@ pub(super) struct Saver {
     snap_len: u32,
     interface: String,
     description: Option<String>,
-    file: Open,
+    file: OpenFile,
     /// The existing files, oldest first, each with the number of frames in all earlier files.
     kept: VecDeque<(PathBuf, u64)>,
     /// Number of files so far, including deleted files.
@@ -80,7 +80,7 @@ pub(super) struct Saver {
 }
 
 /// The files that were written so far.
-pub(crate) struct Written {
+pub(crate) struct WrittenFiles {
     /// The existing files, oldest first, each with the number of frames in all earlier files.
     pub(crate) files: Vec<(PathBuf, u64)>,
     /// Number of bytes in the last file.
@@ -90,8 +90,8 @@ pub(crate) struct Written {
 }
 
 /// The file that weft currently writes.
-struct Open {
-    writer: Writer<BufWriter<Counted>>,
+struct OpenFile {
+    writer: Writer<BufWriter<CountingFile>>,
     number: u32,
     path: PathBuf,
     frames: u64,
@@ -105,7 +105,7 @@ impl Saver {
         let description = settings.filter.as_ref().map(|filter| format!("capture filter: {filter}"));
         let interface = settings.interface.clone();
         let first = if ring.changes() { numbered(path, 1) } else { path.to_owned() };
-        let file = Open::new(first.clone(), link_type, snap_len, &interface, description.as_deref())?;
+        let file = OpenFile::new(first.clone(), link_type, snap_len, &interface, description.as_deref())?;
         Ok(Saver {
             path: path.to_owned(),
             ring,
@@ -135,7 +135,7 @@ impl Saver {
             time: frame.time,
             octets: frame.octets,
             wire_len: frame.wire_len,
-            way: None,
+            direction: None,
             comments: &[],
         };
         self.file.writer.packet(&block).map_err(|error| cannot(&self.file.path, &error))
@@ -157,9 +157,9 @@ impl Saver {
 
     /// The files that were written so far. Call [`Saver::flush`] first, so that all counted bytes
     /// are in the files.
-    pub(super) fn written(&self) -> Written {
+    pub(super) fn written(&self) -> WrittenFiles {
         let files = self.kept.iter().cloned().collect();
-        Written { files, octets: self.file.octets(), count: self.files }
+        WrittenFiles { files, octets: self.file.octets(), count: self.files }
     }
 
     /// Closes the file, and returns a summary for the final message.
@@ -170,7 +170,8 @@ impl Saver {
         Ok(match files {
             1 => format!("; {frames} written to {}", at.display()),
             _ => {
-                format!("; {frames} written to {files} files {}, {} kept", numbered(&path, files).display(), kept.len())
+                let (last, kept) = (numbered(&path, files), kept.len());
+                format!("; {frames} written to {files} files, of which {kept} remain; the last is {}", last.display())
             }
         })
     }
@@ -190,7 +191,7 @@ impl Saver {
         self.files += 1;
         let path = numbered(&self.path, self.files);
         let next =
-            Open::new(path.clone(), self.link_type, self.snap_len, &self.interface, self.description.as_deref())?;
+            OpenFile::new(path.clone(), self.link_type, self.snap_len, &self.interface, self.description.as_deref())?;
         let full = std::mem::replace(&mut self.file, next);
         self.octets += full.octets();
         full.writer.finish().map_err(|error| cannot(&full.path, &error))?;
@@ -209,7 +210,7 @@ impl Saver {
     }
 }
 
-impl Open {
+impl OpenFile {
     fn new(
         path: PathBuf,
         link_type: u16,
@@ -218,11 +219,11 @@ impl Open {
         description: Option<&str>,
     ) -> anyhow::Result<Self> {
         let failed = |error: io::Error| cannot(&path, &error);
-        let out = BufWriter::new(Counted { file: File::create(&path).map_err(failed)?, octets: 0 });
+        let out = BufWriter::new(CountingFile { file: File::create(&path).map_err(failed)?, octets: 0 });
         let mut writer = Writer::new(out, None).map_err(failed)?;
         let interface = Interface { link_type, snap_len, name: Some(interface), description };
         let number = writer.interface(&interface).map_err(failed)?;
-        Ok(Open { writer, number, path, frames: 0, begun: 0 })
+        Ok(OpenFile { writer, number, path, frames: 0, begun: 0 })
     }
 
     /// Number of bytes so far, including buffered bytes.
@@ -233,12 +234,12 @@ impl Open {
 }
 
 /// A file, and the number of bytes written to it.
-struct Counted {
+struct CountingFile {
     file: File,
     octets: u64,
 }
 
-impl Write for Counted {
+impl Write for CountingFile {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         let written = self.file.write(octets)?;
         self.octets += written as u64;
@@ -278,7 +279,9 @@ mod tests {
         let mut saver = Saver::new(&folder.join("x.pcapng"), ring(words).unwrap(), 1, &Settings::new("lo")).unwrap();
         for number in 1..=count {
             let (time, octets) = (number * 1_000_000_000, &[7; 1000][..]);
-            saver.frame(&Frame { number, time, interface: 0, link_type: 1, octets, wire_len: 1000 }).unwrap();
+            saver
+                .frame(&Frame { number: number.into(), time, interface: 0, link_type: 1, octets, wire_len: 1000 })
+                .unwrap();
         }
         saver.finish().unwrap()
     }
@@ -320,7 +323,8 @@ mod tests {
         let summary = saved(folder.path(), &["packets:2", "files:2"], 5);
         assert_eq!(files(folder.path()), named(&[("x_00002.pcapng", &[3, 4]), ("x_00003.pcapng", &[5])]));
         assert!(
-            summary.starts_with("; 5 written to 3 files ") && summary.ends_with("x_00003.pcapng, 2 kept"),
+            summary.starts_with("; 5 written to 3 files, of which 2 remain; the last is ")
+                && summary.ends_with("x_00003.pcapng"),
             "{summary}"
         );
     }

@@ -1,4 +1,5 @@
-//! Input that cannot be used: one line on standard error with the remedy, and the right exit code.
+//! For unusable input, weft prints one line with the remedy on standard error, and exits with the
+//! right code.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -12,7 +13,7 @@ fn weft(arguments: &[&str]) -> Command {
     command
 }
 
-/// Exit code and the lines on standard error.
+/// Returns the exit code and the lines on standard error.
 fn outcome(arguments: &[&str]) -> (i32, Vec<String>) {
     let output = weft(arguments).output().unwrap();
     let lines = String::from_utf8(output.stderr).unwrap().lines().map(str::to_owned).collect();
@@ -37,7 +38,8 @@ impl Folder {
     }
 }
 
-/// Refused with exit code 2 and one line that ends so, by each command that reads captures.
+/// Checks that each command that reads captures exits with code 2, and prints one line with this
+/// end.
 #[track_caller]
 fn refused(file: &str, ending: &str) {
     for command in ["dissect", "lint", "stats", "ladder", "follow"] {
@@ -49,14 +51,14 @@ fn refused(file: &str, ending: &str) {
 #[test]
 fn an_empty_file() {
     let folder = Folder::new();
-    refused(&folder.file("empty.pcap", b""), "is empty; a capture file begins with a header such as pcap's");
+    refused(&folder.file("empty.pcap", b""), "is empty; a capture file has at least a header");
 }
 
 #[test]
 fn a_text_file() {
     let folder = Folder::new();
-    let ending = "is not a capture that weft reads (first bytes: 48 65 6c 6c 6f 2c 20 77); it reads pcap, pcapng, snoop, \
-                  netmon and ERF, compressed with gzip, zstd, xz, bzip2 or lz4";
+    let ending = "is not a capture that weft reads (first bytes: 48 65 6c 6c 6f 2c 20 77); weft reads pcap, pcapng, \
+                  snoop, netmon and ERF, plain or compressed with gzip, zstd, xz, bzip2 or lz4";
     refused(&folder.file("notes.txt", b"Hello, world, this is no capture.\n"), ending);
 }
 
@@ -68,7 +70,7 @@ fn a_missing_file() {
 #[test]
 fn a_directory() {
     let folder = Folder::new();
-    refused(folder.0.path().to_str().unwrap(), "is a directory; name a capture file");
+    refused(folder.0.path().to_str().unwrap(), "is a directory; pass the path of a capture file");
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn a_folder_of_captures_is_linted_by_name() {
     assert!(!text.contains("notes.txt"), "{text}");
 }
 
-/// A name can hold what a terminal takes for a command.
+/// A file name may contain control characters, which a terminal would execute.
 #[test]
 fn control_characters_of_a_file_name_are_shown() {
     let folder = Folder::new();
@@ -105,7 +107,7 @@ fn control_characters_of_a_file_name_are_shown() {
 fn a_filter_that_nothing_passes_is_reported() {
     let file = capture();
     let file = file.to_str().unwrap();
-    let line = format!("weft: {file}: no matches: no unit or frame passes the filter");
+    let line = format!("weft: {file}: no unit or frame passes the filter");
     for more in [&[][..], &["--json"], &["-T", "fields", "-e", "frame.number"], &["-x", "-T", "text"]] {
         let arguments = [&["dissect", file, "-Y", "frame.number == 9999"], more].concat();
         assert_eq!(outcome(&arguments), (0, vec![line.clone()]), "{arguments:?}");
@@ -113,7 +115,7 @@ fn a_filter_that_nothing_passes_is_reported() {
     assert_eq!(outcome(&["dissect", file, "-Y", "frame.number == 6"]), (0, Vec::new()));
 }
 
-/// The kernel's own folders are there, and take no files.
+/// Folders of the kernel exist, but nobody can create files in them.
 #[test]
 fn a_folder_that_takes_no_files_is_not_called_missing() {
     let file = capture();
@@ -137,7 +139,7 @@ fn follow_stops_when_its_reader_goes_away() {
     let mut follow = command.stdin(Stdio::piped()).stdout(writer).stderr(Stdio::null()).spawn().unwrap();
     let mut input = follow.stdin.take().unwrap();
     input.write_all(head).unwrap();
-    // The capture continues until its reader goes away.
+    // Write the capture until its reader ends.
     while input.write_all(frames).is_ok() {}
     assert_eq!(follow.wait().unwrap().code(), Some(0));
 }
@@ -160,7 +162,7 @@ fn a_damaged_tail_is_a_note() {
     let file = folder.file("cut.pcap", &octets[..octets.len() - 10]);
     let (code, lines) = outcome(&["dissect", &file]);
     assert_eq!((code, lines.len()), (0, 1), "{lines:?}");
-    assert!(lines[0].contains("the capture is truncated: it ends within the record at byte"), "{lines:?}");
+    assert!(lines[0].contains("the capture is truncated: the record at byte"), "{lines:?}");
 }
 
 #[test]
@@ -201,7 +203,7 @@ fn options_that_do_not_go_together() {
         (vec!["-e", "frame.number"], "-e needs -T fields or -T json"),
         (vec!["-E", "header=y"], "-E needs -T fields"),
         (vec!["-T", "fields"], "-T fields needs -e FIELD for each column; -G fields lists all fields"),
-        (vec!["-T", "fields", "-e", "frame.number", "-E", "header=x"], "-E: header is y or n, not \"x\""),
+        (vec!["-T", "fields", "-e", "frame.number", "-E", "header=x"], "-E: header must be y or n, not \"x\""),
     ] {
         let mut all = vec!["dissect", file];
         all.extend(arguments);
@@ -226,9 +228,9 @@ fn a_capture_that_would_be_written_over_itself() {
     let folder = Folder::new();
     let octets = fs::read(capture()).unwrap();
     let file = folder.file("own.pcap", &octets);
-    let line = format!("weft: {file}: is the capture that weft reads; use another output file");
+    let line = format!("weft: {file}: this file is the capture that weft reads; use another output file");
     assert_eq!(outcome(&["dissect", &file, "-w", &file]), (2, vec![line]));
-    // By another name it is the same file.
+    // The same file has a second name.
     let other = format!("{file}.too");
     fs::hard_link(&file, &other).unwrap();
     assert_eq!(outcome(&["dissect", &file, "-w", &other]).0, 2);
@@ -242,8 +244,8 @@ fn a_capture_with_nothing_to_judge_is_not_called_clean() {
     let file = capture().with_file_name("refused-no-listener.pcap");
     let file = file.to_str().unwrap();
     let line = format!(
-        "weft: {file}: nothing to judge: no iWARP, SDP or port mapper; the capture has 1 TCP connection, \
-         2 other frames (2 ARP)"
+        "weft: {file}: nothing to judge, because the capture has no iWARP, SDP or port mapper; it has \
+         1 TCP connection, 2 other frames (2 ARP)"
     );
     assert_eq!(outcome(&["lint", file]), (2, vec![line]));
     let json = weft(&["lint", "--json", file]).output().unwrap();
@@ -251,7 +253,7 @@ fn a_capture_with_nothing_to_judge_is_not_called_clean() {
     assert!(String::from_utf8(json.stdout).unwrap().contains("\"judged\":false"));
 }
 
-/// A capture of IP packets (link type 101), each with this protocol and payload.
+/// Makes a capture of IP packets (link type 101). Each item is the protocol and the payload.
 fn of_packets(packets: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();
     for (protocol, payload) in packets {
@@ -263,17 +265,17 @@ fn of_packets(packets: &[(u8, Vec<u8>)]) -> Vec<u8> {
     octets
 }
 
-/// Two segments of a connection to this port: its SYN, and its first octets.
+/// Returns two segments of a connection to this port: the SYN, and the first bytes.
 fn to_port(port: u16, octets: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let [high, low] = port.to_be_bytes();
     let head = |seq: u8, flags: u8| [0xc3, 0x50, high, low, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, flags, 4, 0, 0, 0, 0, 0];
     vec![(6, head(0, 2).to_vec()), (6, [&head(1, 0x18)[..], octets].concat())]
 }
 
-/// The captures that people take for iWARP.
+/// Captures of other protocols that users confuse with iWARP.
 #[test]
 fn other_protocols_are_named_and_not_called_clean() {
-    // An RDMA Write of RoCE v2: UDP to port 4791, the BTH, the RETH, and 16 octets.
+    // An RDMA Write of RoCE v2: UDP to port 4791, the BTH, the RETH, and 16 bytes.
     let roce = [&[0xc0, 0x00, 0x12, 0xb7, 0, 56, 0, 0, 10, 0x40, 0xff, 0xff, 0, 0, 0, 7][..], &[0; 40]].concat();
     // RFC 8446, B.3: a record of the handshake, with a ClientHello.
     let tls = [&[22, 3, 1, 0, 44, 1, 0, 0, 40, 3, 3][..], &[7; 38]].concat();
@@ -291,14 +293,16 @@ fn other_protocols_are_named_and_not_called_clean() {
         ("none.pcap", Vec::new(), "nothing"),
     ] {
         let file = folder.file(name, &of_packets(&packets));
-        let none = packets.is_empty().then(|| format!("weft: {file}: 0 frames: the file ends after its header"));
-        let line = format!("weft: {file}: nothing to judge: no iWARP, SDP or port mapper; the capture has {has}");
+        let none = format!("weft: {file}: the file ends after its header, without any frame");
+        let none = packets.is_empty().then_some(none);
+        let why = "nothing to judge, because the capture has no iWARP, SDP or port mapper";
+        let line = format!("weft: {file}: {why}; it has {has}");
         let lines: Vec<String> = none.into_iter().chain([line]).collect();
         assert_eq!(outcome(&["lint", &file]), (2, lines), "{name}");
     }
 }
 
-/// Octets that a wrong key begins are no unit of iWARP.
+/// Bytes that begin with a wrong key are not a unit of iWARP.
 #[test]
 fn a_capture_with_a_finding_has_been_judged() {
     let octets = fs::read(capture().with_file_name("rping-crc.pcap")).unwrap();
@@ -319,8 +323,8 @@ fn a_capture_with_a_finding_has_been_judged() {
 #[test]
 fn a_reader_that_goes_away() {
     let file = capture();
-    // The reading end is closed before the first octet is written, so that no buffer of the pipe
-    // can hide it.
+    // The reading end is closed before the first byte is written. So the error does not depend on
+    // the buffer of the pipe.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = weft(&["dissect", "-V", file.to_str().unwrap()]).stdout(writer).output().unwrap();
@@ -329,7 +333,7 @@ fn a_reader_that_goes_away() {
     assert_eq!(lines, "weft: stopped, because the reader closed the output\n");
 }
 
-/// The verdict of `lint` is that of the captures, whether or not its output is read.
+/// The exit code of `lint` depends on the captures only, even if nobody reads its output.
 #[test]
 fn a_reader_that_goes_away_does_not_change_the_verdict() {
     let file = capture().with_file_name("host-matrix.pcap");
@@ -342,8 +346,7 @@ fn a_reader_that_goes_away_does_not_change_the_verdict() {
     }
 }
 
-/// Characters that change the direction of what follows do nothing to a terminal, whatever the
-/// message is.
+/// In any message, weft escapes characters that change the direction of later text in a terminal.
 #[test]
 fn bidirectional_controls_are_escapes() {
     let name = "a\u{202e}b";
@@ -354,7 +357,7 @@ fn bidirectional_controls_are_escapes() {
     }
 }
 
-/// As a level, it would be taken for the name of a module, and silence all others.
+/// An invalid level would count as the name of a module, and disable the log of all other modules.
 #[test]
 fn a_log_level_that_is_none_is_refused() {
     let file = capture();
@@ -368,7 +371,7 @@ fn a_log_level_that_is_none_is_refused() {
     assert_eq!(lint("warn"), (Some(0), String::new()));
 }
 
-/// A name that is cut short is farther from itself than from a short name.
+/// A truncated name may be more similar to another short name than to the complete name.
 #[test]
 fn the_beginning_of_a_name_is_likened_to_it() {
     let file = capture();
@@ -381,7 +384,7 @@ fn a_capture_without_frames_or_with_half_a_header() {
     let folder = Folder::new();
     let octets = fs::read(capture()).unwrap();
     let file = folder.file("header.pcap", &octets[..24]);
-    let line = format!("weft: {file}: 0 frames: the file ends after its header");
+    let line = format!("weft: {file}: the file ends after its header, without any frame");
     assert_eq!(outcome(&["dissect", &file]), (0, vec![line]));
     refused(&folder.file("half.pcap", &octets[..12]), "ends inside the pcap header, which has 24 bytes");
 }
@@ -390,7 +393,7 @@ fn a_capture_without_frames_or_with_half_a_header() {
 fn a_capture_without_iwarp_is_reported_at_the_end() {
     let file = capture().with_file_name("refused-no-listener.pcap");
     let file = file.to_str().unwrap();
-    let line = format!("weft: {file}: no iWARP or SDP in 4 frames, 1 TCP connection, reset");
+    let line = format!("weft: {file}: the capture has no iWARP or SDP: 4 frames, 1 TCP connection, which was reset");
     assert_eq!(outcome(&["dissect", file]), (0, vec![line]));
 }
 
@@ -402,7 +405,7 @@ fn options_that_contradict_each_other_name_the_way_out() {
         (&["--json", "-V"][..], "omit -V"),
         (&["--json", "-x"], "omit --json"),
         (&["--json", "-T", "json"], "use only one of them"),
-        (&["-w", "-", "--json"], "run weft with -w and again without it"),
+        (&["-w", "-", "--json"], "to print, run weft a second time without -w"),
         (&["-w", "-", "-V"], "omit them"),
         (&["-q", "--json"], "use --summary"),
     ] {
@@ -420,7 +423,7 @@ fn words_that_a_field_never_is() {
     assert_eq!(outcome(&arguments), (2, vec![message.to_owned()]));
 }
 
-/// Where Linux has a device that is always full.
+/// `/dev/full` of Linux is a device without free space.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_a_line_and_no_panic() {

@@ -1,4 +1,4 @@
-//! The comments of packets: as text, as a field, and what they report about a finding.
+//! Packet comments: as text, as a field, and as an explanation of a finding.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::process::Command;
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::source::Capture;
 
-/// The comment of a case's evidence at the packet of its stimulus.
+/// The comment in the evidence of a case, at the packet with the stimulus.
 const STIMULUS: &str = "stimulus, bytes 27 to 27: octet 27 changed";
 
-/// A capture with these comments at frame 13.
+/// Makes a capture with these comments at frame 13.
 fn commented(folder: &Path, comments: &[&str]) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-size-mismatch-terminate.pcap");
     let mut capture = Capture::open(&from).unwrap();
@@ -20,9 +20,9 @@ fn commented(folder: &Path, comments: &[&str]) -> PathBuf {
     let interface = writer.interface(&Interface { link_type: 1, ..Interface::default() }).unwrap();
     let comments: Vec<String> = comments.iter().map(|comment| (*comment).to_owned()).collect();
     while let Some(frame) = capture.next_frame() {
-        let comments = if frame.number == 13 { &comments[..] } else { &[] };
+        let comments = if frame.number == 13.into() { &comments[..] } else { &[] };
         let (time, octets, wire_len) = (frame.time, frame.octets, frame.wire_len);
-        writer.packet(&PacketBlock { interface, time, octets, wire_len, way: None, comments }).unwrap();
+        writer.packet(&PacketBlock { interface, time, octets, wire_len, direction: None, comments }).unwrap();
     }
     writer.finish().unwrap();
     path

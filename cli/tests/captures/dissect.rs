@@ -1,7 +1,7 @@
 //! The output for the captures of the project: text, fields, JSON, PDML, and the other commands
 //! that read captures.
 //!
-//! The columns of `fields_are_tsharks` are what tshark 4.0.17 printed for the same command line.
+//! tshark 4.0.17 printed the columns of `fields_are_tsharks` for the same command line.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::path::Path;
@@ -12,13 +12,13 @@ use serde_json::Value;
 const RPING: &str = "rping-crc.pcap";
 const TERMINATE: &str = "rping-size-mismatch-terminate.pcap";
 
-/// Runs weft where the captures are.
+/// Runs weft in the folder of the captures.
 fn weft(arguments: &[&str]) -> Output {
     let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
     Command::new(env!("CARGO_BIN_EXE_weft")).args(arguments).current_dir(captures).output().unwrap()
 }
 
-/// What weft prints when all is well.
+/// Runs weft, which must succeed. Returns its output.
 fn printed(arguments: &[&str]) -> String {
     let output = weft(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -40,7 +40,7 @@ fn findings_name_stream_and_addresses() {
         let text = printed(&[&["dissect", TERMINATE], arguments].concat());
         assert!(text.contains(lines), "{arguments:?}: {text}");
     }
-    // A connection's other finding, at its Request, is the other end's.
+    // The connection's other finding, at its Request, is about the other end.
     let text = printed(&["dissect", TERMINATE]);
     assert!(text.contains("       frame 6 stream 0 10.1.0.2:56391 → 10.1.0.1:7174  note MPA-4.4-4"), "{text}");
 }
@@ -55,7 +55,7 @@ fn verbose_text_has_every_field() {
     insta::assert_snapshot!(printed(&["dissect", RPING, "-V", "-x", "-Y", "frame.number in {6, 12}"]));
 }
 
-/// Modes, directions and flags of SDP have names beside their numbers.
+/// Modes, directions and flags of SDP have names in addition to their numbers.
 #[test]
 fn verbose_text_of_sdp_has_names() {
     let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/sdp/modes.pcap");
@@ -65,11 +65,11 @@ fn verbose_text_of_sdp_has_names() {
     }
 }
 
-/// A capture that begins in mid-connection is read as SDP if its port is named.
+/// A capture that begins in the middle of a connection is read as SDP if the user gives the port.
 #[test]
 fn decode_as_reads_sdp_without_its_beginning() {
     let octets = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/sdp/writes.pcap")).unwrap();
-    // The 24 octets of the file's header, and all records after the ninth.
+    // The 24 bytes of the file's header, and all records after the ninth.
     let mut at = 24;
     for _ in 0..9 {
         at += 16 + u32::from_le_bytes(octets[at + 8..at + 12].try_into().unwrap()) as usize;
@@ -195,8 +195,8 @@ fn stats_show_settings_counts_and_latencies() {
     assert_eq!(total["opcode_octets"]["RDMA Write"], 4000);
 }
 
-/// captures/README.md: 16 connections with a wrong key, two errors each, which so are none with
-/// iWARP.
+/// captures/README.md: 16 connections have a wrong key, with two errors each. So they are not iWARP
+/// connections.
 #[test]
 fn stats_count_findings_that_are_about_no_connection() {
     let file = "wrong-key-16-octets.pcap";
@@ -215,7 +215,7 @@ fn ladder_draws_the_connection() {
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg "));
 }
 
-/// The error is what `dissect` has for frame 13; tshark prints the same three names.
+/// The error is the same as in `dissect` for frame 13. tshark prints the same three names.
 #[test]
 fn ladder_names_the_error_of_a_terminate() {
     let ladder = printed(&["ladder", TERMINATE]);
@@ -223,7 +223,7 @@ fn ladder_names_the_error_of_a_terminate() {
     assert!(row.contains(" Terminate  DDP / Tagged Buffer Error / Base or bounds violation ─┤"), "{ladder}");
 }
 
-/// Notes are at the time of their frame, and what a frame carried comes before its FIN.
+/// Notes have the time of their frame, and the units of a frame come before its FIN.
 #[test]
 fn ladder_has_the_order_of_the_wire() {
     for capture in ["abort-after-write.pcap", "probe-ops.pcap", TERMINATE] {

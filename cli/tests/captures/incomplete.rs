@@ -1,11 +1,11 @@
-//! Captures from which something is missing: weft names what it is, so that nobody takes silence
-//! for correctness.
+//! Incomplete captures: weft reports what is missing. Otherwise a user might conclude that the
+//! traffic is correct.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The header of a pcap file, and of each record in it.
+/// Lengths of the header of a pcap file, and of the header of each record.
 const FILE: usize = 24;
 const RECORD: usize = 16;
 
@@ -18,15 +18,15 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8(octets.to_vec()).unwrap()
 }
 
-/// A capture of the project, changed; its folder lives as long as it.
+/// A changed copy of one of the project's captures. Dropping it removes its folder.
 struct Changed {
     _folder: tempfile::TempDir,
     file: PathBuf,
 }
 
 impl Changed {
-    /// With the records that `change` returns, each with its header, of those with their numbers
-    /// from 1 on.
+    /// Makes a copy with the records that `change` returns. `change` gets the number of each
+    /// record, from 1, and the record with its header.
     fn new(name: &str, change: impl Fn(usize, &[u8]) -> Option<Vec<u8>>) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name);
         let octets = std::fs::read(path).unwrap();
@@ -90,7 +90,7 @@ fn lint_names_connections_with_one_direction() {
         (record[sender..sender + 4] == [10, 1, 0, 2]).then(|| record.to_vec())
     });
     let lint = text(&capture.weft(&["lint"]).stderr);
-    assert!(lint.contains(": not judged completely: ") && lint.contains(" with one direction"), "{lint}");
+    assert!(lint.contains(": not judged completely: ") && lint.contains(" with only one direction"), "{lint}");
 }
 
 #[test]

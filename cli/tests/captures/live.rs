@@ -1,6 +1,6 @@
-//! `-i`: errors of usage, and a capture in a network namespace of its own. A test that lacks
-//! libpcap or rights prints that and skips itself; `.ci/checks/live` has all of it, with tshark
-//! beside it.
+//! `-i`: usage errors, and captures in a new network namespace. Without libpcap or the needed
+//! rights, a test prints the reason and skips itself. `.ci/checks/live` has both, and compares with
+//! tshark.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
@@ -15,7 +15,8 @@ fn weft(arguments: &[&str]) -> (i32, String) {
     (status.code().unwrap(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }
 
-/// Was weft built with libpcap? Without it, each command about interfaces prints what to install.
+/// Returns whether weft was built with libpcap. Without libpcap, each command about interfaces
+/// prints the package to install.
 fn built_with_libpcap() -> bool {
     let (code, text) = weft(&["dissect", "-D"]);
     if text.contains("built without libpcap") {
@@ -40,11 +41,11 @@ fn slips_are_reported() {
         (&["dissect", "-i", "lo", &capture], "cannot be used with"),
         (&["dissect", "-i", "lo", "-w", "-"], "use -w FILE"),
         (&["dissect", "-i", "lo", "-a", "packets:x"], "-a packets:x: use duration:SECONDS"),
-        (&["dissect", "-i", "lo", "-a", "filesize:1"], "limits the size of that file"),
+        (&["dissect", "-i", "lo", "-a", "filesize:1"], "limits the size of the files that -w writes"),
         (&["dissect", "-i", "lo", "-s", "262145"], "0..=262144"),
         (&["dissect", "-i", "lo", "-w", "x", "-a", "files:2"], "needs -w and -b"),
         // Options of tshark that weft does not have.
-        (&["dissect", "-i", "lo", "-i", "eth0"], "-i any captures on all"),
+        (&["dissect", "-i", "lo", "-i", "eth0"], "`-i any` captures on all"),
         (&["dissect", "-i", "-"], "weft dissect -"),
         (&["dissect", "-L"], "own link type"),
         (&["dissect", "-i", "lo", "-y", "EN10MB"], "own link type"),
@@ -56,7 +57,7 @@ fn slips_are_reported() {
     }
     if built_with_libpcap() {
         let (code, text) = weft(&["dissect", "-i", "weft-none0"]);
-        // Without the right to capture, libpcap may report that first.
+        // Without the right to capture, libpcap may report the missing right first.
         assert!(
             code == 2 && text.contains("there is no such interface") || code == 4 && text.contains("setcap"),
             "{text}"
@@ -64,7 +65,7 @@ fn slips_are_reported() {
     }
 }
 
-/// A child that is killed when the test ends before it.
+/// A child process. It is killed if it still runs at the end of the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -74,21 +75,22 @@ impl Drop for Running {
     }
 }
 
-/// Runs the program that is added to it in a new network namespace, in which `lo` is up.
+/// Returns a command that runs a program in a new network namespace, in which `lo` is up. The
+/// caller adds the program.
 fn unshare() -> Command {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--net", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
     command
 }
 
-/// Can this user make a network namespace, and enter it?
+/// Returns whether this user can create and enter a network namespace.
 fn has_namespaces() -> bool {
     let succeeds = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
     succeeds(unshare().arg("true")) && succeeds(Command::new("nsenter").arg("--version"))
 }
 
-/// A weft in a network namespace (that of `beside`, or a new one), and the rest of its standard
-/// error after the first line that has `word`.
+/// Starts weft in a network namespace: the namespace of the process `beside`, or a new one. Waits
+/// for a line with `word` on standard error. Returns the process, and the rest of standard error.
 fn running(beside: Option<u32>, arguments: &[&str], word: &str) -> (Running, BufReader<std::process::ChildStderr>) {
     let mut command = match beside {
         None => unshare(),
@@ -138,8 +140,8 @@ fn what_is_seen_live_is_what_the_file_has() {
     stderr.read_to_string(&mut rest).unwrap();
     assert!(capture.0.wait().unwrap().success());
     assert!(rest.contains(" captured, 0 dropped by the kernel, 0 by the interface; "), "{rest}");
-    // rping's round is seven FPDUs: two Sends each way, a Read Request with its Response, and a
-    // Write.
+    // A round of rping has seven FPDUs: two Sends in each direction, a Read Request with its
+    // Response, and a Write.
     let (code, counts) = weft(&["dissect", "-q", &file]);
     assert!(code == 0 && counts.contains("2 start-up frames, 70 FPDUs: CRC 70 good, 0 bad"), "{counts}");
     let (code, read) = weft(&["dissect", &file]);

@@ -1,5 +1,5 @@
 //! Captures on the command line: `weft dissect`, `lint`, `stats`, `ladder`, `follow` and `explain`,
-//! on files and interfaces; and what the monitor finds in the frames of correct and hostile peers.
+//! on files and interfaces. Also the monitor's findings about correct and hostile endpoints.
 
 mod bad_input;
 mod comments;

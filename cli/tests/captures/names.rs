@@ -1,14 +1,14 @@
 //! The names that `weft dissect -V` shows in SDP and port mapper messages: types, flags, Modes,
 //! times, and the field of each buffer length.
 //!
-//! Numbers of messages are those of `captures/README.md`; names are those of the draft's figures.
+//! The numbers of messages come from `captures/README.md`, the names from the draft's figures.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Figure 3: the messages of SDP. weft's own name for them is the draft's.
+/// Figure 3: the messages of SDP. weft uses the draft's names.
 const MESSAGES: [(u8, &str); 18] = [
     (0x00, "Hello"),
     (0x01, "HelloAck"),
@@ -33,10 +33,10 @@ const MESSAGES: [(u8, &str); 18] = [
 /// Captures of synthetic streams by other authors.
 const STREAMS: &str = "dissector/tests/captures/streams";
 
-/// The lines of the fields of all messages of a capture: the same line with how often it is there.
+/// The field lines of all messages of a capture, each with the number of its occurrences.
 type Lines = BTreeMap<String, usize>;
 
-/// The output of `weft dissect -V` for a capture below `folder`.
+/// Returns the output of `weft dissect -V` for a capture in `folder`.
 fn verbose(folder: &str, capture: &str) -> Lines {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join(capture);
     let output = Command::new(env!("CARGO_BIN_EXE_weft")).args(["dissect", "-V"]).arg(&file).output().unwrap();
@@ -49,25 +49,26 @@ fn verbose(folder: &str, capture: &str) -> Lines {
     lines
 }
 
-/// The values of a field, each with how often it is there.
+/// Returns the values of a field, each with the number of its occurrences.
 fn values<'l>(lines: &'l Lines, label: &str) -> BTreeMap<&'l str, usize> {
     let start = format!("{label}: ");
     lines.iter().filter_map(|(line, count)| Some((line.strip_prefix(&start)?, *count))).collect()
 }
 
-/// Is each value of the field one of these?
+/// Asserts that each value of the field is one of these.
 fn all_of(lines: &Lines, label: &str, known: &[String], capture: &str) {
     for (value, _) in values(lines, label) {
         assert!(known.iter().any(|known| known == value), "{capture}: {label}: {value}");
     }
 }
 
-/// Values as `-V` shows them: the number, and the name in parentheses. 0x40 is an experimental one.
+/// Returns values as `-V` shows them: the number, and the name in parentheses. 0x40 is
+/// experimental.
 fn message_types() -> Vec<String> {
     MESSAGES.iter().chain(&[(0x40, "experimental")]).map(|(mid, name)| format!("{mid:#04x} ({name})")).collect()
 }
 
-/// Figure 4: bits 0 to 2. A message without a flag has no name to show.
+/// Figure 4: bits 0 to 2. A message without flags has no name here.
 fn flags() -> Vec<String> {
     let names = |flags: u8| {
         let bits = [(1, "OOB_PRES"), (2, "OOB_PEND"), (4, "REQ_PIPE")];
@@ -88,7 +89,7 @@ fn modes() -> [Vec<String>; 2] {
 /// Sections 6.2.1, 6.2.2, 6.4.1 and 6.4.2: the lengths of receive buffers.
 const LENGTHS: [&str; 5] = ["DesRemRcvSz", "LocalRcvSz", "ActRcvSz", "DesSz", "ActSz"];
 
-/// No type, flag, Mode or half of a connection is only a number, and no length lacks its name.
+/// Asserts that each type, flag, Mode and half of a connection has a name, and each length, too.
 fn has_names(lines: &Lines, capture: &str) {
     all_of(lines, "MID", &message_types(), capture);
     all_of(lines, "Flags", &flags(), capture);
@@ -108,7 +109,7 @@ fn has_names(lines: &Lines, capture: &str) {
     assert_eq!((count("Mode"), count("S")), (of("ModeChange"), of("ModeChange")), "{capture}");
 }
 
-/// A capture, field texts and how often each comes, and pairs of field and value.
+/// A capture, field texts with the number of their occurrences, and pairs of field and value.
 type Named<'a> = (&'a str, &'a [(&'a str, usize)], &'a [(&'a str, &'a str)]);
 
 /// The captures of an SDP peer of other authors.
@@ -125,7 +126,7 @@ fn sdp_messages_flags_modes_and_lengths_have_names() {
         (
             "modes.pcap",
             &[("Data", 20), ("DisConn", 2), ("ModeChange", 4), ("SinkAvail", 13), ("SrcAvail", 1), ("RdmaRdCompl", 1)],
-            // Combined, Pipelined, Combined, Buffered Mode; one octet Out-Of-Band.
+            // Combined, Pipelined, Combined and Buffered Mode, and one Out-Of-Band byte.
             &[
                 ("Mode", "0 (Buffered)"),
                 ("Mode", "1 (Combined)"),
@@ -160,8 +161,8 @@ fn sdp_messages_flags_modes_and_lengths_have_names() {
     }
 }
 
-/// Synthetic streams have what the captures of the peer lack: every message and flag, buffers that
-/// change their length, and Modes of both halves.
+/// Synthetic streams contain features that the peer's captures do not have: every message and flag,
+/// buffers that change their length, and Modes of both halves.
 #[test]
 fn rare_sdp_messages_have_names() {
     let capture = "legal-crc.pcapng.xz";
@@ -217,7 +218,7 @@ fn port_mapper_messages_have_types_and_times_by_name() {
         numbers.keys().copied().collect::<Vec<_>>(),
         known.iter().map(|(number, _)| *number).collect::<Vec<_>>()
     );
-    // Each of these numbers has its time beside it.
+    // Each of these numbers is shown with its time.
     let milliseconds = values(&streams, "PmTime in milliseconds");
     for (number, time) in known {
         assert_eq!(milliseconds.get(time), numbers.get(&number), "PmTime {number} is {time} ms");

@@ -38,7 +38,7 @@ fn only_the_findings_of_the_selection_count() {
     let expected: Vec<Value> = expected.into_iter().filter(|finding| finding["requirement"] == "DDP-4.1-12").collect();
     let filter = "finding.requirement == \"DDP-4.1-12\"";
     assert_eq!(findings(&["--level", "note", "--stream", "41", "-Y", filter]), expected);
-    // Frame 453 has the wrong version, and its connection other findings.
+    // Frame 453 has a wrong version. The connection has other findings, too.
     let of_453 = findings(&["-Y", "frame.number == 453"]);
     assert!(of_453.len() > 1 && of_453.iter().all(|finding| finding["frame"] == 453), "{of_453:?}");
 }
@@ -49,7 +49,8 @@ fn a_selection_without_anything_to_judge_has_no_verdict() {
         let output = lint(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let stderr = String::from_utf8(output.stderr).unwrap();
-        let line = format!("weft: {CAPTURE}: nothing to judge: no iWARP, SDP or port mapper in the selection\n");
+        let why = "nothing to judge, because the selection has no iWARP, SDP or port mapper messages";
+        let line = format!("weft: {CAPTURE}: {why}\n");
         assert_eq!(stderr, line);
     }
     let output = lint(&["-Y", "tcp.strem == 1"]);

@@ -1,5 +1,5 @@
-//! Captures in several files, from several networks, and with frames that are not read: what
-//! standard error reports.
+//! The notes on standard error about captures in several files, from several networks, or with
+//! frames that weft does not read.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -14,7 +14,7 @@ struct Records {
     records: Vec<Vec<u8>>,
 }
 
-/// Octets of a record's header: time, length in the file and on the wire.
+/// Length of a record's header in bytes. It has the time, the captured length and the wire length.
 const HEAD: usize = 16;
 
 impl Records {
@@ -40,7 +40,7 @@ impl Records {
     }
 }
 
-/// A record of another frame at the same time.
+/// Makes a record of another frame with the same time.
 fn changed(record: &[u8], frame: &[u8]) -> Vec<u8> {
     let length = u32::try_from(frame.len()).unwrap().to_le_bytes();
     [&record[..8], &length, &length, frame].concat()
@@ -81,7 +81,7 @@ fn files_of_a_ring_are_read_in_the_order_of_time() {
     assert!(mixed.ends_with("c and 2 others: 1 connection with iWARP, 0 other TCP connections\n"), "{mixed}");
 }
 
-/// The files of two taps, of which each has one direction: frames of both take turns.
+/// Two taps have one direction each. weft merges the frames of both files by time.
 #[test]
 fn files_of_two_taps_are_merged() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn files_of_two_taps_are_merged() {
     assert_eq!(text(&weft(&["dissect"], &paths[..2]).stdout), expected);
 }
 
-/// The second file begins after the start-up frames, with the FPDU that its Terminate answers.
+/// The second file begins after the start-up frames, with the FPDU that causes the Terminate.
 #[test]
 fn lint_judges_the_files_of_a_ring_as_one_with_the_option() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,7 +125,7 @@ fn lint_judges_the_files_of_a_ring_as_one_with_the_option() {
     }
     assert!(expected.len() > 10);
     assert_eq!(merged, expected);
-    // Alone, the second file has not the Reply, by which CRC is off, and begins with frame 1.
+    // Alone, the second file lacks the Reply, which disables CRC, and its first frame has number 1.
     assert_ne!(findings(&[], &ring).len(), expected.len());
     let output = weft(&["lint", "--merge"], &ring);
     assert_eq!(output.status.code(), Some(1));
@@ -145,7 +145,7 @@ fn standard_input_is_not_one_of_several() {
     assert_eq!(text(&output.stderr), "weft: standard input cannot be read together with other captures\n");
 }
 
-/// Each frame is there twice, the second time in VLAN 7; and one is encrypted.
+/// The capture has each frame twice, the second time in VLAN 7. One frame is encrypted.
 #[test]
 fn joined_networks_and_unread_frames_are_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,11 +171,11 @@ fn joined_networks_and_unread_frames_are_reported() {
     assert_eq!(fpdus(&path), fpdus(&plain));
     let name = path.display();
     let joined = format!(
-        "weft: {name}: the same connection is in several VLANs, tunnels or interfaces 1 time (first: stream 0, frame {}), \
-         and is read as one\n",
+        "weft: {name}: connections were captured in several VLANs, tunnels or interfaces 1 time \
+         (first: stream 0, frame {}); weft read each as one connection\n",
         2 * first + 2
     );
-    let unread = format!("weft: {name}: not read: 1 frame of IPsec ESP (encrypted)\n");
+    let unread = format!("weft: {name}: weft did not read 1 frame of IPsec ESP (encrypted)\n");
     for command in ["dissect", "stats", "lint", "follow"] {
         let output = weft(&[command], std::slice::from_ref(&path));
         assert_eq!(text(&output.stderr), format!("{joined}{unread}"), "{command}");
@@ -206,14 +206,15 @@ fn connections_that_were_put_aside_are_reported() {
     fs::write(&path, crowd::crowd()).unwrap();
     let name = path.display();
     let expected = format!(
-        "weft: {name}: too many connections or waiting bytes at a time: reading of connections with iWARP or SDP was \
-         interrupted 10 times\nweft: {name}: not read: 1 frame of IPsec ESP (encrypted)\n"
+        "weft: {name}: too many connections or waiting bytes at a time, so weft dropped state: \
+         reading of connections with iWARP or SDP was interrupted 10 times\n\
+         weft: {name}: weft did not read 1 frame of IPsec ESP (encrypted)\n"
     );
     for command in [&["dissect"][..], &["dissect", "-T", "text"], &["stats"], &["lint"], &["follow"]] {
         let output = weft(command, std::slice::from_ref(&path));
-        // Lint names what it could not judge, too.
+        // `weft lint` also reports what it could not judge.
         let judged = match command {
-            ["lint"] => format!("weft: {name}: not judged completely: 8300 connections with one direction\n"),
+            ["lint"] => format!("weft: {name}: not judged completely: 8300 connections with only one direction\n"),
             _ => String::new(),
         };
         assert_eq!(text(&output.stderr), format!("{expected}{judged}"), "{command:?}");

@@ -1,5 +1,5 @@
-//! `weft agent` on a host without libraries or device: one line with the remedy and exit code 2, or
-//! weft's own RNIC with `--soft`. `interop/siw/agent` checks what it does with a device.
+//! `weft agent` on a host without libraries or device: it prints one line with the remedy and exits
+//! with code 2. With `--soft`, it uses weft's own RNIC. `interop/siw/agent` tests it with a device.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
@@ -44,14 +44,14 @@ fn a_short_token_is_refused() {
     assert_eq!(message, expected);
 }
 
-/// What listens in the background; ends with the test.
+/// A listening process in the background. It is killed at the end of the test.
 struct Listening {
     process: Child,
     address: String,
 }
 
 impl Listening {
-    /// Its first line, on either output, ends with the address.
+    /// Starts the process. Its first line, on either output, ends with the address.
     fn new(arguments: &[&str]) -> Self {
         let (mut output, input) = std::io::pipe().map(|(output, input)| (BufReader::new(output), input)).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
@@ -61,7 +61,7 @@ impl Listening {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         let address = line.trim().rsplit_once("listening on ").unwrap_or_else(|| panic!("{arguments:?}: {line}")).1;
-        // Its later output is read as long as it runs.
+        // Read its later output, so that it never waits for a full pipe.
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         Listening { address: address.to_owned(), process }
     }
@@ -74,7 +74,7 @@ impl Drop for Listening {
     }
 }
 
-/// The commands and the file of `docs/agent.md`, at ports that are free.
+/// Runs the commands of `docs/agent.md` with its file, at free ports.
 #[test]
 fn the_example_of_the_guide_without_a_device_works() {
     let page = include_str!("../../../docs/agent.md");

@@ -1,5 +1,4 @@
-//! `weft ping` with itself: both roles as processes, and what each saw of the wire under the
-//! monitor.
+//! `weft ping` with itself: both roles as processes. The monitor reads the captures of both.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
@@ -17,7 +16,7 @@ use weft_peer::workload::{Endpoint, EndpointSettings, WorkloadError};
 
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
-/// A server for one client; gives its process and its port.
+/// Starts a server for one client. Returns its process and its port.
 fn server(options: &[&str]) -> (std::process::Child, String) {
     let listen = ["ping", "-s", "-a", "127.0.0.1", "-p", "0"];
     let mut server =
@@ -41,8 +40,8 @@ fn both_sides_see_a_clean_connection() {
     assert!(client.status.success(), "{trace}");
     let summary: Value = serde_json::from_slice(&client.stdout).unwrap();
     assert_eq!((&summary["rounds"], &summary["validated"]), (&Value::from(100), &Value::from(true)));
-    // Request and Reply, then each round's Send, Read Request, Read Response, Send, Send, Write,
-    // Send.
+    // The Request and the Reply. Then each round has a Send, a Read Request, a Read Response, two
+    // Sends, a Write and a Send.
     let count = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
     assert_eq!((count("MPA Request"), count("MPA Reply")), (1, 1));
     assert_eq!((count("  Send  QN 0"), count("RDMA Read Request"), count("16 bytes")), (400, 100, 400));
@@ -62,7 +61,7 @@ fn both_sides_see_a_clean_connection() {
     }
 }
 
-/// A client whose data is not rping's, in the ritual of a round.
+/// A client that performs a round of rping with other data.
 async fn send_data(address: SocketAddr, data: &[u8]) -> Result<(), WorkloadError> {
     let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
     let mut client = Endpoint::new(&Device::new(rnic), EndpointSettings::default())?;

@@ -88,15 +88,15 @@ fn exit_codes_distinguish_denied_from_silent_and_from_usage() {
     let server = server("[::1]:0", &["--map", "[::1]:80=7080"]);
     let denied = ask(&["[::1]:81", "--mapper", &server.address]);
     assert_eq!(denied.status.code(), Some(1), "{}", text(&denied.stderr));
-    assert!(text(&denied.stdout).contains("plain TCP at [::1]:81: denied (1 request"), "{}", text(&denied.stdout));
+    assert!(text(&denied.stdout).contains("the port mapper denied the request (1 request"), "{}", text(&denied.stdout));
     let mapped = ask(&["[::1]:80", "--mapper", &server.address]);
     assert_eq!(mapped.status.code(), Some(0));
-    assert!(text(&mapped.stdout).contains("SDP at [::1]:7080, valid for one connection"), "{}", text(&mapped.stdout));
+    assert!(text(&mapped.stdout).contains("SDP at [::1]:7080; this answer is valid"), "{}", text(&mapped.stdout));
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let mapper = nobody.local_addr().unwrap().to_string();
     let silent = ask(&["127.0.0.1:80", "--mapper", &mapper, "--wait", "10", "--repeats", "2"]);
     assert_eq!(silent.status.code(), Some(3));
-    assert!(text(&silent.stdout).contains("no answer (3 requests"), "{}", text(&silent.stdout));
+    assert!(text(&silent.stdout).contains("the port mapper did not answer (3 requests"), "{}", text(&silent.stdout));
     for wrong in
         [&["127.0.0.1"][..], &["127.0.0.1:80", "--deviate", "pm.nonsense"], &["127.0.0.1:80", "--from", "::1"], &[]]
     {
@@ -109,12 +109,12 @@ fn exit_codes_distinguish_denied_from_silent_and_from_usage() {
     }
 }
 
-/// The SDP Address resets; plain TCP is there.
+/// The SDP Address resets the connection, but plain TCP works.
 #[test]
 fn a_reset_leads_to_plain_tcp() {
     let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = service.local_addr().unwrap().to_string();
-    // Bound and never listened on.
+    // An address that is bound, but has no listener.
     let gone = weft_peer::driver::portmap::socket_at;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _entered = runtime.enter();
@@ -133,8 +133,8 @@ fn a_twin_that_deviates_is_found_in_the_trace() {
     assert!(text(&output.stderr).contains("PM-7.3.1.5-1"), "{}", text(&output.stderr));
 }
 
-/// A client that a command starts, over UDP and TCP: it passes, and is caught where it breaks a
-/// rule.
+/// The suites start a client with a command, over UDP and TCP. A correct client passes. A client
+/// that violates a requirement fails.
 #[test]
 fn the_suites_judge_a_client() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! `weft probe` with itself and with `weft serve`: words, exit codes, and what each side saw of the
-//! wire under the monitor.
+//! `weft probe` with itself and with `weft serve`: messages and exit codes. The monitor reads the
+//! captures of both sides.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ fn server(options: &[&str]) -> (Child, String) {
     server_for_people(&[&["--json"], options].concat())
 }
 
-/// A server, and its port.
+/// Starts a server. Returns its process and its port.
 fn server_for_people(options: &[&str]) -> (Child, String) {
     let listen = ["probe", "-s", "-a", "127.0.0.1", "-p", "0"];
     let mut server =
@@ -51,7 +51,7 @@ fn both_sides_report_the_same_and_the_wire_is_clean() {
     let (mine, its) = (lines(&client), lines(&server));
     assert_eq!((&mine[0]["kind"], &mine[0]["text"]), (&Value::from("connected"), &Value::from("hello")));
     let of = |all: &[Value], kind: &str| all.iter().filter(|line| line["kind"] == kind).cloned().collect::<Vec<_>>();
-    // The FNV-1a hash of 65,536 octets 13 i + 5, as a capture of siwprobe on siw has it.
+    // The FNV-1a hash of 65,536 bytes 13 i + 5, from a capture of siwprobe on siw.
     let hash = Value::from("b8d228a3e2982325");
     assert_eq!((&of(&mine, "received")[0]["fnv"], &of(&its, "received")[0]["fnv"]), (&hash, &hash));
     assert_eq!(of(&mine, "operation").last().unwrap()["fnv"], hash, "what was written is read back");
@@ -72,16 +72,17 @@ fn a_refusal_is_reported_with_its_terminate() {
     }
 }
 
-/// Private data is the peer's: it must not begin a line, or control the terminal.
+/// Private data comes from the peer. It must not begin a line or control the terminal.
 #[test]
 fn control_characters_of_private_data_are_shown() {
-    let (shown, hostile) = ("busy\\x0aended by both sides closing\\x1b[2J", "busy\nended by both sides closing\x1b[2J");
-    let (server, port) = server_for_people(&["--reject", "--text", hostile]);
-    let client = ["probe", "-c", "-a", "127.0.0.1", "-p", &port, "send:1", "--text", hostile];
+    let line = "the connection ended by a close of both sides";
+    let (shown, hostile) = (format!("busy\\x0a{line}\\x1b[2J"), format!("busy\n{line}\x1b[2J"));
+    let (server, port) = server_for_people(&["--reject", "--text", &hostile]);
+    let client = ["probe", "-c", "-a", "127.0.0.1", "-p", &port, "send:1", "--text", &hostile];
     let client = Command::new(WEFT).args(client).output().unwrap();
     let server = server.wait_with_output().unwrap();
     let text = |output: Output| String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text(client), format!("rejected: {shown}\n"));
+    assert_eq!(text(client), format!("rejected by the peer: {shown}\n"));
     assert_eq!(text(server), format!("request rejected: {shown}\n"));
 }
 
@@ -95,8 +96,7 @@ fn a_rejection_brings_its_text() {
     assert_eq!(lines(&server)[0], serde_json::json!({ "kind": "requested", "text": "hello" }));
 }
 
-/// Work that does not end by itself, and a peer that is gone at some point of it, the beginning
-/// too.
+/// The peer disappears at different points of a workload without end, also at its beginning.
 #[test]
 fn a_killed_peer_ends_the_connection() {
     for _ in 0..4 {

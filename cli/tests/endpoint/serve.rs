@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 /// RFC 5044 section 7.1.1: key, C=1, revision 1, no private data.
 const REQUEST: &[u8] = b"MPA ID Req Frame\x40\x01\x00\x00";
 
-/// A responder that ends with the test.
+/// A responder. It is killed at the end of the test.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -32,7 +32,7 @@ impl Serving {
     }
 }
 
-/// One connection whose first octets are `octets`; what came back until the end.
+/// Opens a connection and sends `octets`. Returns all bytes that the responder sends until the end.
 fn connection(address: &str, octets: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(octets).unwrap();
@@ -51,7 +51,7 @@ fn connections_are_reported_on_standard_error() {
     assert_eq!(connection(&address, &wrong_key), b"");
     let log = BufReader::new(serving.0.stderr.take().unwrap());
     let mut lines: Vec<String> = log.lines().take(5).map(Result::unwrap).collect();
-    // The end of one and the beginning of the next are reported as they come.
+    // The end of a connection and the beginning of the next may be reported in any order.
     lines.sort_by_key(|line| line[..4].to_owned());
     for (line, words) in lines.iter().zip([
         ["   1  127.0.0.1:", "TCP connected"],
@@ -64,7 +64,7 @@ fn connections_are_reported_on_standard_error() {
     }
 }
 
-/// Each command that listens, with the arguments that set its address.
+/// Returns each listening command, with the arguments that set its address.
 fn listening(host: &str, port: u16) -> Vec<Vec<String>> {
     let (address, port) = (format!("{host}:{port}"), port.to_string());
     let commands: [&[&str]; 6] = [
@@ -78,7 +78,7 @@ fn listening(host: &str, port: u16) -> Vec<Vec<String>> {
     commands.iter().map(|words| words.iter().map(|word| (*word).to_owned()).collect()).collect()
 }
 
-/// The error of each of them, which their user can fix.
+/// Returns the error of each listening command. The user can fix each of these errors.
 fn refusals(host: &str, port: u16) -> Vec<String> {
     let refusal = |arguments: Vec<String>| {
         let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(&arguments).output().unwrap();
@@ -93,7 +93,8 @@ fn refusals(host: &str, port: u16) -> Vec<String> {
 fn a_port_in_use_is_named_with_the_remedy() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = other.local_addr().unwrap().port();
-    let in_use = format!("weft: cannot listen on 127.0.0.1:{port}: port {port} is in use; port 0 takes a free one\n");
+    let in_use =
+        format!("weft: cannot listen on 127.0.0.1:{port}: port {port} is in use; use port 0 for a free port\n");
     for text in refusals("127.0.0.1", port) {
         assert_eq!(text, in_use);
     }
@@ -114,7 +115,7 @@ fn its_clients_connect_to_its_port_by_default() {
     }
 }
 
-/// An echo answers each Send, and neither reads nor writes.
+/// An echo service answers each Send. It performs no RDMA Reads and Writes.
 #[test]
 fn a_ping_of_the_echo_is_no_success() {
     let mut serving = serve(&["--quiet"]);
@@ -123,10 +124,10 @@ fn a_ping_of_the_echo_is_no_success() {
     let ping = ["ping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "2"];
     let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(ping).output().unwrap();
     let text = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.code() == Some(1) && text.contains("it is an echo, and not a ping server"), "{text}");
+    assert!(run.status.code() == Some(1) && text.contains("it is an echo server, not a ping server"), "{text}");
 }
 
-/// RFC 5737: nobody has an address of 192.0.2.0/24.
+/// RFC 5737: no host has an address of 192.0.2.0/24.
 #[test]
 fn an_address_of_another_machine_is_named() {
     for text in refusals("192.0.2.1", 7174) {
@@ -159,8 +160,8 @@ fn both_ports_are_written_to_a_capture() {
     }
 }
 
-/// Many silent clients take all descriptors; the responder waits for one to go and continues to
-/// serve.
+/// Many silent clients use all descriptors. The responder waits until a client disconnects, and
+/// then serves the next client.
 #[test]
 fn a_responder_out_of_descriptors_serves_on() {
     let script = format!("ulimit -n 24; exec {} serve --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_weft"));
@@ -168,7 +169,7 @@ fn a_responder_out_of_descriptors_serves_on() {
     command.args(["-c", &script]).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut serving = Serving(command.spawn().unwrap());
     let address = serving.address();
-    // Those that find no descriptor wait in TCP's queue.
+    // Clients without a descriptor wait in TCP's queue.
     let crowd: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(&address).unwrap()).collect();
     drop(crowd);
     assert!(connection(&address, REQUEST).starts_with(b"MPA ID Rep Frame"));
@@ -201,17 +202,17 @@ fn a_seed_mangles_the_same_way_each_time() {
     assert_ne!(mangled("1"), reply(&[]));
     assert_ne!(mangled("1"), mangled("2"));
     assert_eq!(reply(&["--mangle", "duplicate=1"]), reply(&[]).repeat(2));
-    // The responder prints the seed that it chose; the seed can be given.
+    // The responder prints its random seed. The option `--seed` sets the same seed.
     let mut serving = serve(&["--mangle", "insert=1,cut=2"]);
     let address = serving.address();
     let back = connection(&address, REQUEST);
     let message = BufReader::new(serving.0.stderr.take().unwrap()).lines().next().unwrap().unwrap();
-    assert!(message.starts_with("weft: mangling: --mangle insert=1,cut=2 --seed "), "{message}");
+    assert!(message.starts_with("weft: damaging the sent traffic with --mangle insert=1,cut=2 --seed "), "{message}");
     let seed = message.rsplit(' ').next().unwrap();
     assert_eq!(reply(&["--mangle", "insert=1,cut=2", "--seed", seed]), back);
 }
 
-/// Cut and late, but complete: both sides get all of it.
+/// The data is cut into pieces and delayed, but both sides receive all of it.
 #[test]
 fn cut_and_late_segments_arrive() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--mangle", "cut=1,delay=10", "--seed", "5"]);

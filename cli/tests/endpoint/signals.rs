@@ -1,5 +1,5 @@
-//! Signals that ask a command to stop: what it exits with, also as process 1 of a container, and
-//! that its capture is complete.
+//! Signals that stop a command: the exit status, also as process 1 of a container, and a complete
+//! capture.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 #![cfg(target_os = "linux")]
 
@@ -16,7 +16,7 @@ const HUP: u32 = 1;
 const INT: u32 = 2;
 const TERM: u32 = 15;
 
-/// A process that ends with the test.
+/// A process. It is killed at the end of the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -26,7 +26,7 @@ impl Drop for Running {
     }
 }
 
-/// Has process `pid` a handler for the signal?
+/// Returns whether process `pid` has a handler for the signal.
 fn catches(pid: u32, signal: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -42,9 +42,10 @@ impl Running {
         Running(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Sends the signal to process `pid`, once that has a handler; the exit status of this one.
+    /// Waits until process `pid` has a handler, and sends the signal to it. Returns the exit status
+    /// of this process.
     fn stop(mut self, signal: u32, pid: u32) -> Option<i32> {
-        // Waiting closes what it reads otherwise, and it may wait for that.
+        // Keep its standard input open, because a closed input might end the process.
         let _input = self.0.stdin.take();
         wait_for("a handler", || catches(pid, signal).then_some(()));
         send(signal, pid);
@@ -52,8 +53,8 @@ impl Running {
     }
 }
 
-/// How a command is started as process 1 of a PID namespace; `None` if this machine does not let
-/// this user.
+/// Returns the command that starts a program as process 1 of a PID namespace. `None` if this user
+/// may not do this on this machine.
 fn unshare() -> Option<Vec<&'static str>> {
     let ways =
         [vec!["--pid", "--fork", "--kill-child"], vec!["--user", "--map-root-user", "--pid", "--fork", "--kill-child"]];
@@ -63,7 +64,7 @@ fn unshare() -> Option<Vec<&'static str>> {
     })
 }
 
-/// Starts weft as process 1; its number outside.
+/// Starts weft as process 1. Returns the process, and its number outside of the namespace.
 fn as_process_1(way: &[&str], arguments: &[&str]) -> (Running, u32) {
     let running = Running::start(Command::new("unshare").args(way).arg(WEFT).args(arguments));
     let parent = running.0.id();
@@ -97,7 +98,7 @@ fn process_1_stops() {
     }
 }
 
-/// A line of the output that begins so shows that a command is ready.
+/// Waits for a line that begins with `begin`, which shows that a command is ready.
 fn ready(running: &mut Running, begin: &str) -> String {
     let Running(child) = running;
     let out: Box<dyn Read + Send> = match begin.starts_with("weft: ") {
@@ -150,7 +151,7 @@ fn a_command_that_is_stopped_too_early_exits_with_128_and_the_signal() {
     }
 }
 
-/// `nohup` has a command go on when its terminal goes away.
+/// With `nohup`, a command continues when its terminal closes.
 #[test]
 fn sighup_stays_ignored() {
     let script = format!("trap '' HUP; exec {WEFT} serve --listen 127.0.0.1:0");
@@ -162,7 +163,7 @@ fn sighup_stays_ignored() {
     assert_eq!(running.stop(TERM, pid), Some(0));
 }
 
-/// `weft cat` waits for its input when the terminal goes away.
+/// `weft cat` waits for its input when the terminal closes.
 #[test]
 fn a_capture_is_complete_when_the_terminal_goes_away() {
     let folder = tempfile::tempdir().unwrap();

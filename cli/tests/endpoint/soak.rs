@@ -1,4 +1,4 @@
-//! `weft soak`: its reports, and that a seed replays.
+//! `weft soak`: its reports, and the replay of a seed.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::process::{Command, Output};
@@ -17,10 +17,11 @@ fn runs_are_counted_and_the_seed_is_printed() {
     assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
     let text = String::from_utf8_lossy(&run.stdout);
     let first = text.lines().next().unwrap();
-    assert!(first.starts_with("seeds from ") && first.ends_with(", for 3600 s"), "{first}");
-    // Each lane over TCP plays as many.
+    assert!(first.starts_with("running for 3600 s, with seeds from "), "{first}");
+    // Each lane over TCP performs the same number of runs.
     let last = last_line(&run);
-    assert!(last.starts_with("passed: 20 runs in process (") && last.contains("), 40 over TCP in "), "{last}");
+    let start = "all checks passed: 20 runs in process (";
+    assert!(last.starts_with(start) && last.contains("), 40 over TCP in "), "{last}");
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn a_time_that_is_none_is_refused_in_words() {
     assert!(text.contains("\"soon\" is not a time; use a number and s, m or h, such as 90s"), "{text}");
 }
 
-/// A soak that plays nothing proves nothing: it is an error of usage, not a pass.
+/// A soak test without runs proves nothing. So it is a usage error, not a pass.
 #[test]
 fn a_soak_of_nothing_is_refused() {
     for nothing in [["--for", "0s"], ["--runs", "0"], ["--mangle", "all=0"]] {

@@ -1,13 +1,13 @@
-//! Waits for what another process or the kernel does, where no event reports it. The suites' tests
-//! use it, too.
+//! Waits for effects of another process or of the kernel that no event reports. The tests of the
+//! suites use it, too.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// For what has to happen soon.
+/// Time limit for an event that normally happens soon.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Looks until `is_there` has something; the test fails with `what` if that takes too long.
+/// Calls `is_there` until it returns a value. The test fails with `what` if this takes too long.
 pub(crate) fn wait_for<T>(what: &str, mut is_there: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! `weft serve` stays up and does its part of ping, probe, bench and cat; `weft cat` with itself.
+//! `weft serve` keeps running, and performs its role in ping, probe, bench and cat. Also `weft cat`
+//! with itself.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -16,12 +17,12 @@ fn spawn(arguments: &[&str]) -> Child {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// The port at the end of a line.
+/// Returns the port at the end of a line.
 fn port(line: &str) -> String {
     line.trim().rsplit_once(':').unwrap().1.to_owned()
 }
 
-/// Stops a server whatever becomes of the test.
+/// A server. It is killed at the end of the test.
 struct Server(Child);
 
 impl Drop for Server {
@@ -31,7 +32,7 @@ impl Drop for Server {
     }
 }
 
-/// A server, and the port of its workloads.
+/// Starts a server. Returns it with the port of its workloads.
 fn server() -> (Server, String) {
     let mut server = spawn(&["serve", "--quiet", "--listen", "127.0.0.1:0", "--workloads", "127.0.0.1:0"]);
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
@@ -64,7 +65,7 @@ fn one_server_does_its_part_of_each() {
     assert!(cat.status.success(), "{cat:?}");
     let length = fs::metadata(file).unwrap().len();
     assert!(String::from_utf8(cat.stderr).unwrap().contains(&format!("{length} bytes sent")));
-    // It has nothing to give, and rejects.
+    // The server has no data to send, and rejects the request.
     let pull = weft(&[&["cat", "--pull"], &at[..]].concat());
     assert_eq!(pull.status.code(), Some(3), "{pull:?}");
 }
@@ -79,20 +80,21 @@ fn bench_beside_tcp_reports_ratios() {
     assert!((lines[1]["of_tcp"].as_f64().unwrap() - ratio).abs() < 1e-9, "{lines:?}");
 }
 
-/// A measurement of nothing is refused, and the error names an unreachable peer.
+/// A measurement without messages is a usage error. The error for an unreachable peer names the
+/// peer.
 #[test]
 fn a_measurement_of_nothing_is_refused() {
     for nothing in [["--total", "0"], ["--rounds", "0"], ["--size", "0"]] {
         let bench = weft(&[&["bench", "--samples", "1"], &nothing[..]].concat());
         assert_eq!((bench.status.code(), bench.stdout.len()), (Some(2), 0), "{bench:?}");
     }
-    // Nobody listens there any more.
+    // The listener at this port is closed.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     for command in ["bench", "cat"] {
         let run = weft(&[command, "-a", "127.0.0.1", "-p", &nobody]);
         let message = String::from_utf8(run.stderr).unwrap();
         assert_eq!(run.status.code(), Some(3), "{message}");
-        assert!(message.starts_with(&format!("weft: no connection with 127.0.0.1:{nobody}: ")), "{message}");
+        assert!(message.starts_with(&format!("weft: cannot connect to 127.0.0.1:{nobody}: ")), "{message}");
     }
 }
 
@@ -115,7 +117,7 @@ fn cat_rejects_a_peer_that_requests_no_stream() {
     assert!(line.contains("its Request does not ask for a stream"), "{line}");
 }
 
-/// rping's server Reads first, which an IRD of 0 forbids.
+/// The server of rping begins with an RDMA Read, which an IRD of 0 forbids.
 #[test]
 fn an_impossible_ping_reports_the_reason() {
     let (_server, port) = server();
@@ -155,7 +157,7 @@ fn a_peer_without_room_is_rejected() {
     assert!(cat.status.success(), "{cat:?}");
 }
 
-/// More connections than start-ups that a listener has at the same time.
+/// There are more connections than a listener accepts start-ups at the same time.
 #[test]
 fn many_connections_move_data_at_once() {
     let bench = weft(&["bench", "--json", "--connections", "300", "--op", "send", "--size", "65536"]);

@@ -1,9 +1,9 @@
-//! The arrows between the crates, and the places where the world may be touched.
+//! Checks the dependencies between the crates, and which source files use the operating system.
 //!
-//! `ARCHITECTURE.md` has a table of the crates and of which ones each may use. It is read here and
-//! held against `cargo metadata`, so that page and manifests cannot drift apart. Two more of its
-//! invariants are looked at in the sources: what `weft-core` and `weft-dissector` may not ask for,
-//! and that only `peer/src/driver` touches sockets, tokio and clocks.
+//! `ARCHITECTURE.md` has a table of the crates, with the crates that each may use. The test
+//! compares this table with `cargo metadata`. It also checks two more invariants of that page:
+//! `weft-core` and `weft-dissector` depend on no sockets and no async runtime, and in `peer`, only
+//! `driver` uses sockets, tokio and clocks.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// For each package of ours, the packages of ours that it may use.
+/// For each package of this repository, the packages of this repository that it may use.
 type Table = BTreeMap<String, BTreeSet<String>>;
 
-/// The crates that read octets and nothing else, and what they may therefore not ask for.
+/// The crates that only read bytes. They must not depend on sockets or an async runtime.
 const PURE: [&str; 2] = ["weft-core", "weft-dissector"];
 const WORLDLY: [&str; 8] = ["async-std", "axum", "hyper", "mio", "pcap", "smol", "socket2", "tokio"];
 
@@ -84,8 +84,8 @@ fn forbidden_arrow_is_found_in_every_kind_of_dependency() {
 
 #[test]
 fn arrow_under_another_name_is_found() {
-    // `watch = { package = "weft-dissector", path = "../dissector" }`: cargo gives the package's
-    // name, and the other one as `rename`.
+    // `watch = { package = "weft-dissector", path = "../dissector" }`: `name` in cargo's output is
+    // the name of the package, and `rename` is `watch`.
     let mut made_up = workspace(&[("weft-peer", vec![("weft-dissector", Value::Null)]), ("weft-dissector", vec![])]);
     made_up["packages"][0]["dependencies"][0]["rename"] = json!("watch");
     let allowed = Table::from([("weft-peer".to_owned(), set(&[])), ("weft-dissector".to_owned(), set(&[]))]);
@@ -133,7 +133,8 @@ fn impure_line_is_found_and_a_comment_is_not() {
     }
 }
 
-/// Every arrow, request or row that is against `table`, sorted; nothing when all is well.
+/// Returns every dependency and every row that contradicts `table`, sorted. Returns an empty list
+/// if there is none.
 fn violations(metadata: &Value, table: &Table) -> Vec<String> {
     let packages = metadata["packages"].as_array().unwrap();
     let members: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
@@ -147,8 +148,8 @@ fn violations(metadata: &Value, table: &Table) -> Vec<String> {
             found.insert(format!("{name} has no row in the table"));
             continue;
         };
-        // Normal, dev- and build-dependencies of all targets are in one list; optional ones count
-        // too.
+        // One list has the normal, dev- and build-dependencies of all targets. Optional
+        // dependencies count, too.
         for dependency in package["dependencies"].as_array().unwrap() {
             let used = dependency["name"].as_str().unwrap();
             let ours = members.contains(used) || table.contains_key(used);
@@ -163,7 +164,7 @@ fn violations(metadata: &Value, table: &Table) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// The table under "Code map": rows of folder, package, what, may use; each in backquotes.
+/// Reads the table under "Code map". Its columns are folder, package, content and allowed packages.
 fn table(page: &str) -> Table {
     let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let rows: Vec<(String, String, Vec<String>)> = page
@@ -182,7 +183,7 @@ fn table(page: &str) -> Table {
         .collect()
 }
 
-/// The lines of a source file of `peer` that touch the world, comments aside.
+/// Returns the lines of a source file of `peer` that use the operating system, without comments.
 fn impure_lines(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -230,8 +231,8 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The output of `cargo metadata` for a synthetic workspace: packages, and for each its
-/// dependencies with their kind.
+/// Makes the output of `cargo metadata` for a synthetic workspace, from its packages and their
+/// dependencies, each with its kind.
 fn workspace(packages: &[(&str, Vec<(&str, Value)>)]) -> Value {
     let package = |(name, dependencies): &(&str, Vec<(&str, Value)>)| {
         let dependencies: Vec<Value> =

@@ -1,4 +1,4 @@
-//! One run in every report and on every page: all of them count the same.
+//! All reports and pages of one run have the same counts.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use weft_suites::model::{RunReport, Strength, Verdict};
 use crate::test_resume::text;
 use crate::web::{Server, weft};
 
-/// The counts in a report of a run; `None` where the report lacks one.
+/// The counts in a report of a run. `None` if the report does not have the count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Count {
     cases: Option<usize>,
@@ -23,12 +23,12 @@ struct Count {
     skipped: u64,
     /// Inconclusive, or an error of the tester.
     undecided: u64,
-    /// MUST rows that hold, and those that were tried.
+    /// The number of MUST requirements that are met, and the number of tested ones.
     must: Option<(u64, u64)>,
 }
 
-/// Cases of which variants pass, fail, decide nothing and do not apply; or all of them that apply
-/// pass. The deviation breaks two rules beside, in each of them.
+/// Writes cases whose variants pass, fail, are inconclusive and do not apply. With `all_pass`, all
+/// variants that apply pass. In each variant, the deviation also violates two other requirements.
 fn scripts(folder: &Path, all_pass: bool) {
     let close = "
 case { id = 'mpa/x/close', version = 1, title = 'Close', requirements = { 'MPA-7.1.1-2' }, roles = { 'responder' },
@@ -57,13 +57,13 @@ case { id = 'mpa/x/initiator', version = 1, title = 'Initiator', requirements = 
     fs::write(folder.join("mpa/x.lua"), script).unwrap();
 }
 
-/// The text between two others.
+/// Returns the text between two other texts.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before} in {text}"));
     rest.split_once(after).unwrap().0
 }
 
-/// From verdicts with their numbers: `2 fail`.
+/// Parses texts with a number and a verdict, such as `2 fail`.
 fn by_verdict<'a>(words: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, u64> {
     let pair =
         |words: &str| words.split_once(' ').map(|(number, verdict)| (verdict.to_owned(), number.parse().unwrap()));
@@ -90,7 +90,7 @@ fn count(cases: Option<usize>, variants: usize, by: &BTreeMap<String, u64>, must
     }
 }
 
-/// Counted here, from the results alone.
+/// Counts the results themselves.
 fn of_results(report: &RunReport) -> Count {
     let mut by: BTreeMap<String, u64> = BTreeMap::new();
     let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
@@ -132,9 +132,9 @@ fn of_junit(junit: &str) -> Count {
     let skipped = junit.matches("<skipped ").count() as u64;
     let variants = junit.matches("<testcase ").count();
     assert_eq!(of("tests"), variants as u64);
-    // A case that passes, and shows what fails beside the cases.
+    // A case that passed, but violated other requirements, counts as an error in JUnit.
     let marked = junit.matches(" type=\"also-observed\"").count() as u64;
-    // The run did not succeed, and this file alone shows it.
+    // The run failed, and a reader sees this from this file alone.
     assert!(of("failures") + of("errors") > 0, "{junit}");
     Count {
         cases: Some(junit.matches("<testsuite name=\"mpa/").count()),
@@ -175,7 +175,7 @@ fn of_markdown(text: &str) -> Count {
     count(None, rest.split(' ').next().unwrap().parse().unwrap(), &by_verdict(verdicts.split(", ")), must(held))
 }
 
-/// The texts of the elements that begin so.
+/// Returns the texts of the elements that begin with `begin`.
 fn elements<'a>(html: &'a str, begin: &'a str) -> impl Iterator<Item = &'a str> {
     html.split(begin).skip(1).filter_map(|rest| rest.split_once('>')?.1.split('<').next())
 }
@@ -223,7 +223,7 @@ fn every_report_and_page_counts_the_same() {
     assert_eq!((wanted.passed, wanted.failed, wanted.skipped, wanted.undecided), (3, 2, 3, 1));
 }
 
-/// Only the monitor finds something, in cases that pass.
+/// All cases pass, but the monitor has findings.
 #[test]
 fn every_report_and_page_counts_the_same_where_no_case_fails() {
     let report = all_count_the_same(true);
@@ -232,7 +232,7 @@ fn every_report_and_page_counts_the_same_where_no_case_fails() {
     assert_eq!((wanted.passed, wanted.failed, wanted.skipped, wanted.undecided), (5, 0, 3, 0));
 }
 
-/// Plays a run that does not succeed, and compares what is made of it.
+/// Performs a run that fails, and compares the counts of its reports and pages.
 fn all_count_the_same(all_pass: bool) -> RunReport {
     let folder = tempfile::tempdir().unwrap();
     let (out, suites) = (folder.path().join("out"), folder.path().join("suites"));
@@ -246,7 +246,7 @@ fn all_count_the_same(all_pass: bool) -> RunReport {
     let report: RunReport = serde_json::from_str(&read("report.json")).unwrap();
 
     let wanted = of_results(&report);
-    // Two rules that no case is about are broken.
+    // Two requirements are violated that no case is about.
     let (held, tried) = wanted.must.unwrap();
     assert!(held < tried && printed.contains("also observed: the target violates MPA-2-5 in "), "{printed}");
 

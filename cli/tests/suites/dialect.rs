@@ -1,7 +1,7 @@
-//! Words that nobody else in the field uses for what weft once meant by them: prose, help, messages
-//! and identifiers use the field's words instead.
+//! Prose, help, messages and identifiers must not use certain words that weft once used with a
+//! private meaning. They use the technical terms instead.
 //!
-//! The only exceptions are the files in [`FILES`] and the texts in [`TEXTS`]; the test prints them.
+//! The only exceptions are the files in [`FILES`] and the texts in [`TEXTS`]. The test prints them.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
@@ -38,7 +38,7 @@ const TEXTS: [(&str, &str); 5] = [
     ("`asked`", "is a key of `weft dissect --json`, which stays"),
 ];
 
-/// Does the line have one of the words? `told_by`, `isTold` and `Told` are the word.
+/// Returns whether the line has one of the words. `told_by`, `isTold` and `Told` count as `told`.
 fn has_word(line: &str) -> bool {
     let line = TEXTS.iter().fold(line.to_owned(), |line, (text, _)| line.replace(text, ""));
     let mut words = Vec::new();
@@ -60,7 +60,7 @@ fn has_word(line: &str) -> bool {
         || PHRASES.iter().any(|phrase| lower.match_indices(phrase).any(|(at, _)| begins_word(at)))
 }
 
-/// The lines with a word in the files below `path`.
+/// Collects the lines with one of the words, in the files below `path`.
 fn lines(root: &Path, path: &Path, found: &mut Vec<String>) {
     let name = path.strip_prefix(root).unwrap().display().to_string();
     let is_ours = path.file_name().is_none_or(|name| name != "target" && name != ".git" && name != "weft-report");

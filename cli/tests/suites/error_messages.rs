@@ -23,7 +23,7 @@ fn capture() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-crc.pcap").display().to_string()
 }
 
-/// A target file in `folder` with this address and these other lines.
+/// Writes a target file into `folder`, with this address and the lines `more`.
 fn target(folder: &Path, address: &str, more: &str) -> String {
     let file = folder.join("nic.toml");
     std::fs::write(&file, format!("name = \"nic\"\nkind = \"tcp\"\naddress = \"{address}\"\n{more}")).unwrap();
@@ -61,7 +61,7 @@ fn a_dashboard_names_the_port_that_is_in_use() {
     let address = format!("127.0.0.1:{port}");
     let out = folder.path().display().to_string();
     let (code, text) = weft(&["web", "--listen", &address, "--out", &out, "--target", "builtin"]);
-    let expected = format!("weft: cannot listen on {address}: port {port} is in use; port 0 takes a free one\n");
+    let expected = format!("weft: cannot listen on {address}: port {port} is in use; use port 0 for a free port\n");
     assert!(code == 2 && text.ends_with(&expected), "{text}");
 }
 
@@ -72,7 +72,7 @@ fn words_in_quotes_find_a_deviation() {
     assert!(!text.contains("mpa.crc-flipped"), "{text}");
 }
 
-/// Exit code 4 is not weft's fault alone.
+/// Exit code 4 does not always mean a fault of weft.
 #[test]
 fn the_help_mentions_a_full_disk() {
     let (_, text) = weft(&["--help"]);
@@ -122,9 +122,9 @@ fn tokens_that_everybody_can_read_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
     let file = path.to_str().unwrap();
-    // So it serves nothing.
+    // A file without tokens stops the server.
     std::fs::write(&path, "no tokens\n").unwrap();
-    let warning = format!("weft: {file}: every user of this machine can read the tokens; chmod 600 {file}\n");
+    let warning = format!("weft: {file}: every user of this machine can read the tokens; run chmod 600 {file}\n");
     for (mode, warned) in [(0o644, true), (0o640, false), (0o600, false)] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         let out = folder.path().join("out");
@@ -145,7 +145,7 @@ fn a_target_that_is_not_there_is_unreachable() {
         let (code, text) = weft(arguments);
         assert!(code == 3 && text.contains("weft: target unreachable: nic.invalid:7174: "), "{text}");
     }
-    // Bound and not listening any more: nobody answers there.
+    // The listener is closed at once, so this address refuses connections.
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let file = target(folder.path(), &address.to_string(), "");
     let (code, text) = weft(&["test", &file, "mpa/7.1.1-key", "--out", &out]);
@@ -172,7 +172,7 @@ fn a_selection_may_follow_a_target_in_a_list() {
     assert!(listed.0 == 0 && listed.1.contains("MPA-7.1.1-2"), "{}", listed.1);
     assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "--list"]), listed);
     let (code, text) = weft(&["suite", "list", "builtin", "mpa/7.1.1-key"]);
-    assert_eq!((code, &*text), (2, "weft: builtin is a target; this command has none, so omit it\n"));
+    assert_eq!((code, &*text), (2, "weft: builtin is a target; this command takes no target, so omit it\n"));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn nothing_is_no_number_of_runs_or_frames() {
     assert_eq!(weft(&["dissect", "-c", "0", &capture()]).0, 2);
 }
 
-/// `weft test ... | head -1`: the run goes on to its end, and its reports are there.
+/// `weft test ... | head -1`: the run continues to its end, and writes its reports.
 #[test]
 fn a_reader_that_goes_away_costs_no_results() {
     let folder = tempfile::tempdir().unwrap();
@@ -240,7 +240,7 @@ fn deviations_are_looked_up_by_word() {
     assert_eq!(weft(&["deviations", "no-such-word"]).0, 2);
 }
 
-/// Foreign text that attacks a terminal: clears it, sets its title, reverses the direction of later
+/// Hostile text that would clear a terminal, set its title, and reverse the direction of later
 /// text.
 const HOSTILE: &str = "before\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}after";
 const SHOWN: &str = "before\\x1b[2J\\x1b]0;title\\x07\\u{202e}after";
@@ -265,7 +265,7 @@ fn make_hostile(result: &mut serde_json::Value) {
     }
 }
 
-/// Reports and evidence come from other hosts, whose users wrote their texts.
+/// Reports and evidence may come from other hosts, so their texts are not safe to print.
 #[test]
 fn control_characters_of_other_reports_are_shown() {
     let folder = tempfile::tempdir().unwrap();
@@ -290,7 +290,7 @@ fn control_characters_of_other_reports_are_shown() {
         is_harmless(&text);
     }
 
-    // Without its store, a folder has what the evidence shows.
+    // Without its store, the folder still has the results in its evidence.
     for name in ["results.sqlite", "results.sqlite-wal", "results.sqlite-shm", "report.json"] {
         let _ = std::fs::remove_file(out.join(name));
     }

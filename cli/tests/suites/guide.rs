@@ -1,10 +1,13 @@
-//! The walks of the guide (`docs`): the test writes their files and runs their commands, in their
-//! order, and compares the output with the page. It also checks the output that README.md shows,
-//! and the guide's links.
+//! Checks the tutorials of the guide (`docs`): the test writes their files and runs their commands
+//! in order, and compares the output with the page. It also checks the output that README.md shows,
+//! and the links of the guide.
 //!
-//! A fenced block counts that has a comment in front: `file: PATH` and `append: PATH` write, `run`
-//! has a command a line (`&` after one leaves it running, `# status N` is its exit status where
-//! that is not 0), `shows` is part of what the last command printed.
+//! The test uses only fenced blocks after one of these comments:
+//!
+//! - `file: PATH` and `append: PATH`: the block is the content to write to this file.
+//! - `run`: each line is a command. With `&` at the end, the command runs in the background. Its exit
+//!   status must be 0, or N with `# status N`.
+//! - `shows`: the block is a part of the output of the last command.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::fs::{self, OpenOptions};
@@ -12,10 +15,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The address of the guide's target. In the test it is the one that the first target finds free.
+/// The address of the target in the guide. The test replaces it by the free address at which the
+/// first target listens.
 const ADDRESS: &str = "127.0.0.1:7174";
 
-/// What runs in the background; ends with the test.
+/// A command in the background. It is killed at the end of the test.
 struct Background(Child);
 
 impl Drop for Background {
@@ -30,7 +34,7 @@ struct Reader<'a> {
     background: Option<Background>,
     address: Option<String>,
     printed: String,
-    /// Commands, files and outputs.
+    /// The numbers of commands, files and outputs so far.
     done: [usize; 3],
 }
 
@@ -96,8 +100,8 @@ impl Reader<'_> {
     }
 }
 
-/// Follows the page, in a folder that has the captures which come with weft; returns commands,
-/// files and outputs.
+/// Follows a page, in a folder with weft's captures. Returns the numbers of commands, files and
+/// outputs.
 fn follow(page: &str) -> [usize; 3] {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let guide = fs::read_to_string(docs.join(page)).unwrap();
@@ -130,8 +134,8 @@ fn the_guide_to_reading_a_capture_works() {
     assert_eq!(follow("reading.md"), [8, 0, 2], "commands, files, outputs");
 }
 
-/// The block of README.md shows some lines of what `weft demo` prints, in their order; `...`
-/// replaces others, and times may differ.
+/// The block of README.md has lines of the output of `weft demo`, in the same order. `...` replaces
+/// omitted text, and times may differ.
 #[test]
 fn the_demo_prints_what_the_readme_shows() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
@@ -154,7 +158,7 @@ fn the_demo_prints_what_the_readme_shows() {
     assert!(held > 25, "{held}");
 }
 
-/// What `[text](target)` leads to, of a page; code does not count.
+/// Returns the targets of all links `[text](target)` of a page, except links in code.
 fn links(text: &str) -> Vec<String> {
     let mut code = false;
     let prose = text.lines().filter(|line| {
@@ -168,7 +172,7 @@ fn links(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// How a heading is linked to: lower case, words joined by hyphens.
+/// Returns the anchor of a heading: lower case, with hyphens between the words.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()

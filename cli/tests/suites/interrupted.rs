@@ -1,5 +1,5 @@
-//! The tester stops, or its link to the target is lost, in the middle of a case: the case is
-//! inconclusive. The same end of a connection without either is a failure.
+//! If the tester is suspended, or loses its link to the target, in the middle of a case, the case
+//! is inconclusive. Without such a reason, the same end of a connection is a failure.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
@@ -14,23 +14,23 @@ use std::time::Duration;
 
 use crate::target_check::{Server, server};
 
-/// Longer than the 2 s that count as a standstill (`suites/src/run/standstill.rs`).
+/// A pause of the tester. More than 2 s count as a standstill (`suites/src/run/standstill.rs`).
 const STANDSTILL: Duration = Duration::from_millis(2500);
-/// Set in the network namespace.
+/// The environment variable that is set in the network namespace.
 const INSIDE: &str = "WEFT_LOST_LINK";
-/// The target's address there.
+/// The target's address in the network namespace.
 const ADDRESS: &str = "10.77.0.1";
 
-/// A case, and the connection and the piece of the tester's octets at which it is interrupted.
+/// A case, and the point of its interruption: the connection, and the piece of the tester's bytes.
 struct Interrupted {
     case: &'static str,
     connection: usize,
     piece: usize,
 }
 
-/// The good exchange is the first connection; the Request in pieces is the second.
+/// The first connection is the good exchange. The second connection has the Request in pieces.
 const SPLIT_REQUEST: Interrupted = Interrupted { case: "mpa/7.1.2-startup/split-request", connection: 1, piece: 1 };
-/// A Request, a Send that comes back, and the first of two segments.
+/// The pieces are a Request, a Send that the target returns, and the first of two segments.
 const LAST: Interrupted = Interrupted { case: "ddp/4.1-control/last[first=4]", connection: 0, piece: 3 };
 
 /// `weft serve`, reached through a relay.
@@ -42,8 +42,8 @@ struct Relay {
 }
 
 impl Relay {
-    /// Calls `interrupt` at the place of the case with the tester's process and its connection, and
-    /// passes nothing on from there.
+    /// Starts the relay. At the point of interruption, it calls `interrupt` with the tester's
+    /// process and connection, and then relays nothing more.
     fn start(ip: &str, at: &Interrupted, interrupt: impl Fn(u32, &TcpStream) + Send + 'static) -> Self {
         let server = server(&["serve"]);
         let listener = TcpListener::bind((ip, 0)).unwrap();
@@ -51,7 +51,7 @@ impl Relay {
         let (at, tester) = ((at.connection, at.piece), Arc::new(OnceLock::new()));
         let pid = tester.clone();
         thread::spawn(move || {
-            // Open until the end of the test.
+            // Keep the connections open until the end of the test.
             let mut kept = Vec::new();
             for (number, stream) in listener.incoming().enumerate() {
                 let (mut stream, mut target) = (stream.unwrap(), TcpStream::connect(&target).unwrap());
@@ -78,7 +78,7 @@ impl Relay {
         Relay { _server: server, address, tester }
     }
 
-    /// The verdict of the case, and its explanation.
+    /// Returns the verdict of the case, and its explanation.
     fn verdict(&self, case: &str) -> (String, String) {
         let folder = tempfile::tempdir().unwrap();
         let (file, out) = (folder.path().join("nic.toml"), folder.path().join("out"));
@@ -102,7 +102,7 @@ fn signal(name: &str, process: u32) {
     assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
 }
 
-/// The target's own timer ends the connection while the tester is stopped.
+/// The target's timer closes the connection while the tester is suspended.
 #[test]
 fn a_standstill_of_the_tester_is_no_failure() {
     for case in [SPLIT_REQUEST, LAST] {
@@ -122,13 +122,13 @@ fn a_standstill_of_the_tester_is_no_failure() {
     }
 }
 
-/// The address of the target's host is taken away, so that this machine has no way to it any more.
+/// The test removes the address of the target's host, so that the tester can no longer reach it.
 #[test]
 fn a_lost_link_is_no_failure() {
     if env::var_os(INSIDE).is_none() {
         return in_a_network_namespace("interrupted::a_lost_link_is_no_failure");
     }
-    // The last segment: after it silence is a failure.
+    // Interrupt also at the last segment. If the target is silent after it, the case would fail.
     for case in [SPLIT_REQUEST, Interrupted { piece: 4, ..LAST }] {
         let relay = Relay::start(ADDRESS, &case, |_, _| {});
         let (verdict, explanation) = relay.verdict(case.case);
@@ -147,7 +147,7 @@ fn address(change: &str) {
     assert!(Command::new("ip").args(command).status().unwrap().success());
 }
 
-/// Runs this test again where it may change addresses.
+/// Runs this test again in a network namespace, in which it may change addresses.
 fn in_a_network_namespace(test: &str) {
     const UNSHARE: [&str; 3] = ["--user", "--map-root-user", "--net"];
     let can = Command::new("unshare").args(UNSHARE).args(["ip", "link", "set", "lo", "up"]).output();

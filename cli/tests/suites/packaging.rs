@@ -1,4 +1,4 @@
-//! The parts of a package beside the binary: completions that a shell accepts, and manual pages.
+//! The parts of a package in addition to the binary: completions for shells, and manual pages.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Subcommands, as `--help` lists them.
+/// Returns the subcommands that `--help` lists.
 fn subcommands() -> Vec<String> {
     let help = text(&weft(&["--help"]));
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -26,7 +26,7 @@ fn subcommands() -> Vec<String> {
         .collect()
 }
 
-/// What bash offers for the last of `words`.
+/// Returns the completions that bash offers for the last of `words`.
 fn offered(script: &str, words: &[&str]) -> Vec<String> {
     let last = words.len() - 1;
     let (word, before) = (words[last], words[last - 1]);

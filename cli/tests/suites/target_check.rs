@@ -1,5 +1,5 @@
-//! `weft target check` queries each target in the way of its service, and reports where the
-//! target's file differs.
+//! `weft target check` queries each target with the protocol of its service, and reports
+//! differences from the target's file.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::io::{BufRead, BufReader};
@@ -7,16 +7,16 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
-/// A weft that listens.
+/// A listening process of weft.
 pub(crate) struct Server {
     process: Child,
     pub(crate) address: String,
-    // Its pipe stays open.
+    // Its standard output, which stays open.
     lines: BufReader<ChildStdout>,
 }
 
 impl Server {
-    /// The address at the end of its next line.
+    /// Returns the address at the end of the next output line.
     fn next_address(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
@@ -45,7 +45,8 @@ pub(crate) fn server(arguments: &[&str]) -> Server {
     server
 }
 
-/// Exit code and output of the check of a target with this address and these further lines.
+/// Checks a target with this address and with `more` lines in its file. Returns the exit code and
+/// the output.
 fn checked(address: &str, more: &str) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.toml");
@@ -58,9 +59,9 @@ fn checked(address: &str, more: &str) -> (i32, String) {
 #[test]
 fn the_service_of_an_sdp_socket_is_found_out() {
     for (kind, does) in [
-        (&["echo"][..], "sends back what it gets: sdp-echo"),
+        (&["echo"][..], "sends back what it receives: sdp-echo"),
         (&["sink"], "accepts the data, and sends nothing: sdp-sink"),
-        (&["source", "--octets", "3000"], "sends of its own accord: sdp-source"),
+        (&["source", "--octets", "3000"], "sends without a request: sdp-source"),
     ] {
         let server = server(&[&["sdp", "serve"], kind].concat());
         for service in ["sdp-echo", "sdp-sink", "sdp-source"] {
@@ -80,17 +81,17 @@ fn a_start_that_is_another_is_found_out() {
     let (code, text) = checked(&server.address, "service = \"sdp-echo\"\n[sdp]\nstart = \"bare\"");
     assert!(code == 0 && text.contains("HelloAck (MSeq"), "{text}");
     let (code, text) = checked(&server.address, "service = \"sdp-echo\"\n[sdp]\nstart = \"swapped\"");
-    assert!(code == 3 && text.contains("start = \"bare\"") && text.contains("is answered: HelloAck"), "{text}");
+    assert!(code == 3 && text.contains("start = \"bare\"") && text.contains("is answered by HelloAck"), "{text}");
 }
 
 #[test]
 fn a_target_of_another_protocol_is_named() {
     let responder = server(&["serve"]);
     let (code, text) = checked(&responder.address, "service = \"sdp-echo\"");
-    assert!(code == 3 && text.contains("it speaks MPA without SDP (Reply, revision 1"), "{text}");
+    assert!(code == 3 && text.contains("the target uses MPA without SDP (Reply, revision 1"), "{text}");
     let sdp = server(&["sdp", "serve"]);
     let (code, text) = checked(&sdp.address, "service = \"echo\"");
-    assert!(code == 3 && text.contains("it speaks SDP: service = \"sdp-echo\""), "{text}");
+    assert!(code == 3 && text.contains("the target uses SDP; set service to \"sdp-echo\""), "{text}");
 }
 
 #[test]
@@ -98,11 +99,14 @@ fn names_the_other_iwarp_service_and_a_larger_buffer_of_rping() {
     let mut serve = server(&["serve", "--workloads", "127.0.0.1:0"]);
     let (echo, rping) = (serve.address.clone(), serve.next_address());
     let (code, text) = checked(&rping, "service = \"echo\"");
-    assert!(code == 3 && text.contains("it is rping, not echo: service = \"rping\""), "{text}");
+    assert!(code == 3 && text.contains("the target runs rping, not echo; set service = \"rping\""), "{text}");
     let (code, text) = checked(&echo, "service = \"rping\"");
-    assert!(code == 3 && text.contains("it is echo, not rping: service = \"echo\""), "{text}");
+    assert!(code == 3 && text.contains("the target runs echo, not rping; set service = \"echo\""), "{text}");
     let (code, text) = checked(&rping, "service = \"rping\"");
-    assert!(code == 0 && text.contains("takes a byte after `rping_size` = 64 bytes"), "{text}");
+    assert!(
+        code == 0 && text.contains("accepts a byte after the end of a buffer of `rping_size` = 64 bytes"),
+        "{text}"
+    );
     let (code, text) = checked(&rping, "service = \"rping\"\nrping_size = 65535");
     assert!(code == 0 && !text.contains("its buffer"), "{text}");
 }
@@ -111,7 +115,7 @@ fn names_the_other_iwarp_service_and_a_larger_buffer_of_rping() {
 fn reports_a_target_that_does_not_listen() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (code, text) = checked(&address.to_string(), "service = \"echo\"");
-    assert!(code == 3 && text.contains("is it running, and does it listen there?"), "{text}");
+    assert!(code == 3 && text.contains("is the target running, and does it listen on this address?"), "{text}");
 }
 
 #[test]
@@ -130,8 +134,8 @@ fn a_port_mapper_is_queried_by_udp_for_the_service_of_its_file() {
     assert!(!text.contains("revision") && !text.contains("TCP"), "{text}");
     let wrong = format!("{service}service = \"127.0.0.1:81\"\nunmapped = \"127.0.0.1:80\"");
     let (code, text) = checked(&server.address, &wrong);
-    assert!(code == 3 && text.contains("PMDeny of 127.0.0.1:81: name one that it maps"), "{text}");
-    assert!(text.contains("PMAccept: 127.0.0.1:80 is at 127.0.0.9:7080: name another"), "{text}");
+    assert!(code == 3 && text.contains("PMDeny of 127.0.0.1:81; set portmap.service"), "{text}");
+    assert!(text.contains("PMAccept: 127.0.0.1:80 is at 127.0.0.9:7080; set portmap.unmapped"), "{text}");
 }
 
 #[test]
@@ -139,7 +143,9 @@ fn an_undeclared_capability_is_named() {
     let responder = server(&["serve"]);
     let (code, text) = checked(&responder.address, "service = \"echo\"\ncapabilities = [\"revision-1\"]");
     assert!(
-        code == 0 && text.contains("its capabilities") && text.contains("observed but not declared: crc, revision-2;"),
+        code == 0
+            && text.contains("its capabilities")
+            && text.contains("the target file does not declare these: crc, revision-2;"),
         "{text}"
     );
     let declared = "service = \"echo\"\ncapabilities = [\"crc\", \"revision-1\", \"revision-2\"]";
@@ -147,7 +153,7 @@ fn an_undeclared_capability_is_named() {
     assert!(code == 0 && !text.contains("its capabilities"), "{text}");
 }
 
-/// A foreign file may try to run something here.
+/// A target file from another person may contain commands that would run on this host.
 #[test]
 fn a_file_with_commands_is_refused_with_no_commands() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,7 +168,7 @@ fn a_file_with_commands_is_refused_with_no_commands() {
             let output = weft.args(command).arg(&file).current_dir(folder.path()).output().unwrap();
             let text = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(2), "{text}");
-            let why = format!("t.toml: {field} runs a command, and --no-commands forbids that: touch ");
+            let why = format!("t.toml: the field {field} runs a command, which --no-commands forbids: touch ");
             assert!(text.contains(&why), "{text}");
             assert!(!ran.exists());
         }
@@ -178,7 +184,8 @@ fn an_agent_token_that_everybody_can_read_is_reported() {
     let file = path.to_str().unwrap();
     let head =
         format!("name = \"t\"\nkind = \"tcp\"\naddress = \"{address}\"\nagent = \"{address}\"\ntime_scale = 0.1\n");
-    let warning = format!("weft: {file}: every user of this machine can read the agent's token; chmod 600 {file}\n");
+    let warning =
+        format!("weft: {file}: every user of this machine can read the agent's token; run chmod 600 {file}\n");
     let token = "agent_token = \"sixteen-letters-\"\n";
     for (more, mode, warned) in [(token, 0o644, true), (token, 0o640, false), (token, 0o600, false), ("", 0o644, false)]
     {
@@ -193,7 +200,7 @@ fn an_agent_token_that_everybody_can_read_is_reported() {
     }
 }
 
-/// The token of the environment is not for every host that a file names.
+/// weft must not send the token of the environment to every host that a file names.
 #[test]
 fn a_token_goes_only_to_the_host_that_it_is_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -210,11 +217,15 @@ fn a_token_goes_only_to_the_host_that_it_is_for() {
         let output = weft.output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{text}");
-        assert!(text.contains("is not sent there") && text.contains("WEFT_AGENT_TOKEN_FOR=192.0.2.66"), "{text}");
+        assert!(
+            text.contains("weft does not send WEFT_AGENT_TOKEN there")
+                && text.contains("WEFT_AGENT_TOKEN_FOR=192.0.2.66"),
+            "{text}"
+        );
     }
 }
 
-/// It takes connections, and that is all. A tenth of each wait is enough: nothing comes.
+/// The target accepts connections, but never sends anything. A tenth of each time-out is enough.
 #[test]
 fn a_silent_target_does_not_get_every_query() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

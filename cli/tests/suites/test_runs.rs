@@ -68,7 +68,7 @@ fn tiers_and_shards_limit_the_cases() {
     assert_eq!(parts, all);
     // What is listed is what is run.
     let listed = |part: &str| weft(&["suite", "list", CASE, "--shard", part]).1;
-    assert!(listed("1/3").contains("(6 times)") && listed("2/3").contains("(5 times)"), "{}", listed("1/3"));
+    assert!(listed("1/3").contains("(6 variants)") && listed("2/3").contains("(5 variants)"), "{}", listed("1/3"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! `weft web` as a process of its own: a run is started over its API, or a capture is uploaded, the
-//! process is killed in the middle of it, and the next one knows all that was finished, and nothing
-//! by halves.
+//! `weft web` in its own process. A client starts a run with the API, or uploads a capture. The
+//! process is killed meanwhile. The next process must have everything that was finished, and no
+//! incomplete results.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::wait::wait_for;
 
-/// Ends with the test.
+/// A running `weft web`. It is killed at the end of the test.
 pub(crate) struct Server {
     process: Child,
     address: String,
@@ -50,7 +50,7 @@ impl Server {
         BufReader::new(stream)
     }
 
-    /// The text of a page.
+    /// Returns the text of a page.
     pub(crate) fn text(&self, path: &str) -> String {
         let mut answer = String::new();
         self.ask("GET", path, "").read_to_string(&mut answer).unwrap();
@@ -68,7 +68,7 @@ impl Server {
     }
 }
 
-/// A command with `--out folder`, and without a store from the environment of the tests.
+/// Makes a command with `--out folder`, which ignores a store in the environment of the tests.
 pub(crate) fn weft(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.env_remove("WEFT_STORE").args(arguments).arg("--out").arg(folder).stdin(Stdio::null());
@@ -83,7 +83,7 @@ fn a_folder_that_is_not_there_yet_is_made() {
     drop(server);
 }
 
-/// Events of a run, until `enough` of its cases are finished: their keys.
+/// Reads the events of a run until `enough` cases are finished. Returns the keys of these cases.
 fn finished(server: &Server, run: &str, enough: usize) -> Vec<String> {
     let mut keys = Vec::new();
     for line in server.ask("GET", &format!("/runs/{run}/events"), "").lines() {
@@ -100,7 +100,7 @@ fn finished(server: &Server, run: &str, enough: usize) -> Vec<String> {
     panic!("the run ended after {} cases", keys.len());
 }
 
-/// The run that is newest, once there is one.
+/// Waits until there is a run. Returns the newest run.
 fn newest(server: &Server) -> String {
     wait_for("a run", || {
         let runs = server.json("GET", "/api/runs?limit=1", "");
@@ -141,10 +141,10 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
             assert!(file.metadata().unwrap().len() > 0, "{}", file.display());
         }
     }
-    // It can be resumed: existing results stay, and their cases do not run again.
+    // The run can be resumed: its results stay, and their cases do not run again.
     server.json("POST", "/api/targets/builtin/runs", r#"{"resume": true}"#);
     assert_eq!(newest(&server), run);
-    // Until it has begun again it is the cancelled one, whose events are over.
+    // Before the run resumes, its status is still that of the old run, and it sends no events.
     let status = || server.json("GET", &format!("/api/runs/{run}"), "")["status"].clone();
     wait_for("the run has begun again", || (status() != "cancelled").then_some(()));
     let more = finished(&server, &run, done.len() + 5);
@@ -166,7 +166,7 @@ fn a_server_that_is_killed_in_the_middle_of_an_upload_has_no_half_of_it() {
     );
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(&capture[..length / 2]).unwrap();
-    // Until the server has written some of it.
+    // Wait until the server has written a part of the upload.
     let is_begun = || files().iter().any(|file| file.metadata().is_ok_and(|about| about.len() > 0));
     wait_for("a part of the upload", || is_begun().then_some(()));
     // SIGKILL.
@@ -190,7 +190,7 @@ fn a_store_of_any_name_is_shown_with_the_evidence_of_the_folder() {
     let run = ["test", "builtin", "mpa/7.1.1-key", "--seed", "1", "--store", &url];
     assert!(weft(&run, &out).stdout(Stdio::null()).status().unwrap().success());
     assert!(!out.join("results.sqlite").exists());
-    // As an option, and as a container gets it.
+    // Test the option, and the environment variable that a container gets.
     let mut command = weft(&["web", "--listen", "127.0.0.1:0"], &out);
     for server in [
         Server::of(&mut weft(&["web", "--listen", "127.0.0.1:0", "--store", &url], &out)),
@@ -219,8 +219,7 @@ fn a_store_that_is_none_is_refused_and_nothing_is_made() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// The log belongs to the process: a line is written before the answer, so a killed server has lost
-/// none.
+/// The server writes a line to its log before the answer, so a killed server has lost no line.
 #[test]
 fn wrong_tokens_and_actions_are_logged_to_standard_error() {
     const OPERATOR: &str = "operator-token-0123456789";

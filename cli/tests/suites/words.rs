@@ -1,24 +1,24 @@
-//! The project speaks of itself alone: no file of the tree names a folder of somebody's machine, a
-//! folder beside the project, or the host of a package registry.
+//! No file of the project may name a folder of a developer's machine, a folder next to the project,
+//! or the host of a package registry.
 //!
-//! A path like that works on one machine only, and a registry's host belongs in the configuration
-//! of cargo or apt. CI may look beside the project's folder for a reader to compare with and for
-//! data of another licence; it works without them.
+//! Such a path works on one machine only, and the host of a registry belongs in the configuration
+//! of cargo or apt. CI may search next to the project's folder for another dissector to compare
+//! with, and for data with another licence. CI works without them.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is not part of the tree: build output, history (in a worktree of git `.git` is a file),
-/// reports of runs.
+/// Folders and files that are not part of the project: build output, history (in a worktree of git,
+/// `.git` is a file), reports of runs.
 const NOT_OURS: [&str; 4] = ["target", ".git", "weft-report", "node_modules"];
-/// Files that a tool writes and that must name where packages come from.
+/// Files that a tool writes and that must name the source of packages.
 const WRITTEN_BY_TOOLS: [&str; 1] = ["Cargo.lock"];
-/// The one file that may look beside the project's folder.
+/// The only file that may name a folder next to the project.
 const LOOKS_BESIDE: &str = ".ci/run";
 
-/// What must not occur anywhere. Each is put together here, so that this file does not name it
-/// either.
+/// Returns the forbidden texts. They are assembled from parts, so that this file does not contain
+/// them.
 fn forbidden() -> Vec<String> {
     let folders = ["work", "root", "home", "Users"].map(|name| format!("/{name}/"));
     let hosts = [("crates", "io"), ("pypi", "org"), ("npmjs", "org"), ("debian", "org"), ("rust-lang", "org")];
@@ -60,8 +60,8 @@ fn named(path: &str, text: &str, words: &[String]) -> Vec<String> {
     found
 }
 
-/// True when `line` has `word` where a path or a host can begin: deeper in a path it is another
-/// folder.
+/// Returns whether `line` has `word` at a position where a path or a host can begin. Deeper in a
+/// path, the word is the name of another folder.
 fn names(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -69,7 +69,7 @@ fn names(line: &str, word: &str) -> bool {
     })
 }
 
-/// Every file of the tree that is text, with its content; captures and pictures are not.
+/// Returns every text file of the project with its content, so no captures and pictures.
 fn text_files(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -19,7 +19,7 @@ use crate::runtime;
 /// Number of bytes that each connection transfers.
 const TOTAL: u64 = 1 << 20;
 
-/// Connects, measures memory, transfers data on all connections at once, and prints.
+/// Connects, measures memory, transfers data on all connections at once, and prints the results.
 pub(super) async fn run(
     arguments: &Arguments,
     device: &Device,
@@ -41,7 +41,7 @@ pub(super) async fn run(
     let mut sources = Vec::new();
     while let Some(connected) = connecting.join_next().await {
         let (source, _) =
-            connected?.map_err(|error| BadInput(format!("connection {} of {wanted}: {error}", sources.len() + 1)))?;
+            connected?.map_err(|error| BadInput(format!("cannot open connection {}: {error}", sources.len() + 1)))?;
         sources.push(source);
     }
     let idle = resident()?.saturating_sub(before);
@@ -53,11 +53,11 @@ pub(super) async fn run(
     }
     let mut done: Vec<Source> = Vec::new();
     while let Some(ran) = running.join_next().await {
-        done.push(ran?.map_err(rnic::failed)?);
+        done.push(ran?.map_err(rnic::workload_error)?);
     }
     let time = begin.elapsed().as_secs_f64();
     for source in &done {
-        source.disconnect().await.map_err(rnic::failed)?;
+        source.disconnect().await.map_err(rnic::workload_error)?;
     }
     let each = idle as f64 / 1024.0 / f64::from(wanted) / ends as f64;
     let rate = (count * u64::from(size) * u64::from(wanted)) as f64 / time / 1e6;
@@ -71,7 +71,10 @@ pub(super) async fn run(
     } else {
         let name = carrier.name();
         writeln!(out, "{}, {each:.1} KiB of memory per idle endpoint", counted(wanted.into(), "connection"))?;
-        writeln!(out, "{name}: {count} messages of {size} bytes on each in {time:.2} s, {rate:.1} MB/s in total")?;
+        writeln!(
+            out,
+            "{name}: {count} messages of {size} bytes on each connection in {time:.2} s, {rate:.1} MB/s in total"
+        )?;
     }
     Ok(())
 }
@@ -81,5 +84,5 @@ pub(in crate::cmd) fn resident() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Ok(kib.ok_or_else(|| anyhow::anyhow!("/proc/self/status has no VmRSS"))? * 1024)
+    Ok(kib.ok_or_else(|| anyhow::anyhow!("cannot measure memory: /proc/self/status has no VmRSS"))? * 1024)
 }

@@ -1,5 +1,5 @@
-//! A measured subject: one RDMA operation on its own connection, or on two connections for both
-//! directions.
+//! A measured subject: one RDMA operation on its own connection. To measure both directions, it has
+//! one connection for each direction.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
@@ -15,15 +15,15 @@ use super::Arguments;
 use crate::{rnic, runtime};
 
 /// A connected subject.
-pub(super) struct Subject {
+pub(super) struct MeasuredOperation {
     carrier: Carrier,
-    /// Sends to the peer.
+    /// The side that sends to the peer.
     forth: Arc<Source>,
-    /// Receives from the peer, with `--both-ways`.
+    /// The side that receives from the peer. `None` without `--both-ways`.
     back: Option<Sink>,
 }
 
-impl Subject {
+impl MeasuredOperation {
     pub(super) async fn connect(
         device: &Device,
         address: SocketAddr,
@@ -33,13 +33,13 @@ impl Subject {
     ) -> anyhow::Result<Self> {
         let plan = Plan { carrier, size, depth: arguments.depth, latency: arguments.latency, reverse: false };
         let settings = arguments.mpa.settings();
-        let (forth, _) = connect_source(device, address, settings, plan).await.map_err(rnic::not_begun(address))?;
+        let (forth, _) = connect_source(device, address, settings, plan).await.map_err(rnic::start_error(address))?;
         let back = if arguments.both_ways {
-            Some(connect_sink(device, address, settings, plan).await.map_err(rnic::not_begun(address))?.0)
+            Some(connect_sink(device, address, settings, plan).await.map_err(rnic::start_error(address))?.0)
         } else {
             None
         };
-        Ok(Subject { carrier, forth: Arc::new(forth), back })
+        Ok(MeasuredOperation { carrier, forth: Arc::new(forth), back })
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -57,17 +57,17 @@ impl Subject {
                 forth.run(count).await.map(|()| begin.elapsed())
             })
             .await?
-            .map_err(rnic::failed);
+            .map_err(rnic::workload_error);
         };
         let begin = Instant::now();
-        tokio::try_join!(self.forth.run(count), back.ask(count)).map_err(rnic::failed)?;
+        tokio::try_join!(self.forth.run(count), back.request(count)).map_err(rnic::workload_error)?;
         Ok(begin.elapsed())
     }
 
     pub(super) async fn disconnect(self) -> anyhow::Result<()> {
-        self.forth.disconnect().await.map_err(rnic::failed)?;
+        self.forth.disconnect().await.map_err(rnic::workload_error)?;
         if let Some(back) = self.back {
-            back.disconnect().await.map_err(rnic::failed)?;
+            back.disconnect().await.map_err(rnic::workload_error)?;
         }
         Ok(())
     }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Size of the read buffer in bytes.
 const BUFFER: usize = 1 << 20;
-/// Maximum size in bytes of a part that the peer sends back, and so of a message.
+/// Maximum size in bytes of a part that the peer sends back. In round trips, a message is one part,
+/// so this is also the maximum size of a message.
 pub(in crate::cmd) const LONGEST_PART: u32 = 1 << 26;
 
 /// A connection to a peer in another thread. The peer executes commands.
@@ -23,7 +24,7 @@ impl Tcp {
         let address = listener.local_addr()?;
         thread::spawn(move || {
             if let Ok((stream, _)) = listener.accept() {
-                // The thread ends with the connection.
+                // Ignore errors, because the thread ends with the connection.
                 let _ = serve(stream);
             }
         });
@@ -63,7 +64,8 @@ impl Tcp {
     }
 }
 
-/// Writes a message `count` times, each in a separate call, as the RDMA benchmark does.
+/// Writes a message `count` times, in separate calls. The RDMA benchmark also has one call for each
+/// message.
 fn write(stream: &mut impl Write, count: u64, message: &[u8]) -> io::Result<()> {
     (0..count).try_for_each(|_| stream.write_all(message))
 }

@@ -34,44 +34,44 @@ impl Counts {
 
     /// Counts a unit.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>) {
-        self.one(Counted::unit(unit));
+        self.count(CountedItem::unit(unit));
     }
 
     /// Counts a finding.
     pub(crate) fn finding(&mut self, finding: &Finding) {
-        self.one(Counted::finding(finding));
+        self.count(CountedItem::finding(finding));
     }
 
-    /// Counts a unit or finding, of which only the [`Counted`] values are known.
+    /// Counts a unit or finding. Only its [`CountedItem`] values are known.
     #[inline]
-    pub(crate) fn one(&mut self, counted: Counted) {
+    pub(crate) fn count(&mut self, counted: CountedItem) {
         self.incomplete += u64::from(counted.incomplete);
-        match counted.what {
-            What::Startup => self.startups += 1,
-            What::Fpdu(crc, markers) => {
+        match counted.kind {
+            ItemKind::Startup => self.startups += 1,
+            ItemKind::Fpdu(crc, markers) => {
                 self.fpdus += 1;
                 self.crc[crc as usize] += 1;
                 self.wrong_markers += u64::from(matches!(markers, MarkerStatus::BadValue | MarkerStatus::Misplaced));
             }
-            What::Sdp => self.sdp += 1,
-            What::PortMapper => self.port_mapper += 1,
-            What::Streaming => {}
-            What::Gap(len) => self.gap_octets += len,
-            What::Unparsed(len) => self.unparsed_octets += len,
-            What::Finding(severity) => self.findings[severity as usize] += 1,
+            ItemKind::Sdp => self.sdp += 1,
+            ItemKind::PortMapper => self.port_mapper += 1,
+            ItemKind::Streaming => {}
+            ItemKind::Gap(len) => self.gap_octets += len,
+            ItemKind::Unparsed(len) => self.unparsed_octets += len,
+            ItemKind::Finding(severity) => self.findings[severity as usize] += 1,
         }
     }
 }
 
 /// The values of a unit or finding that matter for the counts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counted {
-    what: What,
+pub(crate) struct CountedItem {
+    kind: ItemKind,
     incomplete: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum ItemKind {
     Startup,
     Fpdu(CrcStatus, MarkerStatus),
     Sdp,
@@ -82,30 +82,30 @@ enum What {
     Finding(Severity),
 }
 
-impl Counted {
+impl CountedItem {
     /// Returns the values of a unit.
     #[inline]
     pub(crate) fn unit(unit: &Unit<'_>) -> Self {
-        let what = match &unit.kind {
-            Kind::Startup(..) => What::Startup,
-            Kind::Fpdu(fpdu) => What::Fpdu(fpdu.crc_status, fpdu.marker_status),
-            Kind::Sdp(..) => What::Sdp,
-            Kind::PortMapper(_) => What::PortMapper,
-            Kind::Streaming { .. } => What::Streaming,
-            Kind::Gap { len } => What::Gap(*len),
-            Kind::Unparsed { len } => What::Unparsed(*len),
+        let kind = match &unit.kind {
+            Kind::Startup(..) => ItemKind::Startup,
+            Kind::Fpdu(fpdu) => ItemKind::Fpdu(fpdu.crc_status, fpdu.marker_status),
+            Kind::Sdp(..) => ItemKind::Sdp,
+            Kind::PortMapper(_) => ItemKind::PortMapper,
+            Kind::Streaming { .. } => ItemKind::Streaming,
+            Kind::Gap { len } => ItemKind::Gap(*len),
+            Kind::Unparsed { len } => ItemKind::Unparsed(*len),
         };
-        Counted { what, incomplete: unit.incomplete }
+        CountedItem { kind, incomplete: unit.incomplete }
     }
 
     /// Returns the values of a finding.
     pub(crate) fn finding(finding: &Finding) -> Self {
-        Counted { what: What::Finding(finding.severity), incomplete: false }
+        CountedItem { kind: ItemKind::Finding(finding.severity), incomplete: false }
     }
 }
 
 impl Counts {
-    /// Adds the numbers of units and findings of other counts.
+    /// Adds the numbers of units and findings in `other`.
     pub(crate) fn add(&mut self, other: &Counts) {
         self.startups += other.startups;
         self.fpdus += other.fpdus;
@@ -134,20 +134,20 @@ pub(crate) struct Summary<'c> {
 }
 
 /// Formats the message for a capture without iWARP and SDP.
-pub(crate) struct Nothing<'c> {
+pub(crate) struct NoMessages<'c> {
     pub(crate) counts: &'c Counts,
     /// Number of refused or reset connections.
     pub(crate) resets: u64,
 }
 
-impl fmt::Display for Nothing<'_> {
+impl fmt::Display for NoMessages<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Counts { frames, streams, .. } = self.counts;
-        write!(f, "no iWARP or SDP in {}, ", counted(*frames, "frame"))?;
+        write!(f, "the capture has no iWARP or SDP: {}, ", counted(*frames, "frame"))?;
         write!(f, "{}", counted(u64::from(*streams), "TCP connection"))?;
         match (self.resets, streams) {
             (0, _) => Ok(()),
-            (_, 1) => f.write_str(", reset"),
+            (_, 1) => f.write_str(", which was reset"),
             (resets, _) => write!(f, ", {resets} of them reset"),
         }
     }

@@ -74,6 +74,8 @@ impl Events {
 mod tests {
     use std::net::SocketAddr;
 
+    use weft_dissector::FrameNumber;
+
     use super::*;
 
     /// A packet with these flags. `begins` means that the endpoint that opens the connection sends
@@ -84,7 +86,7 @@ mod tests {
         let has = |flag| flags.contains(flag);
         let (syn, fin, rst, ack) = (has('S'), has('F'), has('R'), has('A'));
         let transport = TransportKind::Tcp { stream: stream.into(), seq: 0, syn, fin, rst, ack };
-        Packet { frame: 1, src, dst, payload_len: 0, transport }
+        Packet { frame: FrameNumber::FIRST, src, dst, payload_len: 0, transport }
     }
 
     /// Returns the events of packets. Each packet is a text: `>` for the endpoint that opens the
@@ -123,8 +125,8 @@ mod tests {
         }
     }
 
-    /// A capture that starts within a connection lacks its SYN. The RST still belongs to a
-    /// connection.
+    /// A capture that starts within a connection lacks the connection's SYN. An RST then resets the
+    /// connection, and does not refuse it.
     #[test]
     fn without_a_syn_nothing_was_refused() {
         let (events, _) = events_of(&[">A", "<R"]);

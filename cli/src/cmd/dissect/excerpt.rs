@@ -2,8 +2,8 @@
 //! judge them again.
 //!
 //! A finding depends on earlier frames of its connection, and FPDUs are unreadable without the
-//! start-up frames. So weft writes either all frames of a connection or none. It reads the capture
-//! twice: first to find the connections, then to copy their frames.
+//! start-up frames. So weft writes either all frames of a connection or no frame of it. weft reads
+//! the capture twice: first to find the connections, then to copy their frames.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,16 +12,16 @@ use std::path::Path;
 use weft_dissector::StreamSet;
 
 use weft_core::wire::portmap::UDP_PORT;
-use weft_dissector::filter::{Filter, Wanted};
+use weft_dissector::filter::{Filter, WantedFields};
 use weft_dissector::output::excerpt::Excerpt;
-use weft_dissector::output::frames::{Keep, Record};
+use weft_dissector::output::frames::{Record, RecordParts};
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::output::text::counted;
 use weft_dissector::source::decompressed;
 use weft_dissector::{Finding, TransportKind};
 
 use crate::exit::{BadInput, note, unwritable};
-use crate::input::{Again, refuse_same};
+use crate::input::{RereadableCapture, refuse_same};
 
 use super::Arguments;
 use super::frames::{Reading, Step};
@@ -35,7 +35,12 @@ const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 type Out = BufWriter<Box<dyn Write>>;
 
 /// Reads the capture, and writes the selected frames to `to`.
-pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Option<&Filter>) -> anyhow::Result<()> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    to: &Path,
+    wanted: &WantedFields,
+    filter: Option<&Filter>,
+) -> anyhow::Result<()> {
     let from = arguments.file.path()?;
     refuse_same(from, to)?;
     if to == Path::new("-") && io::stdout().is_terminal() {
@@ -44,20 +49,21 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
         )
         .into());
     }
-    let capture = Again::open(from)?;
+    let capture = RereadableCapture::open(from)?;
     let chosen = match filter {
-        Some(_) => Chosen::find(arguments, &capture, wanted, filter)?,
-        None => Chosen::default(),
+        Some(_) => FrameSelection::find(arguments, &capture, wanted, filter)?,
+        None => FrameSelection::default(),
     };
     let mut input = capture.input()?;
     let mut wanted = wanted.clone();
     wanted.set_comments(input.comments());
-    let mut copy = Copy::new(&capture, to)?;
-    let keep = Keep { octets: copy.needs_octets(), findings: true, ..Keep::default() };
+    let mut copy = CaptureCopy::new(&capture, to)?;
+    let keep = RecordParts { octets: copy.needs_octets(), findings: true, ..RecordParts::default() };
     let mut reading = Reading::new(arguments, wanted, keep, filter);
-    let (mut written, mut connections) = (Written::default(), StreamSet::default());
+    let (mut written, mut connections) = (CopyCounts::default(), StreamSet::default());
     reading.run(&mut input, &mut |step| match step {
-        // A finding may come after its frame was released. Its record then has no frame to copy.
+        // A finding may come after the record of its frame. The finding then has a record of its
+        // own, without a frame to copy.
         Step::Record(record, passes, _) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
             if let Some(stream) = record.stream {
                 connections.insert(stream);
@@ -74,14 +80,14 @@ pub(crate) fn run(arguments: &Arguments, to: &Path, wanted: &Wanted, filter: Opt
 
 /// The numbers of written frames and connections.
 #[derive(Default)]
-struct Written {
+struct CopyCounts {
     frames: u64,
     connections: u64,
     /// Number of frames with findings as comments.
     commented: u64,
 }
 
-impl std::fmt::Display for Written {
+impl std::fmt::Display for CopyCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (frames, connections) = (counted(self.frames, "frame"), counted(self.connections, "TCP connection"));
         write!(f, "{frames} of {connections} written, {} with findings as comments", self.commented)
@@ -90,20 +96,25 @@ impl std::fmt::Display for Written {
 
 /// The frames that are written in addition to the frames that pass the filter.
 #[derive(Default)]
-struct Chosen {
+struct FrameSelection {
     /// Connections with a frame that passes the filter.
     connections: StreamSet,
     /// Whether any frame passes the filter.
     any: bool,
 }
 
-impl Chosen {
+impl FrameSelection {
     /// Reads the capture for the first time.
-    fn find(arguments: &Arguments, capture: &Again, wanted: &Wanted, filter: Option<&Filter>) -> anyhow::Result<Self> {
-        let mut chosen = Chosen::default();
+    fn find(
+        arguments: &Arguments,
+        capture: &RereadableCapture,
+        wanted: &WantedFields,
+        filter: Option<&Filter>,
+    ) -> anyhow::Result<Self> {
+        let mut chosen = FrameSelection::default();
         let (mut input, mut wanted) = (capture.input()?, wanted.clone());
         wanted.set_comments(input.comments());
-        Reading::new(arguments, wanted, Keep::default(), filter).run(&mut input, &mut |step| {
+        Reading::new(arguments, wanted, RecordParts::default(), filter).run(&mut input, &mut |step| {
             if let Step::Record(record, true, _) = step {
                 chosen.any = true;
                 if let Some(stream) = record.stream {
@@ -134,9 +145,9 @@ impl Chosen {
 
 /// A reader that ends where the file cannot be read or decompressed, so that the frames before this
 /// position are copied. The [`Input`](crate::input::Input) of the same file reports the damage.
-struct UntilDamage<R>(R);
+struct UndamagedReader<R>(R);
 
-impl<R: Read> Read for UntilDamage<R> {
+impl<R: Read> Read for UndamagedReader<R> {
     fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
         match self.0.read(octets) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Ok(0),
@@ -146,7 +157,7 @@ impl<R: Read> Read for UntilDamage<R> {
 }
 
 /// Writes the copied frames.
-enum Copy {
+enum CaptureCopy {
     /// The input is a pcapng, whose blocks are copied.
     Pcapng(Box<Excerpt<Box<dyn Read>, Out>>),
     /// The input has another format, without comments. Each pair of interface and link type in the
@@ -154,8 +165,8 @@ enum Copy {
     Other { writer: Box<Writer<Out>>, interfaces: HashMap<(u32, u16), u32> },
 }
 
-impl Copy {
-    fn new(capture: &Again, path: &Path) -> anyhow::Result<Self> {
+impl CaptureCopy {
+    fn new(capture: &RereadableCapture, path: &Path) -> anyhow::Result<Self> {
         let fault = |error: io::Error| BadInput(format!("{}: {}", path.display(), unwritable(path, &error)));
         let mut from = decompressed(Box::new(capture.octets()))?;
         let mut magic = Vec::new();
@@ -164,23 +175,23 @@ impl Copy {
             if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(File::create(path).map_err(fault)?) };
         let out = BufWriter::with_capacity(1 << 16, out);
         if magic == PCAPNG_MAGIC {
-            let from = UntilDamage(io::Cursor::new(magic).chain(from));
+            let from = UndamagedReader(io::Cursor::new(magic).chain(from));
             let from: Box<dyn Read> = Box::new(BufReader::new(from));
-            return Ok(Copy::Pcapng(Box::new(Excerpt::new(from, out, COMMENT))));
+            return Ok(CaptureCopy::Pcapng(Box::new(Excerpt::new(from, out, COMMENT))));
         }
         let writer = Box::new(Writer::new(out, Some(COMMENT)).map_err(fault)?);
-        Ok(Copy::Other { writer, interfaces: HashMap::new() })
+        Ok(CaptureCopy::Other { writer, interfaces: HashMap::new() })
     }
 
     fn needs_octets(&self) -> bool {
-        matches!(self, Copy::Other { .. })
+        matches!(self, CaptureCopy::Other { .. })
     }
 
-    fn record(&mut self, record: &Record, written: &mut Written) -> io::Result<()> {
+    fn record(&mut self, record: &Record, written: &mut CopyCounts) -> io::Result<()> {
         let comments: Vec<_> = record.findings.iter().map(comment).collect();
         let is_commented = match self {
-            Copy::Pcapng(excerpt) => excerpt.packet(record.facts.number, &comments)?,
-            Copy::Other { writer, interfaces } => {
+            CaptureCopy::Pcapng(excerpt) => excerpt.packet(record.facts.number, &comments)?,
+            CaptureCopy::Other { writer, interfaces } => {
                 let key = (record.interface, record.link_type);
                 let interface = match interfaces.get(&key) {
                     Some(number) => *number,
@@ -196,7 +207,7 @@ impl Copy {
                     time: record.facts.time,
                     octets: &record.octets,
                     wire_len: record.facts.len.map_or(0, |(wire_len, _)| wire_len),
-                    way: None,
+                    direction: None,
                     comments: &comments,
                 })?;
                 true
@@ -211,9 +222,9 @@ impl Copy {
     /// earlier frames. They are not copied if `-c` ended the reading (`is_at_limit`).
     fn finish(self, is_at_limit: bool) -> io::Result<()> {
         match self {
-            Copy::Pcapng(excerpt) if is_at_limit => excerpt.into_output().map(drop),
-            Copy::Pcapng(excerpt) => excerpt.finish().map(drop),
-            Copy::Other { writer, .. } => writer.finish().map(drop),
+            CaptureCopy::Pcapng(excerpt) if is_at_limit => excerpt.into_output().map(drop),
+            CaptureCopy::Pcapng(excerpt) => excerpt.finish().map(drop),
+            CaptureCopy::Other { writer, .. } => writer.finish().map(drop),
         }
     }
 }

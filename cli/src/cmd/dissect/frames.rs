@@ -3,32 +3,32 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use weft_dissector::filter::{Filter, Wanted};
+use weft_dissector::filter::{Filter, WantedFields};
 use weft_dissector::output::fields::FieldsWriter;
-use weft_dissector::output::frames::{Frames, Keep, Record};
+use weft_dissector::output::frames::{Frames, Record, RecordParts};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::packets::PacketsWriter;
 use weft_dissector::output::senders::Senders;
 use weft_dissector::output::{pdml, text};
 use weft_dissector::source::Comments;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Packet, Sink};
+use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink};
 
 use crate::colour::Colour;
 use crate::exit::note;
 use crate::input::{Input, Next, remark};
 
 use super::comments::comment_lines;
-use super::count::{Counted, Counts};
-use super::{Arguments, Chosen, Format, Out, no_match};
+use super::count::{CountedItem, Counts};
+use super::{Arguments, Format, Out, OutputColumns, no_match};
 
 /// Reads the capture and prints the frames that pass the filter.
 pub(crate) fn run(
     arguments: &Arguments,
     mut input: Input,
-    wanted: Wanted,
+    wanted: WantedFields,
     filter: Option<&Filter>,
-    chosen: Chosen,
+    chosen: OutputColumns,
     out: &mut Out,
 ) -> anyhow::Result<()> {
     let only_fields = !chosen.fields.is_empty();
@@ -36,24 +36,27 @@ pub(crate) fn run(
         Some(Format::Fields) => {
             let mut writer = FieldsWriter::new(chosen.fields, chosen.columns);
             writer.header(out)?;
-            (Printer::Fields(writer), Keep::default())
+            (Printer::Fields(writer), RecordParts::default())
         }
         Some(Format::Json) => {
             let layers = !only_fields;
-            (Printer::Json(PacketsWriter::new(chosen.fields)), Keep { layers, findings: layers, ..Keep::default() })
+            (
+                Printer::Json(PacketsWriter::new(chosen.fields)),
+                RecordParts { layers, findings: layers, ..RecordParts::default() },
+            )
         }
         Some(Format::Pdml) => {
             pdml::head(input.name(), out)?;
-            (Printer::Pdml, Keep { layers: true, findings: true, ..Keep::default() })
+            (Printer::Pdml, RecordParts { layers: true, findings: true, ..RecordParts::default() })
         }
         Some(Format::Text) | None => (
             Printer::Text(arguments.color.decide(), arguments.verbose.then(|| input.comments())),
-            Keep {
+            RecordParts {
                 summaries: true,
                 findings: true,
                 trees: arguments.verbose,
                 octets: arguments.hex,
-                ..Keep::default()
+                ..RecordParts::default()
             },
         ),
     };
@@ -71,7 +74,7 @@ pub(crate) fn run(
 /// Reads a capture, and collects the units and findings of each frame.
 pub(super) struct Reading<'f> {
     dissector: Dissector,
-    gather: Gather,
+    collector: FrameCollector,
     filter: Option<&'f Filter>,
     /// Maximum number of frames to read.
     limit: u64,
@@ -89,13 +92,19 @@ pub(super) enum Step<'r> {
 }
 
 impl<'f> Reading<'f> {
-    pub(super) fn new(arguments: &Arguments, wanted: Wanted, keep: Keep, filter: Option<&'f Filter>) -> Self {
+    pub(super) fn new(
+        arguments: &Arguments,
+        wanted: WantedFields,
+        keep: RecordParts,
+        filter: Option<&'f Filter>,
+    ) -> Self {
         let judged = keep.findings || wanted.findings();
         let dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
         let dissector = arguments.file.decode.apply(dissector);
-        let tally = arguments.summary.then(Tally::default);
-        let gather = Gather { frames: Frames::new(wanted, keep), senders: Senders::default(), tally, matched: false };
-        Reading { dissector, gather, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }
+        let pending_counts = arguments.summary.then(PendingCounts::default);
+        let (frames, senders) = (Frames::new(wanted, keep), Senders::default());
+        let collector = FrameCollector { frames, senders, pending_counts, matched: false };
+        Reading { dissector, collector, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }
     }
 
     /// Reads the capture, and calls `each` for each frame, in the order of the frame numbers.
@@ -114,14 +123,14 @@ impl<'f> Reading<'f> {
                 }
                 Next::End => break,
             };
-            self.gather.frames.begin(&frame);
-            self.dissector.frame(&frame, &mut self.gather);
-            self.gather.frames.end(!self.dissector.holds_back());
-            self.gather.drain(self.filter, each)?;
+            self.collector.frames.begin(&frame);
+            self.dissector.frame(&frame, &mut self.collector);
+            self.collector.frames.end(!self.dissector.holds_back());
+            self.collector.drain(self.filter, each)?;
         }
-        self.dissector.finish(&mut self.gather);
-        self.gather.frames.finish();
-        self.gather.drain(self.filter, each)?;
+        self.dissector.finish(&mut self.collector);
+        self.collector.frames.finish();
+        self.collector.drain(self.filter, each)?;
         Ok(())
     }
 
@@ -130,12 +139,13 @@ impl<'f> Reading<'f> {
         input.frames() >= self.limit
     }
 
-    /// Prints the notes at the end: no match of the filter, the summary, and damage of the capture.
+    /// Prints the final notes: a note if no frame passed the filter, the summary, and a note if the
+    /// capture is damaged.
     pub(super) fn conclude(self, input: Input) -> anyhow::Result<()> {
-        if self.filter.is_some() && !self.gather.matched && input.frames() > 0 {
+        if self.filter.is_some() && !self.collector.matched && input.frames() > 0 {
             note(&no_match(input.name()));
         }
-        if let Some(Tally { passed: mut counts, .. }) = self.gather.tally {
+        if let Some(PendingCounts { passed: mut counts, .. }) = self.collector.pending_counts {
             counts.frames = input.frames();
             note(&format!("{}: {}", input.name(), counts.summary(self.filter.is_some(), self.judged)));
         }
@@ -147,11 +157,11 @@ impl<'f> Reading<'f> {
 }
 
 /// Collects the units and findings of each frame from the dissector.
-struct Gather {
+struct FrameCollector {
     frames: Frames,
     senders: Senders,
     /// The counts for the summary, if `--summary` requests them.
-    tally: Option<Tally>,
+    pending_counts: Option<PendingCounts>,
     /// Whether a frame has passed the filter.
     matched: bool,
 }
@@ -161,34 +171,34 @@ struct Gather {
 /// A frame is pending until all of its units and findings are known. Usually only one frame is
 /// pending at a time.
 #[derive(Default)]
-struct Tally {
+struct PendingCounts {
     passed: Counts,
-    /// Number of a pending frame, and its units and findings.
-    first: u64,
-    noted: Vec<Counted>,
+    /// Number of a pending frame. `noted` contains the units and findings of this frame.
+    first: FrameNumber,
+    noted: Vec<CountedItem>,
     /// Counts of the other pending frames, by frame number.
-    others: BTreeMap<u64, Counts>,
+    others: BTreeMap<FrameNumber, Counts>,
 }
 
-impl Tally {
+impl PendingCounts {
     /// Counts a unit or finding of the pending frame `number`.
-    fn note(&mut self, number: u64, counted: Counted) {
+    fn note(&mut self, number: FrameNumber, counted: CountedItem) {
         if self.noted.is_empty() && !self.others.contains_key(&number) {
             self.first = number;
         }
         if self.first == number {
             self.noted.push(counted);
         } else {
-            self.others.entry(number).or_default().one(counted);
+            self.others.entry(number).or_default().count(counted);
         }
     }
 
     /// Adds the counts of the pending frame `number` to the totals if the frame passes the filter.
-    fn decide(&mut self, number: u64, passes: bool) {
+    fn decide(&mut self, number: FrameNumber, passes: bool) {
         if self.first == number {
             let noted = self.noted.drain(..);
             if passes {
-                noted.for_each(|counted| self.passed.one(counted));
+                noted.for_each(|counted| self.passed.count(counted));
             }
         } else if let Some(counts) = self.others.remove(&number)
             && passes
@@ -198,15 +208,15 @@ impl Tally {
     }
 }
 
-impl Gather {
+impl FrameCollector {
     /// Calls `each` for all complete frames.
     fn drain(&mut self, filter: Option<&Filter>, each: &mut dyn FnMut(Step<'_>) -> io::Result<()>) -> io::Result<()> {
         while let Some(record) = self.frames.ready() {
             let passes = filter.is_none_or(|filter| filter.matches(&record.values));
             self.matched |= passes;
             each(Step::Record(&record, passes, &self.senders))?;
-            if let Some(tally) = &mut self.tally {
-                tally.decide(record.facts.number, passes);
+            if let Some(pending_counts) = &mut self.pending_counts {
+                pending_counts.decide(record.facts.number, passes);
             }
             self.frames.recycle(record);
         }
@@ -214,30 +224,30 @@ impl Gather {
     }
 }
 
-impl Sink for Gather {
+impl Sink for FrameCollector {
     fn unit(&mut self, unit: &Unit<'_>) {
-        if let Some(tally) = &mut self.tally {
-            tally.note(unit.frame, Counted::unit(unit));
+        if let Some(pending_counts) = &mut self.pending_counts {
+            pending_counts.note(unit.frame, CountedItem::unit(unit));
         }
         self.frames.unit(unit);
     }
 
     fn finding(&mut self, finding: &Finding) {
-        if let Some(tally) = &mut self.tally {
-            tally.note(finding.frame, Counted::finding(finding));
+        if let Some(pending_counts) = &mut self.pending_counts {
+            pending_counts.note(finding.frame, CountedItem::finding(finding));
         }
         self.frames.finding(finding);
     }
 
     fn packet(&mut self, packet: &Packet) {
-        if let Some(tally) = &mut self.tally {
-            tally.passed.packet(packet);
+        if let Some(pending_counts) = &mut self.pending_counts {
+            pending_counts.passed.packet(packet);
         }
         self.senders.packet(packet);
         self.frames.packet(packet);
     }
 
-    fn fragment(&mut self, _: u64) {
+    fn fragment(&mut self, _: FrameNumber) {
         self.frames.fragment();
     }
 }

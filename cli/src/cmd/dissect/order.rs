@@ -1,18 +1,19 @@
 //! Sorts text lines by the numbers of their frames.
 //!
-//! The dissector may report a unit of an early frame after units of later frames, because it waits
-//! until it is certain. So lines wait in a window of the newest [`WINDOW`] frames and at most
-//! [`MOST_HELD`] bytes, the limits of [`frames`](weft_dissector::output::frames). A line for a
-//! frame before the window is printed at once, although lines of later frames are already printed.
+//! The dissector reports a unit only when it is certain about the unit. So it may report a unit of
+//! an early frame after units of later frames. Therefore lines wait in a window. The window has the
+//! lines of the newest [`MAX_WAITING_FRAMES`] frames, and at most [`MAX_WAITING_MEMORY`] bytes.
+//! The module [`frames`](weft_dissector::output::frames) has the same limits. A line for a frame
+//! before the window is printed at once, although lines of later frames are already printed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use weft_dissector::StreamId;
-use weft_dissector::output::frames::{MOST_HELD, WINDOW};
+use weft_dissector::output::frames::{MAX_WAITING_FRAMES, MAX_WAITING_MEMORY};
+use weft_dissector::{FrameNumber, StreamId};
 
 /// Stream, direction and frame number. A finding belongs to the unit with the same values.
-pub(super) type Place = (Option<StreamId>, u8, u64);
+pub(super) type UnitKey = (Option<StreamId>, u8, FrameNumber);
 
 /// The order of the lines of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,57 +28,57 @@ pub(super) enum Rank {
     Alone,
 }
 
-/// Lines that wait.
+/// Lines of one frame that wait to be printed.
 struct Entry {
-    place: Option<Place>,
+    key: Option<UnitKey>,
     text: Vec<u8>,
 }
 
 /// The waiting lines.
 #[derive(Default)]
-pub(super) struct Ordered {
-    waiting: BTreeMap<(u64, Rank, u64), Entry>,
+pub(super) struct LineSorter {
+    waiting: BTreeMap<(FrameNumber, Rank, u64), Entry>,
     /// Number of bytes of the waiting lines.
     size: usize,
     /// Number of entries so far. It keeps entries of the same frame and rank in their order.
     count: u64,
     /// Number of the newest frame.
-    newest: u64,
+    newest: FrameNumber,
 }
 
-impl Ordered {
+impl LineSorter {
     /// Starts a frame.
-    pub(super) fn begin(&mut self, frame: u64) {
+    pub(super) fn begin(&mut self, frame: FrameNumber) {
         self.newest = frame;
     }
 
-    /// Adds lines of frame `frame`. Lines without a frame have the number 0, and get the newest
+    /// Adds lines of frame `frame`. Lines without a frame ([`FrameNumber::NONE`]) get the newest
     /// frame.
-    pub(super) fn add(&mut self, frame: u64, rank: Rank, place: Option<Place>, text: Vec<u8>) {
-        let frame = if frame == 0 { self.newest } else { frame };
+    pub(super) fn add(&mut self, frame: FrameNumber, rank: Rank, key: Option<UnitKey>, text: Vec<u8>) {
+        let frame = if frame == FrameNumber::NONE { self.newest } else { frame };
         self.size += text.len();
-        self.waiting.insert((frame, rank, self.count), Entry { place, text });
+        self.waiting.insert((frame, rank, self.count), Entry { key, text });
         self.count += 1;
     }
 
     /// Adds a finding below the lines of its unit. If these lines are already printed, the finding
     /// gets an entry of its own.
-    pub(super) fn finding(&mut self, place: Place, text: Vec<u8>) {
-        let frame = place.2;
+    pub(super) fn finding(&mut self, key: UnitKey, text: Vec<u8>) {
+        let frame = key.2;
         let units = (frame, Rank::Unit, 0)..=(frame, Rank::Unit, u64::MAX);
-        match self.waiting.range_mut(units).rev().find(|(_, entry)| entry.place == Some(place)) {
+        match self.waiting.range_mut(units).rev().find(|(_, entry)| entry.key == Some(key)) {
             Some((_, entry)) => {
                 self.size += text.len();
                 entry.text.extend_from_slice(&text);
             }
-            None => self.add(frame, Rank::Alone, Some(place), text),
+            None => self.add(frame, Rank::Alone, Some(key), text),
         }
     }
 
     /// Writes the lines that have left the window.
     pub(super) fn drain(&mut self, out: &mut dyn Write) -> io::Result<()> {
         while let Some(first) = self.waiting.first_entry() {
-            if self.size <= MOST_HELD && first.key().0 + WINDOW as u64 > self.newest {
+            if self.size <= MAX_WAITING_MEMORY && first.key().0.later(MAX_WAITING_FRAMES as u64) > self.newest {
                 break;
             }
             let entry = first.remove();
@@ -98,19 +99,20 @@ impl Ordered {
 mod tests {
     use super::*;
 
-    fn add(lines: &mut Ordered, frame: u64, rank: Rank, text: &str) {
+    fn add(lines: &mut LineSorter, frame: u64, rank: Rank, text: &str) {
+        let frame = FrameNumber::from(frame);
         lines.add(frame, rank, Some((Some(StreamId::FIRST), 0, frame)), text.into());
     }
 
     #[test]
     fn prints_lines_by_frame_and_findings_below_their_unit() {
-        let mut lines = Ordered::default();
-        lines.begin(3);
+        let mut lines = LineSorter::default();
+        lines.begin(3.into());
         add(&mut lines, 3, Rank::Closing, "3 closed ");
         add(&mut lines, 3, Rank::Unit, "3 unit ");
         add(&mut lines, 2, Rank::Unit, "2 unit ");
-        lines.finding((Some(StreamId::FIRST), 0, 2), "2 finding ".into());
-        lines.finding((Some(StreamId::FIRST), 1, 2), "2 other ".into());
+        lines.finding((Some(StreamId::FIRST), 0, 2.into()), "2 finding ".into());
+        lines.finding((Some(StreamId::FIRST), 1, 2.into()), "2 other ".into());
         add(&mut lines, 0, Rank::Alone, "end ");
         let mut out = Vec::new();
         lines.drain(&mut out).unwrap();
@@ -121,18 +123,18 @@ mod tests {
 
     #[test]
     fn the_window_is_bounded() {
-        let mut lines = Ordered::default();
-        lines.begin(1);
+        let mut lines = LineSorter::default();
+        lines.begin(FrameNumber::FIRST);
         add(&mut lines, 1, Rank::Unit, "1 ");
-        lines.begin(WINDOW as u64);
+        lines.begin((MAX_WAITING_FRAMES as u64).into());
         add(&mut lines, 2, Rank::Unit, "2 ");
         let mut out = Vec::new();
         lines.drain(&mut out).unwrap();
         assert!(out.is_empty());
-        lines.begin(WINDOW as u64 + 1);
+        lines.begin((MAX_WAITING_FRAMES as u64 + 1).into());
         lines.drain(&mut out).unwrap();
         assert_eq!(out, b"1 ");
-        lines.finding((Some(StreamId::FIRST), 0, 1), b"late".into());
+        lines.finding((Some(StreamId::FIRST), 0, FrameNumber::FIRST), b"late".into());
         lines.drain(&mut out).unwrap();
         assert_eq!(out, b"1 late");
     }

@@ -3,38 +3,37 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use weft_dissector::StreamId;
 use weft_dissector::exchange::Exchange;
-use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
+use weft_dissector::filter::{Filter, FrameFacts, Values, WantedFields};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::{json::JsonWriter, senders::Senders, text};
 use weft_dissector::source::Comments;
 use weft_dissector::tree::tree;
 use weft_dissector::unit::{Kind, Unit};
-use weft_dissector::{Dissector, Finding, Packet, Sink};
+use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink, StreamId};
 
 use crate::colour::Colour;
 use crate::exit::note;
 use crate::input::{Input, Next, remark};
 
 use super::comments::comment_lines;
-use super::count::{Counts, Nothing};
+use super::count::{Counts, NoMessages};
 use super::events::Events;
-use super::order::{Ordered, Place, Rank};
+use super::order::{LineSorter, Rank, UnitKey};
 use super::{Arguments, Out, no_match};
 
 /// Number of newest frames whose facts (time, length, addresses) are stored. The filter needs the
 /// facts of a unit's frame.
 const REMEMBERED: usize = 4096;
-/// Maximum number of places whose verdicts (did a unit pass the filter?) are stored, for findings
-/// that come after other units.
+/// Maximum number of units for which weft stores whether the unit passed the filter. A finding
+/// needs this result if the dissector reports other units between its unit and the finding.
 const VERDICTS: usize = 1 << 16;
 
 /// Reads the capture and prints the units that pass the filter, with their findings.
 pub(crate) fn run(
     arguments: &Arguments,
     mut input: Input,
-    wanted: &Wanted,
+    wanted: &WantedFields,
     filter: Option<&Filter>,
     out: &mut Out,
 ) -> anyhow::Result<()> {
@@ -49,7 +48,7 @@ pub(crate) fn run(
             colour: arguments.color.decide(),
             senders: Senders::default(),
             comments: input.comments(),
-            commented: 0,
+            commented: FrameNumber::NONE,
         }
     };
     let selection = filter.map(|filter| Selection {
@@ -63,7 +62,7 @@ pub(crate) fn run(
         verdicts: BTreeMap::new(),
         matched: false,
     });
-    let order = matches!(format, Format::Text { .. }).then(Ordered::default);
+    let order = matches!(format, Format::Text { .. }).then(LineSorter::default);
     let printer = Printer { out, format, order, origin: None, failed: Ok(()) };
     let mut output =
         Output { printer, selection, counts: Counts::default(), now: 0, events: Events::default(), found: false };
@@ -102,7 +101,7 @@ pub(crate) fn run(
         note(&format!("{}: {}", input.name(), output.counts.summary(filter.is_some(), true)));
     }
     let (name, frames) = (input.name().to_owned(), input.frames());
-    let nothing = Nothing { counts: &output.counts, resets: output.events.resets };
+    let nothing = NoMessages { counts: &output.counts, resets: output.events.resets };
     let (found, nothing) = (output.found, format!("{name}: {nothing}"));
     let is_empty = output.selection.is_some_and(|selection| !selection.matched);
     input.close()?;
@@ -125,8 +124,8 @@ enum Format {
         colour: Colour,
         senders: Senders,
         comments: Comments,
-        /// The frame whose comments were printed last.
-        commented: u64,
+        /// The number of the frame whose comments were printed last.
+        commented: FrameNumber,
     },
 }
 
@@ -135,7 +134,7 @@ struct Printer<'o> {
     out: &'o mut Out,
     format: Format,
     /// Sorts text lines by frame. `None` for other formats.
-    order: Option<Ordered>,
+    order: Option<LineSorter>,
     /// Capture time of the first frame, in nanoseconds since 1970.
     origin: Option<u64>,
     /// The first error of `out`. It is stored here because the dissector's callbacks cannot return
@@ -145,29 +144,29 @@ struct Printer<'o> {
 
 /// Selects units by a filter.
 ///
-/// The dissector reports the findings of a unit after the unit. A filter such as `finding` decides
-/// by the findings, so the unit then waits until the next unit.
+/// The dissector reports the findings of a unit after the unit. If the filter depends on findings,
+/// such as the filter `finding`, a unit waits until the next unit.
 struct Selection<'f> {
     filter: &'f Filter,
-    wanted: &'f Wanted,
+    wanted: &'f WantedFields,
     values: Values,
     frames: Vec<FrameFacts>,
     /// The waiting unit, if the filter uses findings.
     waiting: Option<Waiting>,
     waiting_values: Values,
-    /// The place of the last unit that did not wait, and whether the unit passed. The findings of
-    /// this place pass if the unit passed.
-    last: Option<(Place, bool)>,
-    /// By frame, stream and direction: whether a unit passed. Findings that come after other units
-    /// pass if this unit passed.
-    verdicts: BTreeMap<(u64, Option<StreamId>, u8), bool>,
+    /// The key of the last unit that did not wait, and whether the unit passed. A finding with this
+    /// key passes if the unit passed.
+    last: Option<(UnitKey, bool)>,
+    /// Whether a unit with this frame, stream and direction passed. If the dissector reports other
+    /// units between a unit and a finding of this unit, the finding passes if the unit passed.
+    verdicts: BTreeMap<(FrameNumber, Option<StreamId>, u8), bool>,
     /// Whether any unit, finding or event has passed.
     matched: bool,
 }
 
 /// A unit that waits for its findings.
 struct Waiting {
-    place: Place,
+    key: UnitKey,
     /// The output for the unit and its findings, printed if the unit passes.
     rendered: Vec<u8>,
     /// The counts of the unit and its findings, added to the totals if the unit passes.
@@ -187,31 +186,31 @@ impl Selection<'_> {
 
     /// Returns the index for the facts of frame `number`. Frame `number + REMEMBERED` has the same
     /// index, and replaces the facts.
-    fn slot(&self, number: u64) -> usize {
-        (number.wrapping_sub(1) % REMEMBERED as u64) as usize
+    fn slot(&self, number: FrameNumber) -> usize {
+        (u64::from(number).wrapping_sub(1) % REMEMBERED as u64) as usize
     }
 
     /// Returns the facts of frame `number` if they are still stored.
-    fn facts(&mut self, number: u64) -> Option<&mut FrameFacts> {
+    fn facts(&mut self, number: FrameNumber) -> Option<&mut FrameFacts> {
         let at = self.slot(number);
         self.frames.get_mut(at).filter(|facts| facts.number == number)
     }
 
-    /// Stores whether the unit at `place` passed.
-    fn decided(&mut self, place: Place, passed: bool) {
-        self.last = Some((place, passed));
-        let (stream, direction, frame) = place;
+    /// Stores whether the unit at `key` passed.
+    fn decided(&mut self, key: UnitKey, passed: bool) {
+        self.last = Some((key, passed));
+        let (stream, direction, frame) = key;
         if self.verdicts.len() == VERDICTS {
             self.verdicts.pop_first();
         }
         *self.verdicts.entry((frame, stream, direction)).or_default() |= passed;
     }
 
-    /// Returns whether the unit of a finding passed, or `None` if no unit of this place is stored.
-    fn verdict(&self, place: Place) -> Option<bool> {
-        let (stream, direction, frame) = place;
+    /// Returns whether the unit of a finding passed, or `None` if no unit with this key is stored.
+    fn verdict(&self, key: UnitKey) -> Option<bool> {
+        let (stream, direction, frame) = key;
         match self.last {
-            Some((last, passed)) if last == place => Some(passed),
+            Some((last, passed)) if last == key => Some(passed),
             _ => self.verdicts.get(&(frame, stream, direction)).copied(),
         }
     }
@@ -249,7 +248,7 @@ impl Output<'_, '_> {
         {
             selection.matched = true;
             self.counts.add(&waiting.counts);
-            self.printer.octets(waiting.place, waiting.rendered);
+            self.printer.octets(waiting.key, waiting.rendered);
         }
     }
 }
@@ -259,10 +258,10 @@ impl Sink for Output<'_, '_> {
         self.found |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
         self.release();
         let origin = self.printer.origin.unwrap_or(0);
-        let place = (unit.stream, unit.direction, unit.frame);
+        let key = (unit.stream, unit.direction, unit.frame);
         let Some(selection) = &mut self.selection else {
             self.counts.unit(unit);
-            return self.printer.unit(unit, place);
+            return self.printer.unit(unit, key);
         };
         selection.collect(unit, origin);
         if selection.wanted.findings() {
@@ -272,15 +271,15 @@ impl Sink for Output<'_, '_> {
             let _ = self.printer.format.unit(unit, origin, &mut rendered);
             let mut counts = Counts::default();
             counts.unit(unit);
-            selection.waiting = Some(Waiting { place, rendered, counts });
+            selection.waiting = Some(Waiting { key, rendered, counts });
             return;
         }
         let passed = selection.filter.matches(&selection.values);
-        selection.decided(place, passed);
+        selection.decided(key, passed);
         selection.matched |= passed;
         if passed {
             self.counts.unit(unit);
-            self.printer.unit(unit, place);
+            self.printer.unit(unit, key);
         }
     }
 
@@ -289,14 +288,14 @@ impl Sink for Output<'_, '_> {
             self.counts.finding(finding);
             return self.printer.finding(finding);
         };
-        let place = (finding.stream, finding.direction, finding.frame);
-        if let Some(waiting) = selection.waiting.as_mut().filter(|waiting| waiting.place == place) {
+        let key = (finding.stream, finding.direction, finding.frame);
+        if let Some(waiting) = selection.waiting.as_mut().filter(|waiting| waiting.key == key) {
             selection.wanted.finding(finding, &mut selection.waiting_values);
             waiting.counts.finding(finding);
             let _ = self.printer.format.finding(finding, &mut waiting.rendered);
             return;
         }
-        let verdict = if selection.wanted.findings() { None } else { selection.verdict(place) };
+        let verdict = if selection.wanted.findings() { None } else { selection.verdict(key) };
         selection.values.clear();
         selection.wanted.finding(finding, &mut selection.values);
         match selection.facts(finding.frame).copied() {
@@ -344,8 +343,8 @@ impl Sink for Output<'_, '_> {
 }
 
 impl Printer<'_> {
-    /// Starts a frame, and writes the lines of much earlier frames.
-    fn begin(&mut self, number: u64, time: u64) {
+    /// Starts a frame, and writes the lines of earlier frames that need not wait any longer.
+    fn begin(&mut self, number: FrameNumber, time: u64) {
         if let Format::Json(writer) = &mut self.format {
             writer.frame(number, time);
         }
@@ -357,13 +356,13 @@ impl Printer<'_> {
         }
     }
 
-    fn unit(&mut self, unit: &Unit<'_>, place: Place) {
+    fn unit(&mut self, unit: &Unit<'_>, key: UnitKey) {
         let origin = self.origin.unwrap_or(0);
         if self.order.is_some() {
             let mut rendered = Vec::new();
             // Writing to memory cannot fail.
             let _ = self.format.unit(unit, origin, &mut rendered);
-            self.octets(place, rendered);
+            self.octets(key, rendered);
         } else if self.failed.is_ok() {
             self.failed = self.format.unit(unit, origin, &mut *self.out);
         }
@@ -379,10 +378,10 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints the output for the unit at `place`.
-    fn octets(&mut self, place: Place, rendered: Vec<u8>) {
+    /// Prints the output for the unit at `key`.
+    fn octets(&mut self, key: UnitKey, rendered: Vec<u8>) {
         match &mut self.order {
-            Some(order) => order.add(place.2, Rank::Unit, Some(place), rendered),
+            Some(order) => order.add(key.2, Rank::Unit, Some(key), rendered),
             None if self.failed.is_ok() => self.failed = self.out.write_all(&rendered),
             None => {}
         }
@@ -432,7 +431,8 @@ impl Format {
         }
     }
 
-    /// Prints a port mapper exchange. Text has no line for it, because each datagram has a line.
+    /// Prints a port mapper exchange. Text has no line for an exchange, because each of its
+    /// datagrams has a line.
     fn exchange(&mut self, exchange: &Exchange, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Format::Nothing | Format::Text { .. } => Ok(()),

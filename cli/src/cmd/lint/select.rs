@@ -2,21 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use weft_dissector::StreamId;
-use weft_dissector::filter::{Filter, FrameFacts, Values, Wanted};
+use weft_dissector::filter::{Filter, FrameFacts, Values, WantedFields};
 use weft_dissector::source::{Comments, Frame};
 use weft_dissector::unit::Unit;
-use weft_dissector::{Finding, Packet};
+use weft_dissector::{Finding, FrameNumber, Packet, StreamId};
 
 use crate::cmd::dissect::parse;
 use crate::exit::BadInput;
 
-/// Maximum number of places whose verdicts (did a unit pass the filter?) are stored, for findings
-/// that come after other units.
+/// Maximum number of units for which weft stores whether the unit passed the filter. A finding
+/// needs this result if the dissector reports other units between its unit and the finding.
 const VERDICTS: usize = 1 << 16;
 
 /// Stream, direction and frame number. A finding belongs to the unit with the same values.
-type Place = (Option<StreamId>, u8, u64);
+type UnitKey = (Option<StreamId>, u8, FrameNumber);
 
 /// The options that select units.
 #[derive(Debug, Clone, clap::Args)]
@@ -37,7 +36,7 @@ impl SelectArguments {
         if self.stream.is_none() && self.filter.is_none() {
             return Ok(None);
         }
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedFields::default();
         let filter = self.filter.as_deref().map(|text| parse(text, &mut wanted)).transpose()?;
         Ok(Some(Selection {
             stream: self.stream,
@@ -56,17 +55,17 @@ impl SelectArguments {
 pub(super) struct Selection {
     stream: Option<StreamId>,
     filter: Option<Filter>,
-    wanted: Wanted,
+    wanted: WantedFields,
     /// The current frame.
     frame: Option<FrameFacts>,
     /// Capture time of the first frame, in nanoseconds since 1970.
     origin: Option<u64>,
     /// The field values of the last unit. The filter also needs them for the unit's findings.
     values: Values,
-    /// The place of the last unit.
-    last: Option<Place>,
-    /// Whether a unit of this place has passed the filter.
-    verdicts: BTreeMap<Place, bool>,
+    /// The key of the last unit.
+    last: Option<UnitKey>,
+    /// Whether a unit with this key has passed the filter.
+    verdicts: BTreeMap<UnitKey, bool>,
 }
 
 impl Selection {
@@ -106,8 +105,8 @@ impl Selection {
             Some(frame) => self.wanted.frame(&frame, &mut self.values),
             None => self.wanted.frame_of(unit, self.origin.unwrap_or(0), &mut self.values),
         }
-        let place = (unit.stream, unit.direction, unit.frame);
-        self.last = Some(place);
+        let key = (unit.stream, unit.direction, unit.frame);
+        self.last = Some(key);
         if self.wanted.findings() {
             return true;
         }
@@ -115,7 +114,7 @@ impl Selection {
         if self.verdicts.len() == VERDICTS {
             self.verdicts.pop_first();
         }
-        *self.verdicts.entry(place).or_default() |= passes;
+        *self.verdicts.entry(key).or_default() |= passes;
         passes
     }
 
@@ -125,14 +124,14 @@ impl Selection {
             return false;
         }
         let Some(filter) = &self.filter else { return true };
-        let place = (finding.stream, finding.direction, finding.frame);
+        let key = (finding.stream, finding.direction, finding.frame);
         if !self.wanted.findings()
-            && let Some(passed) = self.verdicts.get(&place)
+            && let Some(passed) = self.verdicts.get(&key)
         {
             return *passed;
         }
         let mut values = Values::default();
-        if self.last == Some(place) {
+        if self.last == Some(key) {
             values.append(&self.values);
         } else {
             self.wanted.frame_of_finding(finding, &mut values);

@@ -11,13 +11,13 @@ use weft_dissector::source::Frame;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Packet, TransportKind};
 
-/// Maximum number of connections in each of the two collections.
-const MOST: usize = 1 << 16;
+/// Maximum number of connections in `one_sided`, and in `judged`.
+const MAX_CONNECTIONS: usize = 1 << 16;
 
 /// Counts the missing bytes, and the connections with only one direction.
 #[derive(Default)]
 pub(super) struct Unjudged {
-    /// Connections with frames of only one sender so far, and this sender.
+    /// Connections with frames of only one sender so far, each with the address of this sender.
     one_sided: BTreeMap<StreamId, SocketAddr>,
     /// Connections with iWARP or SDP. If there are too many, those with the smallest numbers are
     /// dropped.
@@ -41,7 +41,7 @@ impl Unjudged {
         let TransportKind::Tcp { stream, .. } = packet.transport else { return };
         if stream >= self.next {
             self.next = stream.next();
-            if self.one_sided.len() < MOST {
+            if self.one_sided.len() < MAX_CONNECTIONS {
                 self.one_sided.insert(stream, packet.src);
             }
         } else if self.one_sided.get(&stream).is_some_and(|sender| *sender != packet.src) {
@@ -59,7 +59,7 @@ impl Unjudged {
             Kind::Startup(..) | Kind::Fpdu(_) | Kind::Sdp(..) | Kind::PortMapper(_) => {
                 self.incomplete += u64::from(unit.incomplete);
                 if let Some(stream) = unit.stream.filter(|stream| !self.judged.contains(stream)) {
-                    if self.judged.len() == MOST {
+                    if self.judged.len() == MAX_CONNECTIONS {
                         self.judged.pop_first();
                     }
                     self.judged.insert(stream);
@@ -68,7 +68,7 @@ impl Unjudged {
         }
     }
 
-    /// Returns whether the capture lacks nothing.
+    /// Returns whether there is nothing to report.
     pub(super) fn is_empty(&self) -> bool {
         self.incomplete == 0 && self.missing == 0 && self.connections() == 0
     }
@@ -79,14 +79,14 @@ impl Unjudged {
     }
 }
 
-/// Prints, for example, "not judged completely: 1 connection with one direction, 28 incomplete
-/// units (the snap length cut 52 frames)".
+/// Prints, for example, "not judged completely: 1 connection with only one direction, 28
+/// incomplete units (the snap length cut 52 frames)".
 impl fmt::Display for Unjudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         let connections = self.connections();
         if connections > 0 {
-            parts.push(format!("{} with one direction", counted(connections, "connection")));
+            parts.push(format!("{} with only one direction", counted(connections, "connection")));
         }
         if self.incomplete > 0 {
             let why = match self.cut {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Maximum number of stored durations.
-const MOST: usize = 1 << 16;
+const MAX_STORED: usize = 1 << 16;
 
 /// The exact minimum and maximum of all durations, and a sample of the durations for the median.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl Times {
         self.least = if self.rounds == 0 { time } else { self.least.min(time) };
         self.most = self.most.max(time);
         if self.rounds.trailing_zeros() >= self.sparse {
-            if self.kept.len() == MOST {
+            if self.kept.len() == MAX_STORED {
                 // Drop every second stored duration, and store only half as many from now on.
                 let mut number = 0;
                 self.kept.retain(|_| {
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn many_times_have_a_sampled_median() {
         let mut times = Times::default();
-        let rounds = 10 * MOST as u64;
+        let rounds = 10 * MAX_STORED as u64;
         (0..rounds).for_each(|us| times.add(Duration::from_micros(us)));
-        assert!(times.kept.len() <= MOST && times.kept.capacity() <= 2 * MOST, "{}", times.kept.len());
+        assert!(times.kept.len() <= MAX_STORED && times.kept.capacity() <= 2 * MAX_STORED, "{}", times.kept.len());
         let [least, median, most] = times.summary();
         assert_eq!((least, most, times.rounds()), (Duration::ZERO, Duration::from_micros(rounds - 1), rounds));
         let half = Duration::from_micros(rounds / 2);

@@ -9,9 +9,9 @@ use tokio::net::TcpSocket;
 use weft_core::wire::portmap::{Cache, PmTime, UDP_PORT};
 use weft_peer::Deviations;
 use weft_peer::driver::portmap::{Mapped, PmClient, PmError, follow, socket_at, source_for};
-use weft_peer::portmap::{Ask, ClientSettings, Fallback, Resolution, Resolved};
+use weft_peer::portmap::{ClientSettings, Fallback, Query, Resolution, Resolved};
 
-use crate::exit::{BadInput, HARNESS, UNEXPECTED, UNREACHABLE, Unsuccessful, note, print_line};
+use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED, UNREACHABLE, note, print_line};
 use crate::rnic::host_and_port;
 use crate::runtime;
 use crate::signals;
@@ -22,7 +22,7 @@ use crate::watch::WatchArguments;
 #[command(
     disable_version_flag = true,
     after_help = "--trace and --write show port 3935 as the mapper's port, also if --mapper names another port.\n\
-    Readers of captures detect the protocol by port 3935.\n\n\
+    The reason is that readers of captures detect the protocol by port 3935.\n\n\
     Exit codes (for the last query, if there are several):\n  \
     0  the mapper answered with an SDP Address\n  \
     1  the mapper denied the query, or the SDP Address reset the connection: use plain TCP\n  \
@@ -56,19 +56,19 @@ pub(crate) struct Arguments {
     repeats: u32,
     /// Query this many times
     ///
-    /// An answer is valid for its PmTime. During this time, weft uses the answer again instead of a
-    /// new query.
+    /// An answer is valid for its PmTime. During this time, weft reuses the answer instead of
+    /// sending a new query.
     #[arg(long, value_name = "TIMES", default_value_t = 1)]
     count: u32,
     /// Pause this many milliseconds between two queries
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pause: u64,
-    /// Connect to the result by TCP, and close the connection
+    /// Connect to the returned address by TCP, and close the connection
     ///
     /// If the SDP Address resets the connection, weft connects to the service by plain TCP.
     #[arg(long)]
     connect: bool,
-    /// Behave like iwpmd of Linux where it differs from the draft
+    /// Behave like iwpmd of Linux where iwpmd differs from the draft
     ///
     /// Requests then have 64 bytes, and weft also acknowledges repeated answers.
     #[arg(long)]
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
         .map_err(|error| BadInput(error.to_string()))?;
     runtime::on_one_thread(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
+        let (traffic, watch) = arguments.watch.start()?.unzip();
         let service = host_and_port(&arguments.service, None).await?;
         let mapper = match &arguments.mapper {
             Some(mapper) => host_and_port(mapper, Some(UDP_PORT)).await?,
@@ -104,16 +104,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             wait: Duration::from_millis(arguments.wait),
             repeats: arguments.repeats,
             acknowledges_repeats: arguments.linux,
-            in_linux_manner: arguments.linux,
+            linux_format: arguments.linux,
             deviations,
             ..ClientSettings::default()
         };
         let local = if mapper.is_ipv4() == connecting.is_ipv4() { connecting.ip() } else { unspecified(mapper) };
-        let client = PmClient::bind_to(&[SocketAddr::new(local, 0)], settings, tape.as_ref())
+        let client = PmClient::bind_to(&[SocketAddr::new(local, 0)], settings, traffic.as_ref())
             .map_err(|error| BadInput(format!("cannot query from {local}: {error}")))?;
-        let ask = Ask { mapper, service, connecting };
+        let query = Query { mapper, service, connecting };
         let outcome = tokio::select! {
-            outcome = questions(arguments, &client, ask, reserved) => outcome,
+            outcome = questions(arguments, &client, query, reserved) => outcome,
             stop = signals::interrupted() => Err(stop.before("the last answer")),
         };
         tokio::time::sleep(Duration::from_millis(arguments.linger)).await;
@@ -135,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 async fn questions(
     arguments: &Arguments,
     client: &PmClient,
-    ask: Ask,
+    query: Query,
     reserved: TcpSocket,
 ) -> anyhow::Result<Option<Resolution>> {
     let mut reserved = Some(reserved);
@@ -144,18 +144,18 @@ async fn questions(
         if number > 0 {
             tokio::time::sleep(Duration::from_millis(arguments.pause)).await;
         }
-        let resolved = client.resolve(ask).await.map_err(|error| match error {
-            PmError::Ask(error) => anyhow::Error::new(BadInput(error.to_string())),
-            PmError::Ended => Unsuccessful { code: HARNESS, text: error.to_string() }.into(),
+        let resolved = client.resolve(query).await.map_err(|error| match error {
+            PmError::Query(error) => anyhow::Error::new(BadInput(error.to_string())),
+            PmError::Ended => CommandFailure { code: HARNESS, text: error.to_string() }.into(),
         })?;
         print(arguments, &resolved);
         last = Some(resolved.resolution);
         if arguments.connect {
             let socket = match reserved.take() {
                 Some(socket) => socket,
-                None => bound(SocketAddr::new(ask.connecting.ip(), 0))?.0,
+                None => bound(SocketAddr::new(query.connecting.ip(), 0))?.0,
             };
-            last = Some(connect(client, ask, resolved.resolution, socket).await?);
+            last = Some(connect(client, query, resolved.resolution, socket).await?);
         }
     }
     Ok(last)
@@ -163,20 +163,25 @@ async fn questions(
 
 /// Connects to the result of a query. If the SDP Address resets the connection, connects to the
 /// Conventional Address (the service's address for plain TCP).
-async fn connect(client: &PmClient, ask: Ask, resolution: Resolution, socket: TcpSocket) -> anyhow::Result<Resolution> {
-    let mapped = follow(client, ask, resolution, socket).await;
+async fn connect(
+    client: &PmClient,
+    query: Query,
+    resolution: Resolution,
+    socket: TcpSocket,
+) -> anyhow::Result<Resolution> {
+    let mapped = follow(client, query, resolution, socket).await;
     let Mapped { stream, resolution } =
-        mapped.map_err(|error| Unsuccessful { code: UNREACHABLE, text: format!("no connection: {error}") })?;
+        mapped.map_err(|error| CommandFailure { code: UNREACHABLE, text: format!("cannot connect: {error}") })?;
     if let Resolution::Conventional { why: Fallback::Reset, .. } = resolution {
         note("the SDP Address reset the connection; using plain TCP");
     }
-    note(&format!("connected {} to {}", stream.local_addr()?, stream.peer_addr()?));
+    note(&format!("connected from {} to {}", stream.local_addr()?, stream.peer_addr()?));
     Ok(resolution)
 }
 
 /// Prints the result of a query as one line.
 fn print(arguments: &Arguments, resolved: &Resolved) {
-    let Resolved { ask, resolution, requests, .. } = resolved;
+    let Resolved { query, resolution, requests, .. } = resolved;
     if arguments.json {
         let (result, pm_time, cached) = match resolution {
             Resolution::Sdp { pm_time, cached, .. } => ("sdp", Some(pm_time.0), *cached),
@@ -186,7 +191,7 @@ fn print(arguments: &Arguments, resolved: &Resolved) {
             Resolution::Conventional { why: Fallback::Reset, .. } => ("reset", None, false),
         };
         let line = json!({
-            "kind": "pm_answer", "service": ask.service, "mapper": ask.mapper, "connecting": ask.connecting,
+            "kind": "pm_answer", "service": query.service, "mapper": query.mapper, "connecting": query.connecting,
             "result": result, "address": resolution.address(), "pm_time": pm_time, "cached": cached, "requests": requests,
         });
         return print_line!("{line}");
@@ -194,13 +199,13 @@ fn print(arguments: &Arguments, resolved: &Resolved) {
     let sent = if *requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
     match resolution {
         Resolution::Sdp { address, pm_time, cached: true } => {
-            print_line!("{}: SDP at {address}, from a cached answer that is valid {}", ask.service, kept(*pm_time));
+            print_line!("{}: use SDP at {address}; this cached answer is valid {}", query.service, kept(*pm_time));
         }
         Resolution::Sdp { address, pm_time, cached: false } => {
-            print_line!("{}: SDP at {address}, valid {} ({sent})", ask.service, kept(*pm_time));
+            print_line!("{}: use SDP at {address}; this answer is valid {} ({sent})", query.service, kept(*pm_time));
         }
         Resolution::Conventional { address, why } => {
-            print_line!("{}: plain TCP at {address}: {why} ({sent} to {})", ask.service, ask.mapper);
+            print_line!("{}: use plain TCP at {address}, because {why} ({sent} to {})", query.service, query.mapper);
         }
     }
 }

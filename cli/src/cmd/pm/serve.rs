@@ -23,8 +23,8 @@ use crate::watch::WatchArguments;
     after_help = "A mapping is SERVICE=TARGET. SERVICE is the ADDRESS:PORT of a service for plain TCP. The addresses\n\
     0.0.0.0 and [::] match all addresses. TARGET is one of these:\n  \
     7080                               this port of the requested address\n  \
-    192.0.2.18:7080,192.0.2.19:7080    these addresses, one after the other\n  \
-    192.0.2.18:9000-9099               a separate port per connection; an unused port is free again\n\n\
+    192.0.2.18:7080,192.0.2.19:7080    these addresses in turn, one for each query\n  \
+    192.0.2.18:9000-9099               a separate port for each connection, reused after its end\n\n\
     weft only answers queries. Start the SDP service separately. weft prints events to standard\n\
     output. Ctrl-C stops weft. If a host has several addresses, use --listen for each of them, so\n\
     that an answer has the queried address as its source.\n\n\
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     /// For port 0, weft uses a free port and prints it.
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Vec<SocketAddr>,
-    /// Send this PmTime in answers, the time for which an answer is valid
+    /// Set how long an answer is valid: the PmTime that weft sends in answers
     ///
     /// 0 means one connection. 1 to 127 are quarters of a second. 128 to 254 are seconds. 255 means
     /// forever.
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// Store at most this many requests of one connecting address
     #[arg(long, value_name = "COUNT", default_value_t = 256)]
     most_of_one: usize,
-    /// Send the requested port in a PMDeny instead of 0
+    /// Send the requested port instead of port 0 in a PMDeny
     ///
     /// The draft has both variants: the requested port in section 7.4, and 0 in section 7.3.1.6.
     #[arg(long)]
@@ -94,20 +94,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let settings = ServerSettings {
         hold: Duration::from_millis(arguments.hold),
-        most_requests: arguments.most,
-        most_of_one: arguments.most_of_one,
+        max_requests: arguments.most,
+        max_per_host: arguments.most_of_one,
         denies_with_port: arguments.deny_with_port,
         deviations,
         ..ServerSettings::default()
     };
     runtime::on_one_thread(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
+        let (traffic, watch) = arguments.watch.start()?.unzip();
         let mut server = if arguments.listen.is_empty() {
             let any = |ip| SocketAddr::new(ip, UDP_PORT);
             let both = [any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))];
-            bind(&both, settings, table, tape.as_ref())?
+            bind(&both, settings, table, traffic.as_ref())?
         } else {
-            bind(&arguments.listen, settings, table, tape.as_ref())?
+            bind(&arguments.listen, settings, table, traffic.as_ref())?
         };
         let mut interrupted = signals::interrupted();
         for address in server.local_addrs() {
@@ -136,11 +136,11 @@ fn bind(
     addresses: &[SocketAddr],
     settings: ServerSettings,
     table: Table,
-    tape: Option<&weft_peer::driver::Tape>,
+    traffic: Option<&weft_peer::driver::TrafficLog>,
 ) -> anyhow::Result<PmServer> {
-    PmServer::bind(addresses, settings, table, tape).map_err(|error| {
+    PmServer::bind(addresses, settings, table, traffic).map_err(|error| {
         let all: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        note("another port mapper may be running; the one of Linux is iwpmd");
+        note("another port mapper may be running, for example iwpmd, the port mapper of Linux");
         BadInput(format!("cannot listen on {}: {error}", all.join(" and "))).into()
     })
 }
@@ -148,7 +148,7 @@ fn bind(
 /// Parses `SERVICE=TARGET`.
 fn mapping(text: &str, pm_time: PmTime) -> Result<Mapping, String> {
     let wrong = |what: &str| format!("{text:?}: {what}; a mapping is SERVICE=TARGET, such as 192.0.2.17:80=7080");
-    let (service, target) = text.split_once('=').ok_or_else(|| wrong("there is no ="))?;
+    let (service, target) = text.split_once('=').ok_or_else(|| wrong("the mapping has no ="))?;
     let service: SocketAddr = service.parse().map_err(|_| wrong("the service is not ADDRESS:PORT"))?;
     let any = match service.ip() {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -162,16 +162,16 @@ fn mapping(text: &str, pm_time: PmTime) -> Result<Mapping, String> {
             }
             None => (any, first),
         };
-        let port = |text: &str| text.parse::<u16>().map_err(|_| wrong("a port is 1 to 65535"));
+        let port = |text: &str| text.parse::<u16>().map_err(|_| wrong("a port must be 1 to 65535"));
         let ports = port(first)?..=port(last)?;
         if ports.is_empty() {
-            return Err(wrong("the first port is above the last"));
+            return Err(wrong("the first port is above the last port"));
         }
-        return Ok(Mapping { service, target: Target::Made { at: SocketAddr::new(ip, 0), ports }, pm_time });
+        return Ok(Mapping { service, target: Target::PortRange { at: SocketAddr::new(ip, 0), ports }, pm_time });
     }
     let address = |text: &str| match text.parse::<u16>() {
         Ok(port) => Ok(SocketAddr::new(any, port)),
-        Err(_) => text.parse().map_err(|_| wrong("a target is a port or ADDRESS:PORT")),
+        Err(_) => text.parse().map_err(|_| wrong("the target is neither a port nor ADDRESS:PORT")),
     };
     let addresses = target.split(',').map(address).collect::<Result<Vec<_>, _>>()?;
     Ok(Mapping { service, target: Target::Fixed(addresses), pm_time })
@@ -181,15 +181,19 @@ fn mapping(text: &str, pm_time: PmTime) -> Result<Mapping, String> {
 fn line(event: &ServerEvent) -> String {
     match event {
         ServerEvent::Accepted { connecting, service, address, again } => {
-            let again = if *again { ", repeated" } else { "" };
-            format!("{connecting} requests {service}: SDP at {address}{again}")
+            let again = if *again { " (a repeated request)" } else { "" };
+            format!("{connecting} requests {service}{again}; the answer is the SDP Address {address}")
         }
-        ServerEvent::Denied { connecting, service, why } => format!("{connecting} requests {service}: denied, {why}"),
+        ServerEvent::Denied { connecting, service, why } => {
+            format!("{connecting} requests {service}; denied, because {why}")
+        }
         ServerEvent::Acknowledged { connecting, address } => format!("{connecting} acknowledges {address}"),
-        ServerEvent::Expired { connecting, address } => format!("{connecting} has not used {address}"),
-        ServerEvent::Released { address } => format!("{address} is free again"),
+        ServerEvent::Expired { connecting, address } => {
+            format!("{connecting} has neither acknowledged nor used {address}")
+        }
+        ServerEvent::Released { address } => format!("{address} can be used again"),
         ServerEvent::Alarm => "alarm: too many requests per second".to_owned(),
-        ServerEvent::Discarded { from, why } => format!("discarded, from {from}: {why}"),
+        ServerEvent::Discarded { from, why } => format!("discarded a datagram from {from}: {why}"),
     }
 }
 
@@ -224,7 +228,7 @@ mod tests {
     fn parses_mappings() {
         let target = |text: &str| mapping(text, PmTime(0)).unwrap().target;
         let fixed = |addresses: &[&str]| Target::Fixed(addresses.iter().map(|it| it.parse().unwrap()).collect());
-        let made = |at: &str, ports| Target::Made { at: at.parse().unwrap(), ports };
+        let made = |at: &str, ports| Target::PortRange { at: at.parse().unwrap(), ports };
         assert_eq!(target("10.0.0.1:80=7080"), fixed(&["0.0.0.0:7080"]));
         assert_eq!(target("[::]:80=7080"), fixed(&["[::]:7080"]));
         assert_eq!(target("10.0.0.1:80=10.0.0.2:1,10.0.0.3:2"), fixed(&["10.0.0.2:1", "10.0.0.3:2"]));

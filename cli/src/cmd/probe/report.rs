@@ -39,7 +39,10 @@ impl Report {
     /// Prints that the peer rejected the MPA Request of this side.
     pub(super) fn rejected(&self, private_data: &[u8]) {
         let text = text_of(private_data);
-        self.line(&json!({ "kind": "rejected", "text": text }), &format!("rejected: {}", visible_in_line(&text)));
+        self.line(
+            &json!({ "kind": "rejected", "text": text }),
+            &format!("rejected by the peer: {}", visible_in_line(&text)),
+        );
     }
 
     pub(super) fn connected(&self, connected: &Connected, peer: Option<Advertisement>) {
@@ -85,7 +88,7 @@ impl Report {
             "original_value": original_value,
         });
         let hash = hash.map_or_else(String::new, |hash| format!(", hash {hash}"));
-        let value = original_value.map_or_else(String::new, |value| format!(", was {value:#018x}"));
+        let value = original_value.map_or_else(String::new, |value| format!(", the old value was {value:#018x}"));
         self.line(&json, &format!("{word}: {}{hash}{value}", error.as_deref().unwrap_or("done")));
     }
 
@@ -97,7 +100,7 @@ impl Report {
                     "sent": local })
         });
         let json = json!({ "kind": "ended", "graceful": ended.graceful, "terminate": terminate, "region_fnv": hash });
-        self.line(&json, &format!("ended by {}; the region's hash is {hash}", how(ended)));
+        self.line(&json, &format!("the connection ended by {}; the region's hash is {hash}", how(ended)));
     }
 }
 
@@ -106,9 +109,9 @@ pub(in crate::cmd) fn how(ended: &Ended) -> String {
     match ended.terminate {
         Some(TerminateRecord { terminate, local }) => {
             let who = if local { "this side" } else { "the peer" };
-            format!("a Terminate of {who}: {}", terminate.error)
+            format!("a Terminate that {who} sent: {}", terminate.error)
         }
-        None if ended.graceful => "both sides closing".to_owned(),
+        None if ended.graceful => "a close of both sides".to_owned(),
         None => "a reset, or a close before the end of a message".to_owned(),
     }
 }

@@ -19,11 +19,11 @@ const URGENT: u8 = b'!';
 pub(super) struct Action {
     /// Number of written bytes.
     at: u64,
-    what: What,
+    kind: ActionKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum ActionKind {
     /// Move the connection to a new listener on a free port (socket duplication, section 13 of the
     /// draft).
     Move,
@@ -40,28 +40,28 @@ impl FromStr for Action {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "expected BYTES:urgent, BYTES:resize=SIZE or BYTES:move".to_owned();
         let (at, what) = text.split_once(':').ok_or_else(wrong)?;
-        let what = match what.split_once('=') {
-            None if what == "move" => What::Move,
-            None if what == "urgent" => What::Urgent,
-            Some(("resize", size)) => What::Resize(size.parse().map_err(|_| wrong())?),
+        let kind = match what.split_once('=') {
+            None if what == "move" => ActionKind::Move,
+            None if what == "urgent" => ActionKind::Urgent,
+            Some(("resize", size)) => ActionKind::Resize(size.parse().map_err(|_| wrong())?),
             _ => return Err(wrong()),
         };
-        Ok(Action { at: at.parse().map_err(|_| wrong())?, what })
+        Ok(Action { at: at.parse().map_err(|_| wrong())?, kind })
     }
 }
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.what {
-            What::Move => write!(f, "{}:move", self.at),
-            What::Resize(size) => write!(f, "{}:resize={size}", self.at),
-            What::Urgent => write!(f, "{}:urgent", self.at),
+        match self.kind {
+            ActionKind::Move => write!(f, "{}:move", self.at),
+            ActionKind::Resize(size) => write!(f, "{}:resize={size}", self.at),
+            ActionKind::Urgent => write!(f, "{}:urgent", self.at),
         }
     }
 }
 
 /// Rejects an action that runs only after more bytes than the connection writes.
-pub(super) fn all_within(actions: &[Action], octets: u64) -> Result<(), BadInput> {
+pub(super) fn check_positions(actions: &[Action], octets: u64) -> Result<(), BadInput> {
     match actions.iter().find(|action| action.at > octets) {
         Some(late) => Err(BadInput(format!("--at {late} is never reached: only {octets} bytes are written"))),
         None => Ok(()),
@@ -87,9 +87,9 @@ impl<'a> Actions<'a> {
     }
 
     /// Runs the actions that are due after the bytes written so far.
-    pub(super) async fn act_on_time(&mut self, stream: &SdpStream) -> std::io::Result<()> {
+    pub(super) async fn run_due(&mut self, stream: &SdpStream) -> std::io::Result<()> {
         while let Some(action) = self.left.pop_if(|action| action.at <= self.written) {
-            self.act(action.what, stream).await?;
+            self.run(action.kind, stream).await?;
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ impl<'a> Actions<'a> {
     /// Writes all bytes, and runs the actions that are due between these bytes.
     pub(super) async fn write_all(&mut self, mut stream: &SdpStream, mut octets: &[u8]) -> std::io::Result<()> {
         loop {
-            self.act_on_time(stream).await?;
+            self.run_due(stream).await?;
             let before = self.left.last().map_or(u64::MAX, |action| action.at - self.written);
             let len = usize::try_from(before).unwrap_or(usize::MAX).min(octets.len());
             if len == 0 {
@@ -112,21 +112,23 @@ impl<'a> Actions<'a> {
 
     /// Returns a message about the actions that did not run, because the connection wrote too few
     /// bytes. Returns `None` if all actions ran.
-    pub(super) fn undone(&self) -> Option<String> {
+    pub(super) fn unreached(&self) -> Option<String> {
         let left: Vec<String> = self.left.iter().rev().map(ToString::to_string).collect();
-        (!left.is_empty())
-            .then(|| format!("not reached: {}; only {} bytes were written", left.join(", "), self.written))
+        (!left.is_empty()).then(|| {
+            let (left, written) = (left.join(", "), self.written);
+            format!("these --at actions did not run: {left}; the connection wrote only {written} bytes")
+        })
     }
 
-    async fn act(&self, what: What, stream: &SdpStream) -> std::io::Result<()> {
-        match what {
-            What::Move => {
+    async fn run(&self, kind: ActionKind, stream: &SdpStream) -> std::io::Result<()> {
+        match kind {
+            ActionKind::Move => {
                 let address = SocketAddr::new(stream.local_addr().ip(), 0);
                 let listener = SdpListener::bind(self.device, address, self.settings)?;
                 stream.fail_over(&listener).await?;
             }
-            What::Resize(octets) => stream.resize(octets),
-            What::Urgent => stream.send_urgent(&[URGENT]).await?,
+            ActionKind::Resize(octets) => stream.resize(octets),
+            ActionKind::Urgent => stream.send_urgent(&[URGENT]).await?,
         }
         Ok(())
     }
@@ -139,9 +141,9 @@ mod tests {
     #[test]
     fn parses_and_prints_actions() {
         let read = |text: &str| text.parse::<Action>();
-        assert_eq!(read("5:move"), Ok(Action { at: 5, what: What::Move }));
-        assert_eq!(read("0:urgent"), Ok(Action { at: 0, what: What::Urgent }));
-        assert_eq!(read("70000:resize=512"), Ok(Action { at: 70_000, what: What::Resize(512) }));
+        assert_eq!(read("5:move"), Ok(Action { at: 5, kind: ActionKind::Move }));
+        assert_eq!(read("0:urgent"), Ok(Action { at: 0, kind: ActionKind::Urgent }));
+        assert_eq!(read("70000:resize=512"), Ok(Action { at: 70_000, kind: ActionKind::Resize(512) }));
         for text in ["5:move", "0:urgent", "70000:resize=512"] {
             assert_eq!(read(text).unwrap().to_string(), text);
         }
@@ -165,9 +167,9 @@ mod tests {
     #[test]
     fn rejects_an_action_after_the_last_byte() {
         let actions: Vec<Action> = ["5:urgent", "0:move"].map(|text| text.parse().unwrap()).into();
-        assert!(all_within(&actions, 5).is_ok() && all_within(&[], 0).is_ok());
+        assert!(check_positions(&actions, 5).is_ok() && check_positions(&[], 0).is_ok());
         assert_eq!(
-            all_within(&actions, 4).unwrap_err().to_string(),
+            check_positions(&actions, 4).unwrap_err().to_string(),
             "--at 5:urgent is never reached: only 4 bytes are written"
         );
     }

@@ -7,9 +7,9 @@
 
 mod connect;
 mod failures;
-mod gate;
 mod listen;
 mod names;
+mod pending_connect;
 
 use std::fs;
 use std::io;
@@ -23,25 +23,25 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use weft_peer::driver::portmap::PmServer;
-use weft_peer::driver::{Device, Tape};
+use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::portmap::{ServerSettings, Table};
-use weft_peer::shim::{Answer, Failure, LONGEST, Request};
+use weft_peer::shim::{Answer, Failure, MAX_LINE_LEN, Request};
 
-use self::connect::Wish;
+use self::connect::ConnectRequest;
 use self::failures::Failures;
 use self::listen::Listeners;
 use self::names::NameTable;
-use super::ledger::{Format, Ledger};
-use super::outward::Outward;
+use super::connection_log::{ConnectionLog, Format};
+use super::outgoing::Connector;
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, note, print_line};
 use crate::linkage;
 use crate::runtime;
-use crate::signals::{self, Stop};
+use crate::signals::{self, StopSignal};
 use crate::watch::WatchArguments;
 
-/// Maximum time to receive a complete request, and for each later step of the request.
-const STEP: Duration = Duration::from_secs(10);
+/// Maximum time to receive a complete request. Each later step of the request has the same limit.
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of requests at a time. Further requests wait.
 const REQUESTS: usize = 1024;
 
@@ -51,7 +51,7 @@ const REQUESTS: usize = 1024;
     disable_version_flag = true,
     after_help = "Each process that can open the socket can connect and listen through the agent. Use --socket-mode\n\
     to restrict the access.\n\n\
-    The rules file of a program selects the connections that use SDP. docs/sdp.md describes it.\n\n\
+    The rules file of a program selects the connections that use SDP. docs/sdp.md describes this file.\n\n\
     The agent prints a line for each finished connection to standard output. Ctrl-C or SIGTERM stops\n\
     the agent and resets the open connections.\n\n\
     Examples:\n  \
@@ -91,10 +91,10 @@ fn octal(text: &str) -> Result<u32, String> {
 /// The state that all requests share.
 struct Agent {
     device: Device,
-    outward: Outward,
+    connector: Connector,
     sdp: SdpArguments,
     mapper: Option<PmServer>,
-    ledger: Ledger,
+    log: ConnectionLog,
     names: NameTable,
     failures: Failures,
     listeners: Listeners,
@@ -111,8 +111,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         note(hint);
     }
     runtime::block_on(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
-        let served = serve(arguments, tape).await;
+        let (traffic, watch) = arguments.watch.start()?.unzip();
+        let served = serve(arguments, traffic).await;
         if let Some(watch) = watch {
             watch.finish()?;
         }
@@ -120,17 +120,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
-    let device = arguments.sdp.open(tape.clone())?;
-    let outward = Outward::new(&device, arguments.sdp.relayed(), tape.as_ref())?;
+async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
+    let device = arguments.sdp.open(traffic.clone())?;
+    let connector = Connector::new(&device, arguments.sdp.relayed(), traffic.as_ref())?;
     let mapper = arguments.pm_listen.map(|at| {
-        PmServer::bind(&[at], ServerSettings::default(), Table::default(), tape.as_ref())
+        PmServer::bind(&[at], ServerSettings::default(), Table::default(), traffic.as_ref())
             .map_err(|error| BadInput(format!("cannot listen on {at}: {error}")))
     });
     let listener = bind(&arguments.socket, arguments.socket_mode).map_err(|error| {
         let why = match error.kind() {
             io::ErrorKind::NotFound => "its folder does not exist".to_owned(),
-            io::ErrorKind::InvalidInput => "the path of a socket has at most 107 bytes".to_owned(),
+            io::ErrorKind::InvalidInput => "its path may have at most 107 bytes".to_owned(),
             io::ErrorKind::AlreadyExists => "the path exists and is not a socket".to_owned(),
             _ => error.to_string(),
         };
@@ -145,10 +145,10 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let room = Arc::new(Semaphore::new(arguments.most as usize));
     let agent = Arc::new(Agent {
         device,
-        outward,
+        connector,
         sdp: arguments.sdp.clone(),
         mapper: mapper.transpose()?,
-        ledger: Ledger::new(format),
+        log: ConnectionLog::new(format),
         names: NameTable::default(),
         failures: Failures::default(),
         listeners: Listeners::default(),
@@ -161,9 +161,9 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     let _ = fs::remove_file(&arguments.socket);
     // Sending cannot fail, because the agent has a receiver.
     let _ = stopper.send(true);
-    // Wait until all connections have ended: each of them has a permit until then.
-    let _ = tokio::time::timeout(STEP, room.acquire_many(arguments.most)).await;
-    agent.ledger.finish();
+    // Wait until all connections have ended. Each connection has a permit until its end.
+    let _ = tokio::time::timeout(STEP_TIMEOUT, room.acquire_many(arguments.most)).await;
+    agent.log.finish();
     Ok(())
 }
 
@@ -184,7 +184,7 @@ fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
 }
 
 /// Accepts requests until a signal stops the command.
-async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: impl Future<Output = Stop> + Unpin) {
+async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: impl Future<Output = StopSignal> + Unpin) {
     let requests = Arc::new(Semaphore::new(REQUESTS));
     loop {
         let next = async {
@@ -202,7 +202,7 @@ async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: imp
                     });
                 }
                 Err(error) => {
-                    agent.ledger.trouble(&format!("cannot accept a request: {error}"));
+                    agent.log.report_error(&format!("cannot accept a request: {error}"));
                     tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 }
             },
@@ -216,15 +216,15 @@ impl Agent {
     async fn request(self: &Arc<Self>, mut stream: UnixStream) {
         let answer = match read(&mut stream).await {
             Some(Request::Connect { service, by, source, no_wait }) => {
-                return self.connect(stream, Wish { service, by, source }, no_wait).await;
+                return self.connect(stream, ConnectRequest { service, by, source }, no_wait).await;
             }
             Some(Request::Listen { service, sdp, only_v6 }) => match self.listen(service, sdp, only_v6) {
                 Ok(()) => Answer::Done,
-                Err((failure, words)) => Answer::Failed(failure, words),
+                Err((failure, message)) => Answer::Failed(failure, message),
             },
             Some(Request::Names { local, peer }) => self.names.find(local, peer).map_or(Answer::Unknown, Answer::Names),
             Some(Request::Why(from)) => match self.failures.find(from) {
-                Some((failure, words)) => Answer::Failed(failure, words),
+                Some((failure, message)) => Answer::Failed(failure, message),
                 None => Answer::Unknown,
             },
             Some(Request::From(_)) | None => Answer::Failed(Failure::Other, "invalid request".to_owned()),
@@ -244,7 +244,7 @@ impl Agent {
 async fn read(stream: &mut UnixStream) -> Option<Request> {
     let line = async {
         let mut line = Vec::new();
-        while line.len() < LONGEST {
+        while line.len() < MAX_LINE_LEN {
             match stream.read_u8().await.ok()? {
                 b'\n' => return String::from_utf8(line).ok()?.parse().ok(),
                 octet => line.push(octet),
@@ -252,11 +252,11 @@ async fn read(stream: &mut UnixStream) -> Option<Request> {
         }
         None
     };
-    tokio::time::timeout(STEP, line).await.ok()?
+    tokio::time::timeout(STEP_TIMEOUT, line).await.ok()?
 }
 
 /// Sends an answer. Ignores errors, because the program may have ended.
 async fn write(stream: &mut UnixStream, answer: &Answer) {
     let line = format!("{answer}\n");
-    let _ = tokio::time::timeout(STEP, stream.write_all(line.as_bytes())).await;
+    let _ = tokio::time::timeout(STEP_TIMEOUT, stream.write_all(line.as_bytes())).await;
 }

@@ -21,7 +21,7 @@ use weft_peer::sdp::Half;
 
 use super::settings::SdpArguments;
 use crate::cmd::bench::{LONGEST_PART, Tcp, resident};
-use crate::exit::{HARNESS, Unsuccessful, print_line};
+use crate::exit::{CommandFailure, HARNESS, print_line};
 use crate::{rnic, runtime};
 
 /// The command line.
@@ -78,8 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// A measured subject and its samples. The TCP stream has no `stream`.
-struct Subject {
+/// A measured subject and its samples. For TCP, `stream` is `None`.
+struct Measurement {
     name: &'static str,
     stream: Option<Arc<SdpStream>>,
     times: Vec<Duration>,
@@ -101,12 +101,12 @@ async fn compare(
     pipelined.set_mode(Half::Out, Mode::Pipelined)?;
     let bcopy = SdpStream::connect(device, other, bcopy).await?;
     let mut subjects = [
-        Subject { name: "tcp", stream: None, times: Vec::new() },
-        Subject { name: "pipelined", stream: Some(Arc::new(pipelined)), times: Vec::new() },
-        Subject { name: "bcopy", stream: Some(Arc::new(bcopy)), times: Vec::new() },
+        Measurement { name: "tcp", stream: None, times: Vec::new() },
+        Measurement { name: "pipelined", stream: Some(Arc::new(pipelined)), times: Vec::new() },
+        Measurement { name: "bcopy", stream: Some(Arc::new(bcopy)), times: Vec::new() },
     ];
     for _ in 0..arguments.samples {
-        for Subject { stream, times, .. } in &mut subjects {
+        for Measurement { stream, times, .. } in &mut subjects {
             times.push(match stream {
                 None if arguments.latency => tcp.round_trips(count, size)?,
                 None => tcp.stream(count, size)?,
@@ -127,7 +127,7 @@ async fn compare(
     Ok(())
 }
 
-impl Subject {
+impl Measurement {
     /// Prints and returns the median: MB/s (10^6 bytes per second), or with `--latency`
     /// microseconds per round trip. `of` is the median of TCP.
     fn report(&mut self, arguments: &Arguments, count: u64, size: u32, of: Option<f64>) -> f64 {
@@ -177,7 +177,7 @@ async fn sample(mut stream: &SdpStream, count: u64, size: u32, round_trips: bool
     Ok(begin.elapsed())
 }
 
-/// Connects, measures memory, and sends one byte each way on each connection.
+/// Connects, measures memory, and sends one byte in each direction on each connection.
 async fn scale(
     arguments: &Arguments,
     device: &Device,
@@ -196,8 +196,8 @@ async fn scale(
     let mut streams = Vec::new();
     while let Some(connected) = connecting.join_next().await {
         let stream = connected?.map_err(|error| {
-            let text = format!("connection {} of {wanted}: {error}", streams.len() + 1);
-            Unsuccessful { code: HARNESS, text }
+            let text = format!("cannot open connection {}: {error}", streams.len() + 1);
+            CommandFailure { code: HARNESS, text }
         })?;
         streams.push(stream);
     }
@@ -224,11 +224,11 @@ async fn scale(
         );
     } else {
         print_line!(
-            "{} in {:.2} s, {each:.1} KiB of memory per idle endpoint",
+            "{} opened in {:.2} s, {each:.1} KiB of memory per idle endpoint",
             counted(wanted.into(), "connection"),
             connected.as_secs_f64()
         );
-        print_line!("one byte each way on all of them in {:.2} s", served.as_secs_f64());
+        print_line!("one byte in each direction on all connections in {:.2} s", served.as_secs_f64());
     }
     Ok(())
 }

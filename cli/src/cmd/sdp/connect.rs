@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use weft_core::wire::portmap::UDP_PORT;
-use weft_peer::driver::Tape;
+use weft_peer::driver::TrafficLog;
 use weft_peer::driver::sdp::{SdpStream, Side};
 
-use super::actions::{Action, Actions, all_within};
-use super::outward::{Outward, mapper_of};
+use super::actions::{Action, Actions, check_positions};
+use super::outgoing::{Connector, mapper_of};
 use super::settings::SdpArguments;
-use crate::exit::{UNEXPECTED, UNREACHABLE, Unsuccessful, note};
+use crate::exit::{CommandFailure, UNEXPECTED, UNREACHABLE, note};
 use crate::rnic::host_and_port;
 use crate::signals;
 use crate::watch::WatchArguments;
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// With --octets: write this many bytes at a time
     #[arg(long, value_name = "COUNT", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     piece: u32,
-    /// Act after BYTES written bytes; repeatable
+    /// Run an action after BYTES written bytes; repeatable
     ///
     /// `urgent` sends an urgent byte. `resize=SIZE` requests that the peer change the size of its
     /// receive buffers. `move` moves the connection to another listener of this side.
@@ -65,12 +65,12 @@ pub(crate) struct Arguments {
 
 /// Connects and transfers data until both sides have closed.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    all_within(&arguments.at, arguments.octets.map_or(0, |octets| octets as u64))?;
+    check_positions(&arguments.at, arguments.octets.map_or(0, |octets| octets as u64))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
+        let (traffic, watch) = arguments.watch.start()?.unzip();
         let done = tokio::select! {
-            done = talk(arguments, tape) => done,
+            done = transfer(arguments, traffic) => done,
             stop = signals::interrupted() => Err(stop.before("both sides closed")),
         };
         if let Some(watch) = watch {
@@ -84,18 +84,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Connects, directly or with a port mapper, and transfers data.
-async fn talk(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+async fn transfer(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let address = host_and_port(&arguments.peer, None).await?;
-    let device = arguments.sdp.open(tape.clone())?;
-    let outward = Outward::new(&device, arguments.sdp.settings(), tape.as_ref())?;
+    let device = arguments.sdp.open(traffic.clone())?;
+    let connector = Connector::new(&device, arguments.sdp.settings(), traffic.as_ref())?;
     let may_be_plain = !arguments.sdp_only;
     let connected = match arguments.pm.as_deref() {
-        None => outward.direct(address).await.map(Side::Sdp),
-        Some("") => outward.mapped(mapper_of(address), address, may_be_plain).await,
-        Some(mapper) => outward.mapped(host_and_port(mapper, Some(UDP_PORT)).await?, address, may_be_plain).await,
+        None => connector.connect_directly(address).await.map(Side::Sdp),
+        Some("") => connector.connect_mapped(mapper_of(address), address, may_be_plain).await,
+        Some(mapper) => {
+            connector.connect_mapped(host_and_port(mapper, Some(UDP_PORT)).await?, address, may_be_plain).await
+        }
     };
     let connected =
-        connected.map_err(|error| Unsuccessful { code: UNREACHABLE, text: format!("no connection: {error}") })?;
+        connected.map_err(|error| CommandFailure { code: UNREACHABLE, text: format!("cannot connect: {error}") })?;
     match connected {
         Side::Sdp(stream) => {
             arguments.sdp.set_mode(&stream)?;
@@ -118,7 +120,7 @@ impl Arguments {
         let Some(octets) = self.octets else { return cat(&mut reader, &mut writer).await };
         let sent = pattern(octets);
         let up = async {
-            actions.act_on_time(stream).await?;
+            actions.run_due(stream).await?;
             for piece in sent.chunks(self.piece as usize) {
                 actions.write_all(stream, piece).await?;
             }
@@ -151,18 +153,18 @@ impl Arguments {
 /// Sends standard input to the peer, and writes received bytes to standard output.
 async fn cat(reader: &mut (impl AsyncRead + Unpin), writer: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<()> {
     let up = async {
-        pour(&mut tokio::io::stdin(), own, writer, gone).await?;
-        writer.shutdown().await.map_err(gone)
+        copy_stream(&mut tokio::io::stdin(), stdio_error, writer, connection_error).await?;
+        writer.shutdown().await.map_err(connection_error)
     };
     let mut out = tokio::io::stdout();
-    let down = pour(reader, gone, &mut out, own);
+    let down = copy_stream(reader, connection_error, &mut out, stdio_error);
     tokio::try_join!(up, down)?;
     Ok(())
 }
 
 /// Copies one stream into another. `unread` converts errors of `from`. `unwritten` converts errors
 /// of `to`.
-async fn pour(
+async fn copy_stream(
     from: &mut (impl AsyncRead + Unpin),
     unread: fn(std::io::Error) -> anyhow::Error,
     to: &mut (impl AsyncWrite + Unpin),
@@ -170,23 +172,23 @@ async fn pour(
 ) -> anyhow::Result<()> {
     let mut room = vec![0; 1 << 16];
     loop {
-        let came = from.read(&mut room).await.map_err(unread)?;
-        if came == 0 {
+        let count = from.read(&mut room).await.map_err(unread)?;
+        if count == 0 {
             return Ok(());
         }
-        to.write_all(&room[..came]).await.map_err(unwritten)?;
+        to.write_all(&room[..count]).await.map_err(unwritten)?;
         // Flush, because the reader may be a person who waits for the data.
         to.flush().await.map_err(unwritten)?;
     }
 }
 
 /// Converts an error of this side's standard input or output.
-fn own(error: std::io::Error) -> anyhow::Error {
+fn stdio_error(error: std::io::Error) -> anyhow::Error {
     error.into()
 }
 
 /// Converts an error of the connection.
-fn gone(error: std::io::Error) -> anyhow::Error {
+fn connection_error(error: std::io::Error) -> anyhow::Error {
     broken(error).into()
 }
 
@@ -205,14 +207,15 @@ async fn compare(
     tokio::try_join!(up, reader.read_to_end(&mut got)).map_err(broken)?;
     if got != sent {
         let same = got.iter().zip(sent).take_while(|(got, sent)| got == sent).count();
-        let text = format!("received {} of {} bytes; they differ from byte {same} on", got.len(), sent.len());
-        return Err(Unsuccessful { code: UNEXPECTED, text }.into());
+        let (got, sent) = (got.len(), sent.len());
+        let text = format!("the peer returned {got} of {sent} bytes; the returned bytes differ from byte {same} on");
+        return Err(CommandFailure { code: UNEXPECTED, text }.into());
     }
     note(&format!("sent and received {} bytes", sent.len()));
     Ok(())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
-fn broken(error: std::io::Error) -> Unsuccessful {
-    Unsuccessful { code: UNEXPECTED, text: format!("the connection broke: {error}") }
+fn broken(error: std::io::Error) -> CommandFailure {
+    CommandFailure { code: UNEXPECTED, text: format!("the connection broke: {error}") }
 }

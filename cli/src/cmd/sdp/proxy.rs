@@ -13,37 +13,37 @@ use tokio::task::JoinSet;
 use weft_core::wire::portmap::{PmTime, UDP_PORT};
 use weft_peer::driver::portmap::PmServer;
 use weft_peer::driver::sdp::{Incoming, SdpListener, Side, relay};
-use weft_peer::driver::{Device, Tape};
+use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::portmap::{Mapping, ServerSettings, Table, Target};
 
+use super::connection_log::{ConnectionLog, Format};
 use super::endpoint::{Endpoint, Protocol};
-use super::ledger::{Format, Ledger};
-use super::outward::{Outward, mapper_of};
+use super::outgoing::{Connector, mapper_of};
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, print_line};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
-use crate::signals::{self, Stop};
+use crate::signals::{self, StopSignal};
 use crate::watch::WatchArguments;
 
 /// The command line.
 #[derive(clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "ENDPOINT is tcp://HOST:PORT or sdp://HOST:PORT. One side must be tcp, the other sdp. For port 0 of\n\
-    --listen, the proxy uses a free port and prints it.\n\n\
+    after_help = "ENDPOINT is tcp://HOST:PORT or sdp://HOST:PORT. One endpoint must be tcp, and one must be sdp. For\n\
+    port 0 of --listen, the proxy uses a free port and prints it.\n\n\
     If one side closes or resets a connection, the proxy does the same on the other side. The proxy\n\
     prints a line for each finished connection to standard output, and the totals at the end.\n\n\
     After Ctrl-C or SIGTERM, the proxy accepts no more connections. It resets the open connections\n\
     after --grace seconds, or on a second signal.\n\n\
     Examples:\n  \
-    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80         for a server\n  \
-    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080    for a client\n  \
+    weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80         relay for a server\n  \
+    weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:7080    relay for a client\n  \
     weft sdp proxy --listen tcp://127.0.0.1:8080 --connect sdp://192.0.2.17:80 --pm\n      \
-    for a client, with a query to a port mapper\n  \
+    relay for a client, and query a port mapper\n  \
     weft sdp proxy --listen sdp://0.0.0.0:7080 --connect tcp://127.0.0.1:80 \\\n      \
     --pm-listen 0.0.0.0:3935 --service 0.0.0.0:80\n      \
-    for a server, with a port mapper"
+    relay for a server, and run a port mapper"
 )]
 pub(crate) struct Arguments {
     /// Accept connections on this endpoint
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     /// The addresses 0.0.0.0 and :: match all addresses.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "pm_listen")]
     service: Option<SocketAddr>,
-    /// Serve at most this many connections at a time; further ones must wait
+    /// Serve at most this many connections at a time; further connections wait
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
     /// Give open connections this many seconds to finish after the first signal
@@ -91,7 +91,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (listen, connect) = (arguments.listen.protocol, arguments.connect.protocol);
     if listen == connect {
-        return Err(BadInput(format!("both sides are {listen}://; use tcp for one and sdp for the other")).into());
+        return Err(BadInput(format!("both endpoints are {listen}://; use tcp for one and sdp for the other")).into());
     }
     if arguments.pm.is_some() && connect != Protocol::Sdp {
         return Err(BadInput("--pm needs --connect sdp://".to_owned()).into());
@@ -100,8 +100,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Err(BadInput("--pm-listen needs --listen sdp://".to_owned()).into());
     }
     runtime::block_on(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
-        let served = serve(arguments, tape).await;
+        let (traffic, watch) = arguments.watch.start()?.unzip();
+        let served = serve(arguments, traffic).await;
         if let Some(watch) = watch {
             watch.finish()?;
         }
@@ -111,37 +111,37 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// The state that all connections share.
 struct Proxy {
-    to: To,
+    destination: Destination,
     mapped: Option<PmServer>,
-    ledger: Ledger,
+    log: ConnectionLog,
     sdp: SdpArguments,
     stop: watch::Receiver<bool>,
 }
 
 /// The endpoint to which the proxy relays the connections.
-enum To {
+enum Destination {
     Tcp(SocketAddr),
-    Sdp(Outward, SocketAddr),
+    Sdp(Connector, SocketAddr),
     /// A service whose SDP Address comes from a port mapper.
     Mapped {
-        outward: Outward,
+        connector: Connector,
         mapper: SocketAddr,
         service: SocketAddr,
         may_be_plain: bool,
     },
 }
 
-async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let listen = host_and_port(&arguments.listen.at, None).await?;
-    let device = arguments.sdp.open(tape.clone())?;
-    let to = to(arguments, &device, tape.as_ref()).await?;
+    let device = arguments.sdp.open(traffic.clone())?;
+    let destination = destination(arguments, &device, traffic.as_ref()).await?;
     let listener = match arguments.listen.protocol {
         Protocol::Tcp => TcpListener::bind(listen).await.map(Listener::Tcp),
         Protocol::Sdp => SdpListener::bind(&device, listen, arguments.sdp.relayed()).map(Box::new).map(Listener::Sdp),
     };
     let listener = listener.map_err(|error| cannot_listen(listen, &error))?;
     let local = listener.local_addr()?;
-    let mapped = mapped(arguments, local, tape.as_ref())?;
+    let mapped = start_port_mapper(arguments, local, traffic.as_ref())?;
     let interrupted = signals::interrupted();
     print_line!("listening on {}://{local}", arguments.listen.protocol);
     if let Some(server) = &mapped {
@@ -153,10 +153,11 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
         (false, false) => Format::Lines,
     };
     let (stopper, stop) = watch::channel(false);
-    let proxy = Arc::new(Proxy { to, mapped, ledger: Ledger::new(format), sdp: arguments.sdp.clone(), stop });
+    let proxy =
+        Arc::new(Proxy { destination, mapped, log: ConnectionLog::new(format), sdp: arguments.sdp.clone(), stop });
     let mut connections = accept(&proxy, listener, arguments.most as usize, interrupted).await;
-    end(&mut connections, Duration::from_secs(arguments.grace), &stopper).await;
-    proxy.ledger.finish();
+    drain(&mut connections, Duration::from_secs(arguments.grace), &stopper).await;
+    proxy.log.finish();
     Ok(())
 }
 
@@ -165,7 +166,7 @@ async fn accept(
     proxy: &Arc<Proxy>,
     listener: Listener,
     most: usize,
-    mut interrupted: impl Future<Output = Stop> + Unpin,
+    mut interrupted: impl Future<Output = StopSignal> + Unpin,
 ) -> JoinSet<()> {
     let room = Arc::new(Semaphore::new(most));
     let mut connections = JoinSet::new();
@@ -176,16 +177,16 @@ async fn accept(
             (permit, listener.next().await)
         };
         tokio::select! {
-            (permit, came) = next => match came {
-                Ok(came) => {
+            (permit, accepted) = next => match accepted {
+                Ok(accepted) => {
                     let proxy = Arc::clone(proxy);
                     connections.spawn(async move {
-                        proxy.carry(came).await;
+                        proxy.relay_one(accepted).await;
                         drop(permit);
                     });
                 }
                 Err(error) => {
-                    proxy.ledger.trouble(&format!("cannot accept a connection: {error}"));
+                    proxy.log.report_error(&format!("cannot accept a connection: {error}"));
                     tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                 }
             },
@@ -197,7 +198,7 @@ async fn accept(
 
 /// Waits until all open connections have ended. After the time `grace` or on another signal, resets
 /// the connections that are still open.
-async fn end(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::Sender<bool>) {
+async fn drain(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::Sender<bool>) {
     let all = async { while connections.join_next().await.is_some() {} };
     tokio::select! {
         () = all => return,
@@ -210,28 +211,36 @@ async fn end(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::Se
 }
 
 /// Resolves the endpoint of `--connect`.
-async fn to(arguments: &Arguments, device: &Device, tape: Option<&Tape>) -> anyhow::Result<To> {
+async fn destination(
+    arguments: &Arguments,
+    device: &Device,
+    traffic: Option<&TrafficLog>,
+) -> anyhow::Result<Destination> {
     let address = host_and_port(&arguments.connect.at, None).await?;
     if arguments.connect.protocol == Protocol::Tcp {
-        return Ok(To::Tcp(address));
+        return Ok(Destination::Tcp(address));
     }
-    let outward =
-        Outward::new(device, arguments.sdp.relayed(), tape).context("cannot open a UDP socket for the port mapper")?;
+    let connector = Connector::new(device, arguments.sdp.relayed(), traffic)
+        .context("cannot open a UDP socket for the port mapper")?;
     let mapper = match arguments.pm.as_deref() {
-        None => return Ok(To::Sdp(outward, address)),
+        None => return Ok(Destination::Sdp(connector, address)),
         Some("") => mapper_of(address),
         Some(mapper) => host_and_port(mapper, Some(UDP_PORT)).await?,
     };
-    Ok(To::Mapped { outward, mapper, service: address, may_be_plain: !arguments.sdp_only })
+    Ok(Destination::Mapped { connector, mapper, service: address, may_be_plain: !arguments.sdp_only })
 }
 
 /// Starts the port mapper of `--pm-listen`. Returns `None` without this option.
-fn mapped(arguments: &Arguments, local: SocketAddr, tape: Option<&Tape>) -> anyhow::Result<Option<PmServer>> {
+fn start_port_mapper(
+    arguments: &Arguments,
+    local: SocketAddr,
+    traffic: Option<&TrafficLog>,
+) -> anyhow::Result<Option<PmServer>> {
     let (Some(at), Some(service)) = (arguments.pm_listen, arguments.service) else { return Ok(None) };
     let mut table = Table::default();
     let mapping = Mapping { service, target: Target::Fixed(vec![local]), pm_time: PmTime(0) };
     table.insert(mapping).map_err(|error| BadInput(format!("--service {service}: {error}")))?;
-    let server = PmServer::bind(&[at], ServerSettings::default(), table, tape);
+    let server = PmServer::bind(&[at], ServerSettings::default(), table, traffic);
     Ok(Some(server.map_err(|error| BadInput(format!("cannot listen on {at}: {error}")))?))
 }
 
@@ -241,7 +250,7 @@ enum Listener {
 }
 
 /// An accepted connection before its start-up.
-enum Came {
+enum AcceptedConnection {
     Tcp(TcpStream, SocketAddr),
     Sdp(Box<Incoming>),
 }
@@ -254,37 +263,37 @@ impl Listener {
         }
     }
 
-    async fn next(&self) -> std::io::Result<Came> {
+    async fn next(&self) -> std::io::Result<AcceptedConnection> {
         match self {
-            Listener::Tcp(listener) => listener.accept().await.map(|(tcp, from)| Came::Tcp(tcp, from)),
-            Listener::Sdp(listener) => listener.incoming().await.map(Box::new).map(Came::Sdp),
+            Listener::Tcp(listener) => listener.accept().await.map(|(tcp, from)| AcceptedConnection::Tcp(tcp, from)),
+            Listener::Sdp(listener) => listener.incoming().await.map(Box::new).map(AcceptedConnection::Sdp),
         }
     }
 }
 
 impl Proxy {
     /// Relays one connection until it ends.
-    async fn carry(&self, came: Came) {
+    async fn relay_one(&self, accepted: AcceptedConnection) {
         let mut stopping = self.stop.clone();
         // Waiting cannot fail, because the sender outlives the connections.
         let mut stop = pin!(async { _ = stopping.wait_for(|stop| *stop).await });
-        let entry = self.ledger.open(format!("{} to {}", came.from(), self.to));
+        let entry = self.log.open(format!("{} to {}", accepted.from(), self.destination));
         let sides = tokio::select! {
-            sides = self.sides(came) => sides,
+            sides = self.sides(accepted) => sides,
             () = &mut stop => Err(anyhow::anyhow!("stopped")),
         };
         match sides {
-            Ok((first, second)) => entry.over(&relay(first, second, stop).await),
-            Err(error) => entry.failed(&format!("{error:#}")),
+            Ok((first, second)) => entry.finish_relayed(&relay(first, second, stop).await),
+            Err(error) => entry.finish_failed(&format!("{error:#}")),
         }
     }
 
     /// Completes the start-up of both sides and returns them. If the second side fails, resets the
     /// first side.
-    async fn sides(&self, came: Came) -> anyhow::Result<(Side, Side)> {
-        let first = match came {
-            Came::Tcp(tcp, _) => Side::Tcp(tcp),
-            Came::Sdp(incoming) => {
+    async fn sides(&self, accepted: AcceptedConnection) -> anyhow::Result<(Side, Side)> {
+        let first = match accepted {
+            AcceptedConnection::Tcp(tcp, _) => Side::Tcp(tcp),
+            AcceptedConnection::Sdp(incoming) => {
                 if let Some(server) = &self.mapped {
                     // Ignore errors, because the client may not have used the port mapper.
                     let _ = server.connected(incoming.peer_addr(), incoming.local_addr()?);
@@ -292,10 +301,10 @@ impl Proxy {
                 Side::Sdp(incoming.start().await?)
             }
         };
-        match self.onward().await {
+        match self.connect_onward().await {
             Ok(second) => {
-                self.sdp.dress(&first)?;
-                self.sdp.dress(&second)?;
+                self.sdp.prepare(&first)?;
+                self.sdp.prepare(&second)?;
                 Ok((first, second))
             }
             Err(error) => {
@@ -306,32 +315,34 @@ impl Proxy {
     }
 
     /// Connects the second side.
-    async fn onward(&self) -> anyhow::Result<Side> {
-        Ok(match &self.to {
-            To::Tcp(address) => Side::Tcp(TcpStream::connect(address).await.with_context(|| address.to_string())?),
-            To::Sdp(outward, address) => Side::Sdp(outward.direct(*address).await?),
-            To::Mapped { outward, mapper, service, may_be_plain } => {
-                outward.mapped(*mapper, *service, *may_be_plain).await?
+    async fn connect_onward(&self) -> anyhow::Result<Side> {
+        Ok(match &self.destination {
+            Destination::Tcp(address) => {
+                Side::Tcp(TcpStream::connect(address).await.with_context(|| address.to_string())?)
+            }
+            Destination::Sdp(connector, address) => Side::Sdp(connector.connect_directly(*address).await?),
+            Destination::Mapped { connector, mapper, service, may_be_plain } => {
+                connector.connect_mapped(*mapper, *service, *may_be_plain).await?
             }
         })
     }
 }
 
-impl Came {
+impl AcceptedConnection {
     fn from(&self) -> SocketAddr {
         match self {
-            Came::Tcp(_, from) => *from,
-            Came::Sdp(incoming) => incoming.peer_addr(),
+            AcceptedConnection::Tcp(_, from) => *from,
+            AcceptedConnection::Sdp(incoming) => incoming.peer_addr(),
         }
     }
 }
 
-impl std::fmt::Display for To {
+impl std::fmt::Display for Destination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            To::Tcp(address) => write!(f, "tcp://{address}"),
-            To::Sdp(_, address) => write!(f, "sdp://{address}"),
-            To::Mapped { service, .. } => write!(f, "{service}"),
+            Destination::Tcp(address) => write!(f, "tcp://{address}"),
+            Destination::Sdp(_, address) => write!(f, "sdp://{address}"),
+            Destination::Mapped { service, .. } => write!(f, "{service}"),
         }
     }
 }

@@ -31,7 +31,7 @@ const RULES: &str = "WEFT_SDP_RULES";
     weft sdp run curl http://192.0.2.17/              run a client, with $WEFT_SDP_RULES"
 )]
 pub(crate) struct Arguments {
-    /// Select the connections that use SDP by this file (default: $WEFT_SDP_RULES)
+    /// Use the rules in this file to select SDP connections (default: $WEFT_SDP_RULES)
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Use this preload library (default: beside weft, or in ../lib/weft)
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(library) => absolute(library)?,
         None => beside()?,
     };
-    let program = find(name).ok_or_else(|| BadInput(format!("there is no program {}", name.display())))?;
+    let program = find(name).ok_or_else(|| BadInput(format!("cannot find the program {}", name.display())))?;
     for warning in warnings(&program) {
         note(&format!("{}: {warning}", program.display()));
     }
@@ -93,7 +93,7 @@ fn beside() -> Result<PathBuf, BadInput> {
     places.iter().find(|place| place.exists()).cloned().ok_or_else(|| {
         let hint = linkage::preload().unwrap_or("use --library FILE");
         BadInput(format!(
-            "there is no {LIBRARY} in {} or {}: {hint}",
+            "there is no {LIBRARY} in {} or {}; {hint}",
             here.display(),
             here.join("../lib/weft").display()
         ))

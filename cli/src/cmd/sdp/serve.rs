@@ -7,11 +7,11 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use weft_peer::driver::sdp::{Incoming, SdpListener, SdpStream};
-use weft_peer::driver::{Device, Tape};
+use weft_peer::driver::{Device, TrafficLog};
 
-use super::actions::{Action, Actions, all_within};
+use super::actions::{Action, Actions, check_positions};
 use super::settings::SdpArguments;
-use crate::exit::{BadInput, UNEXPECTED, Unsuccessful, note, print_line};
+use crate::exit::{BadInput, CommandFailure, UNEXPECTED, note, print_line};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
 use crate::signals;
@@ -32,15 +32,15 @@ use crate::watch::WatchArguments;
 )]
 pub(crate) struct Arguments {
     /// Choose what to do with each connection
-    #[arg(value_enum, default_value_t = What::Echo)]
-    what: What,
+    #[arg(value_enum, default_value_t = ServiceKind::Echo)]
+    what: ServiceKind,
     /// Listen on this address; port 0 means a free port, which weft prints
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7174")]
     listen: String,
     /// With source: send this many bytes on each connection
     #[arg(long, value_name = "COUNT", default_value_t = 1 << 30)]
     octets: u64,
-    /// Act after BYTES written bytes; repeatable
+    /// Run an action after BYTES written bytes; repeatable
     ///
     /// `urgent` sends an urgent byte. `resize=SIZE` requests that the peer change the size of its
     /// receive buffers. `move` moves the connection to another listener of this side.
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// Serve one connection, and exit with its result
     #[arg(long)]
     once: bool,
-    /// Serve at most this many connections at a time; further ones must wait
+    /// Serve at most this many connections at a time; further connections wait
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
     /// Print only the listening address
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum What {
+enum ServiceKind {
     /// Send the received bytes back
     Echo,
     /// Discard the received bytes
@@ -74,18 +74,18 @@ enum What {
 /// Serves connections until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match arguments.what {
-        // The number of echoed bytes depends on the peer, so any position may be valid.
-        What::Echo => {}
-        What::Sink if arguments.at.is_empty() => {}
-        What::Sink => {
+        // The number of echoed bytes depends on the peer, so an action may have any position.
+        ServiceKind::Echo => {}
+        ServiceKind::Sink if arguments.at.is_empty() => {}
+        ServiceKind::Sink => {
             return Err(BadInput("--at needs a service that writes: echo or source".to_owned()).into());
         }
-        What::Source => all_within(&arguments.at, arguments.octets)?,
+        ServiceKind::Source => check_positions(&arguments.at, arguments.octets)?,
     }
     runtime::block_on(async {
-        let (tape, watch) = arguments.watch.start()?.unzip();
+        let (traffic, watch) = arguments.watch.start()?.unzip();
         let served = tokio::select! {
-            served = serve(arguments, tape) => served,
+            served = serve(arguments, traffic) => served,
             stop = signals::interrupted() => match arguments.once {
                 true => Err(stop.before("both sides closed")),
                 false => Ok(()),
@@ -98,14 +98,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> {
+async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let address = host_and_port(&arguments.listen, None).await?;
-    let device = arguments.sdp.open(tape)?;
+    let device = arguments.sdp.open(traffic)?;
     let listener = SdpListener::bind(&device, address, arguments.sdp.settings())
         .map_err(|error| cannot_listen(address, &error))?;
     print_line!("listening on {}", listener.local_addr()?);
-    let one = One {
-        what: arguments.what,
+    let service = Service {
+        kind: arguments.what,
         octets: arguments.octets,
         at: arguments.at.clone(),
         device,
@@ -114,14 +114,14 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     if arguments.once {
         let incoming = listener.incoming().await?;
         drop(listener);
-        let done = one.serve(incoming).await;
-        let text = done.map_err(|error| Unsuccessful { code: UNEXPECTED, text: format!("{error:#}") })?;
+        let done = service.serve(incoming).await;
+        let text = done.map_err(|error| CommandFailure { code: UNEXPECTED, text: format!("{error:#}") })?;
         if !arguments.quiet {
             print_line!("{text}");
         }
         return Ok(());
     }
-    let (one, quiet) = (Arc::new(one), arguments.quiet);
+    let (service, quiet) = (Arc::new(service), arguments.quiet);
     let room = Arc::new(Semaphore::new(arguments.most as usize));
     loop {
         // The semaphore is never closed.
@@ -134,10 +134,10 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
                 continue;
             }
         };
-        let one = Arc::clone(&one);
+        let service = Arc::clone(&service);
         tokio::spawn(async move {
             let from: SocketAddr = incoming.peer_addr();
-            match one.serve(incoming).await {
+            match service.serve(incoming).await {
                 Ok(done) if !quiet => print_line!("{from}: {done}"),
                 Err(error) if !quiet => print_line!("{from}: {error:#}"),
                 _ => {}
@@ -147,41 +147,41 @@ async fn serve(arguments: &Arguments, tape: Option<Tape>) -> anyhow::Result<()> 
     }
 }
 
-/// Serves each connection in the same way.
-struct One {
-    what: What,
+/// Serves connections. All connections have the same settings.
+struct Service {
+    kind: ServiceKind,
     octets: u64,
     at: Vec<Action>,
     device: Device,
     sdp: SdpArguments,
 }
 
-impl One {
+impl Service {
     /// Serves a connection until it ends. Returns a text about it for the output.
     async fn serve(&self, incoming: Incoming) -> anyhow::Result<String> {
         let mut stream = incoming.start().await?;
         self.sdp.set_mode(&stream)?;
         let mut actions = Actions::new(&self.device, self.sdp.settings(), &self.at);
-        actions.act_on_time(&stream).await?;
-        let done = match self.what {
-            What::Echo => format!("echoed {}", take(&mut stream, Some(&mut actions)).await?),
-            What::Sink => format!("received {}", take(&mut stream, None).await?),
-            What::Source => {
-                give(&stream, self.octets, &mut actions).await?;
+        actions.run_due(&stream).await?;
+        let done = match self.kind {
+            ServiceKind::Echo => format!("echoed {}", receive(&mut stream, Some(&mut actions)).await?),
+            ServiceKind::Sink => format!("received {}", receive(&mut stream, None).await?),
+            ServiceKind::Source => {
+                send_pattern(&stream, self.octets, &mut actions).await?;
                 format!("sent {}", self.octets)
             }
         };
         stream.shutdown().await?;
         stream.ended().await?;
-        if let Some(undone) = actions.undone() {
-            note(&undone);
+        if let Some(unreached) = actions.unreached() {
+            note(&unreached);
         }
         Ok(done)
     }
 }
 
 /// Reads until the peer closes, and returns the number of bytes. With `back`, sends the bytes back.
-async fn take(stream: &mut SdpStream, mut back: Option<&mut Actions<'_>>) -> std::io::Result<u64> {
+async fn receive(stream: &mut SdpStream, mut back: Option<&mut Actions<'_>>) -> std::io::Result<u64> {
     let (mut buffer, mut all) = (vec![0; 64 << 10], 0);
     loop {
         let read = stream.read(&mut buffer).await?;
@@ -196,7 +196,7 @@ async fn take(stream: &mut SdpStream, mut back: Option<&mut Actions<'_>>) -> std
 }
 
 /// Sends this many bytes.
-async fn give(stream: &SdpStream, octets: u64, actions: &mut Actions<'_>) -> std::io::Result<()> {
+async fn send_pattern(stream: &SdpStream, octets: u64, actions: &mut Actions<'_>) -> std::io::Result<()> {
     let (buffer, mut left) = (vec![0x5a; 1 << 20], octets);
     while left > 0 {
         let len = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());

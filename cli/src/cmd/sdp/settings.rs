@@ -8,11 +8,11 @@ use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::Deviations;
 use weft_peer::driver::device::DeviceSettings;
 use weft_peer::driver::sdp::{SdpSettings, SdpStream, Side};
-use weft_peer::driver::{Device, Tape};
-use weft_peer::sdp::{Half, Policy, Profile, Refused, Settings, SrcAvailAnswer};
+use weft_peer::driver::{Device, TrafficLog};
+use weft_peer::sdp::{CommandError, Half, Policy, Profile, Settings, SrcAvailAnswer};
 use weft_peer::verbs::RnicSettings;
 
-use crate::exit::{BadInput, HARNESS, UNEXPECTED, Unsuccessful};
+use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED};
 use crate::{rnic, runtime};
 
 /// If a connection does not close within this time after the last DisConn, weft resets it. A reset
@@ -27,7 +27,8 @@ pub(crate) struct SdpArguments {
     /// Choose how to combine the start-ups of SDP and MPA
     ///
     /// docs/sdp.md describes the profiles. The accepting side detects the profile from the received
-    /// bytes. It cannot distinguish `swapped` from `bare`, so for these two it uses this option.
+    /// bytes. It cannot distinguish `swapped` from `bare`, so this option decides between these two
+    /// profiles.
     #[arg(long, value_enum, default_value_t = ProfileName::Swapped)]
     profile: ProfileName,
     /// Choose the order of a message's fields: as in the draft's figures, or mirrored
@@ -59,7 +60,7 @@ pub(crate) struct SdpArguments {
     /// Send all writes by Bcopy
     #[arg(long, conflicts_with = "threshold")]
     bcopy: bool,
-    /// Advertise receive buffers that are larger than this
+    /// Advertise receive buffers that are larger than this many bytes
     ///
     /// The peer can then transfer its data to these buffers by RDMA Writes.
     #[arg(long, value_name = "BYTES", default_value_t = 16384)]
@@ -124,12 +125,12 @@ enum AnswerName {
 }
 
 impl SdpArguments {
-    /// Opens a software RNIC with the selected deviations. It records its traffic on `tape`.
-    pub(crate) fn open(&self, tape: Option<Tape>) -> anyhow::Result<Device> {
+    /// Opens a software RNIC with the selected deviations. It records its traffic in `traffic`.
+    pub(crate) fn open(&self, traffic: Option<TrafficLog>) -> anyhow::Result<Device> {
         let deviations = Deviations::from_names(self.deviate.iter().map(String::as_str))
             .map_err(|error| BadInput(error.to_string()))?;
         runtime::take_all_descriptors();
-        let settings = DeviceSettings { tape, ..DeviceSettings::default() };
+        let settings = DeviceSettings { traffic, ..DeviceSettings::default() };
         let device = rnic::open_as(settings, RnicSettings { close_timeout: CLOSE, ..RnicSettings::default() })?;
         device.verbs(|rnic| rnic.deviate(deviations));
         Ok(device)
@@ -180,8 +181,8 @@ impl SdpArguments {
         }
     }
 
-    /// Returns the settings of a relayed connection. Urgent bytes stay in the stream, so that none
-    /// is lost if it arrives before the relay is ready.
+    /// Returns the settings of a relayed connection. Urgent bytes stay in the stream. So no
+    /// urgent byte is lost, even if it arrives before the relay is ready.
     pub(crate) fn relayed(&self) -> SdpSettings {
         SdpSettings { oob_inline: true, ..self.settings() }
     }
@@ -192,7 +193,7 @@ impl SdpArguments {
 
     /// Prepares a new relayed connection: sets the Mode of SDP, or the no-delay and keep-alive
     /// options of TCP.
-    pub(crate) fn dress(&self, side: &Side) -> anyhow::Result<()> {
+    pub(crate) fn prepare(&self, side: &Side) -> anyhow::Result<()> {
         match side {
             Side::Sdp(sdp) => self.set_mode(sdp)?,
             Side::Tcp(tcp) => {
@@ -214,8 +215,10 @@ impl SdpArguments {
         };
         let refused = |error| match error {
             // The connection has closed already.
-            Refused::Closed => Unsuccessful { code: UNEXPECTED, text: "the connection broke: it was reset".to_owned() },
-            _ => Unsuccessful { code: HARNESS, text: format!("cannot enter {mode} Mode: {error}") },
+            CommandError::Closed => {
+                CommandFailure { code: UNEXPECTED, text: "the connection broke, because it was reset".to_owned() }
+            }
+            _ => CommandFailure { code: HARNESS, text: format!("cannot enter {mode} Mode: {error}") },
         };
         Ok(stream.set_mode(Half::Out, mode).map_err(refused)?)
     }

@@ -18,21 +18,21 @@ pub(super) struct Shares {
     /// Total memory in bytes.
     memory: u64,
     /// Reserved bytes of each peer.
-    booked: Mutex<HashMap<Origin, u64>>,
+    reserved: Mutex<HashMap<Origin, u64>>,
 }
 
-/// The reservation of one connection. Dropping it releases the memory.
+/// The reservation of one connection. Dropping this value releases the memory.
 #[derive(Debug)]
-pub(super) struct Booking {
+pub(super) struct Reservation {
     shares: Arc<Shares>,
     origin: Origin,
     bytes: u64,
 }
 
 impl Shares {
-    /// Divides this many bytes of memory.
+    /// Makes a table that divides this many bytes of memory between the peers.
     pub(super) fn of(memory: u64) -> Arc<Self> {
-        Arc::new(Shares { memory, booked: Mutex::default() })
+        Arc::new(Shares { memory, reserved: Mutex::default() })
     }
 
     /// Reserves memory for a connection of `peer`. Returns `None` if the connection may not have
@@ -41,33 +41,33 @@ impl Shares {
     /// The share of a peer is [`SHARE`], but at most half of the memory that other peers have not
     /// reserved. A connection gets at most half of the free part of its peer's share. So there is
     /// always memory for another peer, and for another connection of each peer.
-    pub(super) fn book(self: &Arc<Self>, peer: IpAddr, bytes: u64) -> Option<Booking> {
+    pub(super) fn reserve(self: &Arc<Self>, peer: IpAddr, bytes: u64) -> Option<Reservation> {
         let origin = Origin::of(peer);
-        let mut booked = self.lock();
-        let own = booked.get(&origin).copied().unwrap_or(0);
-        let others = booked.values().sum::<u64>() - own;
+        let mut reserved = self.lock();
+        let own = reserved.get(&origin).copied().unwrap_or(0);
+        let others = reserved.values().sum::<u64>() - own;
         let share = SHARE.min(self.memory.saturating_sub(others) / 2);
         if bytes > share.saturating_sub(own) / 2 {
             return None;
         }
-        booked.insert(origin, own + bytes);
-        Some(Booking { shares: Arc::clone(self), origin, bytes })
+        reserved.insert(origin, own + bytes);
+        Some(Reservation { shares: Arc::clone(self), origin, bytes })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Origin, u64>> {
         // A panic cannot leave the table inconsistent, because each change is a single step.
-        self.booked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Booking {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut booked = self.shares.lock();
-        let left = booked.get(&self.origin).map_or(0, |own| own - self.bytes);
+        let mut reserved = self.shares.lock();
+        let left = reserved.get(&self.origin).map_or(0, |own| own - self.bytes);
         if left == 0 {
-            booked.remove(&self.origin);
+            reserved.remove(&self.origin);
         } else {
-            booked.insert(self.origin, left);
+            reserved.insert(self.origin, left);
         }
     }
 }
@@ -85,12 +85,12 @@ mod tests {
     #[test]
     fn a_peer_gets_its_share_and_no_more() {
         let shares = Shares::of(4 << 30);
-        let greedy: Vec<_> = (0..32).map_while(|_| shares.book(peer(1), GREATEST)).collect();
+        let greedy: Vec<_> = (0..32).map_while(|_| shares.reserve(peer(1), GREATEST)).collect();
         assert_eq!(greedy.len(), 7);
-        let (small, other) = (shares.book(peer(1), 65_567), shares.book(peer(2), GREATEST));
+        let (small, other) = (shares.reserve(peer(1), 65_567), shares.reserve(peer(2), GREATEST));
         assert!(small.is_some() && other.is_some());
         drop((greedy, small));
-        assert!(shares.book(peer(1), SHARE / 2).is_some() && shares.book(peer(1), SHARE / 2 + 1).is_none());
+        assert!(shares.reserve(peer(1), SHARE / 2).is_some() && shares.reserve(peer(1), SHARE / 2 + 1).is_none());
         drop(other);
         assert!(shares.lock().is_empty());
     }
@@ -98,10 +98,10 @@ mod tests {
     #[test]
     fn greedy_peers_leave_memory_for_one_more() {
         let shares = Shares::of(4 << 30);
-        let mut bookings = Vec::new();
+        let mut reservations = Vec::new();
         for last in 1..=16 {
-            bookings.extend(std::iter::from_fn(|| shares.book(peer(last), 1 << 20)));
+            reservations.extend(std::iter::from_fn(|| shares.reserve(peer(last), 1 << 20)));
         }
-        assert!(shares.book(peer(17), 65_567).is_some());
+        assert!(shares.reserve(peer(17), 65_567).is_some());
     }
 }

@@ -10,12 +10,12 @@ use weft_core::text::visible;
 use weft_dissector::output::text::counted;
 use weft_peer::Deviations;
 use weft_peer::driver::cm::{CmError, CmSettings, ConnectRequest};
-use weft_peer::driver::{Device, Tape};
+use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::hostile::mangle::Mangling;
 use weft_peer::memory::MemorySettings;
 use weft_peer::mpa::PrivateData;
 use weft_peer::workload::bench::{self, Plan};
-use weft_peer::workload::cat::{Ask, Cat, Totals};
+use weft_peer::workload::cat::{Cat, Totals, TransferRequest};
 use weft_peer::workload::ping::{SIZES, Server};
 use weft_peer::workload::probe::{self, Probe, ProbeSettings};
 use weft_peer::workload::{WorkloadError, or_reject};
@@ -31,23 +31,23 @@ pub(super) fn start(
     address: SocketAddr,
     deviations: Deviations,
     mangling: Option<Mangling>,
-    tape: Option<Tape>,
+    traffic: Option<TrafficLog>,
     quiet: bool,
 ) -> anyhow::Result<SocketAddr> {
-    let device = rnic::open(tape, mangling)?;
+    let device = rnic::open(traffic, mangling)?;
     device.verbs(|rnic| rnic.deviate(deviations));
     let listener = rnic::listen(&device, address, CmSettings::default())?;
     let address = listener.local_addr();
     tokio::spawn(async move {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let permits = Arc::new(Semaphore::new(CONNECTIONS));
         let shares = Shares::of(MemorySettings::default().max_octets);
         loop {
             // The semaphore is never closed. A client above the limit waits for its MPA Reply.
-            let place = Arc::clone(&places).acquire_owned().await.ok();
+            let permit = Arc::clone(&permits).acquire_owned().await.ok();
             let request = listener.next().await;
             let (device, shares) = (device.clone(), Arc::clone(&shares));
             tokio::spawn(async move {
-                let _place = place;
+                let _permit = permit;
                 let (peer, served) = match request {
                     Ok(request) => (request.peer_addr().ok(), serve_within(&shares, &device, request).await),
                     Err(error) => (None, Err(error.into())),
@@ -67,7 +67,7 @@ pub(super) fn start(
 async fn serve_within(shares: &Arc<Shares>, device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
     let peer = request.peer_addr().map_err(CmError::from)?;
     let bytes = memory(request.peer().private_data.as_octets());
-    let Some(_booking) = shares.book(peer.ip(), bytes) else {
+    let Some(_reservation) = shares.reserve(peer.ip(), bytes) else {
         let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
         request.reject(&reason).await?;
         return Ok(format!("rejected: the workload needs {bytes} bytes of memory, more than this peer may reserve"));
@@ -79,7 +79,7 @@ async fn serve_within(shares: &Arc<Shares>, device: &Device, request: ConnectReq
 fn memory(private_data: &[u8]) -> u64 {
     if let Some((plan, _)) = Plan::parse(private_data) {
         plan.memory()
-    } else if Ask::parse(private_data).is_some() {
+    } else if TransferRequest::parse(private_data).is_some() {
         Cat::MEMORY
     } else if probe::is_requested(private_data) {
         probe_settings().memory()
@@ -99,14 +99,14 @@ async fn serve(device: &Device, request: ConnectRequest) -> Result<String, Workl
         bench::serve(device, request).await?;
         return Ok("bench: done".to_owned());
     }
-    if let Some((Ask { pull, .. }, _)) = Ask::parse(private_data) {
+    if let Some((TransferRequest { pull, .. }, _)) = TransferRequest::parse(private_data) {
         if pull {
             let reason = PrivateData::new(&b"nothing to give"[..]).unwrap_or_default();
             request.reject(&reason).await?;
             return Ok("cat: rejected, because this server has no data to send".to_owned());
         }
         let (mut cat, _) = Cat::accept(device, request).await?;
-        let Totals { length, hash } = cat.take(&mut |_| Ok(())).await?;
+        let Totals { length, hash } = cat.receive_stream(&mut |_| Ok(())).await?;
         cat.ended().await?;
         return Ok(format!("cat: {length} bytes received and discarded, FNV-1a hash {hash:016x}"));
     }
@@ -133,5 +133,5 @@ async fn probed(device: &Device, request: ConnectRequest) -> Result<String, Work
     }
     let ended = probe.finish().await?;
     let messages = counted(messages, "message");
-    Ok(format!("probe: {messages} echoed; ended by {}", crate::cmd::probe::how(&ended)))
+    Ok(format!("probe: {messages} echoed; the connection ended by {}", crate::cmd::probe::how(&ended)))
 }

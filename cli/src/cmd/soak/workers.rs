@@ -6,11 +6,11 @@ use std::sync::mpsc::Sender;
 use std::time::Instant;
 use std::{io, thread};
 
-use weft_peer::driver::soak::Lane;
+use weft_peer::driver::soak::SoakPair;
 use weft_peer::hostile::mangle::Plan;
 use weft_peer::soak::play;
 
-use super::Over;
+use super::Transport;
 use crate::runtime;
 
 /// Whether any thread or task has panicked, also a task whose result nothing reads.
@@ -19,12 +19,12 @@ static PANICKED: AtomicBool = AtomicBool::new(false);
 /// The work of a worker thread.
 #[derive(Clone)]
 pub(super) struct Work {
-    pub(super) over: Over,
+    pub(super) over: Transport,
     /// Seed of the first run.
     pub(super) first: u64,
     /// Maximum number of runs.
     pub(super) runs: Option<u64>,
-    /// When the last run starts at the latest.
+    /// The time after which no further run starts.
     pub(super) until: Instant,
     /// How to damage the traffic.
     pub(super) plan: Option<Plan>,
@@ -37,7 +37,7 @@ pub(super) enum Outcome {
     /// All checks passed.
     Played {
         /// How the endpoints were connected.
-        over: Over,
+        over: Transport,
         /// Number of bytes that the endpoints received. Always 0 over TCP, where nothing counts
         /// them.
         octets: u64,
@@ -45,7 +45,7 @@ pub(super) enum Outcome {
     /// A check failed.
     Broken {
         /// How the endpoints were connected.
-        over: Over,
+        over: Transport,
         /// The seed that replays the run.
         seed: u64,
         /// The failure.
@@ -62,8 +62,8 @@ pub(super) fn start(work: Work, sender: Sender<Outcome>) -> io::Result<()> {
     }));
     let thread = thread::Builder::new();
     match work.over {
-        Over::Virtual => thread.spawn(move || in_process(&work, &sender)),
-        Over::Tcp => thread.spawn(move || over_tcp(&work, &sender)),
+        Transport::Virtual => thread.spawn(move || in_process(&work, &sender)),
+        Transport::Tcp => thread.spawn(move || over_tcp(&work, &sender)),
     }?;
     Ok(())
 }
@@ -79,7 +79,7 @@ impl Work {
 
 /// Runs endpoints in process until the work is done.
 fn in_process(work: &Work, sender: &Sender<Outcome>) {
-    let over = Over::Virtual;
+    let over = Transport::Virtual;
     for seed in work.seeds() {
         let played = panic::catch_unwind(AssertUnwindSafe(|| play(seed, work.plan.as_ref())));
         let (outcome, ends) = match played {
@@ -105,26 +105,26 @@ fn over_tcp(work: &Work, sender: &Sender<Outcome>) {
             // The seeds of the lanes are so far apart that no two runs have the same seed.
             let first = work.first.wrapping_add(lane << 40);
             let (work, plan, sender) = (Work { first, ..work.clone() }, plan.clone(), sender.clone());
-            tasks.spawn(async move { one_lane(&work, &plan, &sender).await });
+            tasks.spawn(async move { run_lane(&work, &plan, &sender).await });
         }
         while tasks.join_next().await.is_some() {}
         Ok(std::process::ExitCode::SUCCESS)
     });
     if let Err(error) = played {
-        let _ = sender.send(Outcome::Broken { over: Over::Tcp, seed: work.first, why: error.to_string() });
+        let _ = sender.send(Outcome::Broken { over: Transport::Tcp, seed: work.first, why: error.to_string() });
     }
 }
 
 /// The message for a panic. The panic hook has already printed the details.
 fn panic_text() -> String {
-    "a panic, printed above".to_owned()
+    "weft panicked; the message is above".to_owned()
 }
 
 /// Runs the connections of a lane, one after the other.
-async fn one_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
-    let over = Over::Tcp;
-    let mut lane = match Lane::new(plan, work.first) {
-        Ok(lane) => lane,
+async fn run_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
+    let over = Transport::Tcp;
+    let mut pair = match SoakPair::new(plan, work.first) {
+        Ok(pair) => pair,
         Err(error) => {
             let _ = sender.send(Outcome::Broken { over, seed: work.first, why: error.to_string() });
             return;
@@ -133,12 +133,12 @@ async fn one_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
     for seed in work.seeds() {
         // Use a task, so that weft can report a panic.
         let played = tokio::spawn(async move {
-            let played = lane.play().await;
-            (lane, played)
+            let played = pair.play().await;
+            (pair, played)
         });
         let why = match played.await {
             Ok((same, played)) => {
-                lane = same;
+                pair = same;
                 let panicked = PANICKED.load(Ordering::SeqCst);
                 played.err().map(|error| error.to_string()).or_else(|| panicked.then(panic_text))
             }

@@ -1,5 +1,5 @@
 //! `weft suite annotations`: writes type annotations of the Lua functions that a script can call.
-//! Editors read them with LuaLS, a language server for Lua.
+//! Editors use the annotations through LuaLS, a language server for Lua.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -45,11 +45,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Maximum number of results that are printed.
-const MOST: u32 = 200;
+const MAX_RESULTS: u32 = 200;
 
 /// Prints one line per result, newest first.
 pub(crate) async fn print(store: &Store, target: &str, case: &str) -> anyhow::Result<ExitCode> {
-    let history = store.history(target, case, MOST).await?;
+    let history = store.history(target, case, MAX_RESULTS).await?;
     if history.is_empty() {
         return Err(BadInput(format!("the store has no result of {case} on {target}")).into());
     }

@@ -60,8 +60,8 @@ pub(crate) fn print(
     for case in &plan.cases {
         let keys = plan.keys.iter().filter(|key| key.case == case.id).count();
         let ids: Vec<&str> = case.requirements.iter().map(|id| id.as_str()).collect();
-        let times = if keys == 1 { "once".to_owned() } else { format!("{keys} times") };
-        writeln!(out, "{}  {} ({times})\n    {}", case.id, ids.join(" "), case.title)?;
+        let variants = if keys == 1 { "1 variant".to_owned() } else { format!("{keys} variants") };
+        writeln!(out, "{}  {} ({variants})\n    {}", case.id, ids.join(" "), case.title)?;
     }
     if plan.cases.is_empty() {
         select::each_selects(suites, words, tier)?;

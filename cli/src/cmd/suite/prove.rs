@@ -11,7 +11,7 @@ use weft_dissector::output::text::counted;
 use weft_suites::Filter;
 use weft_suites::coverage::Proofs;
 use weft_suites::model::{CaseResult, Role, Tier};
-use weft_suites::prove::{Cell, prove};
+use weft_suites::prove::{ProofOutcome, prove};
 use weft_suites::script::Suites;
 
 use crate::exit::{BadInput, print_line, unwritable};
@@ -27,10 +27,10 @@ use crate::suites::load;
     deviation that makes the case fail, and the violated requirement.\n\n\
     Exit codes:\n  \
     0  all cases are proven\n  \
-    1  a case fails against the correct endpoint, or fails against no deviation, or no case\n     \
-    catches a deviation\n\n\
+    1  a case fails against the correct endpoint, a case passes against all of its deviations,\n     \
+    or a deviation makes no case fail\n\n\
     Examples:\n  \
-    weft suite prove                                          check all cases, in some minutes\n  \
+    weft suite prove                                          check all cases (takes some minutes)\n  \
     weft suite prove --suites my-suites mpa/7.1.1-too-long    check a case of your own"
 )]
 pub(crate) struct Arguments {
@@ -78,31 +78,31 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
     let proofs = out.join("proofs.csv");
     std::fs::write(&proofs, Proofs::from_iter(matrix.proven.iter().cloned()).to_csv())
         .map_err(|error| BadInput(format!("{}: {}", proofs.display(), unwritable(&proofs, &error))))?;
-    for row in matrix.rows.iter().filter(|row| !row.cells.is_empty()) {
+    for row in matrix.rows.iter().filter(|row| !row.outcomes.is_empty()) {
         let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
         print_line!("{}  {}", row.deviation.name, breaks.join(" "));
-        for (case, cell) in &row.cells {
-            let word = match cell {
-                Cell::Caught => "caught",
-                Cell::OnTheWay => "also observed",
-                Cell::Missed => "-",
+        for (case, outcome) in &row.outcomes {
+            let word = match outcome {
+                ProofOutcome::Caught => "caught",
+                ProofOutcome::AlsoObserved => "also observed",
+                ProofOutcome::Missed => "-",
             };
             print_line!("    {word:<13} {case}");
         }
     }
     let without_case: Vec<&str> = matrix.without_case().map(|row| row.deviation.name).collect();
-    // If the user selects few cases, nearly all deviations concern other cases, so the list is
-    // useless.
+    // If the user selects only a few cases, nearly all deviations concern no selected case. The
+    // list would then be useless.
     if without_case.len() < matrix.rows.len() / 2 {
         print_line!("\ndeviations that concern no case:\n    {}", without_case.join("\n    "));
         print_line!("\ndeviations that the builtin targets cannot show:");
-        for (deviation, why) in &matrix.beyond {
+        for (deviation, why) in &matrix.unprovable {
             print_line!("    {}: {why}", deviation.name);
         }
     }
-    for (role, result) in &matrix.broken {
+    for (role, result) in &matrix.not_passed {
         let CaseResult { key, verdict, explanation, .. } = result;
-        print_line!("\nnot passed by the correct {role}: {key}: {verdict}: {explanation}");
+        print_line!("\nthe correct {role} did not pass {key} ({verdict}): {explanation}");
     }
     let uncaught: Vec<String> = matrix.uncaught().map(|row| row.deviation.name.to_owned()).collect();
     let unproven: Vec<String> = matrix.unproven().map(ToString::to_string).collect();
@@ -115,8 +115,8 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
     }
     let of_role = |role| matrix.cases.iter().filter(|case| case.role == role).count();
     print_line!(
-        "\n{} ({} for responders, {} for initiators), {} not applicable to weft's own endpoint\n{}: {} about other \
-         rules, {} uncaught; unproven cases: {}",
+        "\n{} ({} for responders, {} for initiators), {} not applicable to weft's own endpoint\n{}: {} concern no \
+         case, {} uncaught; unproven cases: {}",
         counted(matrix.cases.len() as u64, "case"),
         of_role(Role::Responder),
         of_role(Role::Initiator),
@@ -127,6 +127,6 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
         unproven.len()
     );
     print_line!("{} for `weft coverage --from {}`", counted(matrix.proven.len() as u64, "proof"), out.display());
-    let complete = matrix.broken.is_empty() && uncaught.is_empty() && unproven.is_empty();
+    let complete = matrix.not_passed.is_empty() && uncaught.is_empty() && unproven.is_empty();
     Ok(ExitCode::from(u8::from(!complete)))
 }

@@ -10,8 +10,8 @@ use weft_suites::{RunOptions, Schedule};
 use crate::exit::{BadInput, print_line};
 
 /// Returns the id and the seed of the run that `--rerun` repeats, and the cases that failed in this
-/// run. Later reruns of the same cases count instead of the run.
-pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(String, u64, Vec<CaseKey>)> {
+/// run. If a case was rerun later, the result of the rerun decides.
+pub(super) async fn failed_cases(store: &Store, target: &str) -> anyhow::Result<(String, u64, Vec<CaseKey>)> {
     let nothing = || BadInput(format!("the store has no run against {target}"));
     let report = store.latest_outcomes(target).await?.ok_or_else(nothing)?;
     store.close().await;
@@ -25,7 +25,7 @@ pub(super) async fn failed(store: &Store, target: &str) -> anyhow::Result<(Strin
 }
 
 /// How often to repeat a run.
-pub(super) struct Times {
+pub(super) struct Repetition {
     /// Maximum number of runs. `None` means no limit.
     pub(super) most: Option<u32>,
     /// Whether to stop after the first run with an unexpected result.
@@ -37,13 +37,13 @@ pub(super) struct Times {
 pub(super) async fn run(
     options: RunOptions,
     schedule: Schedule,
-    times: Times,
+    repetition: Repetition,
     verbose: bool,
 ) -> anyhow::Result<ExitCode> {
     let mut seen: BTreeMap<CaseKey, BTreeSet<Verdict>> = BTreeMap::new();
     let mut worst = ExitCode::AsExpected;
     let mut count = 0;
-    while times.most.is_none_or(|most| count < most) {
+    while repetition.most.is_none_or(|most| count < most) {
         count += 1;
         print_line!("-- run {count}");
         let report =
@@ -56,14 +56,14 @@ pub(super) async fn run(
             worst = code;
         }
         let stopped = options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow());
-        if stopped || times.until_fail && code != ExitCode::AsExpected {
+        if stopped || repetition.until_fail && code != ExitCode::AsExpected {
             break;
         }
     }
     let unstable = seen.iter().filter(|(_, verdicts)| verdicts.len() > 1);
     for (key, verdicts) in unstable {
         let verdicts: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
-        print_line!("verdict changes from run to run: {key}: {}", verdicts.join(", "));
+        print_line!("the verdict of {key} changes from run to run: {}", verdicts.join(", "));
     }
     print_line!("{count} {}", if count == 1 { "run" } else { "runs" });
     Ok(worst)

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use tokio::sync::{mpsc, watch};
 use weft_suites::model::{CaseKey, ExitCode, RunReport, RunStatus};
 use weft_suites::{Filter, RunOptions, Schedule, report, store};
-use weft_tui::{LiveSink, Starter, Wish};
+use weft_tui::{LiveSink, RerunStarter, RunnerRequest};
 
 use crate::exit::{BadInput, print_line};
 use crate::results::judged;
@@ -24,18 +24,18 @@ pub(super) async fn run(
     schedule: Schedule,
     stop: Arc<watch::Sender<bool>>,
 ) -> anyhow::Result<RunReport> {
-    let (wishes, mut wanted) = mpsc::unbounded_channel();
+    let (requests, mut wanted) = mpsc::unbounded_channel();
     let (stopper, left) = (Arc::clone(&stop), Arc::new(AtomicBool::new(false)));
-    let start = Box::new(move |wish| {
-        if wish == Wish::Stop {
+    let start = Box::new(move |request| {
+        if request == RunnerRequest::Stop {
             stopper.send_replace(true);
         } else {
             // Sending fails only if the receiver was dropped after an error of the run.
-            let _ = wishes.send(wish);
+            let _ = requests.send(request);
         }
     });
     let (sink, source) =
-        weft_tui::live(Some(Starter { folder: options.out.join(FOLDER).display().to_string(), start }));
+        weft_tui::live(Some(RerunStarter { folder: options.out.join(FOLDER).display().to_string(), start }));
     let closer = sink.clone();
     let stopped = signals::interrupted();
     let closes = tokio::spawn(async move {
@@ -56,12 +56,12 @@ pub(super) async fn run(
     let report = judged(options.clone(), schedule.clone(), Arc::new(sink.clone())).await?;
     report::write_all(&report, &out)?;
     let run = report.run.rerun_of.clone().unwrap_or_else(|| report.run.id.clone());
-    let again = Again { options, schedule, sink, stop, left, run };
-    while let Some(wish) = wanted.recv().await {
-        match wish {
-            Wish::Again(keys) => again.play(keys, false).await,
-            Wish::UntilFailure(keys) => again.play(keys, true).await,
-            Wish::Stop => {}
+    let rerunner = CaseRerunner { options, schedule, sink, stop, left, run };
+    while let Some(request) = wanted.recv().await {
+        match request {
+            RunnerRequest::Rerun(keys) => rerunner.run_cases(keys, false).await,
+            RunnerRequest::UntilFailure(keys) => rerunner.run_cases(keys, true).await,
+            RunnerRequest::Stop => {}
         }
     }
     closes.abort();
@@ -70,8 +70,8 @@ pub(super) async fn run(
     Ok(report)
 }
 
-/// Runs the cases again that the user selects on the screen.
-struct Again {
+/// Reruns the cases that the user selects on the screen.
+struct CaseRerunner {
     options: RunOptions,
     schedule: Schedule,
     sink: LiveSink,
@@ -82,26 +82,26 @@ struct Again {
     run: String,
 }
 
-impl Again {
+impl CaseRerunner {
     /// Runs the cases once, or until a result is unexpected. The screen shows errors.
-    async fn play(&self, keys: Vec<CaseKey>, until_failure: bool) {
+    async fn run_cases(&self, keys: Vec<CaseKey>, until_failure: bool) {
         self.stop.send_replace(false);
-        // Closing the screen requests a stop, which this call may have overwritten.
+        // Closing the screen requests a stop. The call above may have overwritten this request.
         while !self.left.load(SeqCst) {
-            match self.once(&keys).await {
+            match self.run_once(&keys).await {
                 Ok(report) if until_failure && report.summary.exit_code == ExitCode::AsExpected => {
                     if report.summary.status != RunStatus::Done || *self.stop.borrow() {
                         return;
                     }
                 }
                 Ok(_) => return,
-                Err(error) => return self.sink.trouble(format!("{error:#}")),
+                Err(error) => return self.sink.report_failed_rerun(format!("{error:#}")),
             }
         }
     }
 
     /// Runs the cases once, and writes the reports.
-    async fn once(&self, keys: &[CaseKey]) -> anyhow::Result<RunReport> {
+    async fn run_once(&self, keys: &[CaseKey]) -> anyhow::Result<RunReport> {
         let out = self.options.out.join(FOLDER);
         let mut options = self.options.clone();
         options.filter = Filter::default().rerun(&self.run, keys.iter().cloned());

@@ -1,7 +1,7 @@
 //! `weft tui -i`: a thread writes captured frames to files, and the screen reads the files.
 //!
-//! So a slow terminal loses no frames, and the screen shows exactly what the files contain. Without
-//! -w, the files are temporary: weft deletes them when the user quits.
+//! So a slow terminal causes no loss of frames, and the screen shows exactly the contents of the
+//! files. Without -w, the files are temporary: weft deletes them when the user quits.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use std::thread;
 use weft_tui::{Live, Part, Recording};
 
 use crate::exit::BadInput;
-use crate::input::{Input, LiveArguments, Next, Place, Ring};
+use crate::input::{Input, LiveArguments, Next, Ring, SaveDestination};
 
 /// The ring of temporary files: 16 files of 64 MB.
 const TEMPORARY: [&str; 2] = ["filesize:64000", "files:16"];
@@ -22,10 +22,14 @@ pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[Strin
     };
     let words = if write.is_some() { ring.to_vec() } else { TEMPORARY.map(str::to_owned).to_vec() };
     let ring = Ring::read(&words)?;
-    let input = Input::live(arguments, interface, Some((write.map_or(Place::Temporary, Place::At), ring)))?;
+    let input = Input::live(
+        arguments,
+        interface,
+        Some((write.map_or(SaveDestination::Temporary, SaveDestination::Path), ring)),
+    )?;
     let what = match write {
-        Some(path) => format!("{} > {}", arguments.what(), path.display()),
-        None => arguments.what(),
+        Some(path) => format!("{} > {}", arguments.title(), path.display()),
+        None => arguments.title(),
     };
     let recording = Recording::live(&what);
     let capturing = thread::Builder::new().name("capture".to_owned()).spawn({
@@ -35,7 +39,8 @@ pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[Strin
     let shown = weft_tui::live_capture(recording.clone());
     // This stops the capturing thread, also if the screen never started.
     recording.leave();
-    let closed = capturing.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the capture failed")));
+    let failed = "weft failed while it captured frames; please report this defect";
+    let closed = capturing.join().unwrap_or_else(|_| Err(anyhow::anyhow!(failed)));
     shown.map_err(|error| BadInput(error.to_string()))?;
     closed?;
     Ok(ExitCode::SUCCESS)
@@ -60,16 +65,16 @@ fn capture(mut input: Input, recording: &Recording, what: &str) -> anyhow::Resul
 
 /// Updates the state for the screen: the readable files, and the numbers of dropped frames.
 fn publish(input: &mut Input, recording: &Recording, what: &str) {
-    let Some(so_far) = input.so_far() else { return };
-    let Some(written) = so_far.written else { return };
+    let Some(progress) = input.live_progress() else { return };
+    let Some(written) = progress.written else { return };
     let parts = written.files.into_iter().map(|(path, before): (PathBuf, u64)| Part { path, before });
     let live = Live {
         what: what.to_owned(),
-        frames: so_far.frames,
-        dropped_by_kernel: so_far.drops.kernel,
-        dropped_by_interface: so_far.drops.interface,
+        frames: progress.frames,
+        dropped_by_kernel: progress.drops.kernel,
+        dropped_by_interface: progress.drops.interface,
         files: written.count,
-        ended: so_far.ended,
+        ended: progress.ended,
     };
     recording.update(parts, written.octets, live);
 }

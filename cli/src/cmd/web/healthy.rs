@@ -1,5 +1,5 @@
-//! `weft web --healthy`: checks whether a dashboard answers, for a container's health check. The
-//! image then needs no other HTTP client.
+//! `weft web --healthy`: checks whether a dashboard answers, for a container's health check. So
+//! the container image needs no other HTTP client.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::exit::{note, print_line};
 
 /// The longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Queries the dashboard that listens on `listen`. Returns exit code 0 if the dashboard is healthy,
 /// otherwise 3.
@@ -26,7 +26,7 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(line) => {
-            note(&format!("{address} answers {line:?}"));
+            note(&format!("{address} is not healthy: its answer is {line:?}"));
             ExitCode::from(3)
         }
         Err(error) => {
@@ -38,9 +38,9 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
 
 /// Sends `GET /healthz`, and returns the first line of the answer.
 fn status_line(address: SocketAddr) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     write!(stream, "GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.take(4096).read_to_end(&mut answer)?;

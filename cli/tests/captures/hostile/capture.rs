@@ -1,4 +1,5 @@
-//! The traffic as a capture for the monitor: handshake, segments, FIN and reset of one connection.
+//! Makes a capture for the monitor from the traffic of a test: handshake, segments, FIN and RST of
+//! a connection.
 
 use std::net::Ipv4Addr;
 
@@ -11,26 +12,26 @@ use weft_dissector::{Dissector, Finding, Sink};
 use crate::hostile::side::Put;
 
 const LINKTYPE_ETHERNET: u16 = 1;
-/// Nanoseconds from a frame to the next.
+/// Time between two frames, in nanoseconds.
 const GAP: u64 = 20_000;
 const WINDOW: u16 = 0xffff;
 const PORTS: [u16; 2] = [50_000, 7174];
 const ADDRESSES: [[u8; 4]; 2] = [Ipv4Addr::new(192, 0, 2, 1).octets(), Ipv4Addr::new(192, 0, 2, 2).octets()];
 
-/// Frames of a connection that end 0 opened, and of those that replace it.
+/// The frames of a connection that end 0 opened, and of the connections that replace it.
 pub(crate) struct Capture {
     frames: Vec<Vec<u8>>,
-    /// The opener of each connection.
+    /// The end that opened each connection.
     openers: Vec<usize>,
-    /// The ports of the last one.
+    /// The ports of the last connection.
     ports: [u16; 2],
     next: [u32; 2],
-    /// Octets of the other end that are on their way to each, and a FIN: it does not acknowledge
-    /// them yet.
+    /// For each end, the length of the data in flight to it, where a FIN counts as one byte. The
+    /// end does not acknowledge this data yet.
     on_their_way: [u32; 2],
-    /// How each end closed: F for FIN, R for a reset.
+    /// How each end closed: F for FIN, R for RST.
     pub(crate) ends: [String; 2],
-    /// Octets of payload that a TCP segment carries at most.
+    /// Maximum payload of a TCP segment in bytes.
     mss: u16,
 }
 
@@ -45,7 +46,7 @@ struct Flags {
 const ACK: Flags = Flags { syn: false, ack: true, fin: false, rst: false };
 
 impl Capture {
-    /// The handshake is done.
+    /// Makes a capture that has the handshake of the first connection.
     pub(crate) fn connected(mss: u16) -> Self {
         let mut capture = Capture {
             frames: Vec::new(),
@@ -60,10 +61,10 @@ impl Capture {
         capture
     }
 
-    /// Another connection takes its place: `opener` opens it, to this port of the other end.
+    /// Replaces the connection: `opener` opens a new connection to this port of the other end.
     pub(crate) fn reconnected(&mut self, opener: usize, port: u16) {
-        // The port of the one that connected is the same again; of the one that listened it is not
-        // (C30).
+        // If the opener also opened the first connection, it uses the same port again. If it was
+        // the listener, its port differs.
         let from = if self.ports[opener] == PORTS[0] { PORTS[0] } else { PORTS[0] + 1 };
         self.ports[opener] = from;
         self.ports[1 - opener] = port;
@@ -79,7 +80,7 @@ impl Capture {
         self.frame(opener, ACK, &[]);
     }
 
-    /// End `from` sent these octets at once.
+    /// Adds bytes that end `from` sent and that arrive at once.
     pub(crate) fn octets(&mut self, from: usize, octets: &[u8]) {
         for segment in octets.chunks(usize::from(self.mss)) {
             self.frame(from, ACK, segment);
@@ -92,7 +93,7 @@ impl Capture {
         self.frame(1 - from, ACK, &[]);
     }
 
-    /// The same for data that does not arrive yet: [`arrived`](Self::arrived) lets it arrive.
+    /// Adds output of `from` that does not arrive yet. [`arrived`](Self::arrived) lets it arrive.
     pub(crate) fn departs(&mut self, from: usize, put: &Put) {
         match put {
             Put::Octets(octets) => {
@@ -110,7 +111,7 @@ impl Capture {
         }
     }
 
-    /// Lets the oldest data of `from` that has not arrived do so.
+    /// Lets the oldest output of `from` in flight arrive.
     pub(crate) fn arrived(&mut self, from: usize, put: &Put) {
         match put {
             Put::Octets(octets) => self.on_their_way[1 - from] -= u32::try_from(octets.len()).unwrap(),
@@ -148,23 +149,24 @@ impl Capture {
         self.frames.push(octets);
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     pub(crate) fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// The capture as a file.
+    /// Returns the capture as a pcapng file.
     pub(crate) fn pcapng(&self) -> Vec<u8> {
         pcapng((1..).map(|number| number * GAP).zip(self.frames.iter().map(Vec::as_slice)))
     }
 
-    /// What the monitor finds in it; its directions are the ends.
+    /// Returns the monitor's findings. A direction of a finding is the number of the end.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let (mut dissector, mut found) = (Dissector::default(), Findings(Vec::new()));
         for (number, octets) in (1..).zip(&self.frames) {
             let wire_len = u32::try_from(octets.len()).unwrap();
+            let time = number * GAP;
             let frame =
-                Frame { number, time: number * GAP, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+                Frame { number: number.into(), time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
             dissector.frame(&frame, &mut found);
         }
         dissector.finish(&mut found);
@@ -176,13 +178,13 @@ impl Capture {
     }
 }
 
-/// Frames of Ethernet, each with its time in nanoseconds, as a file.
+/// Makes a pcapng file of Ethernet frames. Each frame has its time in nanoseconds.
 pub(crate) fn pcapng<'a>(frames: impl Iterator<Item = (u64, &'a [u8])>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), None).unwrap();
     let interface = writer.interface(&Interface { link_type: LINKTYPE_ETHERNET, ..Interface::default() }).unwrap();
     for (time, octets) in frames {
         let wire_len = u32::try_from(octets.len()).unwrap();
-        writer.packet(&PacketBlock { interface, time, octets, wire_len, way: None, comments: &[] }).unwrap();
+        writer.packet(&PacketBlock { interface, time, octets, wire_len, direction: None, comments: &[] }).unwrap();
     }
     writer.finish().unwrap()
 }

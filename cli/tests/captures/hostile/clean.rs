@@ -1,4 +1,4 @@
-//! The monitor finds nothing in what the correct endpoint sends, with any settings.
+//! The monitor has no findings about the correct endpoint, with any settings.
 
 use weft_core::requirement::Severity;
 use weft_peer::Deviations;
@@ -8,10 +8,10 @@ use crate::hostile::capture::Capture;
 use crate::hostile::pair::{Pair, Scene};
 use crate::hostile::world::{World, wants};
 
-/// How the Initiator begins.
+/// The kind of start-up that the Initiator uses.
 #[derive(Debug, Clone, Copy)]
 enum SetUp {
-    /// The RDMA Consortium's, and a permissive Responder.
+    /// The start-up of the RDMA Consortium, with a permissive Responder.
     Revision0,
     Revision1,
     /// With a ready-to-receive message agreed out of band.
@@ -33,16 +33,17 @@ const SET_UPS: [SetUp; 9] = [
     PeerToPeer(Rtr::Write),
     PeerToPeer(Rtr::Read),
 ];
-/// C in the Request and in the Reply.
+/// The C bits of the Request and of the Reply.
 const CRCS: [[bool; 2]; 3] = [[true, true], [true, false], [false, false]];
-/// M in the Request and in the Reply.
+/// The M bits of the Request and of the Reply.
 const MARKERS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
-/// Effective maximum segment sizes: the least, Internet's, Ethernet's, jumbo frames', the greatest.
+/// Effective maximum segment sizes: the minimum, the default of IPv4, Ethernet, jumbo frames, and
+/// the maximum.
 const EMSSES: [u16; 5] = [128, 536, 1460, 8960, 65_495];
-/// Octets of private data; an enhanced frame has room for 508.
+/// Lengths of private data in bytes. An enhanced frame has room for 508.
 const PRIVATE_DATA: [usize; 3] = [0, 13, 508];
 
-/// Findings at the level of warnings, or worse.
+/// Returns the findings that are warnings or errors.
 fn blamed(capture: &Capture) -> Vec<String> {
     let findings = capture.findings();
     let bad = findings.iter().filter(|finding| finding.severity >= Severity::Warning);

@@ -1,8 +1,9 @@
-//! The ladder diagrams of the draft (figures 18 to 23) out of exchanges of two correct ends: what
-//! `weft ladder` draws of them.
+//! Two correct endpoints perform the exchanges of the draft's ladder diagrams (figures 18 to 23),
+//! and `weft ladder` draws them.
 //!
 //! The test compares messages and senders with the draft's figures. The pictures are in the user's
-//! guide, as text and as SVG. They are what weft draws today, and `WEFT_BLESS=1` renews them.
+//! guide, as text and as SVG. The test also compares them with weft's current output.
+//! `WEFT_BLESS=1` replaces them with this output.
 
 use std::fs;
 use std::ops::Range;
@@ -16,7 +17,7 @@ use weft_peer::sdp::{Half, Policy, Settings};
 use crate::hostile::portmap;
 use crate::hostile::sdp::net::Net;
 
-/// An arrow of a figure: from the left or from the right, and its message.
+/// An arrow of a figure: whether it begins at the left or at the right, and its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Arrow {
     Right(String),
@@ -41,7 +42,7 @@ fn drawn(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The arrows of these frames in a picture, by the names of their messages.
+/// Returns the arrows of these frames in a picture, with the names of their messages.
 fn arrows(picture: &str, frames: &Range<usize>) -> Vec<Arrow> {
     const NAMES: [&str; 13] = [
         "SDP port mapper PMReq",
@@ -71,8 +72,8 @@ fn arrows(picture: &str, frames: &Range<usize>) -> Vec<Arrow> {
     of_frames.map(arrow).collect()
 }
 
-/// Draws a capture, compares the arrows of `frames` with those of the draft's figure, and the
-/// pictures with those of the guide.
+/// Draws a capture. Compares the arrows of `frames` with the arrows of the draft's figure, and the
+/// pictures with the pictures of the guide.
 fn shows(name: &str, capture: &[u8], option: &[&str], frames: &Range<usize>, figure: &[Arrow]) {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
@@ -95,18 +96,18 @@ fn shows(name: &str, capture: &[u8], option: &[&str], frames: &Range<usize>, fig
     assert!(fs::read_to_string(&picture).unwrap() == svg, "{}: WEFT_BLESS=1 renews it", picture.display());
 }
 
-/// Two ends that are connected, with a policy under which they send only what the test requests.
+/// Returns two connected ends. With their policy, they send only messages that the test requests.
 fn connected() -> Net {
     let policy = Policy { source_threshold: 500, sink_threshold: 0, src_avail_payload: 40, ..Policy::default() };
     let settings = Settings { bufs: 6, recv_size: 1000, des_rem_rcv_sz: 1000, policy, ..Settings::default() };
     let mut net = Net::new([settings; 2], [&Deviations::NONE; 2]);
     net.settle();
-    // HelloAck's credit comes back.
+    // The peer returns the credit that HelloAck used.
     net.wait(40);
     net
 }
 
-/// The frames that `exchange` makes.
+/// Returns the numbers of the frames that `exchange` adds.
 fn frames_of(net: &mut Net, exchange: impl FnOnce(&mut Net)) -> Range<usize> {
     let before = net.capture.len();
     exchange(net);
@@ -122,14 +123,14 @@ fn close(net: &mut Net) {
     assert!(net.is_over());
 }
 
-/// Pipelined Mode in what `from` sends.
+/// Enters Pipelined Mode for the data that `from` sends.
 fn pipelined(net: &mut Net, from: usize) {
     net.ends[from].machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
     net.settle();
 }
 
-/// Figures 18 and 19: PM Client on the left. (Figure 18 has the PM Server's name there, and the
-/// arrows of a client.)
+/// Figures 18 and 19, with the PM Client on the left. (In figure 18, the left side has the name of
+/// the PM Server, but the arrows of a client.)
 fn the_port_mapper_accepts_and_denies() {
     let none = Deviations::NONE;
     let capture = |scene: portmap::Scene| scene.play([&none, &none]).capture;
@@ -139,7 +140,7 @@ fn the_port_mapper_accepts_and_denies() {
     shows("figure-19", &capture(portmap::Scene::Denied), &["--exchange", "0"], &(1..usize::MAX), &two_way);
 }
 
-/// Figure 20: payload #1 to #3, and an update of flow control without payload.
+/// Figure 20: the payloads #1 to #3, and a flow control update without payload.
 fn bcopy() {
     let mut net = connected();
     let frames = frames_of(&mut net, |net| {
@@ -160,12 +161,12 @@ fn bcopy() {
     );
 }
 
-/// Figure 21, with the second RDMA Read and its RdmaRdCompl that are optional.
+/// Figure 21, with the optional second RDMA Read and its RdmaRdCompl.
 fn read_zcopy() {
     let mut net = connected();
     let frames = frames_of(&mut net, |net| {
         net.send(0, 2040);
-        // A receive for a part of it, and one for the rest.
+        // Post one receive for a part of the data, and another receive for the rest.
         for len in [1240, 3000] {
             net.ends[1].receive(len, false);
             net.settle();
@@ -176,7 +177,7 @@ fn read_zcopy() {
     shows("figure-21", &net.capture.pcapng(), &[], &frames, &[&[right("SrcAvail")], &read[..], &read[..]].concat());
 }
 
-/// Figure 22: Data Source on the left.
+/// Figure 22, with the Data Source on the left.
 fn write_zcopy() {
     let mut net = connected();
     pipelined(&mut net, 0);
@@ -190,7 +191,8 @@ fn write_zcopy() {
     shows("figure-22", &net.capture.pcapng(), &[], &frames, &figure);
 }
 
-/// Figure 23, both halves: a command and the buffer for its reply in two messages, and in one.
+/// Both halves of figure 23: a command and the buffer for its reply, in two messages and in one
+/// message.
 fn a_transaction() {
     let reply = [left("RDMA Write"), left("RdmaWrCompl")];
     for (name, transactions) in [("figure-23-two", false), ("figure-23", true)] {

@@ -1,4 +1,5 @@
-//! Peer and monitor against each other: the hostile twin is caught, the correct one is not.
+//! Endpoints of `weft-peer` and the monitor of `weft-dissector`, tested against each other. The
+//! monitor must catch a hostile endpoint, and must report nothing about a correct endpoint.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 mod capture;

@@ -1,8 +1,9 @@
-//! Each deviation of MPA and its enhanced set-up is caught: by the monitor, by the correct twin, by
-//! how it reacts, or by a case's verdict.
+//! Each deviation of MPA and its enhanced set-up is caught: by a finding of the monitor, by the
+//! correct endpoint, by the reaction of an endpoint, or by the verdict of a case.
 //!
-//! It is looked for in every scene, at both ends: first a finding that names its requirement; then
-//! a refusal that does; then a case's verdict.
+//! The test tries each deviation in every scene and at both ends. It searches first for a finding
+//! about the requirement, then for a refusal because of the requirement, and then for a case that
+//! fails.
 
 use std::collections::HashMap;
 
@@ -42,7 +43,8 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("p2p.terminate-with-length", "mpa.crc-flipped"),
 ];
 
-/// For what a deviating end ends the connection where a correct one does not.
+/// Deviations for which the deviating end closes the connection and a correct end does not, each
+/// with the requirement that the deviating end gives as the reason.
 const REFUSES: &[(&str, &str)] = &[
     ("mpa.accepts-any-revision", "MPA-7.1.1-22"),
     ("mpa.accepts-any-revision", "MPA-8-2"),
@@ -88,7 +90,7 @@ fn catch(
             }
             seen |= run.outcome != right.outcome;
             let named = |end: usize, run: &Run| run.refuses[end].filter(|id| deviation.breaks.contains(id));
-            // Alignment is advice of an appendix: a note.
+            // The rules about alignment are in an appendix, so their findings are notes.
             let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
             if found.difference(&before).any(|id| deviation.breaks.contains(id)) {
                 unasked.extend(beside(deviation, end, &run, right, by.is_none() && !scene.is_scripted()));

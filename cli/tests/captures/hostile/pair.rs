@@ -1,10 +1,10 @@
-//! Two connections without RNICs, for what belongs to MPA: their settings, what their users do, and
-//! the record of it.
+//! Two connections without RNICs, to test MPA: their settings, the actions of their users, and a
+//! capture of their traffic.
 
 use std::time::Duration;
 
 use weft_core::{RequirementId, crc};
-use weft_peer::connection::{By, Closed, Event, Transmit};
+use weft_peer::connection::{Closed, ClosedBy, Event, Transmit};
 use weft_peer::mpa::{Depth, EnhancedUse, Model, PrivateData, Rnic, Rtr, RtrKinds};
 use weft_peer::{Connection, Deviations, Instant, Settings};
 
@@ -38,19 +38,19 @@ pub(crate) enum Scene {
     NothingWanted,
     /// An RDMA Consortium Initiator, a permissive Responder.
     FromRdmac,
-    /// The other way about.
+    /// A permissive Initiator, an RDMA Consortium Responder.
     ToRdmac,
     /// The Initiator's user sends nothing.
     Silent,
     /// The Initiator posts a Send and closes at once.
     ClosesAtOnce,
-    /// Each end has one long message, and sends an FPDU a turn; the Initiator closes after the
-    /// first one.
+    /// Each end sends one long message, one FPDU per turn. The Initiator closes after its first
+    /// FPDU.
     ClosesInMessage,
     /// In place of the Initiator: a Request that is never complete.
     HalfARequest,
-    /// In place of the Initiator: an enhanced Request, and a Write of no octets, with an STag, as
-    /// ready-to-receive message.
+    /// In place of the Initiator: an enhanced Request. Its ready-to-receive message is an RDMA
+    /// Write of 0 bytes with an STag.
     WriteToStag,
 }
 
@@ -104,7 +104,7 @@ impl Scene {
                 | Scene::WriteToStag
         );
         if enhanced {
-            ask.enhanced = EnhancedUse::Ask;
+            ask.enhanced = EnhancedUse::Request;
         }
         match self {
             Scene::Plain | Scene::Enhanced | Scene::Silent | Scene::ClosesAtOnce | Scene::ClosesInMessage => {}
@@ -155,12 +155,12 @@ impl Scene {
 }
 
 impl Scene {
-    /// Is one end no endpoint?
+    /// Returns whether the test replaces one endpoint and sends the bytes itself.
     pub(crate) fn is_scripted(self) -> bool {
         !self.scripted().is_empty()
     }
 
-    /// Octets that the test sends itself, a piece after each turn of the other end.
+    /// Returns the bytes that the test sends itself, one piece after each turn of the other end.
     fn scripted(self) -> Vec<Vec<u8>> {
         let request = b"MPA ID Req Frame\x50\x02\0\x04\xc0\x08\xc0\x08";
         match self {
@@ -185,22 +185,22 @@ fn only(kind: Rtr) -> RtrKinds {
     kinds
 }
 
-/// Lengths of the Sends of each end; with markers the second one's PAD ends where a marker is.
+/// Lengths of the Sends of each end. With markers, the PAD of the second Send ends at a marker.
 const SENDS: [usize; 12] = [458, 4, 5, 700, 0, 3000, 30, 40, 50, 60, 70, 80];
-/// Those of one long message of each end, of several FPDUs.
+/// Length of the one long message of each end, which has several FPDUs.
 const LONG_SENDS: [usize; 2] = [6000, 16_000];
-/// Octets of a TCP segment.
+/// Maximum payload of a TCP segment in bytes.
 const MSS: u16 = 1460;
 
 struct End {
-    /// `None` of an end whose octets the test makes.
+    /// The endpoint. `None` if the test sends the bytes of this end itself.
     machine: Option<Connection>,
     scripted: std::vec::IntoIter<Vec<u8>>,
     user_events: Vec<String>,
     closed: Option<Closed>,
 }
 
-/// Two ends and their wire.
+/// Two endpoints, and the wire between them.
 pub(crate) struct Pair {
     now: Instant,
     scene: Scene,
@@ -209,7 +209,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Everything that the scene has, to its end.
+    /// Runs a scene to its end.
     pub(crate) fn play(scene: Scene, deviations: [&Deviations; 2]) -> Self {
         let [initiator, responder] = scene.settings(deviations);
         let scripted = scene.scripted();
@@ -235,7 +235,7 @@ impl Pair {
         pair
     }
 
-    /// Lets time pass, with each deadline until then.
+    /// Lets this time pass, and handles each deadline until then.
     fn pass(&mut self, duration: Duration) {
         let until = self.now + duration;
         for _ in 0..100 {
@@ -254,7 +254,7 @@ impl Pair {
         self.now = until;
     }
 
-    /// Passes on all that is sent, joined, until both are silent.
+    /// Delivers all output, joined into one piece per turn, until both ends send nothing more.
     fn run(&mut self) {
         for _ in 0..1000 {
             let mut moved = false;
@@ -291,7 +291,7 @@ impl Pair {
         }
     }
 
-    /// The current output of an end, and how it ends.
+    /// Returns the current output of an end, and its FIN or RST if there is one.
     fn sent(&mut self, from: usize) -> (Vec<Vec<u8>>, Option<Transmit>) {
         self.users(from);
         let Some(machine) = &mut self.ends[from].machine else {
@@ -321,12 +321,12 @@ impl Pair {
         (writes, last)
     }
 
-    /// What an end's user makes of what happened.
+    /// Lets the user of an end react to the events.
     fn users(&mut self, end: usize) {
         let (now, scene) = (self.now, self.scene);
         let End { machine: Some(machine), user_events, closed, .. } = &mut self.ends[end] else { return };
         while let Some(event) = machine.poll_event() {
-            // A command is refused only where the connection is ending.
+            // An endpoint refuses a command only while the connection is ending.
             match &event {
                 Event::Established { .. } => {
                     let _ = (0..16).try_for_each(|_| machine.post_receive(16_000));
@@ -357,14 +357,14 @@ impl Pair {
         }
     }
 
-    /// What both users saw, and how TCP ended.
+    /// Returns the events of both users, and how TCP ended.
     pub(crate) fn outcome(&self) -> String {
         format!("{:?}\n{:?}\n{:?}", self.ends[0].user_events, self.ends[1].user_events, self.capture.ends)
     }
 
-    /// The requirement for which an end ended the connection by itself.
+    /// Returns the requirement that made an end close the connection by itself.
     pub(crate) fn refuses(&self, end: usize) -> Option<RequirementId> {
-        let closed = self.ends[end].closed.filter(|closed| closed.by == By::Library)?;
+        let closed = self.ends[end].closed.filter(|closed| closed.by == ClosedBy::Library)?;
         closed.why.requirement()
     }
 }

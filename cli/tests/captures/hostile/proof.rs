@@ -1,5 +1,5 @@
-//! Each deviation of DDP and RDMAP is caught: by the monitor, by the correct twin, by how it
-//! reacts, or by a case's verdict.
+//! Each deviation of DDP and RDMAP is caught: by a finding of the monitor, by the correct endpoint,
+//! by the reaction of an endpoint, or by the verdict of a case.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,10 @@ use crate::hostile::run::{Run, Script};
 use crate::hostile::traffic::Wrong;
 use crate::hostile::verdict;
 
-/// Other findings about a deviation, with name and requirement: the wrong bytes violate these, too,
-/// or are mistaken for something else. A correct end is listed only if it is one of the RDMA
-/// Consortium, whose markers the other end's Reply denies.
+/// Expected findings in addition to those about the deviation's own requirements, as lines with the
+/// name and the requirement. The wrong bytes violate these requirements, too, or look like another
+/// error. A finding about a correct end is listed only if that end follows the RDMA Consortium, and
+/// the other end's Reply denies its markers.
 const ALSO: &str = include_str!("also.csv");
 
 /// How a deviation was caught.
@@ -25,12 +26,13 @@ pub(crate) enum By {
     Monitor,
     Reaction,
     Twin,
-    /// By what comes of it for users alone; no tester can see it.
+    /// Only by its effect on a user. No tester can notice it.
     Users,
 }
 
-/// The runs that the monitor reads: all operations with the deviation at the Initiator, then what
-/// goes wrong, at the end that has to react, and at the one that does it.
+/// Returns the runs for the monitor, each with the deviating end: first all operations, with the
+/// deviation at the Initiator. Then each deliberate error, with the deviation at the end that
+/// reacts and at the end that causes the error.
 fn situations() -> impl Iterator<Item = (Script, usize)> {
     let wrongs = Wrong::ALL.iter().flat_map(|wrong| [(Some(*wrong), 1), (Some(*wrong), 0)]);
     std::iter::once((None, 0)).chain(wrongs)
@@ -40,15 +42,15 @@ pub(crate) fn ends<'a>(end: usize, own: &'a Deviations, other: &'a Deviations) -
     if end == 0 { [own, other] } else { [other, own] }
 }
 
-/// Errors beside those that the deviation is about, as lines of the list: of the deviating end, and
-/// of the other one where that is correct.
+/// Returns the errors that are not about the deviation's requirements, as lines of the list: errors
+/// of the deviating end, and of the other end if that end is correct.
 pub(crate) fn beside(deviation: &Deviation, end: usize, run: &Run, right: &Run, other_is_correct: bool) -> Vec<String> {
     let errors = |run: &Run, end| run.found(end, Severity::Error);
     let errors = [0, 1].map(|end| errors(run, end).difference(&errors(right, end)).copied().collect());
     errors_beside(deviation, end, &errors, other_is_correct)
 }
 
-/// The same, of the errors of each end that a correct one has not.
+/// Does the same for the errors of each end that do not occur with correct ends.
 pub(crate) fn errors_beside(
     deviation: &Deviation,
     end: usize,
@@ -113,7 +115,8 @@ fn each_deviation_of_ddp_and_rdmap_is_caught() {
     }
 }
 
-/// Catches each, prints how many, and fails with the list of those that were not.
+/// Checks that each deviation is caught, and prints their number. Fails with the list of deviations
+/// that were not caught.
 pub(crate) fn all_are_caught(
     deviations: impl Iterator<Item = &'static Deviation>,
     catch: impl Fn(&'static Deviation, &mut Vec<String>) -> Result<By, String>,
@@ -142,7 +145,7 @@ pub(crate) fn all_are_caught(
     }
     let stale = verdict::stale(|name| names.contains(name), &caught);
     assert!(stale.is_empty(), "these need no case, or no reason why there is none: {stale:?}");
-    // A line that is no longer needed is as wrong as one that is missing.
+    // A line that is no longer needed is an error, too.
     let is_of_these = |line: &str| line.split_once(',').is_some_and(|(name, _)| names.contains(name));
     let listed: BTreeSet<&str> = ALSO.lines().filter(|line| is_of_these(line)).collect();
     let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();

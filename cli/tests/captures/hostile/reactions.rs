@@ -1,18 +1,19 @@
-//! Deviations that take something to show: what the other end does, and what the right reaction is.
+//! Deviations that are visible only after an action of the other end: this action, and the correct
+//! reaction to it.
 
 use crate::hostile::run::Script;
 use crate::hostile::traffic::Wrong;
 
-/// How the deviation shows.
+/// How the deviation becomes visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shows {
     /// By a finding of the monitor.
     Monitor,
-    /// A correct end sends this Terminate (layer, type, code); the deviating one does not.
+    /// A correct end sends this Terminate (layer, type, code). The deviating end does not.
     Terminates(u16),
-    /// A correct end does not terminate; the deviating one does, by this.
+    /// The deviating end sends this Terminate. A correct end sends none.
     GoesOn(u16),
-    /// The correct twin refuses by this Terminate.
+    /// The correct other end rejects with this Terminate.
     Refused(u16),
 }
 
@@ -21,7 +22,7 @@ pub(crate) struct Case {
     /// The deviating end.
     pub(crate) end: usize,
     pub(crate) script: Script,
-    /// The other end's deviation that provokes it; empty for none.
+    /// The other end's deviation that makes the deviation visible. Empty if none is needed.
     pub(crate) provoked_by: &'static str,
     pub(crate) shows: Shows,
 }

@@ -1,4 +1,4 @@
-//! One run of two ends, and what is to be seen of it.
+//! One run of two endpoints, and its observable results.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,23 @@ use crate::hostile::pair::{Pair, Scene};
 use crate::hostile::traffic::Wrong;
 use crate::hostile::world::World;
 
-/// What was to be seen.
+/// The observable results of a run.
 pub(crate) struct Run {
     findings: Vec<Finding>,
     /// The results of both ends' users, and how TCP ended.
     pub(crate) outcome: String,
     /// The Terminate that each end sent, as 0xLTCC.
     pub(crate) terminates: [Option<u16>; 2],
-    /// The requirement for which each end ended the connection by itself; only a connection without
+    /// The requirement that made each end close the connection by itself. Only a connection without
     /// RNICs reports it.
     pub(crate) refuses: [Option<RequirementId>; 2],
 }
 
-/// A situation: all operations, or one that goes wrong.
+/// The actions in a run: one deliberate error, or all operations if `None`.
 pub(crate) type Script = Option<Wrong>;
 
 impl Run {
-    /// Two RNICs, Initiator and Responder.
+    /// Runs two RNICs, the Initiator and the Responder.
     pub(crate) fn of(script: Script, deviations: [&Deviations; 2]) -> Self {
         let mut world = World::new(deviations[0], deviations[1]);
         world.begin();
@@ -37,7 +37,7 @@ impl Run {
             Some(wrong) => world.goes_wrong(wrong),
         }
         world.end();
-        // One that did not go out leaves the other end without any.
+        // If a Terminate was not sent, the other end has none.
         let is_exchanged = world.sides.iter().all(|side| side.terminate().is_some());
         let terminates = [0, 1].map(|end| {
             let (error, local) = world.sides[end].terminate()?;
@@ -46,19 +46,20 @@ impl Run {
         Run { findings: world.capture.findings(), outcome: world.outcome(), terminates, refuses: [None, None] }
     }
 
-    /// Two connections without RNICs.
+    /// Runs two connections without RNICs.
     pub(crate) fn of_scene(scene: Scene, deviations: [&Deviations; 2]) -> Self {
         let pair = Pair::play(scene, deviations);
         let refuses = [0, 1].map(|end| pair.refuses(end));
         Run { findings: pair.capture.findings(), outcome: pair.outcome(), terminates: [None, None], refuses }
     }
 
-    /// Is nothing else to be seen of it?
+    /// Returns whether both runs have the same results.
     pub(crate) fn is_like(&self, other: &Run) -> bool {
         self.outcome == other.outcome && self.findings == other.findings
     }
 
-    /// The monitor's findings about an end, at least as severe as this.
+    /// Returns the requirements of the monitor's findings about an end, with at least the severity
+    /// `least`.
     pub(crate) fn found(&self, end: usize, least: Severity) -> BTreeSet<RequirementId> {
         let of_end = self.findings.iter().filter(|finding| usize::from(finding.direction) == end);
         of_end.filter(|finding| finding.severity >= least).map(|finding| finding.requirement).collect()

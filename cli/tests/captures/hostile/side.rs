@@ -1,22 +1,22 @@
-//! One end: an RNIC with a Queue Pair and a region, and MPA's start-up in front of it.
+//! One endpoint: the start-up of MPA, and then an RNIC with a Queue Pair and a region.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use weft_peer::mpa::{AfterReply, AfterRequest, MpaSettings, Negotiated, PrivateData, WaitReply, WaitRequest};
 use weft_peer::verbs::{
     CqHandle, LlpHandle, LlpSettings, Node, Operation, QpHandle, QpInit, QpModify, QpState, ReceiveWr, RemoteAddress,
-    Rnic, RnicSettings, SendWr, Sent, Sge, WorkCompletion,
+    Rnic, RnicSettings, SendWr, Sge, TransmitResult, WorkCompletion,
 };
 use weft_peer::{Deviations, Instant};
 
-/// Where the region begins.
+/// Address of the region.
 pub(crate) const VA: u64 = 0x10_0000;
-/// Octets of the region.
+/// Length of the region in bytes.
 pub(crate) const LENGTH: u32 = 1 << 16;
-/// Reads and Atomic Operations that may be outstanding each way.
+/// Maximum number of outstanding Reads and Atomic Operations in each direction.
 pub(crate) const DEPTH: u16 = 4;
 
-/// What one end wants.
+/// The settings of one endpoint.
 #[derive(Clone)]
 pub(crate) struct Wants {
     pub(crate) mpa: MpaSettings,
@@ -42,13 +42,13 @@ pub(crate) struct Side {
     mpa: Mpa,
     wants: Wants,
     llp: Option<LlpHandle>,
-    /// Octets of start-up to send.
+    /// Bytes of start-up frames that wait to be sent.
     frames: Vec<u8>,
     done: bool,
     pub(crate) completions: Vec<WorkCompletion>,
 }
 
-/// What an end did to the wire.
+/// One output of an endpoint to the wire.
 pub(crate) enum Put {
     Octets(Vec<u8>),
     Fin,
@@ -82,7 +82,7 @@ impl Side {
         Side { rnic, pd, other_pd, cq, qp, buffer, stag, mpa, wants, llp, frames, done, completions }
     }
 
-    /// One more STag of the complete region.
+    /// Registers the complete region once more, and returns the new STag.
     pub(crate) fn register(&mut self, pd: PdId, access: Access) -> u32 {
         register(&mut self.rnic, pd, self.buffer, access).to_bits()
     }
@@ -95,12 +95,12 @@ impl Side {
         Sge { stag: self.stag.to_bits(), tagged_offset: VA + u64::from(offset), length }
     }
 
-    /// The region's octet `offset` as a peer names it.
+    /// Returns the address of byte `offset` of the region, as a peer uses it.
     pub(crate) fn remote(&self, offset: u32) -> RemoteAddress {
         RemoteAddress { stag: self.stag.to_bits(), tagged_offset: VA + u64::from(offset) }
     }
 
-    /// Posts it; a Queue Pair in error takes none.
+    /// Posts an operation. A Queue Pair in the Error state rejects it, which is ignored.
     pub(crate) fn post(&mut self, operation: Operation) {
         let _ = self.rnic.post_send(self.qp, vec![SendWr::new(1, operation)]);
     }
@@ -118,7 +118,7 @@ impl Side {
         self.rnic.query_qp(self.qp).unwrap().state
     }
 
-    /// The Terminate that it sent or got.
+    /// Returns the Terminate that this end sent or received.
     pub(crate) fn terminate(&self) -> Option<(TerminateError, bool)> {
         let record = self.rnic.query_qp(self.qp).unwrap().terminate?;
         Some((record.terminate.error, record.local))
@@ -176,7 +176,7 @@ impl Side {
         self.poll();
     }
 
-    /// Lets time come to `now`.
+    /// Handles the deadlines up to `now`.
     pub(crate) fn pass(&mut self, now: Instant) {
         if let Some(llp) = self.llp {
             self.rnic.handle_timeout(now, llp);
@@ -190,7 +190,7 @@ impl Side {
         }
     }
 
-    /// The next thing that it does to the wire.
+    /// Returns the next output of this end.
     pub(crate) fn put(&mut self, now: Instant) -> Option<Put> {
         if self.done {
             return None;
@@ -205,10 +205,10 @@ impl Side {
         });
         self.poll();
         match sent {
-            Sent::Nothing => None,
-            Sent::Octets(_) => Some(Put::Octets(octets)),
-            Sent::Fin => Some(Put::Fin),
-            Sent::Reset => {
+            TransmitResult::Nothing => None,
+            TransmitResult::Octets(_) => Some(Put::Octets(octets)),
+            TransmitResult::Fin => Some(Put::Fin),
+            TransmitResult::Reset => {
                 self.done = true;
                 Some(Put::Reset)
             }

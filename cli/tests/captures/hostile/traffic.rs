@@ -1,4 +1,4 @@
-//! What the two ends do: every operation each way, and what goes wrong on purpose.
+//! The actions of the two ends: every operation in both directions, and deliberate errors.
 
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};
 use weft_peer::memory::Access;
@@ -7,15 +7,15 @@ use weft_peer::verbs::{Operation, Payload, RemoteAddress, Sge};
 use crate::hostile::side::{LENGTH, Side, VA};
 use crate::hostile::world::World;
 
-/// Where each end has what it sends, what it gets, what its peer writes and reads, and what it
-/// reads.
+/// Offsets in the region of each end: the data to send, the receive buffers, the memory that the
+/// peer writes and reads, and the destination of Reads.
 pub(crate) const SOURCE: u32 = 0;
 pub(crate) const INBOX: u32 = 0x4000;
 pub(crate) const SHARED: u32 = 0x8000;
 pub(crate) const SINK: u32 = 0xc000;
-/// The word of atomic operations.
+/// Offset of the eight bytes for Atomic Operations.
 pub(crate) const WORD: u32 = SHARED + 0x2000;
-/// Octets of each receive.
+/// Length of each receive buffer in bytes.
 pub(crate) const RECEIVE: u32 = 4096;
 
 fn fill(side: &mut Side, salt: u8) {
@@ -45,7 +45,7 @@ fn swap(compare_data: u64, swap_data: u64) -> AtomicOperation {
 }
 
 impl World {
-    /// Start-up is done and both ends have receives.
+    /// Completes the start-up, and posts receives at both ends.
     pub(crate) fn begin(&mut self) {
         let [a, b] = &mut self.sides;
         fill(a, 0x00);
@@ -53,7 +53,8 @@ impl World {
         self.run();
     }
 
-    /// End `from` gets operations to do, made with a look at its peer.
+    /// Posts operations at end `from`. `operations` makes them from the state of the peer and of
+    /// `from`.
     pub(crate) fn posts(&mut self, from: usize, operations: impl FnOnce(&Side, &mut Side) -> Vec<Operation>) {
         let [a, b] = &mut self.sides;
         let (side, peer) = if from == 0 { (a, b) } else { (b, a) };
@@ -63,7 +64,7 @@ impl World {
         self.run();
     }
 
-    /// All operations each way.
+    /// Performs all operations in both directions.
     pub(crate) fn traffic(&mut self) {
         for from in 0..2 {
             self.posts(from, |side, peer| {
@@ -74,7 +75,7 @@ impl World {
                     send(side, 20, false, None),
                     send(side, 4000, false, None),
                     send(side, 0, false, None),
-                    // Two segments as long as can be, without markers.
+                    // Two segments of the maximum length, without markers.
                     send(side, 2872, false, None),
                     send(side, 8, true, None),
                     send(side, 3000, false, Some(stags[0])),
@@ -135,7 +136,7 @@ impl World {
         }
     }
 
-    /// The first end closes; time passes until both have.
+    /// Closes the first end, and lets time pass until both ends have closed.
     pub(crate) fn end(&mut self) {
         self.sides[0].close(self.now);
         self.run();
@@ -145,10 +146,10 @@ impl World {
     }
 }
 
-/// Something that the first end does, and that is refused.
+/// An action of the first end that an endpoint rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// Nothing: a Read before the first Send.
+    /// Not an error: a Read before the first Send.
     EarlyRead,
     LongSend,
     NoReceive,
@@ -163,7 +164,7 @@ pub(crate) enum Wrong {
     ReadRights,
     ReadPd,
     Invalidate,
-    /// The second end sends from memory that it does not have.
+    /// The second end sends from memory outside its region.
     LocalError,
 }
 
@@ -227,7 +228,7 @@ impl World {
                 Wrong::EarlyRead | Wrong::NoReceive | Wrong::LocalError => unreachable!("done above"),
             }]
         });
-        // What comes after an error is dropped.
+        // The other end drops all data after an error.
         self.posts(0, |side, _| vec![send(side, 2, false, None)]);
     }
 }

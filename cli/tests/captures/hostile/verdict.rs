@@ -1,5 +1,5 @@
-//! Deviations that only a user of the deviating end or a tester can notice: a case of the suites,
-//! run against that end, fails and names the requirement; against a correct end it passes.
+//! Deviations that only a user of the deviating end, or a tester, can notice. A case of the suites
+//! fails against the deviating end and names the requirement. It passes against a correct end.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -15,10 +15,11 @@ use weft_suites::{Filter, RunOptions, run};
 
 use crate::hostile::proof::By;
 
-/// The case that names it: deviation, case, target, requirement.
+/// The case that catches each deviation. Columns: deviation, case, target, requirement.
 const CASES: &str = include_str!("cases.csv");
 
-/// What no tester can see: why. Users do, in one of the scenes.
+/// Deviations that no tester can notice, each with the reason. A user notices them in one of the
+/// scenes.
 const UNSEEN: &[(&str, &str)] = &[
     ("pm.answers-as-before", "whether the service is still there, its host knows alone"),
     (
@@ -68,11 +69,12 @@ fn judged(filter: Filter, target: Target) -> RunReport {
     runtime.block_on(run(options, Arc::new(|_: &Event| {}))).unwrap()
 }
 
-/// Checks that the case of a deviation fails for it; `seen`: users noticed it. `unasked` gets the
-/// other errors that the case names, as lines of the other list.
+/// Checks that the case of a deviation fails because of the deviation. `seen` is whether a user
+/// noticed the deviation. Adds the other errors that the case reports to `unasked`, as lines of the
+/// other list.
 ///
 /// # Errors
-/// What is wrong with the case, or that there is none.
+/// Returns why the case does not catch the deviation, or that there is no case.
 pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>) -> Result<By, String> {
     if UNSEEN.iter().any(|(name, _)| *name == deviation.name) {
         return seen.then_some(By::Users).ok_or_else(|| format!("{}: not even users see it", deviation.name));
@@ -93,10 +95,10 @@ pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>
     let hostile = judged(Filter::of([case]), hostile);
     let failed =
         || hostile.results.iter().flat_map(|result| &result.requirements).filter(|it| it.verdict == Verdict::Fail);
-    // A breach of the proposal is no failure: the target has not implemented it.
+    // A violation of the proposal is not a failure, because the target has not implemented it.
     let mut found = hostile.results.iter().flat_map(|result| &result.requirements);
     let verdict = if is_proposal(requirement.row()) { Verdict::Unimplemented } else { Verdict::Fail };
-    let names = |it: &RequirementVerdict| it.requirement == requirement && it.verdict == verdict && !it.seen_on_the_way;
+    let names = |it: &RequirementVerdict| it.requirement == requirement && it.verdict == verdict && !it.also_observed;
     if !found.any(names) {
         return Err(format!("{}: {case} of {target} does not fail for {requirement}", deviation.name));
     }
@@ -106,7 +108,7 @@ pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>
     Ok(By::Case)
 }
 
-/// Those listed, of `these`, that were caught in another way.
+/// Returns the listed deviations among `these` that were caught in another way.
 pub(crate) fn stale(these: impl Fn(&str) -> bool, caught: &[(&'static str, By)]) -> Vec<&'static str> {
     let listed = lines().map(|line| line.deviation).chain(UNSEEN.iter().map(|(name, _)| *name));
     let otherwise = |name: &&str| caught.iter().any(|(it, by)| it == name && !matches!(by, By::Case | By::Users));

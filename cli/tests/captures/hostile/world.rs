@@ -1,4 +1,4 @@
-//! Two ends, what passes between them, and its record.
+//! Two endpoints with RNICs, the wire between them, and a capture of the traffic.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ pub(crate) struct World {
     pub(crate) capture: Capture,
 }
 
-/// Both ends' default: the enhanced set-up, for the depths that it settles.
+/// The default settings of both ends. They use the enhanced set-up, which negotiates the depths.
 pub(crate) fn wants(deviations: &Deviations) -> Wants {
-    let mut mpa = weft_peer::mpa::MpaSettings { enhanced: weft_peer::mpa::EnhancedUse::Ask, ..Default::default() };
+    let mut mpa = weft_peer::mpa::MpaSettings { enhanced: weft_peer::mpa::EnhancedUse::Request, ..Default::default() };
     mpa.enhanced_settings.ird = weft_peer::mpa::Depth::negotiated(DEPTH);
     mpa.enhanced_settings.ord = weft_peer::mpa::Depth::negotiated(DEPTH);
     mpa.enhanced_settings.max_ird = DEPTH;
@@ -35,7 +35,7 @@ impl World {
         World { now: Instant::ORIGIN, sides: [Side::initiator(initiator), Side::responder(responder)], capture }
     }
 
-    /// Passes on all that is sent until both ends are silent.
+    /// Delivers all output until both ends send nothing more.
     pub(crate) fn run(&mut self) {
         for _ in 0..10_000 {
             let mut moved = false;
@@ -75,12 +75,12 @@ impl World {
         self.run();
     }
 
-    /// The Terminate that each end sent or got.
+    /// Returns the Terminate that each end sent or received.
     pub(crate) fn terminates(&self) -> [Option<TerminateError>; 2] {
         [0, 1].map(|end| self.sides[end].terminate().map(|(error, _)| error))
     }
 
-    /// The results of both ends, apart from the wire.
+    /// Returns the results that the users of both ends get.
     pub(crate) fn outcome(&mut self) -> String {
         let of = |side: &mut Side| {
             let memory = weft_core::crc::crc32c(side.memory());

@@ -1,11 +1,14 @@
-//! No octet that was acknowledged is lost, and nothing remains allocated, however a connection
-//! ends.
+//! However a connection ends, no acknowledged byte is lost, and no resource remains allocated.
 //!
-//! SDP's API here acknowledges octets to their writer in three ways. A `flush` or a `shutdown` that
-//! succeeds shows that all of them are out: TCP has those of messages, the peer's memory those that
-//! RDMA reads or writes. A graceful close of both sides shows that the peer has them, whether or
-//! not its user has read them. An answer of the peer's program shows that it has read them. A write
-//! alone shows nothing.
+//! weft's SDP API acknowledges bytes to the writer in three ways:
+//!
+//! - A successful `flush` or `shutdown` shows that all bytes have left SDP. Bytes in messages are in
+//!   TCP. Bytes that RDMA reads or writes are in the peer's memory.
+//! - A graceful close of both sides shows that the peer has received the bytes, although its user may
+//!   not have read them.
+//! - An answer of the peer's program shows that it has read the bytes.
+//!
+//! A successful write alone shows nothing.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -30,7 +33,7 @@ fn device() -> Device {
     Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0)
 }
 
-/// Settings with which each mechanism is used.
+/// Returns settings with which the connection uses every mechanism.
 fn settings() -> SdpSettings {
     let policy = Policy { source_threshold: 5000, sink_threshold: 0, ..Policy::default() };
     SdpSettings { sdp: Settings { policy, ..Settings::default() }, ..SdpSettings::default() }
@@ -51,8 +54,8 @@ async fn pair(device: &Device, mode: Mode) -> (SdpStream, SdpStream) {
     (here, there)
 }
 
-/// The tasks of this runtime, and what is in use of a device. Descriptors are counted where
-/// processes are looked at (`faults`).
+/// Returns the number of tasks of this runtime, and the used resources of a device. The tests in
+/// `faults` count descriptors.
 fn all_that_is(device: &Device) -> (usize, InUse) {
     (Handle::current().metrics().num_alive_tasks(), device.verbs(|rnic| rnic.in_use()))
 }
@@ -73,7 +76,7 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// Both sides close, the one before it has read anything.
+/// Both sides close. One side closes before it has read anything.
 #[tokio::test]
 async fn octets_sent_before_a_graceful_close_are_read_after_it() {
     let (device, sent) = (device(), octets(150_000));
@@ -94,7 +97,7 @@ async fn octets_sent_before_a_graceful_close_are_read_after_it() {
     }
 }
 
-/// A half that has ended stays ended, whatever becomes of the process on the other side.
+/// A half of a connection that has ended stays ended, even if the process on the other side dies.
 #[tokio::test]
 async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sender() {
     let (device, sent) = (device(), octets(150_000));
@@ -106,7 +109,7 @@ async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sende
     let writing = thread::spawn(move || stdin.write_all(&given));
     let mut got = vec![0; 1000];
     stream.read_exact(&mut got).await.unwrap();
-    // The end of its input is the end of the half.
+    // The end of its input ends the half of the connection.
     writing.join().unwrap().unwrap();
     assert!(!stream.urgent().await, "the half has ended, and nobody has read the rest");
     kill(&mut child.0);
@@ -119,8 +122,8 @@ async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sende
     comes_back_to(&device, before).await;
 }
 
-/// The echo of a peer that is killed is the beginning of what was sent, and then a reset; what is
-/// written from there on fails, and so does the flush of what did not get out.
+/// If the echoing peer is killed, the reader gets a prefix of the sent bytes, and then a reset.
+/// Later writes fail, and so does a flush of unsent bytes.
 #[tokio::test]
 async fn answers_before_the_death_of_a_peer_are_a_prefix_of_the_sent_octets() {
     let (device, sent) = (device(), octets(8_000_000));
@@ -163,8 +166,8 @@ async fn answers_before_the_death_of_a_peer_are_a_prefix_of_the_sent_octets() {
     }
 }
 
-/// An abort drops octets in flight and reports it: to the writer by a failed flush, to the reader
-/// by a reset after the first octets.
+/// An abort drops bytes in flight. The writer notices it by a failed flush, and the reader by a
+/// reset after the first bytes.
 #[tokio::test]
 async fn an_abort_takes_no_read_octets_back_and_fails_the_flush() {
     let (device, sent) = (device(), octets(2_000_000));
@@ -192,7 +195,7 @@ async fn an_abort_takes_no_read_octets_back_and_fails_the_flush() {
     }
 }
 
-/// A peer can read flushed octets after their writer is gone.
+/// A peer can read flushed bytes after the writer is gone.
 #[tokio::test]
 async fn flushed_octets_are_read_after_their_writer_is_gone() {
     let (device, sent) = (device(), octets(150_000));
@@ -216,8 +219,8 @@ async fn flushed_octets_are_read_after_their_writer_is_gone() {
     }
 }
 
-/// A start-up that fails leaves nothing: it is refused, a peer of another protocol cuts it off, or
-/// the caller gives it up.
+/// A failed start-up leaves no resources. The peer rejects it, a peer with another protocol closes
+/// it, or the caller cancels it.
 #[tokio::test]
 async fn a_start_up_that_fails_leaves_nothing() {
     let device = device();
@@ -228,9 +231,9 @@ async fn a_start_up_that_fails_leaves_nothing() {
         let connecting = SdpStream::connect(&device, at, settings());
         let taken = tokio::task::spawn_blocking(move || {
             let (mut stream, _) = silent.accept().unwrap();
-            // The Hello is here: start-up goes on.
+            // The Hello has arrived, so the start-up is in progress.
             stream.read_exact(&mut [0; 32]).unwrap();
-            // Open until the other side has given up.
+            // Keep the stream open until the other side has cancelled the start-up.
             stream
         });
         tokio::select! {

@@ -22,7 +22,7 @@ fn start(socket: &Path) -> Listening {
     Listening::start(&["agent", "--socket", socket.to_str().unwrap()])
 }
 
-/// The answer to one line.
+/// Sends one line. Returns the answer.
 fn ask(socket: &Path, line: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -53,7 +53,7 @@ fn a_socket_that_cannot_be_had_is_explained() {
     assert_eq!(fs::read_to_string(at("file")).unwrap(), "something");
     let mut agent = start(&at("agent"));
     assert!(refused(&at("agent")).contains("another agent uses this path"));
-    // The socket of a killed agent is no obstacle.
+    // A new agent replaces the socket of a killed agent.
     agent.kill();
     assert!(at("agent").exists());
     let _agent = start(&at("agent"));
@@ -71,7 +71,7 @@ fn a_line_that_is_no_request_gets_an_error_and_the_agent_continues() {
     {
         assert_eq!(ask(&socket, line), "failed other invalid request", "{line:?}");
     }
-    // A client that disconnects within a line is gone.
+    // A client may disconnect in the middle of a line.
     let mut half = UnixStream::connect(&socket).unwrap();
     half.write_all(b"listen 127.0").unwrap();
     half.shutdown(std::net::Shutdown::Write).unwrap();
@@ -90,7 +90,7 @@ fn a_program_may_listen_with_a_socket_for_each_family() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("agent");
     let _agent = start(&socket);
-    // A port that both families have free, as far as anybody can know.
+    // A port that is probably free in both families.
     let free = || TcpListener::bind("[::]:0").unwrap().local_addr().unwrap().port();
     let (first, other) = (free(), free());
     let listen = |ip: &str, sdp: u16, more: &str| ask(&socket, &format!("listen {ip}:80 sdp {ip}:{sdp}{more}"));
@@ -102,7 +102,7 @@ fn a_program_may_listen_with_a_socket_for_each_family() {
     assert!(ask(&socket, &format!("listen 127.0.0.1:81 sdp 0.0.0.0:{other}")).starts_with("failed in-use"));
 }
 
-/// A conversation of several lines, as the shim has it.
+/// A conversation of several lines, as between the shim and the agent.
 struct Conversation {
     lines: BufReader<UnixStream>,
     stream: UnixStream,
@@ -126,14 +126,15 @@ impl Conversation {
         line.trim_end().to_owned()
     }
 
-    /// Where the program is to connect to.
+    /// Returns the address to which the program must connect.
     fn at(&mut self) -> SocketAddr {
         let line = self.next();
         line.strip_prefix("at ").unwrap_or_else(|| panic!("{line}")).parse().unwrap()
     }
 }
 
-/// A program that does not block: its descriptor, whose connection is in progress, and its end.
+/// Starts a connection of a program with a non-blocking socket. Returns its descriptor, whose
+/// connection is in progress, and the addresses of both ends.
 fn on_its_way(socket: &Path, line: &str) -> (TcpStream, SocketAddr, SocketAddr) {
     let mut shim = Conversation::begin(socket, &format!("{line} no-wait"));
     let at = shim.at();
@@ -151,7 +152,8 @@ fn wait_for(program: &TcpStream, what: PollFlags) {
     poll(&mut [PollFd::new(program, what)], None).unwrap();
 }
 
-/// A proxy in front of a server; the server, its address, and that of SDP.
+/// Starts a proxy in front of a server. Returns the server, its address, and the proxy, which
+/// listens at the SDP address.
 fn served() -> (TcpListener, String, Listening) {
     let (server, at) = server();
     let to = format!("tcp://{at}");
@@ -200,8 +202,8 @@ fn a_program_that_does_not_block_is_reset_when_sdp_fails() {
     }
 }
 
-/// A program that does not block has its descriptor at once, and the result when there is one,
-/// however long an end is silent.
+/// A program with a non-blocking socket gets its descriptor at once, and the result later, even if
+/// an end is silent for long.
 #[test]
 fn a_program_that_does_not_block_does_not_wait_for_silent_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -227,14 +229,14 @@ fn a_program_that_does_not_block_does_not_wait_for_silent_ends() {
     assert!(mapper.recv(&mut [0; 64]).is_ok(), "the silent port mapper was queried");
 }
 
-/// Set in the network namespace.
+/// The environment variable that is set in the network namespace.
 const INSIDE: &str = "WEFT_UNREACHABLE_HOST";
-/// The kernel retransmits a SYN for more than two minutes. A busy machine needs less than this for
-/// an answer that needs no network.
+/// Time limit for an answer that needs no network, on a busy machine. (The kernel retransmits a SYN
+/// for more than two minutes.)
 const AT_ONCE: Duration = Duration::from_secs(20);
 
-/// A host without a route to it: the program's connection fails at once, and the agent names the
-/// reason for which the library reports EHOSTUNREACH (`preload/tests/shim/later.rs`).
+/// If there is no route to a host, the program's connection fails at once. The agent reports the
+/// reason, for which the library reports EHOSTUNREACH (`preload/tests/shim/later.rs`).
 #[test]
 fn a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable() {
     if env::var_os(INSIDE).is_none() {
@@ -255,7 +257,7 @@ fn a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable() {
             assert_eq!(program.take_error().unwrap().unwrap().kind(), ErrorKind::ConnectionReset, "{line}");
             let why = ask(&socket, &format!("why {from}"));
             assert!(why.starts_with("failed unreachable "), "{line}: {why}");
-            // A program that blocks gets the same error as the result of its call.
+            // A program with a blocking socket gets the same error as the result of its call.
             let answer = ask(&socket, &line);
             assert!(answer.starts_with("failed unreachable "), "{line}: {answer}");
             assert!(begin.elapsed() < AT_ONCE, "{line}: {:?}", begin.elapsed());
@@ -263,7 +265,7 @@ fn a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable() {
     }
 }
 
-/// Runs this test again where it may add routes.
+/// Runs this test again in a network namespace, in which it may add routes.
 fn in_a_network_namespace(test: &str) {
     const UNSHARE: [&str; 3] = ["--user", "--map-root-user", "--net"];
     const ROUTES: &str = "ip link set lo up && ip route add unreachable 192.0.2.0/24 \
@@ -282,7 +284,7 @@ fn in_a_network_namespace(test: &str) {
     assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
-/// The port that a program has bound its socket to is the one that SDP connects from.
+/// If a program has bound its socket to a port, SDP connects from this port.
 #[test]
 fn sdp_connects_from_the_port_of_the_program() {
     let folder = tempfile::tempdir().unwrap();
@@ -294,7 +296,7 @@ fn sdp_connects_from_the_port_of_the_program() {
     assert_eq!(silent.accept().unwrap().1, source);
 }
 
-/// A program that blocks, by a rule `both`: where SDP is not, TCP is.
+/// A program with a blocking socket and a rule `both`: without SDP, it connects by TCP.
 #[test]
 fn both_falls_back_to_plain_tcp() {
     let folder = tempfile::tempdir().unwrap();
@@ -314,12 +316,13 @@ fn both_falls_back_to_plain_tcp() {
     let mut got = String::new();
     served.read_to_string(&mut got).unwrap();
     assert_eq!(got, "plain");
-    // No other address is taken instead of one that cannot be had.
+    // If the requested source address is not available, the agent uses no other address.
     let mut shim = Conversation::begin(&socket, &format!("connect {at} sdp {at} source 192.0.2.1:0"));
     assert!(shim.next().starts_with("failed not-available "));
 }
 
-/// A program that blocks, connecting to `at`; the answer of the agent when it is connected.
+/// Connects as a program with a blocking socket. Returns the answer of the agent after the
+/// connection is complete.
 fn connected(socket: &Path, line: &str) -> String {
     let mut shim = Conversation::begin(socket, line);
     let first = shim.next();
@@ -329,8 +332,8 @@ fn connected(socket: &Path, line: &str) -> String {
     shim.next()
 }
 
-/// To wait for a port mapper that does not answer takes seconds: one connection waits, and the next
-/// ones do not.
+/// A port mapper that does not answer delays one connection for seconds, but not the next
+/// connections.
 #[test]
 fn a_silent_port_mapper_is_queried_for_one_connection() {
     let folder = tempfile::tempdir().unwrap();
@@ -351,7 +354,7 @@ fn a_silent_port_mapper_is_queried_for_one_connection() {
     assert_eq!(std::iter::from_fn(|| server.accept().ok()).count(), 2);
 }
 
-/// The same of an SDP port that takes connections and does not speak.
+/// An SDP port that accepts connections but never answers also delays only one connection.
 #[test]
 fn a_silent_sdp_port_is_tried_for_one_connection() {
     let folder = tempfile::tempdir().unwrap();
@@ -418,6 +421,6 @@ fn a_program_is_run_under_the_library() {
     fs::set_permissions(&fixed, fs::Permissions::from_mode(0o755)).unwrap();
     let warned = run(&["--rules", rules_file, fixed.to_str().unwrap()]);
     let lines = String::from_utf8_lossy(&warned.stderr).into_owned();
-    assert!(lines.contains(": it is linked statically: it does not load the library\n"), "{lines}");
+    assert!(lines.contains(": this program is linked statically, so it does not load the preload"), "{lines}");
     assert_eq!(run(&["--rules", rules_file, "no-such-program"]).status.code(), Some(2));
 }

@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use crate::sdp::process::WEFT;
 
-/// A run on a busy machine takes no longer. The two ends of a defective one wait for each other.
+/// Time limit for a run on a busy machine. If SDP is defective, the two ends wait for each other
+/// for ever.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// The lines of `weft sdp bench` with these options, and how long it ran.
+/// Runs `weft sdp bench` with these options. Returns its lines and its duration.
 fn bench(options: &str) -> (Vec<Value>, Duration) {
     let begin = Instant::now();
     let mut process = Command::new("timeout")
@@ -37,14 +38,15 @@ fn number(line: &Value, name: &str) -> f64 {
 #[test]
 fn bench_measures_the_same_messages_over_tcp_and_sdp() {
     const MIB: f64 = 1_048_576.0;
-    // With the size, the number of messages and the number of samples; 1 MiB / 3000 bytes is 349.5.
+    // Options, the unit, the size, and the numbers of messages and samples. 1 MiB / 3000 bytes is
+    // 349.5.
     for (options, unit, size, count, samples) in [
         ("--total 1 --samples 1", "MB/s", 1 << 20, 1, 1),
         ("--total 1 --samples 3 --size 4096 --no-crc", "MB/s", 4096, 256, 3),
         ("--total 1 --samples 2 --size 3000", "MB/s", 3000, 350, 2),
         ("--latency --rounds 20 --samples 3", "us", 1, 20, 3),
         ("--latency --rounds 10 --samples 1 --size 5000", "us", 5000, 10, 1),
-        // More than what the end that echoes reads in one piece.
+        // More bytes than the echoing end reads at once.
         ("--latency --rounds 2 --samples 1 --size 3000000", "us", 3_000_000, 2, 1),
     ] {
         let (lines, took) = bench(options);
@@ -97,7 +99,7 @@ fn bench_measures_many_connections() {
     assert!(number(line, "kib_per_idle_end") > 0.0, "{line}");
 }
 
-/// A measurement of nothing is a usage error.
+/// A measurement without messages is a usage error.
 #[test]
 fn bench_rejects_a_measurement_of_nothing() {
     for nothing in ["--size=0", "--total=0", "--rounds=0", "--samples=0", "--connections=0"] {

@@ -1,6 +1,6 @@
-//! What goes wrong around a connection: processes that are killed, a port mapper that is dead, a
-//! program that does not read. Each ends in the error that a socket would have given, with nothing
-//! left open, and no octet lost whose arrival the other side had seen acknowledged.
+//! Faults around a connection: a killed process, a dead port mapper, a program that does not read.
+//! Each fault causes the same error as a TCP socket would report. It leaves no open descriptor, and
+//! loses no byte that was acknowledged to the other side.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,7 +20,7 @@ fn comes_back_to(proxy: &Listening, descriptors: usize) {
     wait_for("its descriptors are closed", || (proxy.descriptors() == descriptors).then_some(()));
 }
 
-/// A child that is stopped whatever becomes of the test.
+/// A child process. It is killed at the end of the test.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
@@ -30,7 +30,7 @@ impl Drop for Running {
     }
 }
 
-/// `weft sdp connect PEER`, with pipes.
+/// Starts `weft sdp connect PEER` with pipes.
 pub(crate) fn connect(peer: &str) -> Running {
     let mut command = Command::new(WEFT);
     command.args(["sdp", "connect", peer]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -40,7 +40,7 @@ pub(crate) fn connect(peer: &str) -> Running {
 #[test]
 fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
     let (server, at) = server();
-    // The one in front of the server; the other one.
+    // Kill first the proxy in front of the server, then the other proxy.
     for near_dies in [false, true] {
         let (mut near, mut far) = proxies(&at, &[]);
         let idle = [near.descriptors(), far.descriptors()];
@@ -51,8 +51,8 @@ fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
             far.kill();
         }
         for (client, served) in several {
-            // This holds for the one whose proxy died, too: an end of the stream would mean that
-            // there was no more.
+            // The client of the killed proxy must get a reset, too. An end of the stream would mean
+            // that the data is complete.
             assert_eq!(read_error(client), ErrorKind::ConnectionReset, "near dies: {near_dies}");
             assert_eq!(read_error(served), ErrorKind::ConnectionReset, "near dies: {near_dies}");
         }
@@ -65,7 +65,7 @@ fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
         }
         comes_back_to(left, idle);
         if near_dies {
-            // Another one in front of it finds it as it was.
+            // A new proxy can connect to the remaining proxy.
             let to = format!("sdp://{}", far.at);
             near = Listening::start(&["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &to]);
             let (client, served) = open(&near, &server);
@@ -80,8 +80,8 @@ fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
     }
 }
 
-/// A relay has two descriptors for each connection; the 1024 that a shell begins with are not what
-/// there may be.
+/// A relay has two descriptors for each connection. It can serve more connections than the default
+/// limit of 1024 descriptors allows.
 #[test]
 fn as_many_descriptors_are_taken_as_there_may_be() {
     let mut echo = Command::new("sh")
@@ -138,8 +138,7 @@ fn a_killed_client_resets_its_connection_and_no_other() {
     comes_back_to(&echo, idle);
 }
 
-/// Octets that had arrived and were acknowledged by the protocol are read after the death of their
-/// sender.
+/// A user can read bytes that arrived and were acknowledged, after their sender has died.
 #[tokio::test]
 async fn octets_that_arrived_are_read_after_the_death_of_their_sender() {
     let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
@@ -149,7 +148,7 @@ async fn octets_that_arrived_are_read_after_the_death_of_their_sender() {
     let sent = octets(150_000);
     let (mut stdin, given) = (child.0.stdin.take().unwrap(), sent.clone());
     let writing = thread::spawn(move || (stdin.write_all(&given), stdin));
-    // Nobody reads: it lies in receives that were posted ahead.
+    // The user does not read, so the data stays in posted receives.
     let arrived = async {
         while stream.statistics().unread < 150_000 {
             tokio::task::yield_now().await;
@@ -200,14 +199,14 @@ fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     assert_eq!((got.as_str(), &plain.next_report()["forth"]), ("plain", &5.into()));
     assert_eq!(refused.join().unwrap(), ErrorKind::ConnectionReset);
     let report = strict.next_report();
-    assert!(report["error"].as_str().unwrap().contains("not reachable by SDP: no port mapper there"), "{report}");
-    // The one that it had mapped is as it was.
+    assert!(report["error"].as_str().unwrap().contains("by SDP, because the host has no port mapper"), "{report}");
+    // The connection that it mapped earlier still works.
     client.write_all(&[7]).unwrap();
     served.read_exact(&mut [0]).unwrap();
 }
 
-/// A program that does not read stops the one that writes, and the data in between is bounded.
-/// Finally the data is read, or the stream is reset.
+/// If a program does not read, the writing program has to wait, and the buffered data has a limit.
+/// At the end, the program reads the data or resets the stream.
 #[test]
 fn a_program_that_stops_reading_stops_the_other_side() {
     let (server, at) = server();
@@ -217,7 +216,7 @@ fn a_program_that_stops_reading_stops_the_other_side() {
         let (client, mut served) = open(&near, &server);
         let piece = octets(1 << 20);
         let sent = fill(&client, &served, &piece);
-        // The buffers of four kernel sockets and two proxies.
+        // The limit is the sum of the buffers of four kernel sockets and two proxies.
         assert!(sent < 64 << 20, "{mode}: {sent} bytes went nowhere");
         for proxy in [&near, &far] {
             assert!(proxy.most_memory() < 64 << 10, "{mode}: {} KiB", proxy.most_memory());
@@ -225,7 +224,7 @@ fn a_program_that_stops_reading_stops_the_other_side() {
         let mut got = vec![0; sent];
         served.read_exact(&mut got).unwrap();
         assert!(got.chunks(piece.len()).all(|got| got == &piece[..got.len()]), "{mode}");
-        // It stops again, for good: closing with octets unread is a reset.
+        // The program stops reading again, and closes with unread bytes, which is a reset.
         let writing = thread::spawn(move || {
             loop {
                 if let Err(error) = (&client).write(&piece) {

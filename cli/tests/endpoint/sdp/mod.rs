@@ -41,8 +41,7 @@ fn each_half_ends_by_itself_and_no_octet_is_lost() {
             got
         });
         let mut got = Vec::new();
-        // The end of one half arrives while the other one is open, and has its own octets still to
-        // carry.
+        // The end of one half arrives while the other half is open and still transfers bytes.
         served.read_to_end(&mut got).unwrap();
         assert!(got == up, "{options:?}");
         served.write_all(&down).unwrap();
@@ -88,7 +87,7 @@ fn keep_alive_probes_a_silent_peer() {
     for (proxy, program) in sides {
         wait_for("keep-alive", || has_timer(proxy, program, KEEP_ALIVE).then_some(()));
     }
-    // SDP's connection; nobody but the kernel knows the port of its other end.
+    // The TCP connection of SDP. Only the kernel knows the port of its other end.
     let sdp = format!(":{:04X}", port(&far.at));
     let is_kept = |line: &str| {
         let columns: Vec<&str> = line.split_whitespace().collect();
@@ -104,8 +103,7 @@ fn keep_alive_probes_a_silent_peer() {
     });
 }
 
-/// Nobody reads on the far side, so that all buffers on the path are full; then the near side
-/// resets.
+/// The far side does not read, so all buffers on the path are full. Then the near side resets.
 #[test]
 fn a_reset_passes_by_octets_that_nobody_takes() {
     let (server, at) = server();
@@ -130,7 +128,7 @@ fn a_server_that_is_not_there_resets_the_client() {
     assert!(report["error"].as_str().unwrap().contains("refused"), "{report}");
     // The near side observes a connection that was established and then broke.
     assert_eq!(near.next_report()["end"], "reset by the second side");
-    // The peer of SDP is not there.
+    // The SDP peer is gone.
     drop(far);
     let client = TcpStream::connect(&near.at).unwrap();
     assert_eq!(read_error(client), ErrorKind::ConnectionReset);
@@ -188,15 +186,18 @@ fn the_port_mapper_reports_the_address_of_sdp() {
     drop(served);
     assert_eq!(got, "mapped");
     assert_eq!(near.next_report()["forth"], 6);
-    // The SDP side carried it: it is not the plain TCP that a service without SDP gets.
+    // The data was transferred by SDP, and not by plain TCP as for a service without SDP.
     assert_eq!(far.next_report()["forth"], 6);
-    // Another service is not mapped: refused, where plain TCP is not wanted, else reached by it.
+    // Another service is not mapped. With `--sdp-only` the connection is refused, otherwise it uses
+    // plain TCP.
     let (other, at) = self::server();
     let service = format!("sdp://{at}");
     let ask = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &service, "--pm", &mapper];
     let mut near = Listening::start(&[&ask[..], &["--sdp-only"]].concat());
     assert_eq!(read_error(TcpStream::connect(&near.at).unwrap()), ErrorKind::ConnectionReset);
-    assert!(near.next_report()["error"].as_str().unwrap().contains("not reachable by SDP: denied"));
+    assert!(
+        near.next_report()["error"].as_str().unwrap().contains("by SDP, because the port mapper denied the request")
+    );
     let near = Listening::start(&ask);
     let (mut client, mut served) = through(&near, &other);
     client.write_all(b"plain").unwrap();
@@ -204,10 +205,10 @@ fn the_port_mapper_reports_the_address_of_sdp() {
     let mut got = String::new();
     served.read_to_string(&mut got).unwrap();
     assert_eq!(got, "plain");
-    // The same without a proxy.
+    // `weft sdp connect` behaves in the same way, without a proxy.
     let refused = connect(&at, &["--pm", &mapper, "--sdp-only"], Vec::new());
     let message = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(3) && message.contains("not reachable by SDP: denied"), "{refused:?}");
+    assert!(refused.status.code() == Some(3) && message.contains("the port mapper denied the request"), "{refused:?}");
     let echo = thread::spawn(move || {
         let (mut served, _) = other.accept().unwrap();
         let mut got = Vec::new();
@@ -259,7 +260,7 @@ fn connect(peer: &str, options: &[&str], input: Vec<u8>) -> Output {
     let mut stdin = process.stdin.take().unwrap();
     let giving = thread::spawn(move || stdin.write_all(&input));
     let output = process.wait_with_output().unwrap();
-    // A side that takes no input closes it unread.
+    // A side without input closes its half unread.
     let _ = giving.join().unwrap();
     output
 }
@@ -283,7 +284,7 @@ fn serve_echoes_takes_and_gives() {
     assert_eq!(different.status.code(), Some(1), "{different:?}");
 }
 
-/// The exit code of one connection is its fate, also when it has taken or given all octets.
+/// The exit code depends on how the connection ended, even if all bytes were sent and received.
 #[tokio::test]
 async fn one_connection_that_was_reset_did_not_end_well() {
     for (reset, code) in [(false, 0), (true, 1)] {
@@ -304,11 +305,11 @@ async fn one_connection_that_was_reset_did_not_end_well() {
     }
 }
 
-/// The same happens where the peer breaks a rule: its Data counts one octet more than it has, or
-/// comes after its DisConn.
+/// The same happens if the peer violates a requirement: its Data announces one byte more than it
+/// has, or comes after its DisConn.
 #[test]
 fn one_connection_whose_peer_broke_a_rule_did_not_end_well() {
-    // A source takes nothing.
+    // A source does not receive data.
     let services = [(&["echo"][..], 2000), (&["sink"], 2000), (&["source", "--octets", "3000"], 0)];
     for (what, input) in services {
         for (deviation, code) in [(None, 0), (Some("sdp.len-one-more"), 1), (Some("sdp.data-after-dis-conn"), 1)] {
@@ -320,7 +321,7 @@ fn one_connection_whose_peer_broke_a_rule_did_not_end_well() {
     }
 }
 
-/// As with any program in a pipe: no connection broke.
+/// A closed pipe is not an error of the connection.
 #[test]
 fn a_reader_that_stops_ends_the_connection_well() {
     let source = Listening::start(&["serve", "source", "--listen", "127.0.0.1:0", "--octets", "100000000"]);
@@ -361,7 +362,7 @@ fn a_broken_rule_is_reported_to_the_user() {
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
 }
 
-/// An action at an offset of the written octets happens, or weft reports that it did not.
+/// weft performs an action at an offset of the written bytes, or reports that it did not.
 #[test]
 fn an_action_that_is_never_reached_is_reported() {
     let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
@@ -396,7 +397,8 @@ fn an_action_that_is_never_reached_is_reported() {
     assert!(connect(at, &[], octets(100)).status.success());
     let output = echo.wait_with_output().unwrap();
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("not reached: 700:move; only 100 bytes were written"),
+        String::from_utf8_lossy(&output.stderr)
+            .contains("these --at actions did not run: 700:move; the connection wrote only 100 bytes"),
         "{output:?}"
     );
 }

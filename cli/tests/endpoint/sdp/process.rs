@@ -12,11 +12,11 @@ use crate::wait::LONG;
 
 pub(crate) const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
-/// A process that listens, and is stopped whatever becomes of the test.
+/// A listening process. It is killed at the end of the test.
 pub(crate) struct Listening {
     pub(crate) process: Child,
     pub(crate) lines: std::io::Lines<BufReader<ChildStdout>>,
-    /// Where it listens: `127.0.0.1:PORT`.
+    /// The address of its listener: `127.0.0.1:PORT`.
     pub(crate) at: String,
 }
 
@@ -43,23 +43,23 @@ impl Listening {
         Listening { process, lines, at }
     }
 
-    /// The next line, as JSON.
+    /// Returns the next output line as JSON.
     pub(crate) fn next_report(&mut self) -> Value {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 
-    /// Ends it as `kill -9` does: no line, no FIN of its own making.
+    /// Kills it like `kill -9`. It prints no more lines and sends no FIN itself.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Descriptors that it has open.
+    /// Returns the number of its open descriptors.
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
     }
 
-    /// The most memory that it ever had, in KiB.
+    /// Returns its maximum resident memory in KiB.
     pub(crate) fn most_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -71,18 +71,18 @@ impl Listening {
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     }
 
-    /// Ends it as an init system does; how it takes that.
+    /// Stops it as an init system does. Returns the exit status.
     pub(crate) fn interrupted(mut self) -> ExitStatus {
         self.signal();
         self.process.wait().unwrap()
     }
 
-    /// Ends it as an init system does; the JSON lines that were left.
+    /// Stops it as an init system does. Returns the remaining output as JSON.
     pub(crate) fn terminate(self) -> Vec<Value> {
         self.end().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The same; the lines as they are.
+    /// Stops it as an init system does. Returns the remaining output lines.
     pub(crate) fn end(mut self) -> Vec<String> {
         self.signal();
         let rest = self.lines.by_ref().map(Result::unwrap).collect();
@@ -91,7 +91,7 @@ impl Listening {
     }
 }
 
-/// Two proxies, TCP to SDP to TCP, in front of `server`.
+/// Starts two proxies in front of `server`: one from TCP to SDP, and one from SDP to TCP.
 pub(crate) fn proxies(server: &str, options: &[&str]) -> (Listening, Listening) {
     let to = format!("tcp://{server}");
     let listen = ["proxy", "--json", "--listen", "sdp://127.0.0.1:0", "--connect", &to];
@@ -108,13 +108,14 @@ pub(crate) fn server() -> (TcpListener, String) {
     (listener, at)
 }
 
-/// A connection through both proxies, both of its ends.
+/// Opens a connection through both proxies. Returns both of its ends.
 pub(crate) fn through(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
     let client = TcpStream::connect(&near.at).unwrap();
     (client, server.accept().unwrap().0)
 }
 
-/// The same, when both proxies know that it is there: an octet went each way.
+/// Opens a connection through both proxies, and sends a byte in each direction. So both proxies
+/// have accepted it.
 pub(crate) fn open(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
     let (mut client, mut served) = through(near, server);
     let mut octet = [0];
@@ -129,7 +130,7 @@ pub(crate) fn octets(len: u32) -> Vec<u8> {
     (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
 }
 
-/// Closing sends a reset.
+/// Closes the stream with a reset.
 pub(crate) fn reset(stream: TcpStream) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         stream.set_nonblocking(true).unwrap();
@@ -143,8 +144,9 @@ pub(crate) fn read_error(mut stream: TcpStream) -> ErrorKind {
     stream.read_to_end(&mut all).unwrap_err().kind()
 }
 
-/// Writes until nothing more goes; gives how much went. Both kernels' ends have to show it: the
-/// proxy in front of the client takes no more, and neither does the program that does not read.
+/// Writes until all buffers are full, and returns the number of written bytes. Checks both ends in
+/// the kernel: neither the proxy in front of the client nor the program that does not read accepts
+/// more.
 pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usize {
     let names = |stream: &TcpStream| (stream.local_addr().unwrap().port(), stream.peer_addr().unwrap().port());
     let ((near, far), (program, proxy)) = (names(client), names(served));
@@ -163,11 +165,11 @@ pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usiz
     sent
 }
 
-/// Timers of the kernel's table: of the keep-alive, and of the probes of a closed window.
+/// Timers in the kernel's table: the keep-alive timer, and the timer for probes of a closed window.
 pub(crate) const KEEP_ALIVE: &str = "02:";
 const PROBE: &str = "04:";
 
-/// Does this timer run for the socket with this port on this side?
+/// Returns whether this timer runs for the socket with these ports.
 pub(crate) fn has_timer(local: u16, remote: u16, timer: &str) -> bool {
     let ports = [format!(":{local:04X}"), format!(":{remote:04X}")];
     let table = fs::read_to_string("/proc/self/net/tcp").unwrap();

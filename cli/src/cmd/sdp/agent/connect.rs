@@ -1,7 +1,7 @@
 //! Connects by SDP for a program.
 //!
-//! The agent first connects to the peer by SDP, so that the program's call returns the result of
-//! SDP. Then the program's socket connects to the agent on the loopback interface.
+//! The agent first connects to the peer by SDP. So the program's call returns the result of the SDP
+//! connection. Then the program's socket connects to the agent on the loopback interface.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,132 +10,132 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixStream};
 use weft_peer::driver::portmap::ConnectError;
 use weft_peer::driver::sdp::{SdpError, Side, relay};
-use weft_peer::shim::{Answer, By, Failure, HERE_V4, HERE_V6, Names, Request};
+use weft_peer::shim::{AGENT_V4, AGENT_V6, Answer, Failure, Names, Request, Route};
 
-use super::gate::Gate;
-use super::{Agent, Refusal, STEP, read, write};
-use crate::cmd::sdp::ledger::Entry;
-use crate::cmd::sdp::outward::OutwardError;
+use super::pending_connect::PendingConnect;
+use super::{Agent, Refusal, STEP_TIMEOUT, read, write};
+use crate::cmd::sdp::connection_log::Entry;
+use crate::cmd::sdp::outgoing::ConnectorError;
 
 /// The connection that a program requested.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct ConnectRequest {
     pub(super) service: SocketAddr,
-    pub(super) by: By,
+    pub(super) by: Route,
     /// The requested source address.
     pub(super) source: Option<SocketAddr>,
 }
 
 impl Agent {
     /// Handles a connection from the request to its end.
-    pub(super) async fn connect(self: &Arc<Self>, mut shim: UnixStream, wish: Wish, no_wait: bool) {
+    pub(super) async fn connect(self: &Arc<Self>, mut shim: UnixStream, request: ConnectRequest, no_wait: bool) {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
-            let words = "the agent has the maximum number of connections".to_owned();
-            return write(&mut shim, &Answer::Failed(Failure::Other, words)).await;
+            let message = "the agent already has the maximum number of connections (--most)".to_owned();
+            return write(&mut shim, &Answer::Failed(Failure::Other, message)).await;
         };
-        let entry = self.ledger.open(format!("a program to {}", wish.service));
+        let entry = self.log.open(format!("a program to {}", request.service));
         if no_wait {
-            self.connect_at_a_gate(shim, wish, entry).await;
+            self.connect_nonblocking(shim, request, entry).await;
         } else {
-            self.connect_first(shim, wish, entry).await;
+            self.connect_first(shim, request, entry).await;
         }
         drop(permit);
     }
 
     /// Connects for a program with a blocking socket. The program waits until SDP is connected.
-    async fn connect_first(&self, mut shim: UnixStream, wish: Wish, entry: Entry<'_>) {
-        let onward = match self.onward(wish).await {
+    async fn connect_first(&self, mut shim: UnixStream, request: ConnectRequest, entry: Entry<'_>) {
+        let onward = match self.connect_onward(request).await {
             Ok(onward) => onward,
-            Err((failure, words)) => {
-                entry.failed(&words);
-                return write(&mut shim, &Answer::Failed(failure, words)).await;
+            Err((failure, message)) => {
+                entry.finish_failed(&message);
+                return write(&mut shim, &Answer::Failed(failure, message)).await;
             }
         };
-        match self.meet(&mut shim, wish.service).await {
+        match self.accept_program(&mut shim, request.service).await {
             Ok((program, from, here)) => {
                 let local = onward.local_addr().unwrap_or(from);
-                let row = self.names.insert(from, here, Names { local, peer: wish.service });
+                let name_entry = self.names.insert(from, here, Names { local, peer: request.service });
                 write(&mut shim, &Answer::Done).await;
                 drop(shim);
-                entry.over(&relay(Side::Tcp(program), onward, self.stopped()).await);
-                drop(row);
+                entry.finish_relayed(&relay(Side::Tcp(program), onward, self.stopped()).await);
+                drop(name_entry);
             }
             Err(error) => {
                 onward.abort().await;
-                entry.failed(&format!("the program did not connect: {error}"));
+                entry.finish_failed(&format!("the program did not connect to the agent: {error}"));
             }
         }
     }
 
     /// Connects for a program with a non-blocking socket. The program's TCP connection waits at a
-    /// [`Gate`] until SDP is connected.
-    async fn connect_at_a_gate(&self, mut shim: UnixStream, wish: Wish, entry: Entry<'_>) {
-        let gate = match Gate::shut(wish.service.ip()) {
-            Ok(gate) => gate,
+    /// [`PendingConnect`] until SDP is connected.
+    async fn connect_nonblocking(&self, mut shim: UnixStream, request: ConnectRequest, entry: Entry<'_>) {
+        let pending = match PendingConnect::reserve(request.service.ip()) {
+            Ok(pending) => pending,
             Err(error) => {
-                let words = format!("cannot open an address for the program: {error}");
-                entry.failed(&words);
-                return write(&mut shim, &Answer::Failed(Failure::Other, words)).await;
+                let message = format!("cannot reserve a loopback address for the program: {error}");
+                entry.finish_failed(&message);
+                return write(&mut shim, &Answer::Failed(Failure::Other, message)).await;
             }
         };
-        write(&mut shim, &Answer::At(gate.at())).await;
+        write(&mut shim, &Answer::At(pending.at())).await;
         let Some(Request::From(from)) = read(&mut shim).await else {
-            return entry.failed(&"the program did not connect");
+            return entry.finish_failed(&"the program did not connect to the agent");
         };
         drop(shim);
         self.failures.forget(from);
-        let onward = match self.onward(wish).await {
+        let onward = match self.connect_onward(request).await {
             Ok(onward) => onward,
             Err(why) => {
-                entry.failed(&why.1);
+                entry.finish_failed(&why.1);
                 self.failures.insert(from, why);
                 // Ignore errors, because the program may have ended.
-                let _ = gate.refuse(from).await;
+                let _ = pending.refuse(from).await;
                 return;
             }
         };
         let local = onward.local_addr().unwrap_or(from);
-        // The program may query names as soon as it is connected.
-        let row = self.names.insert(from, gate.at(), Names { local, peer: wish.service });
-        match gate.admit(from).await {
+        // The program may query the addresses as soon as it is connected.
+        let name_entry = self.names.insert(from, pending.at(), Names { local, peer: request.service });
+        match pending.complete(from).await {
             Ok(program) => {
-                drop(gate);
-                entry.over(&relay(Side::Tcp(program), onward, self.stopped()).await);
+                drop(pending);
+                entry.finish_relayed(&relay(Side::Tcp(program), onward, self.stopped()).await);
             }
             Err(error) => {
                 onward.abort().await;
-                entry.failed(&format!("the program is gone: {error}"));
+                entry.finish_failed(&format!("the connection to the program failed: {error}"));
             }
         }
-        drop(row);
+        drop(name_entry);
     }
 
     /// Connects by SDP, or by plain TCP if the program's rule allows plain TCP. Fails if the agent
     /// stops.
-    async fn onward(&self, wish: Wish) -> Result<Side, Refusal> {
+    async fn connect_onward(&self, request: ConnectRequest) -> Result<Side, Refusal> {
         tokio::select! {
-            onward = self.connected(wish) => onward,
+            onward = self.connect_by_route(request) => onward,
             () = self.stopped() => Err((Failure::Other, "the agent is stopping".to_owned())),
         }
     }
 
-    /// Connects as [`Agent::onward`], but does not stop with the agent.
-    async fn connected(&self, wish: Wish) -> Result<Side, Refusal> {
-        let Wish { service, by, source } = wish;
-        let outward = self.outward.from(source);
+    /// Connects as [`Agent::connect_onward`], but does not stop with the agent.
+    async fn connect_by_route(&self, request: ConnectRequest) -> Result<Side, Refusal> {
+        let ConnectRequest { service, by, source } = request;
+        let connector = self.connector.with_source(source);
         let connected = match by {
-            By::Sdp(address) => outward.direct(address).await.map(Side::Sdp),
-            By::Both(address) => outward.both(address, service).await,
-            By::Mapper { mapper, sdp_only } => outward.mapped(mapper, service, !sdp_only).await,
+            Route::Sdp(address) => connector.connect_directly(address).await.map(Side::Sdp),
+            Route::Both(address) => connector.connect_with_fallback(address, service).await,
+            Route::Mapper { mapper, sdp_only } => connector.connect_mapped(mapper, service, !sdp_only).await,
         };
         let side = connected.map_err(|error| (failure(&error), error.to_string()))?;
-        self.sdp.dress(&side).map_err(|error| (Failure::Other, format!("{error:#}")))?;
+        self.sdp.prepare(&side).map_err(|error| (Failure::Other, format!("{error:#}")))?;
         Ok(side)
     }
 
     /// Accepts the TCP connection of the program on the loopback interface. Returns the connection,
     /// the address of the program's socket, and the address of the agent's socket.
-    async fn meet(
+    async fn accept_program(
         &self,
         shim: &mut UnixStream,
         service: SocketAddr,
@@ -155,7 +155,7 @@ impl Agent {
             }
         };
         tokio::select! {
-            met = tokio::time::timeout(STEP, meeting) => met?,
+            met = tokio::time::timeout(STEP_TIMEOUT, meeting) => met?,
             () = self.stopped() => Err(io::ErrorKind::Interrupted.into()),
         }
     }
@@ -164,21 +164,21 @@ impl Agent {
 /// Listens on the loopback interface for one connection, with the address family of `like`.
 fn listener(like: IpAddr) -> io::Result<TcpListener> {
     let (socket, ip) = match like {
-        IpAddr::V4(_) => (TcpSocket::new_v4()?, IpAddr::V4(HERE_V4)),
-        IpAddr::V6(_) => (TcpSocket::new_v6()?, IpAddr::V6(HERE_V6)),
+        IpAddr::V4(_) => (TcpSocket::new_v4()?, IpAddr::V4(AGENT_V4)),
+        IpAddr::V6(_) => (TcpSocket::new_v6()?, IpAddr::V6(AGENT_V6)),
     };
     socket.bind(SocketAddr::new(ip, 0))?;
     socket.listen(8)
 }
 
 /// Returns the error that the program's call reports.
-fn failure(error: &OutwardError) -> Failure {
+fn failure(error: &ConnectorError) -> Failure {
     let io = match error {
-        OutwardError::Sdp { error: SdpError::Io(kind, _), .. } => *kind,
-        OutwardError::Mapped(ConnectError::Tcp { error, .. }) => error.kind(),
+        ConnectorError::Sdp { error: SdpError::Io(kind, _), .. } => *kind,
+        ConnectorError::Mapped(ConnectError::Tcp { error, .. }) => error.kind(),
         // The peer exists, and rejected the connection.
-        OutwardError::Sdp { .. } | OutwardError::Plain { .. } => io::ErrorKind::ConnectionRefused,
-        OutwardError::Mapped(ConnectError::Pm(_)) => io::ErrorKind::Other,
+        ConnectorError::Sdp { .. } | ConnectorError::Plain { .. } => io::ErrorKind::ConnectionRefused,
+        ConnectorError::Mapped(ConnectError::Pm(_)) => io::ErrorKind::Other,
     };
     match io {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Failure::Refused,

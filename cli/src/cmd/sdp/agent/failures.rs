@@ -1,5 +1,6 @@
 //! Stores why the agent reset connections of programs with non-blocking sockets. The kernel reports
-//! only a reset to the program. The shim queries the real error here, and reports it instead.
+//! only a reset to the program. The shim (the preload library) queries the real error here, and
+//! reports this error instead of the reset.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,9 +10,9 @@ use std::time::{Duration, Instant};
 use super::Refusal;
 
 /// Maximum number of stored failures.
-const MOST: usize = 4096;
-/// How long a failure is stored. The shim usually queries immediately.
-const KEPT: Duration = Duration::from_secs(60);
+const MAX_FAILURES: usize = 4096;
+/// How long a failure is stored. The shim usually queries the failure immediately.
+const TIME_TO_LIVE: Duration = Duration::from_secs(60);
 
 /// The newest failures, each with the address of the program's socket.
 #[derive(Debug, Default)]
@@ -21,12 +22,12 @@ impl Failures {
     /// Removes an older failure of this address, because a new connection uses the address. Also
     /// removes expired failures.
     pub(super) fn forget(&self, from: SocketAddr) {
-        self.with(|failures| failures.retain(|(known, since, _)| *known != from && since.elapsed() < KEPT));
+        self.with(|failures| failures.retain(|(known, since, _)| *known != from && since.elapsed() < TIME_TO_LIVE));
     }
 
     pub(super) fn insert(&self, from: SocketAddr, why: Refusal) {
         self.with(|failures| {
-            if failures.len() >= MOST {
+            if failures.len() >= MAX_FAILURES {
                 failures.pop_front();
             }
             failures.push_back((from, Instant::now(), why));
@@ -35,7 +36,8 @@ impl Failures {
 
     pub(super) fn find(&self, from: SocketAddr) -> Option<Refusal> {
         self.with(|failures| {
-            let newest = failures.iter().rev().find(|(known, since, _)| *known == from && since.elapsed() < KEPT);
+            let newest =
+                failures.iter().rev().find(|(known, since, _)| *known == from && since.elapsed() < TIME_TO_LIVE);
             newest.map(|(.., why)| why.clone())
         })
     }

@@ -1,8 +1,8 @@
 //! Listens by SDP for a program. For each accepted SDP connection, the agent opens a TCP connection
 //! to the program's TCP listener.
 //!
-//! Nothing reports the end of a program. If the program's TCP listener refuses a connection, the
-//! agent stops listening for this program.
+//! The agent gets no message when a program ends. If the program's TCP listener refuses a
+//! connection, the agent stops listening for this program.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,14 +14,14 @@ use tokio::sync::OwnedSemaphorePermit;
 use weft_core::wire::portmap::PmTime;
 use weft_peer::driver::sdp::{Incoming, SdpListener, SdpSettings, Side, relay};
 use weft_peer::portmap::{Mapping, Target};
-use weft_peer::shim::{Failure, HERE_V4, HERE_V6, Names};
+use weft_peer::shim::{AGENT_V4, AGENT_V6, Failure, Names};
 
-use super::names::Row;
+use super::names::NameEntry;
 use super::{Agent, Refusal};
 use crate::runtime;
 
 /// Maximum number of listeners at a time.
-const MOST: usize = 1024;
+const MAX_LISTENERS: usize = 1024;
 
 /// The addresses of the SDP listeners, each with the address of the program's TCP listener.
 #[derive(Debug, Default)]
@@ -39,17 +39,25 @@ impl Agent {
     pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr, only_v6: bool) -> Result<(), Refusal> {
         let mut listeners = self.listeners.lock();
         if sdp.port() == 0 && self.mapper.is_none() {
-            let words = "clients cannot find the SDP Address: `sdp auto` needs an agent with --pm-listen".to_owned();
-            return Err((Failure::Other, words));
+            let message = "`sdp auto` needs an agent with --pm-listen; otherwise clients cannot find the SDP Address";
+            return Err((Failure::Other, message.to_owned()));
         }
         match listeners.get(&sdp) {
             None if sdp.port() == 0 && listeners.values().any(|served| *served == service) => return Ok(()),
             Some(served) if *served == service => return Ok(()),
-            Some(served) => return Err((Failure::InUse, format!("SDP already listens on {sdp} for {served}"))),
-            None if listeners.len() >= MOST => return Err((Failure::Other, format!("more than {MOST} listeners"))),
+            Some(served) => {
+                return Err((Failure::InUse, format!("the agent already listens by SDP on {sdp} for {served}")));
+            }
+            None if listeners.len() >= MAX_LISTENERS => {
+                return Err((
+                    Failure::Other,
+                    format!("the agent already has the maximum of {MAX_LISTENERS} listeners"),
+                ));
+            }
             None => {}
         }
-        let cannot = |error: &dyn std::fmt::Display| (Failure::InUse, format!("SDP cannot listen on {sdp}: {error}"));
+        let cannot =
+            |error: &dyn std::fmt::Display| (Failure::InUse, format!("cannot listen by SDP on {sdp}: {error}"));
         let settings = SdpSettings { only_v6, ..self.sdp.relayed() };
         let listener = SdpListener::bind(&self.device, sdp, settings).map_err(|error| cannot(&error))?;
         let sdp = listener.local_addr().map_err(|error| cannot(&error))?;
@@ -79,18 +87,19 @@ impl Agent {
                     (Ok(incoming), Ok(permit)) => {
                         let (agent, end) = (Arc::clone(self), end.clone());
                         tokio::spawn(async move {
-                            if agent.serve(incoming, service, permit).await == Program::Gone {
-                                // The channel may be full. One message is enough.
+                            if agent.serve(incoming, service, permit).await == ProgramState::Gone {
+                                // If the channel is full, it already has a message.
                                 let _ = end.try_send(());
                             }
                         });
                     }
                     (Ok(incoming), Err(_)) => {
                         let from = incoming.peer_addr();
-                        self.ledger.trouble(&format!("refused {from} to {service}: too many connections (--most)"));
+                        let text = format!("refused {from} for {service}: the agent has too many connections (--most)");
+                        self.log.report_error(&text);
                     }
                     (Err(error), _) => {
-                        self.ledger.trouble(&format!("cannot accept for {service}: {error}"));
+                        self.log.report_error(&format!("cannot accept a connection for {service}: {error}"));
                         tokio::time::sleep(runtime::ACCEPT_AGAIN).await;
                     }
                 },
@@ -101,9 +110,9 @@ impl Agent {
     }
 
     /// Relays one connection until it ends. Returns whether the program still listens.
-    async fn serve(&self, incoming: Incoming, service: SocketAddr, permit: OwnedSemaphorePermit) -> Program {
-        let (from, mut program) = (incoming.peer_addr(), Program::There);
-        let entry = self.ledger.open(format!("{from} to the program at {service}"));
+    async fn serve(&self, incoming: Incoming, service: SocketAddr, permit: OwnedSemaphorePermit) -> ProgramState {
+        let (from, mut program) = (incoming.peer_addr(), ProgramState::Listening);
+        let entry = self.log.open(format!("{from} to the program at {service}"));
         if let (Some(mapper), Ok(local)) = (&self.mapper, incoming.local_addr()) {
             // Ignore errors, because the client may not have used the port mapper.
             let _ = mapper.connected(from, local);
@@ -113,10 +122,10 @@ impl Agent {
             self.sdp.set_mode(&sdp)?;
             let names = Names { local: SocketAddr::new(sdp.local_addr().ip(), service.port()), peer: from };
             match self.program(service, names).await {
-                Ok((program, row)) => anyhow::Ok((Side::Sdp(sdp), Side::Tcp(program), row)),
+                Ok((program, name_entry)) => anyhow::Ok((Side::Sdp(sdp), Side::Tcp(program), name_entry)),
                 Err(error) => {
                     if error.kind() == io::ErrorKind::ConnectionRefused {
-                        program = Program::Gone;
+                        program = ProgramState::Gone;
                     }
                     Side::Sdp(sdp).abort().await;
                     Err(error.into())
@@ -128,11 +137,11 @@ impl Agent {
             () = self.stopped() => Err(anyhow::anyhow!("stopped")),
         };
         match sides {
-            Ok((first, second, row)) => {
-                entry.over(&relay(first, second, self.stopped()).await);
-                drop(row);
+            Ok((first, second, name_entry)) => {
+                entry.finish_relayed(&relay(first, second, self.stopped()).await);
+                drop(name_entry);
             }
-            Err(error) => entry.failed(&format!("{error:#}")),
+            Err(error) => entry.finish_failed(&format!("{error:#}")),
         }
         drop(permit);
         program
@@ -140,16 +149,16 @@ impl Agent {
 
     /// Opens a TCP connection to the program. Stores the real addresses first, because the program
     /// may query them as soon as it is connected.
-    async fn program(&self, service: SocketAddr, names: Names) -> io::Result<(TcpStream, Row<'_>)> {
+    async fn program(&self, service: SocketAddr, names: Names) -> io::Result<(TcpStream, NameEntry<'_>)> {
         let mut failed = io::ErrorKind::AddrNotAvailable.into();
-        for (from, to) in ways(service) {
+        for (from, to) in loopback_routes(service) {
             let connected = async {
                 let socket = if from.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
                 socket.bind(SocketAddr::new(from, 0))?;
-                let row = self.names.insert(to, socket.local_addr()?, names);
+                let name_entry = self.names.insert(to, socket.local_addr()?, names);
                 let stream = socket.connect(to).await?;
                 stream.set_nodelay(true)?;
-                Ok((stream, row))
+                Ok((stream, name_entry))
             };
             match connected.await {
                 Ok(connected) => return Ok(connected),
@@ -162,16 +171,16 @@ impl Agent {
 
 /// Whether the program listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Program {
-    There,
+enum ProgramState {
+    Listening,
     Gone,
 }
 
 /// Returns the source and destination addresses for a TCP connection to the program, in the order
 /// of preference. A program that listens on all IPv6 addresses usually also listens on all IPv4
 /// addresses. So IPv4 is the second choice, in case this host has no IPv6.
-fn ways(service: SocketAddr) -> Vec<(IpAddr, SocketAddr)> {
-    let (v4, v6) = (IpAddr::V4(HERE_V4), IpAddr::V6(HERE_V6));
+fn loopback_routes(service: SocketAddr) -> Vec<(IpAddr, SocketAddr)> {
+    let (v4, v6) = (IpAddr::V4(AGENT_V4), IpAddr::V6(AGENT_V6));
     let at = |ip: IpAddr| SocketAddr::new(ip, service.port());
     match service.ip().to_canonical() {
         IpAddr::V4(ip) if ip.is_unspecified() => vec![(v4, at(Ipv4Addr::LOCALHOST.into()))],

@@ -9,28 +9,28 @@ use weft_peer::shim::Names;
 
 /// A connection on the loopback interface: the addresses of the program's socket and of the agent's
 /// socket.
-type Ends = (SocketAddr, SocketAddr);
+type LoopbackPair = (SocketAddr, SocketAddr);
 
 /// The real addresses of all connections.
 #[derive(Debug, Default)]
-pub(super) struct NameTable(Mutex<HashMap<Ends, Names>>);
+pub(super) struct NameTable(Mutex<HashMap<LoopbackPair, Names>>);
 
-/// A row of the table. Dropping this value removes the row.
+/// An entry of the table. Dropping this value removes the entry.
 #[derive(Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct NameEntry<'a> {
     table: &'a NameTable,
-    ends: Ends,
+    ends: LoopbackPair,
 }
 
 impl NameTable {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Ends, Names>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LoopbackPair, Names>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn insert(&self, local: SocketAddr, peer: SocketAddr, names: Names) -> Row<'_> {
+    pub(super) fn insert(&self, local: SocketAddr, peer: SocketAddr, names: Names) -> NameEntry<'_> {
         let ends = (local, peer);
         self.lock().insert(ends, names);
-        Row { table: self, ends }
+        NameEntry { table: self, ends }
     }
 
     pub(super) fn find(&self, local: SocketAddr, peer: SocketAddr) -> Option<Names> {
@@ -38,7 +38,7 @@ impl NameTable {
     }
 }
 
-impl Drop for Row<'_> {
+impl Drop for NameEntry<'_> {
     fn drop(&mut self) {
         self.table.lock().remove(&self.ends);
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of bytes that are read from a file.
-const MOST: u64 = 256 << 20;
+const MAX_FILE_OCTETS: u64 = 256 << 20;
 /// Maximum number of program headers that are read.
 const HEADERS: usize = 256;
 /// Maximum number of scripts in a chain. In a chain, a script is the interpreter of another script.
@@ -18,7 +18,7 @@ const INTERPRETER: u32 = 3;
 /// Type of a program header with notes (PT_NOTE).
 const NOTE: u32 = 4;
 
-/// Returns the warnings about a program. Returns none if the file cannot be read.
+/// Returns the warnings about a program. Returns no warnings if the file cannot be read.
 pub(super) fn warnings(program: &Path) -> Vec<&'static str> {
     let mut path = program.to_path_buf();
     for _ in 0..SCRIPTS {
@@ -28,7 +28,10 @@ pub(super) fn warnings(program: &Path) -> Vec<&'static str> {
             None => {
                 let mut found = of_binary(&octets);
                 if fs::metadata(&path).is_ok_and(|it| it.mode() & 0o6000 != 0) {
-                    found.push("it is set-user-ID or set-group-ID: the dynamic linker does not load the library");
+                    found.push(
+                        "this program is set-user-ID or set-group-ID, so the dynamic linker does not load the preload \
+                         library",
+                    );
                 }
                 return found;
             }
@@ -37,10 +40,10 @@ pub(super) fn warnings(program: &Path) -> Vec<&'static str> {
     Vec::new()
 }
 
-/// Reads at most [`MOST`] bytes of a file.
+/// Reads at most [`MAX_FILE_OCTETS`] bytes of a file.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut octets = Vec::new();
-    File::open(path).ok()?.take(MOST).read_to_end(&mut octets).ok()?;
+    File::open(path).ok()?.take(MAX_FILE_OCTETS).read_to_end(&mut octets).ok()?;
     Some(octets)
 }
 
@@ -61,13 +64,13 @@ fn of_binary(octets: &[u8]) -> Vec<&'static str> {
     let mut found = Vec::new();
     if headers.iter().any(|(kind, note)| *kind == NOTE && is_go(note)) {
         found.push(
-            "it is a Go program, which calls the kernel without the C library: its connections do not use the library",
+            "this is a Go program, which calls the kernel without the C library; so its connections do not use SDP",
         );
     } else if !headers.iter().any(|(kind, _)| *kind == INTERPRETER) {
-        found.push("it is linked statically: it does not load the library");
+        found.push("this program is linked statically, so it does not load the preload library");
     }
     if [&b"liburing.so"[..], b"io_uring_setup", b"io_uring_queue_init"].iter().any(|name| contains(octets, name)) {
-        found.push("it contains io_uring: connections by io_uring do not use the library");
+        found.push("this program contains io_uring; connections by io_uring do not use SDP");
     }
     found
 }

@@ -1,8 +1,8 @@
-//! The port mapper's twins against each other and the monitor: each deviation is caught, correct
-//! ones are not blamed.
+//! The client and the server of the port mapper, tested against each other and the monitor: each
+//! deviation is caught, and correct sides have no findings.
 //!
-//! It is looked for in every scene, on both sides: first a finding that names its first
-//! requirement; then a case's verdict.
+//! The test tries each deviation in every scene and on both sides. It searches first for a finding
+//! about the first requirement of the deviation, and then for a case that fails.
 
 mod net;
 mod scene;
@@ -19,7 +19,7 @@ use crate::hostile::verdict;
 use net::Run;
 pub(crate) use scene::Scene;
 
-/// Errors beside those that the deviation is about, as lines of the list.
+/// Returns the errors that are not about the deviation's requirements, as lines of the list.
 fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<String> {
     let errors = |end| -> BTreeSet<RequirementId> {
         run.found(end, Severity::Error).difference(&right.found(end, Severity::Error)).copied().collect()
@@ -27,7 +27,7 @@ fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<Str
     let line = |id: &RequirementId| format!("{},{id}", deviation.name);
     let is_beside = |id: &RequirementId| !deviation.breaks.contains(id);
     let own = errors(side).into_iter().filter(is_beside).map(|id| line(&id));
-    // An answer repeats what is wrong in its question.
+    // An answer repeats the wrong fields of its request.
     let other = errors(1 - side).into_iter().filter(is_beside);
     own.chain(other.map(|id| format!("{} (of the correct end)", line(&id)))).collect()
 }
@@ -65,15 +65,15 @@ fn nothing_is_found_in_correct_exchanges() {
     }
 }
 
-/// Scenes that all come to the same would show nothing.
+/// If all scenes had the same result, they would prove nothing.
 #[test]
 fn scenes_are_what_they_are_called() {
     let none = Deviations::NONE;
     for (scene, part) in [
         (Scene::Mapped, "SDP at 10.0.0.1:7001, connected"),
         (Scene::MappedV6, "SDP at [fd00:9::1]:7001, connected"),
-        (Scene::Denied, "plain TCP at 10.0.0.1:5009: denied"),
-        (Scene::Silent, "no answer"),
+        (Scene::Denied, "plain TCP at 10.0.0.1:5009: the port mapper denied the request"),
+        (Scene::Silent, "the port mapper did not answer"),
         (Scene::Reset, "reset, then plain TCP at 10.0.0.1:5003"),
         (Scene::AckLost, "10.0.0.2:40001 has not used 10.0.0.1:9001"),
     ] {

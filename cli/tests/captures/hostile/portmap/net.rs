@@ -1,5 +1,5 @@
-//! A PM Client and a PM Server on a virtual clock, a capture of their datagrams, and the listeners
-//! of TCP.
+//! A PM Client and a PM Server on a virtual clock, a capture of their datagrams, and the TCP
+//! listeners of the services.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,16 +12,16 @@ use weft_core::requirement::Severity;
 use weft_core::wire::portmap::PmTime;
 use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Sink};
+use weft_dissector::{Dissector, Finding, FrameNumber, Sink};
 use weft_peer::portmap::{
-    Ask, Client, ClientSettings, Datagram, Mapping, Resolution, Server, ServerEvent, ServerSettings, Table, Target,
+    Client, ClientSettings, Datagram, Mapping, Query, Resolution, Server, ServerEvent, ServerSettings, Table, Target,
 };
 use weft_peer::{Deviations, Instant};
 
 use crate::hostile::capture::pcapng;
 
 const LINKTYPE_ETHERNET: u16 = 1;
-/// The port of a client, and the one beside it that a deviation sends from; those of the server.
+/// For the client and for the server: the UDP port, and another port from which a deviation sends.
 const PORTS: [[u16; 2]; 2] = [[33333, 33334], [3935, 40404]];
 
 /// The treatment of a datagram in flight.
@@ -30,8 +30,8 @@ pub(crate) enum Fate {
     Lost,
 }
 
-/// Gets the sender of each datagram, its number among those of that side, and its octets, which it
-/// may change.
+/// Decides about each datagram in flight. The arguments are the side that sent the datagram, the
+/// number of the datagram among all of this side, and its bytes, which the function may change.
 pub(crate) type Way = fn(side: usize, number: usize, octets: &mut Vec<u8>) -> Fate;
 
 pub(crate) struct Net {
@@ -46,7 +46,7 @@ pub(crate) struct Net {
     outcome: String,
 }
 
-/// What came of it.
+/// The results of a run.
 pub(crate) struct Run {
     pub(crate) findings: Vec<Finding>,
     /// The traffic as pcapng.
@@ -55,7 +55,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The monitor's findings about a side, at least as severe as this.
+    /// Returns the requirements of the monitor's findings about a side, with at least the severity
+    /// `least`.
     pub(crate) fn found(&self, side: usize, least: Severity) -> BTreeSet<RequirementId> {
         let of_side = self.findings.iter().filter(|finding| usize::from(finding.direction) == side);
         of_side.filter(|finding| finding.severity >= least).map(|finding| finding.requirement).collect()
@@ -68,10 +69,11 @@ impl Net {
         let hosts = hosts.map(|host| host.parse().unwrap());
         let mut table = Table::default();
         let at = |port| SocketAddr::new(hosts[1], port);
-        // Mapped; a port of its own for each, two of them; mapped to where nobody listens.
+        // A service at a fixed port, a service with one of two new ports for each connection, and a
+        // service at a port without a listener.
         for (port, target) in [
             (5001, Target::Fixed(vec![at(7001)])),
-            (5002, Target::Made { at: at(0), ports: 9001..=9002 }),
+            (5002, Target::PortRange { at: at(0), ports: 9001..=9002 }),
             (5003, Target::Fixed(vec![at(7003)])),
             (5004, Target::Fixed(vec![at(7004)])),
         ] {
@@ -104,20 +106,20 @@ impl Net {
         SocketAddr::new(self.hosts[side], PORTS[side][0])
     }
 
-    /// Asks for a service from a port.
+    /// Queries the mapping of a service, for a connection from this port.
     pub(crate) fn ask(&mut self, service: u16, cp_port: u16) {
         let connecting = SocketAddr::new(self.hosts[0], cp_port);
-        let ask = Ask { mapper: self.end(1), service: self.service(service), connecting };
-        self.client.ask(self.now, ask).unwrap();
+        let query = Query { mapper: self.end(1), service: self.service(service), connecting };
+        self.client.query(self.now, query).unwrap();
         self.drain();
     }
 
-    /// The client's host starts anew.
+    /// Restarts the client's host.
     pub(crate) fn restart(&mut self) {
         self.client = Client::new(self.settings.clone(), 0x99aa_bbcc_ddee_ff00);
     }
 
-    /// A datagram that `side` did not send, but that arrives as if.
+    /// Delivers a datagram that `side` did not send, as if `side` had sent it.
     pub(crate) fn inject(&mut self, side: usize, octets: &[u8]) {
         let (from, to) = (self.end(side), self.end(1 - side));
         self.capture(from, to, octets);
@@ -127,7 +129,7 @@ impl Net {
 
     pub(crate) fn wait(&mut self, millis: u64) {
         let end = self.now + Duration::from_millis(millis);
-        // One that never stops is cut off by the clock.
+        // The time limit stops a side that would send for ever.
         while let Some(next) = [self.client.deadline(), self.server.deadline()].into_iter().flatten().min() {
             if next > end {
                 break;
@@ -151,14 +153,14 @@ impl Net {
             }
         }
         while let Some(resolved) = self.client.poll_event() {
-            self.connect(resolved.ask, resolved.resolution);
+            self.connect(resolved.query, resolved.resolution);
         }
         while let Some(event) = self.server.poll_event() {
             let text = match event {
                 ServerEvent::Expired { connecting, address } => format!("{connecting} has not used {address}"),
                 ServerEvent::Acknowledged { connecting, address } => format!("{connecting} acknowledges {address}"),
                 ServerEvent::Released { address } => format!("{address} is free"),
-                // Its datagrams show it.
+                // The datagrams show the other events.
                 _ => continue,
             };
             self.note(&text);
@@ -166,8 +168,8 @@ impl Net {
     }
 
     fn put(&mut self, side: usize, datagram: Datagram) {
-        let Datagram { to, mut octets, aside } = datagram;
-        let from = SocketAddr::new(self.hosts[side], PORTS[side][usize::from(aside)]);
+        let Datagram { to, mut octets, from_other_port } = datagram;
+        let from = SocketAddr::new(self.hosts[side], PORTS[side][usize::from(from_other_port)]);
         let name = ["PMReq", "PMAccept", "PMAck", "PMDeny"][usize::from(octets[0] >> 4 & 3)];
         self.note(&format!("{name} from {from} to {to}"));
         self.sent[side] += 1;
@@ -186,24 +188,24 @@ impl Net {
         }
     }
 
-    /// Connects to what came of a question: SDP listens at 7001, 7004, and where ports are made;
-    /// plain TCP from 5000 to 5999.
-    fn connect(&mut self, ask: Ask, resolution: Resolution) {
+    /// Connects to the result of a query. SDP listens at 7001, at 7004 and at the ports that the
+    /// server assigns. Plain TCP listens at the ports 5000 to 5999.
+    fn connect(&mut self, query: Query, resolution: Resolution) {
         let address = resolution.address();
         let listens = [7001, 7004, 9001, 9002].contains(&address.port());
         let text = match resolution {
             Resolution::Sdp { .. } if listens => {
-                let known = self.server.handle_connection(self.now, ask.connecting, address).is_some();
-                format!("{}: SDP at {address}, connected, expected {known}", ask.service)
+                let known = self.server.handle_connection(self.now, query.connecting, address).is_some();
+                format!("{}: SDP at {address}, connected, expected {known}", query.service)
             }
-            Resolution::Sdp { .. } => match self.client.reset(&ask, address) {
+            Resolution::Sdp { .. } => match self.client.reset(&query, address) {
                 Resolution::Conventional { address, .. } => format!("reset, then plain TCP at {address}"),
                 Resolution::Sdp { .. } => "reset, and given up".to_owned(),
             },
-            Resolution::Conventional { why, .. } => format!("{}: plain TCP at {address}: {why}", ask.service),
+            Resolution::Conventional { why, .. } => format!("{}: plain TCP at {address}: {why}", query.service),
         };
         self.note(&text);
-        self.note(&format!("SYN from {}", ask.connecting));
+        self.note(&format!("SYN from {}", query.connecting));
     }
 
     fn note(&mut self, what: &str) {
@@ -231,7 +233,7 @@ impl Net {
             }
         }
         let (mut dissector, mut found) = (Dissector::default(), Collect(Vec::new()));
-        for ((time, octets), number) in self.frames.iter().zip(1..) {
+        for ((time, octets), number) in self.frames.iter().zip((1..).map(FrameNumber::from)) {
             let wire_len = u32::try_from(octets.len()).unwrap();
             let frame = Frame { number, time: *time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
             dissector.frame(&frame, &mut found);
@@ -241,7 +243,7 @@ impl Net {
         Run { findings: found.0, capture: pcapng(frames), outcome: self.outcome }
     }
 
-    /// The PMReq, PMAccept or other that this side would send about a service, made by the test.
+    /// Makes a message about a service, such as a PMReq or a PMAccept, as this side would send it.
     pub(crate) fn message(&self, first: u8, ap_port: u16, cp_port: u16, handle: u64) -> Vec<u8> {
         let mut octets = vec![first, 0, 0, 0];
         octets.extend(ap_port.to_be_bytes());

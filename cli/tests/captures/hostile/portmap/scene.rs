@@ -6,7 +6,8 @@ use super::net::{Fate, Net, Run, Way};
 
 /// The first AssocHandle of the client.
 const HANDLE: u64 = 0x1122_3344_5566_7788;
-/// Longer than a client waits for an answer, and a server for a PMAck.
+/// A time in milliseconds that is longer than a client waits for an answer and a server for a
+/// PMAck.
 const LONG: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) enum Scene {
     Silent,
     RequestLost,
     AcceptLost,
-    /// A port was made, and another client requests it again when its time is over.
+    /// The PMAck for a new port is lost. Another client gets the port after its time is over.
     AckLost,
     /// Two connections, PmTime 0.
     Twice,
@@ -27,9 +28,9 @@ pub(crate) enum Scene {
     TwiceLater,
     /// Two connections to a service that is denied with a PmTime.
     DeniedTwice,
-    /// One is open, two more are requested.
+    /// Two more connections are requested while one is open.
     Parallel,
-    /// Two at once, both of which are lost when they are sent first.
+    /// Two requests at the same time. The first datagram of both is lost.
     ParallelLost,
     /// The same port connects to one service and then to another.
     OneAfterTheOther,
@@ -37,15 +38,15 @@ pub(crate) enum Scene {
     DenyAfterAccept,
     AcceptUnasked,
     AckUnasked,
-    /// The client's host starts anew, and requests the same connection.
+    /// The client's host restarts, and requests the same connection.
     Restarted,
-    /// The service goes while its PMAccept is lost.
+    /// The service disappears while its PMAccept is lost.
     ServiceGone,
-    /// A PMReq comes again when it is forgotten.
+    /// A duplicate of a PMReq arrives after the server has forgotten the PMReq.
     RequestLate,
-    /// A PMReq comes again before its time is over.
+    /// A duplicate of a PMReq arrives before the time of the PMReq is over.
     RequestAgain,
-    /// Nobody listens at the SDP Address.
+    /// There is no listener at the SDP Address.
     Reset,
     RequestOdd,
     RequestPadded,
@@ -60,12 +61,12 @@ fn passes(_: usize, _: usize, _: &mut Vec<u8>) -> Fate {
     Fate::Passes
 }
 
-/// Loses the `number`th datagram of a side.
+/// Drops the datagram with the side and the number in `lost`.
 fn loses(side: usize, number: usize, lost: (usize, usize)) -> Fate {
     if (side, number) == lost { Fate::Lost } else { Fate::Passes }
 }
 
-/// Changes octets of the messages of one kind.
+/// Changes bytes of the messages of one kind.
 fn changes(octets: &mut [u8], first: u8, places: &[usize]) -> Fate {
     if octets[0] == first {
         for place in places {
@@ -111,7 +112,7 @@ impl Scene {
         Scene::AcceptPadded,
     ];
 
-    /// Does it have datagrams that no correct end sends?
+    /// Returns whether the scene has datagrams that no correct end sends.
     pub(crate) fn is_tampered_with(self) -> bool {
         use Scene::{
             AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestReserved,
@@ -147,7 +148,7 @@ impl Scene {
         }
     }
 
-    /// Plays it: client and server with these deviations.
+    /// Runs the scene with these deviations of the client and of the server.
     pub(crate) fn play(self, deviations: [&Deviations; 2]) -> Run {
         let pm_time = if self == Scene::TwiceLater { 4 } else { 0 };
         let mut net = Net::new(self == Scene::MappedV6, pm_time, self == Scene::DeniedWithPort, self.way(), deviations);
@@ -164,14 +165,14 @@ impl Scene {
                 net.wait(if self == Scene::Twice { 100 } else { 2000 });
                 net.ask(5001, 40002);
             }
-            // The duplicate of a Request for a port that is made for it.
+            // A duplicate of a PMReq to which the server assigns a port.
             Scene::AcceptLost => {
                 net.ask(5002, 40001);
                 net.wait(1000);
                 net.ask(5002, 40002);
             }
             Scene::AckLost => {
-                // No connection comes about either: the client's host is cut off.
+                // The TCP connection fails, too, because the client's host is unreachable.
                 net.inject(0, &net.message(0x04, 5002, 40001, HANDLE));
                 net.inject(0, &net.message(0x04, 5002, 40002, HANDLE + 1));
                 net.wait(LONG);

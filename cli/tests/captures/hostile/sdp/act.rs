@@ -7,7 +7,8 @@ use super::net::Net;
 use super::scene::Scene;
 
 impl Scene {
-    /// What happens when `from` sends to `to`.
+    /// Performs the actions of the scene, with `from` as the sender of data and `to` as the
+    /// receiver.
     pub(super) fn act(self, net: &mut Net, from: usize, to: usize) {
         let pipelined = |net: &mut Net, side: usize| {
             let _ = net.ends[side].machine.set_mode(Half::Out, Mode::Pipelined);
@@ -111,7 +112,7 @@ impl Scene {
                 net.load();
                 net.ends[from].machine.cancel_sends();
                 net.load();
-                // The read has not got there.
+                // The Read Request has not arrived yet.
                 net.deliver(from);
                 net.ends[to].send(vec![1; 50], false);
                 net.settle();
@@ -186,7 +187,7 @@ impl Scene {
                 for size in [2000, 2500] {
                     net.ends[from].machine.resize(size);
                     net.settle();
-                    // More than there were buffers at first.
+                    // Send more messages than there were buffers at first.
                     for _ in 0..24 {
                         net.ends[from].send(vec![9; 100], false);
                     }
@@ -249,7 +250,7 @@ impl Scene {
                 let len = if self == Scene::Urgent { 300 } else { 67_000 };
                 net.ends[to].receive(40, false);
                 if self == Scene::Urgent {
-                    // Its SrcAvail announces the octet after it.
+                    // The SrcAvail of this data announces the urgent byte after it.
                     net.ends[from].send(vec![2; 2000], false);
                 }
                 net.ends[from].send(vec![3; len], true);
@@ -270,7 +271,7 @@ impl Scene {
             }
             Scene::Suspended | Scene::SuspendedReading | Scene::SuspendedRead => {
                 if self == Scene::Suspended {
-                    // Nobody reads this before the connection is another one.
+                    // The user reads this data only on the next connection.
                     net.send(to, 2000);
                 } else {
                     let (source, reader) = if self == Scene::SuspendedRead { (from, to) } else { (to, from) };

@@ -1,5 +1,4 @@
-//! The monitor finds nothing in what two correct ends of SDP send each other, at the level of
-//! warnings or worse.
+//! The monitor reports no warnings and no errors about two correct endpoints of SDP.
 
 use weft_core::requirement::Severity;
 use weft_core::wire::sdp::{FieldOrder, Mode};
@@ -13,13 +12,13 @@ use crate::hostile::capture::Capture;
 pub(crate) const PROFILES: [Profile; 5] =
     [Profile::Swapped, Profile::Bare, Profile::Natural, Profile::Enhanced, Profile::PrivateData];
 const ORDERS: [FieldOrder; 2] = [FieldOrder::Figure, FieldOrder::Mirrored];
-/// Random programs; `SDP_PROGRAMS` sets another number.
+/// Number of random programs. The environment variable `SDP_PROGRAMS` sets another number.
 const PROGRAMS: u64 = 150;
 
-/// What the profile `natural` breaks by its nature: HelloAck comes without an FPDU before it.
+/// Requirements that the profile `natural` always violates, because no FPDU precedes HelloAck.
 const OF_NATURAL: [&str; 2] = ["MPA-7.1.2-17", "MPA-7.1.3-2"];
 
-/// What the monitor lays to an end's charge.
+/// Returns the warnings and errors of the monitor, except those that the profile explains.
 pub(crate) fn blamed(capture: &Capture, profile: Profile) -> Vec<String> {
     let findings = capture.findings();
     let known = |id: &str| profile == Profile::Natural && OF_NATURAL.contains(&id);
@@ -50,7 +49,7 @@ fn octets(len: usize, salt: u8) -> Vec<u8> {
     (0..len).map(|n| (n ^ n >> 8) as u8 ^ salt).collect()
 }
 
-/// Sends to the other end, which waits for it before or after.
+/// Sends data to the other end. If `ahead` is true, the other end posts its receive first.
 fn transfer(net: &mut Net, from: usize, len: usize, ahead: bool) {
     if ahead {
         net.ends[1 - from].receive(len as u64, false);
@@ -65,7 +64,8 @@ fn transfer(net: &mut Net, from: usize, len: usize, ahead: bool) {
     net.wait(100);
 }
 
-/// Every mechanism in every Mode, each way; resizes, revocations and Out-Of-Band data.
+/// Uses every mechanism in every Mode and in both directions, with resizes, revocations and
+/// Out-Of-Band data.
 fn everything(net: &mut Net) {
     net.wait(100);
     for from in 0..2 {
@@ -89,7 +89,7 @@ fn everything(net: &mut Net) {
         net.ends[to].machine.set_mode(Half::In, Mode::Combined).unwrap();
         net.settle();
         transfer(net, from, 20_000, false);
-        // Out-Of-Band octets, near and far.
+        // Out-Of-Band bytes, close to other data and far from it.
         net.ends[from].machine.policy_mut().source_threshold = u64::MAX;
         for len in [1, 2000, 100_000] {
             net.ends[from].send(octets(len, 0x22), true);
@@ -123,7 +123,7 @@ fn everything(net: &mut Net) {
             net.wait(100);
         }
     }
-    // Both at once.
+    // Both ends send at the same time.
     for from in 0..2 {
         net.ends[from].machine.resize(1500);
         net.ends[from].receive(9000, false);

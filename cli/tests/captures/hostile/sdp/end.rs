@@ -1,4 +1,4 @@
-//! One end: an SDP endpoint, its user's octets and its events. There are no sockets and no clock.
+//! One SDP endpoint, with the bytes and the events of its user. It uses no sockets and no clock.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use weft_peer::{Deviations, Instant, Transmit};
 
 use crate::hostile::side::Put;
 
-/// Octets of payload that a TCP segment carries at most.
+/// Maximum payload of a TCP segment in bytes.
 pub(crate) const EMSS: u16 = 1460;
 
 const QUEUES: Queues = Queues { sends: 4096, receives: 4096, late: LateSegment::Reset };
@@ -17,12 +17,13 @@ const QUEUES: Queues = Queues { sends: 4096, receives: 4096, late: LateSegment::
 pub(crate) struct End {
     pub(crate) machine: Machine,
     pub(crate) events: Vec<Event>,
-    /// TCP rests; where this end is to connect to, if it is.
+    /// Present if the connection is suspended: the port that this end connects to next, or `None`
+    /// if this end listens.
     pub(crate) rests: Option<Option<u16>>,
-    /// What the user has received.
+    /// The bytes that the user has received.
     pub(crate) got: Vec<u8>,
     sent: u64,
-    /// MID and MSeqAck of the messages that it sent. A received message has zeros.
+    /// MID and MSeqAck of the sent messages. Both are 0 for a received message.
     pub(crate) messages: Vec<(u8, u32)>,
 }
 
@@ -52,19 +53,19 @@ impl End {
         end
     }
 
-    /// TCP has ended after a suspension.
+    /// Returns whether TCP has ended after a suspension.
     pub(crate) fn has_come_to_rest(&self) -> bool {
         self.rests.is_some() && self.machine.0.awaits_reconnect()
     }
 
-    /// Another TCP connection, another Queue Pair.
+    /// Starts to use a new TCP connection, with a new Queue Pair.
     pub(crate) fn reconnect(&mut self, now: Instant) {
         self.rests = None;
         self.machine.0.reconnect(now);
         self.run(now);
     }
 
-    /// The user sends. The machine drops the octets if the connection is over.
+    /// Sends bytes of the user. They are dropped if the connection is over.
     pub(crate) fn send(&mut self, octets: Vec<u8>, urgent: bool) {
         let len = octets.len() as u64;
         if self.machine.0.send(octets, urgent) {
@@ -72,27 +73,27 @@ impl End {
         }
     }
 
-    /// Octets that the user has sent.
+    /// Returns the number of bytes that the user has sent.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Octets that the user has received.
+    /// Returns the number of bytes that the user has received.
     pub(crate) fn waited(&self) -> u64 {
         self.got.len() as u64
     }
 
-    /// Receives that have not ended.
+    /// Returns the number of receives that have not completed.
     pub(crate) fn waiting(&self) -> usize {
         self.machine.0.receives()
     }
 
-    /// The user waits for octets.
+    /// Posts a receive of the user.
     pub(crate) fn receive(&mut self, len: u64, wait_for_all: bool) {
         assert!(self.machine.0.receive(len, wait_for_all), "a receive of {len} bytes is refused");
     }
 
-    /// Does all that the machine and the RNIC require.
+    /// Performs all actions that the endpoint and the RNIC require.
     pub(crate) fn run(&mut self, now: Instant) {
         loop {
             match self.machine.0.advance(now) {
@@ -112,7 +113,7 @@ impl End {
         }
     }
 
-    /// Something arrives.
+    /// Handles output of the other end that arrives.
     pub(crate) fn take(&mut self, now: Instant, put: &Put) {
         match put {
             Put::Octets(octets) => self.machine.0.handle_octets(now, octets),
@@ -122,7 +123,7 @@ impl End {
         self.run(now);
     }
 
-    /// When its next timer expires.
+    /// Returns the time at which the next timer expires.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.machine.0.poll_timeout()
     }
@@ -132,7 +133,7 @@ impl End {
         self.run(now);
     }
 
-    /// The next thing that it does to the wire.
+    /// Returns the next output of this end.
     pub(crate) fn put(&mut self, now: Instant) -> Option<Put> {
         let put = self.machine.0.poll_transmit(now).map(|transmit| match transmit {
             Transmit::Octets(octets) => Put::Octets(octets.into()),

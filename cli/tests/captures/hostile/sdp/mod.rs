@@ -1,8 +1,9 @@
-//! SDP's twins against each other and the monitor: each deviation is caught, correct ends are not
-//! blamed.
+//! Two SDP endpoints, tested against each other and the monitor: each deviation is caught, and
+//! correct ends have no findings.
 //!
-//! It is looked for in every scene, at both ends: first a finding that names its requirement, in
-//! both field orders; then a refusal that does; then a case's verdict.
+//! The test tries each deviation in every scene and at both ends. It searches first for a finding
+//! about the requirement, in both field orders, then for a refusal because of the requirement, and
+//! then for a case that fails.
 
 mod act;
 mod clean;
@@ -55,7 +56,8 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("sdp.stags-left-valid", "sdp.writes-again"),
 ];
 
-/// Runs in which only the provoking end deviates, by its deviation, the scene and that end.
+/// Runs in which at most the provoking end deviates. The keys are its deviation, the scene, that
+/// end and the field order.
 type Rights = RefCell<HashMap<(Option<&'static str>, Scene, usize, FieldOrder), Rc<Run>>>;
 
 fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<String>) -> Result<By, String> {
@@ -70,7 +72,7 @@ fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<Strin
                 let key = (by, scene, by.map_or(0, |_| end), order);
                 Rc::clone(rights.borrow_mut().entry(key).or_insert_with(right))
             };
-            // Advice is a note.
+            // Findings about advice are notes.
             let names = |run: &Run, right: &Run| {
                 let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
                 found.difference(&before).any(|id| deviation.breaks.contains(id))
@@ -104,8 +106,8 @@ fn each_deviation_of_sdp_is_caught() {
     all_are_caught(of_sdp, |deviation, unasked| catch(deviation, &rights, unasked));
 }
 
-/// Correct ends complete each scene, and the socket really belongs to another connection where it
-/// should.
+/// Correct ends complete each scene. In the scenes with a suspension, the socket really moves to
+/// another connection.
 #[test]
 fn scenes_are_what_they_are_called() {
     let none = Deviations::NONE;

@@ -1,4 +1,4 @@
-//! Two ends, the messages in flight between them, and their record.
+//! Two SDP endpoints, the messages in flight between them, and a capture of the traffic.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Net {
         net
     }
 
-    /// Puts what both ends send on their wires.
+    /// Moves the output of both ends to the wire.
     pub(crate) fn load(&mut self) {
         for from in 0..2 {
             self.ends[from].run(self.now);
@@ -42,7 +42,7 @@ impl Net {
         }
     }
 
-    /// Delivers the next thing that `from` did; `false` when there is none.
+    /// Delivers the next output of `from`. Returns `false` if there is none.
     pub(crate) fn deliver(&mut self, from: usize) -> bool {
         let Some(put) = self.wires[from].pop_front() else { return false };
         self.capture.arrived(from, &put);
@@ -51,9 +51,9 @@ impl Net {
         true
     }
 
-    /// Moves everything that can move without time passing. Two ends may never fall silent: while
-    /// nobody reads, those with two Private Buffers left send each other updates for ever, and one
-    /// that deviates may repeat a message without end.
+    /// Delivers all output for which no time has to pass, up to a limit. Without the limit, this
+    /// might never end. If no user reads, two ends with two free Private Buffers send each other
+    /// updates for ever, and a deviating end may repeat a message for ever.
     pub(crate) fn settle(&mut self) {
         self.load();
         for _ in 0..5000 {
@@ -63,13 +63,13 @@ impl Net {
         }
     }
 
-    /// Where an end listens that suspends the connection.
+    /// Returns the port on which an end listens while it suspends the connection.
     pub(crate) fn port(end: usize) -> u16 {
         7000 + end as u16
     }
 
-    /// Both ends rest: another TCP connection, where the one that is to connect does so, and to
-    /// where the other listens.
+    /// If both ends have suspended the connection, opens the next TCP connection. Checks that one
+    /// end connects to the port on which the other end listens.
     pub(crate) fn reconnect(&mut self) -> bool {
         let opener = self.ends.iter().position(|end| matches!(end.rests, Some(Some(_))));
         let Some(opener) = opener.filter(|_| self.ends.iter().all(End::has_come_to_rest)) else { return false };
@@ -86,14 +86,14 @@ impl Net {
         true
     }
 
-    /// A user sends `len` octets.
+    /// Sends `len` bytes of a user.
     pub(crate) fn send(&mut self, from: usize, len: usize) {
         let octets = (0..len).map(|n| (n ^ n >> 8) as u8).collect();
         self.ends[from].send(octets, false);
         self.settle();
     }
 
-    /// Lets a user read the other one's data.
+    /// Lets a user read the data of the other user.
     pub(crate) fn read(&mut self, to: usize) {
         for _ in 0..100 {
             if self.ends[to].waited() >= self.ends[1 - to].sent() {
@@ -113,8 +113,8 @@ impl Net {
         }
     }
 
-    /// Time passes up to the next deadline, but not beyond `end`; `false` when there is none before
-    /// it.
+    /// Lets time pass up to the next deadline, but not beyond `end`. Returns `false` if there is no
+    /// deadline before `end`.
     pub(crate) fn tick(&mut self, end: Instant) -> bool {
         let next = self.ends.iter().filter_map(End::deadline).min().filter(|next| *next <= end);
         self.now = self.now.max(next.unwrap_or(end));
@@ -136,7 +136,7 @@ impl Net {
         }
     }
 
-    /// The connection is over for both.
+    /// Returns whether the connection is over for both ends.
     pub(crate) fn is_over(&self) -> bool {
         self.ends.iter().all(|end| end.machine.is_over())
     }

@@ -1,4 +1,4 @@
-//! Random programs of two users, over a link that may delay anything for any time.
+//! Random programs of two users, over a link that may delay any data for any time.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ impl Program {
         }
     }
 
-    /// Plays it to the end of the connection.
+    /// Runs the program to the end of the connection.
     pub(crate) fn run(mut self) -> Net {
         let steps = 5 + self.random.below(75);
         let haste = 1 + self.random.below(12);
@@ -130,7 +130,7 @@ impl Program {
             if self.net.is_over() {
                 break;
             }
-            // While nobody reads, two ends with two Private Buffers left would send each other
+            // If no user reads, two ends with two free Private Buffers would send each other
             // updates for ever.
             for end in &mut self.net.ends {
                 if end.waiting() == 0 {

@@ -11,39 +11,40 @@ use weft_peer::sdp::{Event, Policy, Profile, Settings, SrcAvailAnswer};
 
 use super::net::Net;
 
-/// Octets of a Private Buffer.
+/// Length of a Private Buffer in bytes.
 const SIZE: u32 = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Scene {
     /// Small sends.
     Bcopy,
-    /// A SrcAvail in Combined Mode that is read, and one that gets a SendSm.
+    /// Combined Mode: the peer reads the data of one SrcAvail, and answers another with a SendSm.
     Combined,
     CombinedBySendSm,
-    /// One that is read in part, and one that is read as receives are posted.
+    /// Combined Mode: the peer reads a part of one SrcAvail, and reads another one as its user
+    /// posts receives.
     CombinedInParts,
     CombinedByReads,
     /// Several SrcAvails in Pipelined Mode.
     Pipelined,
     PipelinedBySendSm,
-    /// Receives are there first, so that there are SinkAvails.
+    /// The receives are posted first, so the receiver sends SinkAvails.
     Written,
-    /// The same in both directions, so that SinkAvails carry payload.
+    /// The receives are posted first, in both directions. So SinkAvails carry payload.
     Transactions,
-    /// Through all Modes, with octets in each.
+    /// The connection passes through all Modes, with data in each.
     Modes,
-    /// A small send meets a SinkAvail.
+    /// A small send crosses a SinkAvail, which is then stale.
     Stale,
     /// A SrcAvail and a SinkAvail cross.
     Crossing,
-    /// Advertisements to be read, and to be written to, are revoked.
+    /// SrcAvails and SinkAvails are revoked.
     RevokedSend,
     RevokedSends,
-    /// What is revoked is being read.
+    /// A SrcAvail is revoked while the peer reads its data.
     RevokedInProcess,
     RevokedReceive,
-    /// More wait to be read than the peer keeps.
+    /// More SrcAvails are outstanding than the peer stores.
     MaxAdverts,
     /// Many small sends, and few Private Buffers.
     Credit,
@@ -52,51 +53,53 @@ pub(crate) enum Scene {
     Larger,
     Smaller,
     ResizesCrossing,
-    /// One closes, and the other still sends.
+    /// One side closes, and the other side still sends.
     HalfClosed,
     /// A DisConn is followed by an abort.
     Aborted,
-    /// Hello and Request come together.
+    /// Hello and the MPA Request arrive together.
     Natural,
-    /// The socket is duplicated: at rest, while the one that asks for it reads, while the other one
-    /// does, and by both at once.
+    /// The socket is duplicated: without other traffic, while the requesting side reads, while the
+    /// other side reads, and by both sides at the same time.
     Suspended,
     SuspendedReading,
     SuspendedRead,
     SuspendsCrossing,
-    /// Half-connections go to Pipelined Mode because the other side asks for it.
+    /// Half-connections enter Pipelined Mode because the other side requests it.
     Hints,
-    /// One side asks for it, and the other goes to Buffered Mode.
+    /// One side requests Pipelined Mode while the other side enters Buffered Mode.
     HintsCrossing,
     /// A SinkAvail crosses a SrcAvail and the ModeChange after it.
     Leaving,
-    /// A SrcAvail is revoked when it has been read, a SinkAvail while it is written.
+    /// A SrcAvail is revoked after its data was read. A SinkAvail is revoked while its buffer is
+    /// written.
     RevokedLate,
     RevokedWrite,
-    /// Private Buffers that do not grow, and those that do, and get smaller, with receives between
-    /// the two sizes.
+    /// A request for larger Private Buffers is refused, or accepted. Accepted buffers shrink again
+    /// later, with receives of a length between the two sizes.
     LargerRefused,
     LargerPipelined,
     SmallerPipelined,
-    /// Each end serves one Read at a time.
+    /// Each end accepts only one RDMA Read at a time.
     OneRead,
-    /// Data meets a SinkAvail that is being revoked.
+    /// Data crosses a SinkAvail that is being revoked.
     RevokedStale,
-    /// Private Buffers grow, and grow again.
+    /// Private Buffers grow twice.
     LargerTwice,
 }
 
-/// What was to be seen.
+/// The observable results of a scene.
 pub(crate) struct Run {
     pub(crate) findings: Vec<Finding>,
     /// The results of both users, and the messages of each end.
     pub(crate) outcome: String,
-    /// What each end ended the connection for.
+    /// The requirement that made each end close the connection by itself.
     pub(crate) refuses: [Option<RequirementId>; 2],
 }
 
 impl Run {
-    /// The monitor's findings about an end, at least as severe as this.
+    /// Returns the requirements of the monitor's findings about an end, with at least the severity
+    /// `least`.
     pub(crate) fn found(&self, end: usize, least: Severity) -> std::collections::BTreeSet<RequirementId> {
         let of_end = self.findings.iter().filter(|finding| usize::from(finding.direction) == end);
         of_end.filter(|finding| finding.severity >= least).map(|finding| finding.requirement).collect()
@@ -183,11 +186,11 @@ impl Scene {
         }
     }
 
-    /// Plays it: the Connecting and the Accepting Peer with these deviations.
+    /// Runs the scene with these deviations of the Connecting and the Accepting Peer.
     pub(crate) fn play(self, order: FieldOrder, deviations: [&Deviations; 2]) -> Net {
         let mut net = Net::new([self.settings(order); 2], deviations);
         net.settle();
-        // HelloAck's credit comes back.
+        // The peer returns the credit that HelloAck used.
         net.wait(40);
         for from in 0..2 {
             self.act(&mut net, from, 1 - from);
@@ -232,7 +235,7 @@ impl Scene {
         net
     }
 
-    /// Plays it, and looks at it.
+    /// Runs the scene, and collects its results.
     pub(crate) fn run(self, order: FieldOrder, deviations: [&Deviations; 2]) -> Run {
         Run::of(&self.play(order, deviations))
     }

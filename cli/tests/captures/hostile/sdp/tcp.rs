@@ -1,4 +1,5 @@
-//! The same over TCP: what two devices send each other on loopback, from the tape of one of them.
+//! Two devices exchange SDP traffic over real TCP on the loopback interface. The monitor reads the
+//! traffic log of one device, and must have no findings.
 
 use std::net::SocketAddr;
 
@@ -6,19 +7,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weft_core::wire::sdp::{FieldOrder, Mode};
 use weft_peer::driver::device::DeviceSettings;
 use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
-use weft_peer::driver::{Device, Direction, Tape, What};
+use weft_peer::driver::{Device, Direction, EventContent, TrafficLog};
 use weft_peer::sdp::{Half, Policy, Profile, Settings};
 use weft_peer::verbs::{Node, RnicSettings};
 
 use super::clean::{PROFILES, blamed};
 use crate::hostile::capture::Capture;
 
-/// What loopback's TCP takes for a segment.
+/// Maximum payload of a TCP segment on the loopback interface in bytes.
 const MSS: u16 = 32_768;
 
-fn device(tape: Option<Tape>) -> Device {
+fn device(traffic: Option<TrafficLog>) -> Device {
     let rnic = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0;
-    Device::with(rnic, DeviceSettings { tape, ..DeviceSettings::default() })
+    Device::with(rnic, DeviceSettings { traffic, ..DeviceSettings::default() })
 }
 
 async fn echo(mut stream: SdpStream) {
@@ -34,10 +35,10 @@ async fn echo(mut stream: SdpStream) {
     stream.closed().await;
 }
 
-/// Octets there and back; gives what passed.
+/// Sends bytes in both directions. Returns a capture of the traffic.
 async fn passes(profile: Profile, order: FieldOrder, mode: Mode) -> Capture {
-    let tape = Tape::default();
-    let (here, there) = (device(Some(tape.clone())), device(None));
+    let traffic = TrafficLog::default();
+    let (here, there) = (device(Some(traffic.clone())), device(None));
     let policy = Policy { source_threshold: 5000, sink_threshold: 0, ..Policy::default() };
     let sdp = Settings { profile, order, policy, ..Settings::default() };
     let settings = SdpSettings { sdp, ..SdpSettings::default() };
@@ -65,21 +66,21 @@ async fn passes(profile: Profile, order: FieldOrder, mode: Mode) -> Capture {
     assert!(got == octets, "{profile:?} {mode}: what came back differs");
     reader.unsplit(writing.await.unwrap()).closed().await;
     echo.await.unwrap();
-    assert_eq!(tape.lost(), 0);
+    assert_eq!(traffic.lost(), 0);
     let mut capture = Capture::connected(MSS);
-    for event in tape.events() {
+    for event in traffic.events() {
         let from = usize::from(event.direction == Direction::FromTarget);
-        match event.what {
-            What::Octets(octets) => capture.octets(from, &octets),
-            What::Fin => capture.fin(from),
-            What::Reset => capture.reset(from),
-            What::Connected { .. } | What::Datagram { .. } => {}
+        match event.content {
+            EventContent::Octets(octets) => capture.octets(from, &octets),
+            EventContent::Fin => capture.fin(from),
+            EventContent::Reset => capture.reset(from),
+            EventContent::Connected { .. } | EventContent::Datagram { .. } => {}
         }
     }
     capture
 }
 
-/// On several threads: a tape has what was written in front of its answer all the same.
+/// Uses several threads. The traffic log must still have each write before the answer to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_found_in_correct_traffic_over_tcp() {
     let mut wrong = Vec::new();

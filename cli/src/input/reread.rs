@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use weft_dissector::source::{Capture, OpenError};
 
-use crate::exit::{BadInput, HARNESS, Unsuccessful};
+use crate::exit::{BadInput, CommandFailure, HARNESS};
 
 use super::{Input, name_of, unreadable};
 
 /// A capture that can be read several times.
-pub(crate) struct Again {
+pub(crate) struct RereadableCapture {
     name: String,
     file: Arc<File>,
     len: u64,
 }
 
-impl Again {
+impl RereadableCapture {
     /// Opens the capture at `path`, and copies its bytes if they can be read only once.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = name_of(path);
@@ -36,7 +36,7 @@ impl Again {
             if kind.is_file() { file } else { copy(&mut file, &name)? }
         };
         let len = file.metadata().map_err(failed)?.len();
-        Ok(Again { name, file: Arc::new(file), len })
+        Ok(RereadableCapture { name, file: Arc::new(file), len })
     }
 
     /// Returns the capture as input, from the first frame.
@@ -56,7 +56,7 @@ fn copy(from: &mut dyn Read, name: &str) -> anyhow::Result<File> {
     let failed = |error: io::Error| {
         let folder = std::env::temp_dir();
         let text = format!("{name}: cannot be copied to {}: {error}; set TMPDIR to another folder", folder.display());
-        Unsuccessful { code: HARNESS, text }
+        CommandFailure { code: HARNESS, text }
     };
     let mut file = tempfile::tempfile().map_err(failed)?;
     io::copy(from, &mut file).map_err(failed)?;
@@ -83,7 +83,7 @@ pub(crate) fn refuse_same(read: &Path, written: &Path) -> Result<(), BadInput> {
     let (Ok(one), Ok(other)) = (fs::metadata(read), fs::metadata(written)) else { return Ok(()) };
     if one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()) {
         return Err(BadInput(format!(
-            "{}: is the capture that weft reads; use another output file",
+            "{}: this file is the capture that weft reads; use another output file",
             written.display()
         )));
     }

@@ -7,54 +7,54 @@ use tokio::net::TcpStream;
 use weft_core::wire::portmap::UDP_PORT;
 use weft_peer::driver::portmap::{ConnectError, Mapped, PmClient, follow, socket_at, source_for};
 use weft_peer::driver::sdp::{SdpError, SdpSettings, SdpStream, Side};
-use weft_peer::driver::{Device, Tape};
-use weft_peer::portmap::{Ask, ClientSettings, Fallback, Resolution};
+use weft_peer::driver::{Device, TrafficLog};
+use weft_peer::portmap::{ClientSettings, Fallback, Query, Resolution};
 use weft_peer::sdp::Refusal;
 
-use super::memory::Memory;
+use super::expiring_cache::ExpiringCache;
 
 /// The reason why a connection failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OutwardError {
+pub(super) enum ConnectorError {
     /// The TCP connection or the start-up of SDP failed.
     #[error("{address}: {error}")]
     Sdp { address: SocketAddr, error: SdpError },
-    /// The query to the port mapper failed, or a connection to its result.
+    /// The query to the port mapper failed, or the connection to the returned address failed.
     #[error(transparent)]
     Mapped(#[from] ConnectError),
     /// The port mapper has no SDP Address for the service, and plain TCP is not allowed.
-    #[error("{service} is not reachable by SDP: {why}")]
+    #[error("{service} is not reachable by SDP, because {why}")]
     Plain { service: SocketAddr, why: Fallback },
 }
 
 /// Opens connections.
 #[derive(Clone)]
-pub(super) struct Outward {
+pub(super) struct Connector {
     device: Device,
     settings: SdpSettings,
     client: PmClient,
     /// SDP addresses to which a connection timed out.
-    failed: Memory<SdpError>,
+    failed: ExpiringCache<SdpError>,
     /// Port mappers that did not answer a query.
-    silent: Memory<Fallback>,
+    silent: ExpiringCache<Fallback>,
 }
 
-impl Outward {
-    /// Connects through `device`. `tape` also records the queries to port mappers.
-    pub(super) fn new(device: &Device, settings: SdpSettings, tape: Option<&Tape>) -> std::io::Result<Self> {
-        let client = PmClient::bind(ClientSettings::default(), tape)?;
-        let (failed, silent) = (Memory::default(), Memory::default());
-        Ok(Outward { device: device.clone(), settings, client, failed, silent })
+impl Connector {
+    /// Connects through `device`. `traffic` also records the queries to port mappers.
+    pub(super) fn new(device: &Device, settings: SdpSettings, traffic: Option<&TrafficLog>) -> std::io::Result<Self> {
+        let client = PmClient::bind(ClientSettings::default(), traffic)?;
+        let (failed, silent) = (ExpiringCache::default(), ExpiringCache::default());
+        Ok(Connector { device: device.clone(), settings, client, failed, silent })
     }
 
     /// Returns a copy that connects from this source address and port.
-    pub(super) fn from(&self, source: Option<SocketAddr>) -> Self {
-        Outward { settings: SdpSettings { source, ..self.settings }, ..self.clone() }
+    pub(super) fn with_source(&self, source: Option<SocketAddr>) -> Self {
+        Connector { settings: SdpSettings { source, ..self.settings }, ..self.clone() }
     }
 
     /// Connects by SDP to this address, without a port mapper.
-    pub(super) async fn direct(&self, address: SocketAddr) -> Result<SdpStream, OutwardError> {
-        let failed = |error| OutwardError::Sdp { address, error };
+    pub(super) async fn connect_directly(&self, address: SocketAddr) -> Result<SdpStream, ConnectorError> {
+        let failed = |error| ConnectorError::Sdp { address, error };
         if let Some(error) = self.failed.find(address) {
             return Err(failed(error));
         }
@@ -63,8 +63,12 @@ impl Outward {
     }
 
     /// Connects by SDP to `address`. If that fails, connects by plain TCP to the service.
-    pub(super) async fn both(&self, address: SocketAddr, service: SocketAddr) -> Result<Side, OutwardError> {
-        if let Ok(stream) = self.direct(address).await {
+    pub(super) async fn connect_with_fallback(
+        &self,
+        address: SocketAddr,
+        service: SocketAddr,
+    ) -> Result<Side, ConnectorError> {
+        if let Ok(stream) = self.connect_directly(address).await {
             return Ok(Side::Sdp(stream));
         }
         let plain = async {
@@ -77,20 +81,20 @@ impl Outward {
 
     /// Connects to a service by SDP if `mapper` has an SDP Address for the service. Otherwise
     /// connects by plain TCP, or fails if `may_be_plain` is false.
-    pub(super) async fn mapped(
+    pub(super) async fn connect_mapped(
         &self,
         mapper: SocketAddr,
         service: SocketAddr,
         may_be_plain: bool,
-    ) -> Result<Side, OutwardError> {
+    ) -> Result<Side, ConnectorError> {
         let source = self.source(service).await.map_err(tcp(service))?;
         let (socket, connecting) = socket_at(source).map_err(tcp(service))?;
-        let ask = Ask { mapper, service, connecting };
-        let resolution = self.resolve(ask).await?;
+        let query = Query { mapper, service, connecting };
+        let resolution = self.resolve(query).await?;
         if may_be_plain {
-            let Mapped { stream, resolution } = follow(&self.client, ask, resolution, socket).await?;
+            let Mapped { stream, resolution } = follow(&self.client, query, resolution, socket).await?;
             return match resolution {
-                Resolution::Sdp { address, .. } => self.over(stream, address).await,
+                Resolution::Sdp { address, .. } => self.start_sdp(stream, address).await,
                 Resolution::Conventional { .. } => Ok(Side::Tcp(stream)),
             };
         }
@@ -100,25 +104,25 @@ impl Outward {
                     Ok(stream) => stream,
                     Err(error) => {
                         // Remove the answer of the port mapper from the cache.
-                        let _ = self.client.reset(ask, address).await;
+                        let _ = self.client.reset(query, address).await;
                         return Err(tcp(address)(error));
                     }
                 };
-                self.over(stream, address).await
+                self.start_sdp(stream, address).await
             }
-            Resolution::Conventional { why, .. } => Err(OutwardError::Plain { service, why }),
+            Resolution::Conventional { why, .. } => Err(ConnectorError::Plain { service, why }),
         }
     }
 
     /// Queries the port mapper, unless the mapper recently did not answer. The draft allows only
     /// PMAccepts in a cache, so this side never caches a PMDeny.
-    async fn resolve(&self, ask: Ask) -> Result<Resolution, OutwardError> {
-        if let Some(why) = self.silent.find(ask.mapper) {
-            return Ok(Resolution::Conventional { address: ask.service, why });
+    async fn resolve(&self, query: Query) -> Result<Resolution, ConnectorError> {
+        if let Some(why) = self.silent.find(query.mapper) {
+            return Ok(Resolution::Conventional { address: query.service, why });
         }
-        let resolution = self.client.resolve(ask).await.map_err(ConnectError::from)?.resolution;
+        let resolution = self.client.resolve(query).await.map_err(ConnectError::from)?.resolution;
         if let Resolution::Conventional { why: why @ Fallback::Silent, .. } = resolution {
-            self.silent.keep(ask.mapper, why);
+            self.silent.insert(query.mapper, why);
         }
         Ok(resolution)
     }
@@ -133,8 +137,8 @@ impl Outward {
     }
 
     /// Starts SDP on a TCP connection to the SDP Address.
-    async fn over(&self, stream: TcpStream, address: SocketAddr) -> Result<Side, OutwardError> {
-        let failed = |error| OutwardError::Sdp { address, error };
+    async fn start_sdp(&self, stream: TcpStream, address: SocketAddr) -> Result<Side, ConnectorError> {
+        let failed = |error| ConnectorError::Sdp { address, error };
         if let Some(error) = self.failed.find(address) {
             return Err(failed(error));
         }
@@ -152,13 +156,13 @@ impl Outward {
             _ => false,
         };
         if waited {
-            self.failed.keep(address, error.clone());
+            self.failed.insert(address, error.clone());
         }
     }
 }
 
-fn tcp(address: SocketAddr) -> impl FnOnce(std::io::Error) -> OutwardError {
-    move |error| OutwardError::Mapped(ConnectError::Tcp { address, error })
+fn tcp(address: SocketAddr) -> impl FnOnce(std::io::Error) -> ConnectorError {
+    move |error| ConnectorError::Mapped(ConnectError::Tcp { address, error })
 }
 
 /// The address of the port mapper on the service's host.

@@ -1,4 +1,4 @@
-//! Hints for users of tshark and h2spec, printed after clap's own error.
+//! Hints for users of tshark and h2spec (a test tool for HTTP/2). clap's own error comes first.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -59,7 +59,7 @@ fn hint(error: &clap::Error) -> Option<String> {
         ErrorKind::ArgumentConflict => {
             let (one, other) = (context(ContextKind::InvalidArg)?, context(ContextKind::PriorArg)?);
             (one == other && one.starts_with("--interface"))
-                .then(|| "-i any captures on all interfaces of this host; -f selects frames".to_owned())
+                .then(|| "`-i any` captures on all interfaces of this host; -f selects frames".to_owned())
         }
         ErrorKind::InvalidSubcommand => {
             let word = context(ContextKind::InvalidSubcommand)?;
@@ -73,15 +73,17 @@ fn hint(error: &clap::Error) -> Option<String> {
 fn option(word: &str) -> Option<&'static str> {
     Some(match word {
         "-r" => "to read a capture: weft dissect -r FILE",
-        "-z" => "use `weft stats FILE` for numbers, `weft follow FILE` for messages, `weft ladder FILE` for a diagram",
+        "-z" => {
+            "use `weft stats FILE` for statistics, `weft follow FILE` for messages, `weft ladder FILE` for a diagram"
+        }
         "-i" | "-D" | "-f" | "-a" | "-b" => "`weft dissect -i IF` captures, with tshark's -f, -s, -a, -b and -w",
         "-d" | "-o" => {
-            "weft detects iWARP on any port; for SDP without the start of its connection, use --decode-as PORT=sdp"
+            "weft detects iWARP on any port; for SDP connections without their start, use --decode-as PORT=sdp"
         }
-        "-2" | "-R" => "weft reads a capture once; filter with -Y",
+        "-2" | "-R" => "weft has no second pass over a capture; filter with -Y",
         "-L" | "-y" | "-I" => "weft uses the interface's own link type; docs/captures.md lists the supported ones",
-        "-F" => "-w writes pcapng; for older readers: editcap -F pcap OUT OUT.pcap",
-        "-N" | "-H" => "weft never resolves names: addresses and ports are numbers",
+        "-F" => "-w writes pcapng; to convert the file for older programs: editcap -F pcap OUT OUT.pcap",
+        "-N" | "-H" => "weft never resolves names; it prints addresses and ports as numbers",
         "-C" | "-X" => "weft has no profiles and no plug-ins",
         "-Q" => "-q prints only the summary; errors are on standard error",
         "-j" | "-J" => "-T json prints the layers of iWARP, or the fields that -e names",
@@ -89,8 +91,8 @@ fn option(word: &str) -> Option<&'static str> {
         "-t" => {
             "times are seconds since the first frame; for absolute times: -T fields -e frame.number -e frame.time_epoch"
         }
-        "-P" => "-w prints nothing; omit it to print",
-        "-O" | "-S" => "-V prints all fields of each unit; `weft explain FILE FRAME` prints those of one frame",
+        "-P" => "with -w, weft prints nothing; to print, omit -w",
+        "-O" | "-S" => "-V prints all fields of each unit; `weft explain FILE FRAME` prints the fields of one frame",
         _ => return None,
     })
 }
@@ -104,7 +106,7 @@ fn option_of_h2spec(word: &str) -> Option<&'static str> {
         }
         "--timeout" => "`time_scale` in the target file stretches all waits",
         "--host" | "--port" | "-p" => {
-            "put the address into a target file: weft test TARGET.toml; docs/conformance.md has an example"
+            "put the address into a target file and run weft test TARGET.toml; docs/conformance.md has an example"
         }
         "--strict" => "`--tier full` runs all variants of all cases",
         "--tls" | "--insecure" | "-k" => "iWARP has no TLS",

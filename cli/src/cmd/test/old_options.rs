@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments, suites: &Suites) -> anyhow::Result<Opti
     Ok(None)
 }
 
-/// Returns the words that select cases. The word in the position of the target is one of them,
+/// Returns the words that select cases. The word in the position of the target also selects cases,
 /// unless it names a target.
 fn words(arguments: &Arguments) -> Vec<String> {
     arguments.target.iter().filter(|word| !names_target(word)).chain(&arguments.select).cloned().collect()

@@ -1,15 +1,15 @@
-//! A gate: an address of the agent at which the TCP connection of a program with a non-blocking
-//! socket waits. The connection neither completes nor fails before the agent knows the result of
-//! SDP.
+//! A pending connection of a program with a non-blocking socket. The program connects by TCP to an
+//! address of the agent. The connection neither completes nor fails before the agent knows whether
+//! SDP has connected.
 //!
 //! A listener at this address drops all packets (SO_ATTACH_FILTER), so the kernel sends the
-//! program's SYN and waits. To complete the connection, the agent connects from the address of the
-//! gate to the program's socket. Two SYNs that cross each other establish a connection (RFC 9293,
-//! section 3.5).
+//! program's SYN and waits. To complete the connection, the agent connects from the same address to
+//! the program's socket. Two SYNs that cross each other establish a connection (RFC 9293, section
+//! 3.5).
 //!
 //! To refuse the connection, the agent also connects to the program's socket, but delays its
-//! acknowledgement (TCP_QUICKACK). It resets the connection before the program's side is
-//! established.
+//! acknowledgement (TCP_QUICKACK). The agent then resets the connection before the program's side
+//! is established.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,32 +17,33 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tokio::net::{TcpSocket, TcpStream};
-use weft_peer::shim::{HERE_V4, HERE_V6};
+use weft_peer::shim::{AGENT_V4, AGENT_V6};
 
 /// A filter program with one instruction (BPF_RET with BPF_K), which passes 0 bytes of each packet.
 const DROP_ALL: [SockFilter; 1] = [SockFilter::new(0x06, 0, 0, 0)];
-/// If the program's socket does not answer on the loopback interface in this time, it is closed.
-const ANSWERS: Duration = Duration::from_secs(1);
+/// The agent waits this long for an answer of the program's socket on the loopback interface.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A gate. Its address is reserved until this value is dropped.
+/// An address at which a connection is pending. The address is reserved until this value is
+/// dropped.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct PendingConnect {
     at: SocketAddr,
     _listener: Socket,
 }
 
-impl Gate {
+impl PendingConnect {
     /// Reserves a loopback address of the same address family as `like`.
-    pub(super) fn shut(like: IpAddr) -> io::Result<Self> {
+    pub(super) fn reserve(like: IpAddr) -> io::Result<Self> {
         let at = match like {
-            IpAddr::V4(_) => SocketAddr::new(HERE_V4.into(), 0),
-            IpAddr::V6(_) => SocketAddr::new(HERE_V6.into(), 0),
+            IpAddr::V4(_) => SocketAddr::new(AGENT_V4.into(), 0),
+            IpAddr::V6(_) => SocketAddr::new(AGENT_V6.into(), 0),
         };
         let listener = socket_at(at)?;
         listener.attach_filter(&DROP_ALL)?;
         listener.listen(1)?;
         let at = listener.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok(Gate { at, _listener: listener })
+        Ok(PendingConnect { at, _listener: listener })
     }
 
     /// The address that programs connect to.
@@ -51,7 +52,7 @@ impl Gate {
     }
 
     /// Lets the connection of the program at `from` complete.
-    pub(super) async fn admit(&self, from: SocketAddr) -> io::Result<TcpStream> {
+    pub(super) async fn complete(&self, from: SocketAddr) -> io::Result<TcpStream> {
         let socket = socket_at(self.at)?;
         socket.set_nonblocking(true)?;
         let stream = TcpSocket::from_std_stream(socket.into()).connect(from).await?;
@@ -66,7 +67,7 @@ impl Gate {
         socket.set_linger(Some(Duration::ZERO))?;
         // Use a thread without interruptions, because the kernel delays the acknowledgement only
         // for a short time.
-        let refusing = tokio::task::spawn_blocking(move || socket.connect_timeout(&from.into(), ANSWERS));
+        let refusing = tokio::task::spawn_blocking(move || socket.connect_timeout(&from.into(), ANSWER_TIMEOUT));
         refusing.await.map_err(io::Error::other)?
     }
 }
@@ -102,13 +103,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_admitted_connection_completes() {
+    async fn a_completed_connection_transfers_data() {
         for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
-            let gate = Gate::shut(ip).unwrap();
-            let (program, from) = program(gate.at());
+            let pending = PendingConnect::reserve(ip).unwrap();
+            let (program, from) = program(pending.at());
             assert_eq!(program.peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
-            let mut here = gate.admit(from).await.unwrap();
-            drop(gate);
+            let mut here = pending.complete(from).await.unwrap();
+            drop(pending);
             let mut there = stream(program);
             there.writable().await.unwrap();
             assert!(there.take_error().unwrap().is_none());
@@ -122,9 +123,9 @@ mod tests {
     #[tokio::test]
     async fn a_refused_connection_never_completes() {
         for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
-            let gate = Gate::shut(ip).unwrap();
-            let (program, from) = program(gate.at());
-            gate.refuse(from).await.unwrap();
+            let pending = PendingConnect::reserve(ip).unwrap();
+            let (program, from) = program(pending.at());
+            pending.refuse(from).await.unwrap();
             let there = stream(program);
             there.writable().await.unwrap();
             assert_eq!(there.take_error().unwrap().unwrap().kind(), ErrorKind::ConnectionReset);
@@ -133,10 +134,10 @@ mod tests {
 
     #[tokio::test]
     async fn rejects_a_program_that_is_gone() {
-        let gate = Gate::shut(Ipv4Addr::LOCALHOST.into()).unwrap();
-        let (program, from) = program(gate.at());
+        let pending = PendingConnect::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
+        let (program, from) = program(pending.at());
         drop(program);
-        assert_eq!(gate.admit(from).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
-        assert_eq!(gate.refuse(from).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(pending.complete(from).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(pending.refuse(from).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use weft_dissector::output::text::counted;
-use weft_peer::driver::sdp::{End, Relayed};
+use weft_peer::driver::sdp::{RelayEnd, RelayResult};
 
 use crate::exit::{note, print_line};
 
@@ -24,7 +24,7 @@ pub(super) enum Format {
 
 /// Counts the connections of a relay.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct ConnectionLog {
     format: Format,
     next: AtomicU64,
     totals: Mutex<Totals>,
@@ -41,7 +41,7 @@ struct Totals {
     /// Connections whose second side failed.
     failed: u64,
     reset: u64,
-    /// Connections that the end of the command stopped.
+    /// Connections that were stopped because the command ended.
     stopped: u64,
     /// Number of bytes from the first side to the second.
     forth: u64,
@@ -52,15 +52,15 @@ struct Totals {
 /// A connection that is counted.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
-    ledger: &'a Ledger,
+    log: &'a ConnectionLog,
     number: u64,
     what: String,
     begin: Instant,
 }
 
-impl Ledger {
+impl ConnectionLog {
     pub(super) fn new(format: Format) -> Self {
-        Ledger { format, next: AtomicU64::new(1), totals: Mutex::default() }
+        ConnectionLog { format, next: AtomicU64::new(1), totals: Mutex::default() }
     }
 
     fn totals(&self) -> MutexGuard<'_, Totals> {
@@ -74,11 +74,11 @@ impl Ledger {
         totals.open += 1;
         totals.most = totals.most.max(totals.open);
         drop(totals);
-        Entry { ledger: self, number: self.next.fetch_add(1, Ordering::Relaxed), what, begin: Instant::now() }
+        Entry { log: self, number: self.next.fetch_add(1, Ordering::Relaxed), what, begin: Instant::now() }
     }
 
     /// Prints an event that belongs to no connection.
-    pub(super) fn trouble(&self, what: &str) {
+    pub(super) fn report_error(&self, what: &str) {
         match self.format {
             Format::Json => print_line!("{}", json!({"kind": "sdp_trouble", "error": what})),
             Format::Lines | Format::Quiet => note(what),
@@ -108,35 +108,35 @@ impl Ledger {
 
 impl Entry<'_> {
     /// Ends the entry of a connection without a second side.
-    pub(super) fn failed(self, error: &dyn std::fmt::Display) {
-        self.ledger.totals().failed += 1;
+    pub(super) fn finish_failed(self, error: &dyn std::fmt::Display) {
+        self.log.totals().failed += 1;
         self.print("failed", None, Some(error));
     }
 
     /// Ends the entry of a relayed connection.
-    pub(super) fn over(self, relayed: &Relayed) {
-        let mut totals = self.ledger.totals();
+    pub(super) fn finish_relayed(self, relayed: &RelayResult) {
+        let mut totals = self.log.totals();
         totals.forth += relayed.forth;
         totals.back += relayed.back;
         match relayed.end {
-            End::Graceful => {}
-            End::First(_) | End::Second(_) => totals.reset += 1,
-            End::Stopped => totals.stopped += 1,
+            RelayEnd::Graceful => {}
+            RelayEnd::First(_) | RelayEnd::Second(_) => totals.reset += 1,
+            RelayEnd::Stopped => totals.stopped += 1,
         }
         drop(totals);
         match &relayed.end {
-            End::Graceful => self.print("closed", Some(relayed), None),
-            End::First(error) => self.print("reset by the first side", Some(relayed), Some(error)),
-            End::Second(error) => self.print("reset by the second side", Some(relayed), Some(error)),
-            End::Stopped => self.print("stopped", Some(relayed), None),
+            RelayEnd::Graceful => self.print("closed", Some(relayed), None),
+            RelayEnd::First(error) => self.print("reset by the first side", Some(relayed), Some(error)),
+            RelayEnd::Second(error) => self.print("reset by the second side", Some(relayed), Some(error)),
+            RelayEnd::Stopped => self.print("stopped", Some(relayed), None),
         }
     }
 
-    fn print(&self, end: &str, relayed: Option<&Relayed>, error: Option<&dyn std::fmt::Display>) {
+    fn print(&self, end: &str, relayed: Option<&RelayResult>, error: Option<&dyn std::fmt::Display>) {
         let Entry { number, what, .. } = self;
         let (forth, back) = relayed.map_or((0, 0), |relayed| (relayed.forth, relayed.back));
         let time = self.begin.elapsed();
-        match self.ledger.format {
+        match self.log.format {
             Format::Json => print_line!(
                 "{}",
                 json!({
@@ -155,7 +155,7 @@ impl Entry<'_> {
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.ledger.totals().open -= 1;
+        self.log.totals().open -= 1;
     }
 }
 
