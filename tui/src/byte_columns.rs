@@ -1,8 +1,10 @@
-//! The columns of the panel of bytes, for drawing and for the mouse.
+//! The columns of the panel with the bytes of a frame, for the mouse.
 
-/// The byte of a row at a column of the panel, as a number or as a character.
+/// Returns the index of the byte in a row that is at column `x` of the panel. A row has `columns`
+/// bytes, first as numbers and then as characters. Returns `None` if there is no byte at `x`.
 pub(crate) fn octet_at(x: usize, columns: usize) -> Option<usize> {
-    // The offset and two blanks; three columns per byte, and one more in the middle of sixteen.
+    // A row begins with the offset and two blanks. Each byte takes three columns. Rows of 16 bytes
+    // have one more blank in the middle.
     const LEFT: usize = 7;
     let middle = usize::from(columns == 16);
     let characters = LEFT + 3 * columns + middle + 1;
@@ -22,7 +24,7 @@ mod tests {
 
     #[test]
     fn maps_columns_to_bytes() {
-        // "·0000··xx·xx·xx·xx·xx·xx·xx·xx··xx": the ninth is one further right.
+        // "·0000··xx·xx·xx·xx·xx·xx·xx·xx··xx": the ninth byte is one column further right.
         assert_eq!([7, 8, 10, 28, 32, 33].map(|x| octet_at(x, 16)), [0, 0, 1, 7, 8, 8].map(Some));
         assert_eq!([57, 72, 73, 3].map(|x| octet_at(x, 16)), [Some(0), Some(15), None, None]);
         assert_eq!([7, 28, 32, 39, 40].map(|x| octet_at(x, 8)), [Some(0), Some(7), Some(0), Some(7), None]);

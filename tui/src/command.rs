@@ -1,11 +1,12 @@
-//! The keys, which are the same on every screen: the letters of vi and the arrows.
+//! The keys and their commands. The keys are the same on every screen: letters as in vi, and the
+//! arrow keys.
 //!
-//! The table of the help is also here, so that it has every key.
+//! The help texts are also here, so that a test can check that the help has every key.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::capture::lines::Kind;
-use crate::entry::Purpose;
+use crate::input_line::Purpose;
 use crate::motion::Motion;
 
 /// A command of the user.
@@ -13,8 +14,8 @@ use crate::motion::Motion;
 pub(crate) enum Command {
     /// Leave weft, the help or a list.
     Quit,
-    /// Leave the help or a list, or remove a filter. Never leaves weft, so that pressing Escape too
-    /// often loses no capture.
+    /// Leave the help or a list, or remove a filter. This command never leaves weft, so that a user
+    /// who presses Escape too often loses no capture.
     Back,
     /// Show or hide the help.
     Help,
@@ -22,23 +23,24 @@ pub(crate) enum Command {
     NextPanel,
     /// Move the focus to the previous panel.
     PreviousPanel,
-    /// Up or down in the panel.
+    /// Move the selection up or down in the panel.
     Move(Motion),
-    /// Leave a branch; the previous byte.
+    /// In a tree: close or leave a branch. In the bytes: go to the previous byte.
     Left,
-    /// Open a branch; the next byte.
+    /// In a tree: open a branch. In the bytes: go to the next byte.
     Right,
     /// Open or close a branch.
     Toggle,
-    /// The next frame with a finding; the next case that did not pass.
+    /// In a capture: go to the next frame with a finding. In a run: go to the next case that did
+    /// not pass.
     NextMarked,
-    /// The previous one.
+    /// Go to the previous frame with a finding, or to the previous case that did not pass.
     PreviousMarked,
     /// Show a list over the panels.
     Open(Kind),
     /// Pause or resume the list of a live capture.
     Pause,
-    /// Other colours.
+    /// Change the colours.
     Theme,
     /// Rerun the selected case or branch.
     Again,
@@ -52,7 +54,7 @@ pub(crate) enum Command {
     Type(Purpose),
 }
 
-/// The help for the keys of both screens.
+/// The help for the keys that both screens have.
 const BOTH: [(&str, &str); 9] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
@@ -61,34 +63,34 @@ const BOTH: [(&str, &str); 9] = [
     ("Enter Space", "open or close a branch; in a list: go to the frame"),
     ("Tab  Shift-Tab", "next panel, previous panel"),
     ("mouse", "click selects, second click opens; Shift marks text"),
-    ("t  ?  F1", "colours: dark, light, none; this help"),
-    ("q  ^C  Esc", "quit; Esc: leave a list, remove the filter"),
+    ("t  ?  F1", "t: change the colours; ? and F1: this help"),
+    ("q  ^C  Esc", "q and ^C: quit; Esc: leave a list or a filter"),
 ];
-/// The help for the keys of the capture screen.
+/// The help for the keys that only the capture screen has.
 const CAPTURE: [(&str, &str); 6] = [
     ("n N", "next, previous finding"),
-    ("/  :", "search packets (only Enter: next), frame by number"),
+    ("/  :", "search packets (Enter alone: next); go to a frame"),
     ("f", "display filter, in the language of weft dissect -Y"),
     ("F C O S", "findings, connections, operations, statistics"),
     ("L M P", "ladder, messages, payload of the connection"),
     ("p", "live: pause or resume the list; G: newest packet"),
 ];
-/// The help for the keys of the run screen.
+/// The help for the keys that only the run screen has.
 const RUN: [(&str, &str); 5] = [
     ("n N", "next, previous failure"),
-    ("/", "search cases (only Enter: next)"),
+    ("/", "search cases (Enter alone: next)"),
     ("r R", "rerun the case or branch; rerun all failed cases"),
     ("u", "rerun the case or branch until something fails"),
     ("s", "stop; the results of finished cases remain"),
 ];
 
-/// The help for the keys of a screen.
+/// Returns the help for the keys of a screen: pairs of keys and meaning.
 pub(crate) fn keys(of_run: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     let own: &[_] = if of_run { &RUN } else { &CAPTURE };
     own.iter().chain(&BOTH).copied()
 }
 
-/// The command of a key, if it has one.
+/// Returns the command of a key, or `None` if the key has no command.
 pub(crate) fn command(key: KeyEvent) -> Option<Command> {
     if key.kind == KeyEventKind::Release {
         return None;

@@ -1,33 +1,34 @@
 //! Checks and completes a display filter while the user types it.
 //!
-//! The parser of the dissector checks the filter; this module only finds the last word. It proposes
-//! nothing inside quotes.
+//! The parser of the dissector checks the filter. This module only finds the last word and proposes
+//! completions. Inside quotes there are no proposals.
 
-use weft_dissector::filter::{Filter, Known, Wanted, known};
+use weft_dissector::filter::{Filter, KnownField, WantedFields, known};
 
-/// Named values of a field are proposed below this; all named values of these protocols are.
+/// Only named values below this number are proposed. All named values of the supported protocols
+/// are below this number.
 const VALUES: u64 = 256;
 
-/// The state of a filter.
+/// The error and the completions of a filter.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Advice {
-    /// The error, with its column.
+    /// The error message with the column of the error. `None` if the filter is valid.
     pub(crate) fault: Option<String>,
-    /// Completions of the last word, each with its meaning.
+    /// The completions of the last word. Each has the complete word and the meaning.
     pub(crate) words: Vec<(String, &'static str)>,
 }
 
 /// Checks a filter. An empty filter lists all packets and is valid.
 pub(crate) fn advise(text: &str) -> Advice {
-    let fault = match Filter::parse(text, &mut Wanted::default()) {
+    let fault = match Filter::parse(text, &mut WantedFields::default()) {
         Err(error) if !text.trim().is_empty() => Some(format!("column {}: {}", error.column, error.message)),
         _ => None,
     };
     Advice { fault, words: words(text) }
 }
 
-/// The filter with its last word completed as far as all proposals agree. If there is only one
-/// proposal, adds a blank.
+/// Returns the filter after the Tab key: the last word is completed as far as all proposals agree.
+/// If there is only one proposal, adds a blank.
 pub(crate) fn completed(text: &str) -> String {
     let words = words(text);
     let Some((first, more)) = words.split_first() else { return text.to_owned() };
@@ -64,15 +65,16 @@ fn words(text: &str) -> Vec<(String, &'static str)> {
     names
 }
 
-/// The field whose value follows `head`, if any.
-fn compared(head: &str) -> Option<&'static Known> {
+/// Returns the field that is compared, if `head` ends with a field and a comparison operator.
+fn compared(head: &str) -> Option<&'static KnownField> {
     let head = head.trim_end();
     let left = head.trim_end_matches(['=', '!', '<', '>', '~']);
     if left.len() < head.len() { known(last_word(left.trim_end())) } else { None }
 }
 
-/// The names of a field's values, in the syntax of filters.
-fn values(known: &'static Known) -> Vec<(String, &'static str)> {
+/// Returns the names of a field's values in the syntax of filters, each with the label of the
+/// field.
+fn values(known: &'static KnownField) -> Vec<(String, &'static str)> {
     let named = (0..VALUES).filter_map(|value| known.names.and_then(|name| name(value)));
     let mut all: Vec<&'static str> = named.chain(known.words.iter().copied()).collect();
     all.sort_unstable();

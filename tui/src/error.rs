@@ -11,20 +11,20 @@ pub enum Error {
     /// The capture cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Capture {
-        /// Its path.
+        /// The path of the capture.
         path: PathBuf,
         /// The reason.
         source: OpenError,
     },
-    /// The capture is a pipe or standard input.
-    #[error("{path} is not a file; weft reads the capture more than once, so save it first", path = .0.display())]
+    /// The capture is not a file, for example a pipe or standard input. Contains the path.
+    #[error("{path} is not a file; weft reads a capture more than once, so save it to a file", path = .0.display())]
     NotAFile(PathBuf),
     /// The run cannot be read.
     #[error("{path}: {what}", path = path.display())]
     Run {
-        /// The file.
+        /// The path of the report.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why the report cannot be read.
         what: String,
     },
     /// The terminal cannot be used.

@@ -11,7 +11,7 @@ use crate::motion::Motion;
 pub(crate) struct List {
     pub(crate) selected: usize,
     top: usize,
-    /// The height of the panel when last drawn, which is a page.
+    /// The height of the panel, in lines, when the list was last drawn. A page has one line less.
     height: usize,
     /// The area of the lines on the screen.
     area: Rect,
@@ -23,18 +23,20 @@ impl List {
         self.area = area;
     }
 
-    /// Is this position of the screen in the area of the lines?
+    /// Returns whether a position on the screen is in the area of the lines.
     pub(crate) fn contains(&self, at: Position) -> bool {
         self.area.contains(at)
     }
 
-    /// The line (below `len`) at this position of the screen, and the column in it.
+    /// Returns the index of the line at a position on the screen, and the column in the line.
+    /// Returns `None` if the position is outside the area, or if the list of `len` lines has no
+    /// line there.
     pub(crate) fn hit(&self, at: Position, len: usize) -> Option<(usize, usize)> {
         let line = self.top + usize::from(at.y.checked_sub(self.area.y)?);
         (self.contains(at) && line < len).then(|| (line, usize::from(at.x - self.area.x)))
     }
 
-    /// Moves the selection among `len` lines.
+    /// Moves the selection in a list of `len` lines.
     pub(crate) fn go(&mut self, motion: Motion, len: usize) {
         let page = self.height.saturating_sub(1).max(1);
         let wanted = match motion {
@@ -48,7 +50,8 @@ impl List {
         self.selected = wanted.min(len.saturating_sub(1));
     }
 
-    /// The lines to show in a panel of `height` lines, with the selected one.
+    /// Returns the indexes of the lines to show in a panel of `height` lines. The selected line is
+    /// one of them.
     pub(crate) fn window(&mut self, len: usize, height: usize) -> Range<usize> {
         self.height = height;
         self.selected = self.selected.min(len.saturating_sub(1));

@@ -1,12 +1,12 @@
-//! The mouse: a click selects a line, a click on a selected line opens it or follows its link, and
-//! the wheel scrolls the panel below the pointer.
+//! The mouse. A click selects a line. A click on the selected line opens the branch or follows the
+//! link of the line. The wheel scrolls the panel under the pointer.
 
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
 use crate::motion::Motion;
 
-/// Lines that the wheel scrolls.
+/// The number of lines that one step of the wheel scrolls.
 pub(crate) const WHEEL: usize = 3;
 
 /// An action of the mouse.
@@ -18,7 +18,7 @@ pub(crate) enum Mouse {
     Scroll(Position, Motion),
 }
 
-/// The action of an event, if it has one.
+/// Returns the action of a mouse event, or `None` if the event has no action.
 pub(crate) fn mouse(event: MouseEvent) -> Option<Mouse> {
     let at = Position::new(event.column, event.row);
     match event.kind {

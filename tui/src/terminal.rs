@@ -1,4 +1,5 @@
-//! The loop between a screen and a real terminal, which only this module uses.
+//! The loop that passes keys to a screen and draws the screen. Only this module uses a real
+//! terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -13,26 +14,29 @@ use crate::command::{Command, command};
 use crate::mouse::{Mouse, mouse};
 use crate::view::Draw;
 
-/// How often to look for keys and new data. Without keys, the screen is drawn at most this often.
+/// Interval at which the loop checks for keys and new data. While no key arrives, the interval
+/// between two drawings is at least this long.
 const TICK: Duration = Duration::from_millis(40);
 
 /// A screen: state that takes commands.
 pub(crate) trait Screen {
-    /// Takes a bounded number of messages of background threads; `true` if there were any.
+    /// Takes a bounded number of messages of background threads. Returns whether the screen
+    /// changed.
     fn poll(&mut self) -> bool;
-    /// Does the process request the end of the screen?
+    /// Returns whether the process requested to close the screen.
     fn is_closed(&self) -> bool {
         false
     }
-    /// Handles a key of the input line; `false` if there is no input line.
+    /// Handles a key if there is an input line. Returns `false` if there is no input line.
     fn key(&mut self, key: KeyEvent) -> bool;
     /// Handles an action of the mouse.
     fn mouse(&mut self, mouse: Mouse);
-    /// Executes a command; `false` ends the screen.
+    /// Executes a command. Returns `false` if the command ends the screen.
     fn command(&mut self, command: Command) -> bool;
 }
 
-/// Where keys come from: standard input, or the terminal if standard input is something else.
+/// The file from which keys are read: standard input, or the terminal if standard input is not a
+/// terminal.
 enum Keyboard {
     Stdin(io::Stdin),
     Terminal(File),
@@ -44,10 +48,11 @@ impl Keyboard {
         Ok(if stdin.is_terminal() { Keyboard::Stdin(stdin) } else { Keyboard::Terminal(File::open("/dev/tty")?) })
     }
 
-    /// Waits for a key, a mouse action or a new size.
+    /// Waits for a key, a mouse action or a new size, at most for the time `at_most`. Returns
+    /// whether there is such an event.
     fn has_event(&self, at_most: Duration) -> io::Result<bool> {
         self.wait(Duration::ZERO)?;
-        // crossterm keeps the other keys that it read together with the last one.
+        // crossterm may have read several keys at once and still have some of them.
         if event::poll(Duration::ZERO)? {
             return Ok(true);
         }
@@ -55,12 +60,13 @@ impl Keyboard {
         event::poll(Duration::ZERO)
     }
 
-    /// Waits for a key. After an error the terminal is gone: crossterm would read its end forever.
+    /// Waits for input. Returns an error if the terminal is closed. Without this check, crossterm
+    /// would read the end of the file forever.
     fn wait(&self, at_most: Duration) -> io::Result<()> {
         let mut keyboard = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
         let timeout = Timespec::try_from(at_most).map_err(io::Error::other)?;
         match poll(&mut keyboard, Some(&timeout)) {
-            // Resizing the terminal is a signal.
+            // If the terminal gets a new size, a signal interrupts the wait.
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -80,7 +86,8 @@ impl AsFd for Keyboard {
     }
 }
 
-/// Shows `screen` until it ends. Restores the terminal in any case, also after a panic.
+/// Shows `screen` until the user or the process ends the screen. Always restores the terminal, also
+/// after a panic.
 pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
     let keyboard = Keyboard::open()?;
     let mut terminal = ratatui::try_init()?;
@@ -112,7 +119,7 @@ pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
                 TICK
             };
             let mut has_event = keyboard.has_event(wait)?;
-            // A paste is many keys. They are drawn together.
+            // If the user pastes text, many keys arrive. Handle them before the next drawing.
             let until = Instant::now() + TICK;
             while has_event {
                 drawn = None;
@@ -128,7 +135,7 @@ pub(crate) fn show(screen: &mut (impl Screen + Draw)) -> io::Result<()> {
     ended
 }
 
-/// Passes an event to the screen. Returns `false` if it ends the screen.
+/// Passes an event to the screen. Returns `false` if the event ends the screen.
 fn handle(screen: &mut impl Screen, event: &Event, changed: &mut bool) -> bool {
     match event {
         Event::Key(key) => {

@@ -1,4 +1,4 @@
-//! Helpers of tests: screens as text, captures of the source tree.
+//! Helpers for tests: screens as text, and captures of the source tree.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 
 use crate::view::Draw;
 
-/// A capture of the source tree.
+/// Returns the path of a capture of the source tree.
 pub(crate) fn capture_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name)
 }
@@ -20,7 +20,7 @@ pub(crate) fn drawn(screen: &mut impl Draw, width: u16, height: u16) -> Buffer {
     terminal.backend().buffer().clone()
 }
 
-/// The characters of a buffer, one line per row.
+/// Returns the characters of a buffer, with one line for each row.
 pub(crate) fn text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width);
     let rows = buffer.content.chunks(width);

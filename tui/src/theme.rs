@@ -1,23 +1,25 @@
-//! Styles by meaning. Colour is never the only sign: a word or a character has the same meaning.
+//! Styles by meaning. Colour is never the only sign: a word or a character always shows the same
+//! information.
 
 use ratatui::style::{Color, Modifier, Style};
 use weft_core::requirement::Severity;
 use weft_suites::model::Verdict;
 
-/// Styles by meaning.
+/// A set of styles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// Those of the terminal's sixteen colours that are readable on a dark background.
+    /// Colours for a dark background, from the sixteen colours of the terminal.
     Dark,
-    /// Colours that are readable on a light background.
+    /// Colours for a light background.
     Light,
-    /// Bold and reverse only.
+    /// No colours: bold, underlined and reverse text only.
     Plain,
 }
 
 impl Theme {
-    /// The theme of `WEFT_THEME` (dark, light, none). Without it, plain if `NO_COLOR`
-    /// (<https://no-color.org>) is set and not empty, otherwise dark.
+    /// Returns the theme in the environment variable `WEFT_THEME` (dark, light, none). Without one
+    /// of these values, returns the plain theme if `NO_COLOR` (<https://no-color.org>) is set and
+    /// not empty, otherwise the dark theme.
     pub(crate) fn of_environment() -> Self {
         match (std::env::var("WEFT_THEME").as_deref(), std::env::var_os("NO_COLOR")) {
             (Ok("light"), _) => Theme::Light,
@@ -37,7 +39,7 @@ impl Theme {
         }
     }
 
-    /// The colours on a dark and on a light background.
+    /// Returns a style with the colour `dark` in the dark theme and `light` in the light theme.
     fn coloured(self, dark: Color, light: Color) -> Style {
         match self {
             Theme::Dark => Style::new().fg(dark),

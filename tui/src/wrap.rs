@@ -1,7 +1,7 @@
 //! Wraps text to the width of a panel.
 
-/// Breaks `text` at spaces and line ends into lines of at most `width` characters; splits longer
-/// words.
+/// Breaks `text` at spaces and line ends into lines of at most `width` characters. Splits words
+/// that are longer than `width`.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();

@@ -1,42 +1,46 @@
-//! The bytes and fields of frames, which are dissected again when the user selects a frame.
+//! The bytes and fields of frames. When the user selects a frame, a thread dissects the capture
+//! again.
 //!
-//! A thread reads the capture from its start up to the frame with which the details are complete (a
-//! unit may be complete only some frames later). It also keeps the neighbours, because the user
-//! will probably select them next. A newer request replaces an older one.
+//! The thread reads the capture from its start until the details of the frame are complete. It may
+//! have to read some later frames, for example if TCP segments arrived out of order. The thread
+//! also keeps the details of neighbouring frames, because the user will probably select them next.
+//! A newer request replaces an older request.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use weft_dissector::FrameNumber;
 use weft_dissector::browse::detail::Detail;
 use weft_dissector::browse::{self, Pass};
 
 use super::recording::Recording;
 
-/// Frames before and after the requested one that are also kept.
+/// The thread also keeps the details of this many frames on each side of the requested frame.
 pub(crate) const NEIGHBOURS: u64 = 250;
-/// The thread looks for a newer request once in this many frames.
-const LOOK: u64 = 256;
+/// The thread checks for a newer request once in this number of frames.
+const FRAMES_PER_CHECK: u64 = 256;
 
-/// A request for frames.
+/// A request for the details of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The selected frame.
-    pub(crate) frame: u64,
-    /// The last frame to read: the details of the frame and its neighbours are then complete. If
-    /// this is past the end, the thread also finishes the capture.
-    pub(crate) until: u64,
+    pub(crate) frame: FrameNumber,
+    /// Number of the last frame to read. After this frame, the details of `frame` and its
+    /// neighbours are complete. If the capture has no frame with this number, the thread also
+    /// collects the results that are certain only at the end.
+    pub(crate) until: FrameNumber,
 }
 
-/// The answer.
+/// The answer to a request.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// The frames that were kept, by number.
+    /// The details of the kept frames, in the order of their numbers.
     pub(crate) frames: Vec<Detail>,
     /// Why the file could not be read.
     pub(crate) error: Option<String>,
 }
 
-/// The thread's interface for the screen.
+/// The screen's side of the thread.
 pub(crate) struct Details {
     requests: Sender<Request>,
     pub(crate) answers: Receiver<Answer>,
@@ -52,9 +56,9 @@ impl Details {
         Details { requests, answers }
     }
 
-    /// Requests frames; this cancels an earlier request that is not answered yet.
+    /// Requests the details of a frame. Cancels an earlier request without an answer.
     pub(crate) fn request(&self, request: Request) {
-        // The thread lives as long as this sender.
+        // Sending fails only if the thread has panicked. The screen then reports this error.
         let _ = self.requests.send(request);
     }
 }
@@ -91,7 +95,7 @@ fn read(recording: &Recording, request: Request, mut newer: impl FnMut() -> Opti
         || false,
         &mut pass,
         |_, number, _| {
-            if number.is_multiple_of(LOOK) {
+            if u64::from(number).is_multiple_of(FRAMES_PER_CHECK) {
                 instead = newer();
             }
             instead.is_none()
@@ -112,7 +116,7 @@ mod tests {
     use super::*;
     use crate::testing::capture_path;
 
-    fn details(name: &str, frame: u64, until: u64) -> Answer {
+    fn details(name: &str, frame: FrameNumber, until: FrameNumber) -> Answer {
         match read(&Recording::file(&capture_path(name)), Request { frame, until }, || None) {
             Read::Done(answer) => answer,
             Read::Newer(_) => panic!("there is no newer request"),
@@ -121,21 +125,21 @@ mod tests {
 
     #[test]
     fn keeps_only_the_window() {
-        let answer = details("host-matrix.pcap", 300, u64::MAX);
-        let numbers: Vec<u64> = answer.frames.iter().map(|detail| detail.number).collect();
+        let answer = details("host-matrix.pcap", 300.into(), FrameNumber::MAX);
+        let numbers: Vec<u64> = answer.frames.iter().map(|detail| detail.number.into()).collect();
         assert_eq!(numbers, (300 - NEIGHBOURS..=300 + NEIGHBOURS).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_newer_request_replaces_an_older_one() {
-        let newer = Request { frame: 1, until: 1 };
+        let newer = Request { frame: FrameNumber::FIRST, until: FrameNumber::FIRST };
         let recording = Recording::file(&capture_path("host-matrix.pcap"));
-        let read = read(&recording, Request { frame: 600, until: 627 }, || Some(newer));
+        let read = read(&recording, Request { frame: 600.into(), until: 627.into() }, || Some(newer));
         assert!(matches!(read, Read::Newer(request) if request == newer));
     }
 
     #[test]
     fn reports_a_missing_file() {
-        assert!(details("no-such-file.pcap", 1, 1).error.is_some());
+        assert!(details("no-such-file.pcap", FrameNumber::FIRST, FrameNumber::FIRST).error.is_some());
     }
 }

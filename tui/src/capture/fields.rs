@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use weft_core::requirement::Severity;
 use weft_dissector::TransportKind;
 use weft_dissector::browse::OwnedRow;
-use weft_dissector::browse::detail::{Detail, Place};
+use weft_dissector::browse::detail::{Detail, FrameLocation};
 
 use crate::list::List;
 
@@ -13,21 +13,21 @@ use crate::list::List;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) depth: usize,
-    /// Identifies the field: the same in every frame, and in every header.
+    /// Identifies the field. The key of a field is the same in all frames.
     pub(crate) key: String,
     pub(crate) text: String,
-    /// Its section in the specification and its name in filters; may be empty.
+    /// The section of the specification, and the name of the field in filters. May be empty.
     pub(crate) about: String,
     pub(crate) severity: Option<Severity>,
     pub(crate) is_branch: bool,
-    pub(crate) place: Place,
+    pub(crate) place: FrameLocation,
 }
 
 /// The tree panel.
 #[derive(Debug)]
 pub(crate) struct Fields {
     lines: Vec<Line>,
-    /// Keys of closed branches; the same field stays closed from frame to frame.
+    /// Keys of closed branches. These branches stay closed when another frame is shown.
     closed: HashSet<String>,
     /// Indexes of the visible lines.
     visible: Vec<usize>,
@@ -36,9 +36,11 @@ pub(crate) struct Fields {
     chosen: Option<String>,
 }
 
-/// The key of the branch about the frame itself, which starts closed if the frame has units.
+/// The key of the branch about the frame itself, if messages end in the frame. This branch is
+/// closed at first.
 const FRAME: &str = "frame";
-/// The key of the same branch of a frame without units.
+/// The key of the branch about the frame itself, if no message ends in the frame. This branch is
+/// open at first.
 const BARE_FRAME: &str = "bare frame";
 
 impl Fields {
@@ -52,8 +54,8 @@ impl Fields {
         }
     }
 
-    /// Shows another frame, or more of the same one. If the frame has the chosen field, it stays
-    /// selected.
+    /// Shows another frame, or more details of the same frame. If the frame has the field that the
+    /// user chose last, that field is selected.
     pub(crate) fn show(&mut self, row: &OwnedRow, detail: Option<&Detail>) {
         self.lines = lines(row, detail);
         self.arrange();
@@ -79,22 +81,22 @@ impl Fields {
         }
     }
 
-    /// The visible lines.
+    /// Returns the visible lines.
     pub(crate) fn shown(&self) -> impl ExactSizeIterator<Item = &Line> {
         self.visible.iter().map(|at| &self.lines[*at])
     }
 
-    /// Is the branch of `line` open?
+    /// Returns whether the branch of `line` is open.
     pub(crate) fn is_open(&self, line: &Line) -> bool {
         !self.closed.contains(&line.key)
     }
 
-    /// The selected line.
+    /// Returns the selected line.
     pub(crate) fn selected(&self) -> Option<&Line> {
         self.visible.get(self.list.selected).map(|at| &self.lines[*at])
     }
 
-    /// Remembers the selected line for the next frame.
+    /// Stores the key of the selected line, for the next frame.
     pub(crate) fn choose(&mut self) {
         self.chosen = self.selected().map(|line| line.key.clone());
     }
@@ -111,8 +113,9 @@ impl Fields {
         self.arrange();
     }
 
-    /// Closes the selected branch. If it is closed, or a field is selected, selects the parent.
-    pub(crate) fn out(&mut self) {
+    /// Closes the selected branch. If the branch is already closed, or if a field is selected,
+    /// selects the parent.
+    pub(crate) fn close_branch(&mut self) {
         let Some(line) = self.selected() else { return };
         if line.is_branch && self.is_open(line) {
             return self.turn(Some(false));
@@ -127,7 +130,7 @@ impl Fields {
     /// Selects the smallest visible field that contains the byte at `offset`.
     pub(crate) fn select_octet(&mut self, offset: usize) {
         let fields = self.shown().enumerate().filter(|(_, line)| line.place.contains(offset));
-        // Of two fields with the same bytes, the deeper one comes later.
+        // If two fields have the same bytes, the deeper field comes later.
         let best = fields.min_by_key(|(at, line)| (line.place.len(), std::cmp::Reverse(*at))).map(|(at, _)| at);
         if let Some(best) = best {
             self.list.selected = best;
@@ -149,7 +152,7 @@ fn lines(row: &OwnedRow, detail: Option<&Detail>) -> Vec<Line> {
             about: format!("{} section {}", requirement.catalogue, requirement.section),
             severity: Some(finding.severity),
             is_branch: depth == 0,
-            place: finding.place.clone(),
+            place: finding.location.clone(),
         };
         lines.push(line(0, "", format!("{}: {}", finding.severity, requirement.id)));
         lines.push(line(1, "/summary", format!("{} ({})", requirement.summary, requirement.level)));
@@ -164,7 +167,7 @@ fn lines(row: &OwnedRow, detail: Option<&Detail>) -> Vec<Line> {
             about: unit.ends.join(" → "),
             severity: None,
             is_branch: !unit.fields.is_empty(),
-            place: Place::default(),
+            place: FrameLocation::default(),
         });
         for field in &unit.fields {
             let separator = if field.value.is_empty() { "" } else { ": " };
@@ -176,14 +179,22 @@ fn lines(row: &OwnedRow, detail: Option<&Detail>) -> Vec<Line> {
                 about: about.collect::<Vec<_>>().join("  "),
                 severity: None,
                 is_branch: field.is_header,
-                place: field.place.clone(),
+                place: field.location.clone(),
             });
         }
     }
-    if detail.left_out > 0 {
-        let text = format!("{} more units end here; weft explain shows all of them", detail.left_out);
+    if detail.omitted > 0 {
+        let text = format!("{} more units end here; weft explain shows all of them", detail.omitted);
         let (key, about) = ("left out".to_owned(), String::new());
-        lines.push(Line { depth: 0, key, text, about, severity: None, is_branch: false, place: Place::default() });
+        lines.push(Line {
+            depth: 0,
+            key,
+            text,
+            about,
+            severity: None,
+            is_branch: false,
+            place: FrameLocation::default(),
+        });
     }
     lines
 }
@@ -198,7 +209,7 @@ fn about_frame(row: &OwnedRow, lines: &mut Vec<Line>) {
             about: String::new(),
             severity: None,
             is_branch: depth == 0,
-            place: Place::default(),
+            place: FrameLocation::default(),
         });
     };
     add(0, "", format!("Frame {}: {} bytes, {}", row.number, row.wire_len, row.transport_summary()));
@@ -217,15 +228,19 @@ fn about_frame(row: &OwnedRow, lines: &mut Vec<Line>) {
 
 #[cfg(test)]
 mod tests {
+    use weft_dissector::FrameNumber;
     use weft_dissector::source::Frame;
 
     use super::*;
 
     #[test]
     fn reports_how_many_units_are_not_listed() {
-        let frame = Frame { number: 1, time: 0, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
+        let frame =
+            Frame { number: FrameNumber::FIRST, time: 0, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
         let row = OwnedRow::of(&frame);
-        let last = |left_out| lines(&row, Some(&Detail { left_out, ..Detail::default() })).pop().map(|line| line.text);
+        let last = |left_out| {
+            lines(&row, Some(&Detail { omitted: left_out, ..Detail::default() })).pop().map(|line| line.text)
+        };
         assert_eq!(last(3).unwrap(), "3 more units end here; weft explain shows all of them");
         assert!(!last(0).unwrap().contains("more units"));
     }

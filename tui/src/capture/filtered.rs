@@ -1,46 +1,49 @@
-//! The packets that pass a display filter.
+//! The packets that match a display filter.
 //!
 //! A thread reads the capture like `weft dissect -T text -Y`, and sends the numbers of the frames
-//! that pass. It follows a live capture. It ends with the next filter or with the screen.
+//! that match. The thread follows a live capture. It ends when the user sets another filter or
+//! closes the screen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use weft_dissector::browse::{FrameList, Sieve};
+use weft_dissector::FrameNumber;
+use weft_dissector::browse::{FilteredFrames, FrameList};
 
-use super::feed::{Feed, Source, feed};
 use super::indexer::MAX_FRAMES;
+use super::queue::{QueueReceiver, QueueSender, queue};
 use super::recording::Recording;
 
 /// An active filter.
 #[derive(Debug)]
-pub(crate) struct Filtered {
+pub(crate) struct PacketFilter {
     /// The text that the user typed.
     pub(crate) text: String,
     frames: FrameList,
-    /// The frame that was selected when the filter started: the selection stays near it until the
-    /// user moves.
-    pub(crate) anchor: Option<u64>,
-    /// Is the thread running, or are results waiting?
+    /// Number of the frame that was selected when the filter started. The selection stays near this
+    /// frame until the user selects another packet.
+    pub(crate) anchor: Option<FrameNumber>,
+    /// Whether the thread is running, or results are waiting.
     pub(crate) is_reading: bool,
-    /// Has the thread failed, so that the list is incomplete?
+    /// Whether the thread has failed. The list is then incomplete.
     pub(crate) has_failed: bool,
-    /// The last frame that was read.
+    /// Number of the last frame that was read.
     read: Arc<AtomicU64>,
-    passed: Feed<u64>,
+    passed: QueueReceiver<FrameNumber>,
 }
 
-impl Filtered {
-    /// Starts to filter, or returns the error in the filter or the capture.
-    pub(crate) fn start(recording: &Recording, text: &str, anchor: Option<u64>) -> Result<Self, String> {
-        let sieve = Sieve::new(text).map_err(|error| error.to_string())?.with_limit(MAX_FRAMES);
+impl PacketFilter {
+    /// Starts the thread. Returns an error if the filter is invalid, or if the capture cannot be
+    /// read.
+    pub(crate) fn start(recording: &Recording, text: &str, anchor: Option<FrameNumber>) -> Result<Self, String> {
+        let filter = FilteredFrames::new(text).map_err(|error| error.to_string())?.with_limit(MAX_FRAMES);
         recording.check().map_err(|error| error.to_string())?;
-        let (source, passed) = feed();
+        let (sender, passed) = queue();
         let read = Arc::new(AtomicU64::new(0));
         let (recording, at) = (recording.clone(), Arc::clone(&read));
-        thread::spawn(move || sift(&recording, sieve, source, &at));
-        Ok(Filtered {
+        thread::spawn(move || filter_frames(&recording, filter, sender, &at));
+        Ok(PacketFilter {
             text: text.to_owned(),
             frames: FrameList::default(),
             anchor,
@@ -51,7 +54,7 @@ impl Filtered {
         })
     }
 
-    /// Takes at most `most` results; `false` if nothing changed.
+    /// Takes at most `most` results. Returns `false` if nothing changed.
     pub(crate) fn poll(&mut self, most: usize) -> bool {
         if !self.is_reading {
             return false;
@@ -63,24 +66,24 @@ impl Filtered {
         is_new || !self.is_reading
     }
 
-    /// The last frame that was read.
-    pub(crate) fn read(&self) -> u64 {
-        self.read.load(Relaxed)
+    /// Returns the number of the last frame that was read.
+    pub(crate) fn read(&self) -> FrameNumber {
+        self.read.load(Relaxed).into()
     }
 
-    /// The frames that passed so far.
+    /// Returns the frames that have matched so far.
     pub(crate) fn frames(&self) -> &FrameList {
         &self.frames
     }
 }
 
-fn sift(recording: &Recording, mut sieve: Sieve, source: Source<u64>, at: &AtomicU64) {
-    // The indexer reports errors of the capture.
-    let _ = recording.read(true, source.gone(), &mut sieve, |sieve, number, _| {
-        at.store(number, Relaxed);
-        source.send(sieve.passed())
+fn filter_frames(recording: &Recording, mut filter: FilteredFrames, sender: QueueSender<FrameNumber>, at: &AtomicU64) {
+    // Ignore errors of the capture, because the indexer reports them.
+    let _ = recording.read(true, sender.gone(), &mut filter, |filter, number, _| {
+        at.store(number.into(), Relaxed);
+        sender.send(filter.passed())
     });
-    source.finish(sieve.finish());
+    sender.finish(filter.finish());
 }
 
 #[cfg(test)]
@@ -92,7 +95,7 @@ mod tests {
     use crate::testing::capture_path;
 
     fn numbers(name: &str, text: &str) -> Vec<u64> {
-        let mut filtered = Filtered::start(&Recording::file(&capture_path(name)), text, None).unwrap();
+        let mut filtered = PacketFilter::start(&Recording::file(&capture_path(name)), text, None).unwrap();
         let deadline = Instant::now() + Duration::from_mins(1);
         while filtered.is_reading {
             assert!(Instant::now() < deadline, "the filter does not end");
@@ -100,7 +103,7 @@ mod tests {
                 thread::yield_now();
             }
         }
-        filtered.frames.numbers().to_vec()
+        filtered.frames.numbers().iter().copied().map(u64::from).collect()
     }
 
     #[test]
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn reports_wrong_filters_and_missing_files() {
-        let start = |path: &Path, text| Filtered::start(&Recording::file(path), text, None);
+        let start = |path: &Path, text| PacketFilter::start(&Recording::file(path), text, None);
         assert!(start(&capture_path("rping-crc.pcap"), "tcp.steam").unwrap_err().contains("did you mean"));
         assert!(start(Path::new("no-such-file"), "tcp").is_err());
     }

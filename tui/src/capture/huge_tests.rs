@@ -1,10 +1,11 @@
-//! Tests with a very long capture, and with a growing one.
+//! Tests with a very long capture, and with a growing capture.
 
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use super::recording::Part;
+use super::tests::selected_frame;
 use super::*;
 use crate::terminal::Screen as _;
 use crate::testing::{capture_path, drawn, text};
@@ -13,11 +14,11 @@ use crate::testing::{capture_path, drawn, text};
 const EARLY: u64 = 16 << 20;
 /// The length of the capture in bytes.
 const LEN: u64 = 1 << 30;
-/// The length of each frame in bytes. Frames are long, so that few of them fit into the allowed
-/// bytes.
+/// The length of each frame in bytes. Frames are long, so that a small number of frames takes all
+/// bytes that the readers may read.
 const FRAME: usize = 64 << 10;
 
-/// The number of bytes that all readers have read, and how many they may read.
+/// The number of bytes that all readers have read together, and the number that they may read.
 #[derive(Default)]
 struct Gate {
     state: Mutex<(u64, u64)>,
@@ -57,7 +58,8 @@ impl Made {
 
 impl Read for Made {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        // Magic, version 2.4, no zone, a snap length, Ethernet: pcap-savefile(5).
+        // pcap-savefile(5): the header has the magic number, version 2.4, no time zone, a snap
+        // length, and the link type Ethernet.
         const HEADER: [u8; 24] = *b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0";
         let octets = match usize::try_from(self.at).unwrap() {
             at if at < HEADER.len() => &HEADER[at..],
@@ -92,7 +94,7 @@ fn a_huge_capture_shows_its_first_screen_early_and_scrolling_does_not_wait() {
     wait(&mut screen, |screen| screen.index.len() >= 50);
     let shown = text(&drawn(&mut screen, 200, 50));
     assert!(shown.contains("reading, ") && shown.contains("     15 "), "{shown}");
-    // Nothing can be read now, but the list still moves.
+    // The readers are blocked now, but the list still scrolls.
     let mut places = Vec::new();
     for motion in [Motion::Down, Motion::PageDown, Motion::Last, Motion::First] {
         screen.command(Command::Move(motion));
@@ -106,7 +108,7 @@ fn a_huge_capture_shows_its_first_screen_early_and_scrolling_does_not_wait() {
     assert!((frames..=frames + 1).contains(&screen.index.len()), "{}", screen.index.len());
 }
 
-/// Allows readers to read `octets` bytes of the last of `paths`.
+/// Allows readers to read `octets` bytes of the last file in `paths`.
 fn grown(recording: &Recording, paths: &[(&Path, u64)], octets: u64) {
     let part = |(path, before): &(&Path, u64)| Part { path: path.to_path_buf(), before: *before };
     let live = Live { what: "eth0".to_owned(), files: paths.len() as u64, dropped_by_kernel: 7, ..Live::default() };
@@ -119,8 +121,8 @@ fn shows_a_live_capture_while_it_grows() {
     let mut screen = Screen::live(recording.clone());
     screen.theme = Theme::Dark;
     assert!(!screen.poll() && text(&drawn(&mut screen, 100, 24)).contains("live  frames 0"));
-    // The complete records of the first eight frames: 24 bytes of header, then 16 bytes and a
-    // frame.
+    // Compute the length of the first eight records. The capture has a header of 24 bytes. Each
+    // record has a header of 16 bytes and a frame.
     let path = capture_path("rping-crc.pcap");
     let mut capture = weft_dissector::source::Capture::open(&path).unwrap();
     let mut octets = 24;
@@ -129,25 +131,25 @@ fn shows_a_live_capture_while_it_grows() {
     }
     grown(&recording, &[(&path, 0)], octets);
     wait(&mut screen, |screen| screen.index.len() == 8);
-    assert_eq!((screen.row().unwrap().number, screen.end.is_none()), (8, true), "the newest is selected");
+    assert_eq!((selected_frame(&screen), screen.end.is_none()), (8, true), "the newest is selected");
     let shown = text(&drawn(&mut screen, 100, 24));
     assert!(shown.contains("eth0") && shown.contains("dropped 7 + 0  files 1"), "{shown}");
     let narrow = text(&drawn(&mut screen, 60, 24));
     assert!(narrow.contains(" weft  eth0 ") && narrow.contains("dropped 7 + 0"), "{narrow}");
-    // Paused, the list does not change while the capture grows; a filter continues.
+    // While the list is paused, it does not change, although the capture grows.
     screen.command(Command::Pause);
     grown(&recording, &[(&path, 0)], path.metadata().unwrap().len());
     wait(&mut screen, |screen| screen.index.len() == 52);
-    assert_eq!((screen.listed(), screen.row().unwrap().number), (8, 8));
+    assert_eq!((screen.listed(), selected_frame(&screen)), (8, 8));
     assert!(text(&drawn(&mut screen, 100, 24)).contains("PAUSED"));
     screen.command(Command::Pause);
-    assert_eq!((screen.listed(), screen.row().unwrap().number), (52, 52));
-    screen.filtered = Some(Filtered::start(&recording, "frame.number > 50", None).unwrap());
+    assert_eq!((screen.listed(), selected_frame(&screen)), (52, 52));
+    screen.filtered = Some(PacketFilter::start(&recording, "frame.number > 50", None).unwrap());
     wait(&mut screen, |screen| screen.listed() == 2);
-    // A second file; the ring has deleted the first one.
+    // There is a second file, and the capturing code has deleted the first file.
     grown(&recording, &[(&path, 52)], path.metadata().unwrap().len());
     wait(&mut screen, |screen| screen.index.len() == 104 && screen.listed() == 54);
-    assert_eq!(screen.row().unwrap().number, 104);
+    assert_eq!(selected_frame(&screen), 104);
     recording.end();
     wait(&mut screen, |screen| screen.end.is_some() && screen.detail().is_some());
     assert!(!recording.is_left());

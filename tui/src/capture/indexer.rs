@@ -1,7 +1,9 @@
-//! Reads a capture once, in a thread, and sends the rows of the index while it reads.
+//! A thread that reads a capture once and sends entries of the index to the screen. An entry is a
+//! row for a frame, a message or a finding.
 //!
-//! The screen gets the first rows as soon as they are read. The queue to the screen is bounded, so
-//! a slow terminal slows reading down and takes no memory. The thread follows a live capture.
+//! The screen gets the first rows as soon as they are read. The queue to the screen is bounded. So
+//! a slow terminal slows the thread, and the queue does not fill the memory. The thread follows a
+//! live capture.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,62 +12,63 @@ use std::thread;
 use weft_dissector::browse::packed::{Entries, Entry};
 use weft_dissector::browse::{Pass, Stop};
 
-use super::feed::{Feed, Source, feed};
+use super::queue::{QueueReceiver, QueueSender, queue};
 use super::recording::{End, Recording};
 
-/// The maximum number of frames in an index; further ones are not read.
+/// The maximum number of frames in an index. Further frames are not read.
 pub const MAX_FRAMES: usize = 20_000_000;
 
 /// A message of the indexer.
 #[derive(Debug)]
-pub(crate) enum News {
-    /// A result.
+pub(crate) enum IndexMessage {
+    /// An entry of the index.
     Entry(Entry),
     /// The end of the capture.
     End {
-        /// Why the capture was not read to its end; `None` if it was.
+        /// Why the capture was not read to its end. `None` if weft read all of the capture.
         note: Option<String>,
-        /// Reports on connections that were joined or dropped, and on frames that were not read.
+        /// Sentences about connections that were merged or dropped, and about frames that were not
+        /// read.
         remarks: Vec<String>,
     },
 }
 
-/// The thread's interface for the screen.
+/// The screen's side of the thread.
 #[derive(Debug)]
-pub(crate) struct Indexing {
-    pub(crate) news: Feed<News>,
-    /// The number of bytes of the files that were read.
+pub(crate) struct Indexer {
+    pub(crate) messages: QueueReceiver<IndexMessage>,
+    /// The number of bytes that were read from the files.
     pub(crate) position: Arc<AtomicU64>,
 }
 
-/// Starts the indexer. The thread ends with the capture or with the screen.
-pub(crate) fn start(recording: &Recording) -> Indexing {
-    let (source, news) = feed();
+/// Starts the indexer. The thread ends when the capture has ended or the screen is gone.
+pub(crate) fn start(recording: &Recording) -> Indexer {
+    let (sender, messages) = queue();
     let position = Arc::new(AtomicU64::new(0));
     let (recording, read) = (recording.clone(), Arc::clone(&position));
-    thread::spawn(move || index(&recording, source, &read, MAX_FRAMES));
-    Indexing { news, position }
+    thread::spawn(move || index(&recording, sender, &read, MAX_FRAMES));
+    Indexer { messages, position }
 }
 
-fn index(recording: &Recording, source: Source<News>, position: &AtomicU64, most: usize) {
+fn index(recording: &Recording, sender: QueueSender<IndexMessage>, position: &AtomicU64, most: usize) {
     let mut pass = Pass::new(Entries::with_room(most));
-    let mut news = Vec::new();
-    let read = recording.read(true, source.gone(), &mut pass, |pass, _, octets| {
+    let mut messages = Vec::new();
+    let read = recording.read(true, sender.gone(), &mut pass, |pass, _, octets| {
         position.store(octets, Relaxed);
-        news.extend(pass.collector_mut().take().map(News::Entry));
-        source.send(&mut news)
+        messages.extend(pass.collector_mut().take().map(IndexMessage::Entry));
+        sender.send(&mut messages)
     });
     pass.finish();
-    news.extend(pass.collector_mut().take().map(News::Entry));
+    messages.extend(pass.collector_mut().take().map(IndexMessage::Entry));
     let note = match read {
-        Ok(End { stop: Stop::HasEnough, .. }) => {
-            Some(format!("only the first {most} frames are shown, the limit of the index"))
+        Ok(End { stop: Stop::ReaderComplete, .. }) => {
+            Some(format!("only the first {most} frames are shown, because the index is full"))
         }
         Ok(end) => end.note,
         Err(error) => Some(error.to_string()),
     };
-    news.push(News::End { note, remarks: pass.remarks() });
-    source.finish(news);
+    messages.push(IndexMessage::End { note, remarks: pass.remarks() });
+    sender.finish(messages);
 }
 
 #[cfg(test)]
@@ -75,16 +78,16 @@ mod tests {
     use super::*;
     use crate::testing::capture_path;
 
-    /// All rows, and the note of the end.
+    /// Returns all rows, and the note in [`IndexMessage::End`].
     fn indexed(name: &str, most: usize) -> (Vec<OwnedRow>, Option<String>) {
-        let (source, news) = feed();
-        index(&Recording::file(&capture_path(name)), source, &AtomicU64::new(0), most);
+        let (sender, messages) = queue();
+        index(&Recording::file(&capture_path(name)), sender, &AtomicU64::new(0), most);
         let (mut rows, mut ends) = (Vec::new(), Vec::new());
-        for item in news.take(usize::MAX) {
+        for item in messages.take(usize::MAX) {
             match item {
-                News::Entry(Entry::Row(row)) => rows.push(row),
-                News::Entry(_) => {}
-                News::End { note, .. } => ends.push(note),
+                IndexMessage::Entry(Entry::Row(row)) => rows.push(row),
+                IndexMessage::Entry(_) => {}
+                IndexMessage::End { note, .. } => ends.push(note),
             }
         }
         assert_eq!(ends.len(), 1);
@@ -103,8 +106,8 @@ mod tests {
         assert_eq!((rows[0].ends, rows[0].stream()), (None, None), "an ARP request");
         let (src, dst) = rows[2].ends.unwrap();
         assert_eq!((src.to_string(), dst.to_string()), ("10.1.0.2:38499".into(), "10.1.0.1:7174".into()));
-        assert_eq!((rows[2].words().as_str(), rows[2].stream()), ("TCP SYN  seq 590143516 len 0", Some(0.into())));
-        assert!(rows[3].words().starts_with("TCP SYN ACK"));
+        assert_eq!((rows[2].text().as_str(), rows[2].stream()), ("TCP SYN  seq 590143516 len 0", Some(0.into())));
+        assert!(rows[3].text().starts_with("TCP SYN ACK"));
     }
 
     #[test]
@@ -116,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_screen_that_is_gone_ends_the_thread() {
-        let (source, news) = feed();
-        drop(news);
-        index(&Recording::file(&capture_path("host-matrix.pcap")), source, &AtomicU64::new(0), MAX_FRAMES);
+        let (sender, messages) = queue();
+        drop(messages);
+        index(&Recording::file(&capture_path("host-matrix.pcap")), sender, &AtomicU64::new(0), MAX_FRAMES);
     }
 }

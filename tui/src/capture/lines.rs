@@ -1,7 +1,7 @@
-//! Lines of the lists over the panels, and the kinds of these lists.
+//! The lists that cover the panels: their kinds and their lines.
 
 use weft_core::requirement::Severity;
-use weft_dissector::StreamId;
+use weft_dissector::{FrameNumber, StreamId};
 
 /// The kind of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,23 +11,23 @@ pub(crate) enum Kind {
     Connections,
     /// The messages of both endpoints of a connection, in order.
     Ladder,
-    /// Reads and atomic operations with their latency.
+    /// RDMA Reads and atomic operations with their latency.
     Operations,
     /// The output of `weft stats`.
     Statistics,
     /// The messages of a connection with their bytes, as in `weft follow`.
     Messages,
-    /// Only the payload of these messages.
+    /// The payload of the messages of a connection.
     Payload,
 }
 
-/// One line.
+/// One line of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) text: String,
-    /// The frame that it links to.
-    pub(crate) frame: Option<u64>,
-    /// The connection that it describes.
+    /// Number of the frame that the line links to.
+    pub(crate) frame: Option<FrameNumber>,
+    /// The connection that the line describes.
     pub(crate) stream: Option<StreamId>,
     pub(crate) severity: Option<Severity>,
 }

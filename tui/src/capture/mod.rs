@@ -1,33 +1,35 @@
-//! The capture screen: packets, field tree and bytes, linked.
+//! The capture screen: the list of packets, and the field tree and bytes of the selected packet.
 //!
 //! ```text
 //! +- header: file, counts, progress ----------------+
 //! | packets: one row per frame                      |
 //! +- fields -----------------+- bytes --------------+
-//! | tree of the frame's units| those of the field   |
-//! |                          | are marked           |
+//! | tree of the messages     | bytes of the field   |
+//! | in the frame             | are marked           |
 //! +- hints, or why reading stopped ------------------+
 //! ```
 //!
-//! The tree shows the selected packet, and the bytes of the selected field are marked. Moving in
-//! the bytes selects the field. In memory are the index ([`PackedIndex`]) and the details of a
-//! window of frames ([`details`]).
+//! The tree shows the selected packet, and the screen marks the bytes of the selected field. If the
+//! user moves the cursor in the bytes, the screen selects the field under the cursor. A message in
+//! the tree is a unit of `weft-dissector`, for example an FPDU. The screen keeps in memory the
+//! index of all frames ([`PackedIndex`]), and the details of the frames around the selected frame
+//! ([`details`]).
 //!
-//! A live capture is the same screen with a [`recording`] that grows. The newest packet stays
-//! selected until the user moves away from it.
+//! For a live capture, the [`recording`] grows. The newest packet stays selected until the user
+//! selects another packet.
 
 pub(crate) mod details;
-mod feed;
 pub(crate) mod fields;
 pub(crate) mod filtered;
-mod hunt;
 pub(crate) mod indexer;
 pub(crate) mod lines;
-mod places;
-mod pointed;
+pub(crate) mod list_overlay;
+mod list_pass;
+mod pointer;
+mod queue;
 pub(crate) mod recording;
-pub(crate) mod sheet;
-mod study;
+mod search;
+mod selection;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -35,31 +37,33 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::TryRecvError;
 
 use ratatui::crossterm::event::KeyEvent;
+use weft_dissector::FrameNumber;
 use weft_dissector::browse::detail::Detail;
 use weft_dissector::browse::{OwnedRow, PackedIndex};
 
 use crate::command::Command;
-use crate::entry::{self, Entry, Given};
 use crate::error::Error;
+use crate::input_line::{self, InputLine, KeyEffect};
 use crate::list::List;
 use crate::motion::Motion;
 use crate::mouse::Mouse;
 use crate::terminal;
 use crate::theme::Theme;
 use details::{Details, Request};
-use feed::FAILED;
 use fields::Fields;
-use filtered::Filtered;
-use hunt::Hunt;
-use indexer::{Indexing, News};
+use filtered::PacketFilter;
+use indexer::{IndexMessage, Indexer};
+use list_overlay::ListOverlay;
+use queue::FAILED;
 use recording::{Live, Recording};
-use sheet::Sheet;
+use search::Search;
 
-/// The maximum number of results of the indexer, and of a filter, that are taken between two keys.
-const NEWS_A_POLL: usize = 8192;
-/// Polls without news after which a live capture is quiet. The newest packet's details are then
-/// shown.
-const QUIET: u32 = 10;
+/// The maximum number of results of the indexer, and of a filter, that the screen takes in one
+/// poll.
+const MAX_RESULTS_PER_POLL: usize = 8192;
+/// Number of polls without a new result after which a live capture counts as quiet. The screen then
+/// shows the details of the newest packet.
+const QUIET_POLLS: u32 = 10;
 
 /// The panel with the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,13 +83,14 @@ impl Panel {
     }
 }
 
-/// The position in the bytes.
+/// The panel with the bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Octets {
+    /// The offset of the byte under the cursor.
     pub(crate) cursor: usize,
-    /// The rows, for scrolling.
+    /// The list of rows, for scrolling.
     pub(crate) list: List,
-    /// Bytes in a row when last drawn.
+    /// The number of bytes in a row when the panel was last drawn.
     pub(crate) columns: usize,
 }
 
@@ -95,41 +100,43 @@ pub(crate) struct Screen {
     pub(crate) name: String,
     pub(crate) theme: Theme,
     pub(crate) index: PackedIndex,
-    /// Present at the end of the capture: why it was not read completely, if so.
+    /// `None` while the capture is being read. Afterwards, the reason why the capture was not read
+    /// completely, or `Some(None)` if it was read completely.
     pub(crate) end: Option<Option<String>>,
-    /// At the end: reports on connections that were joined or dropped, and frames that were not
-    /// read.
+    /// Sentences about connections that were merged or dropped, and about frames that were not
+    /// read. Empty until the capture was read.
     pub(crate) remarks: Vec<String>,
     /// The state of a live capture.
     pub(crate) live: Option<Live>,
-    /// The newest packet stays selected.
-    pub(crate) tails: bool,
-    /// The last listed frame, if the user paused the list.
-    pub(crate) paused: Option<u64>,
-    /// The list of packets, or of those that pass the filter.
+    /// Whether the newest packet stays selected.
+    pub(crate) follows_newest: bool,
+    /// Number of the last listed frame, if the user paused the list.
+    pub(crate) paused: Option<FrameNumber>,
+    /// The list of all packets, or of the packets that match the filter.
     pub(crate) packets: List,
-    pub(crate) filtered: Option<Filtered>,
+    pub(crate) filtered: Option<PacketFilter>,
     /// A list over the panels.
-    pub(crate) sheet: Option<Sheet>,
+    pub(crate) overlay: Option<ListOverlay>,
     pub(crate) fields: Fields,
     pub(crate) octets: Octets,
     pub(crate) focus: Panel,
     pub(crate) help: bool,
     /// The input line in the footer.
-    pub(crate) entry: Option<Entry>,
+    pub(crate) input_line: Option<InputLine>,
     /// The last search text.
     searched: String,
-    pub(crate) hunt: Option<Hunt>,
+    pub(crate) search: Option<Search>,
     /// The message of the last command.
     pub(crate) notice: Option<String>,
     /// The error of the details thread.
     pub(crate) trouble: Option<String>,
-    indexing: Indexing,
+    indexer: Indexer,
     details: Details,
-    known: HashMap<u64, Detail>,
-    /// The number of polls without news.
+    known: HashMap<FrameNumber, Detail>,
+    /// The number of polls without a new result.
     quiet: u32,
-    /// The last request, and the numbers of units and findings in the row at that time.
+    /// The last request for details, and the numbers of units and findings that the row of the
+    /// frame had at that time.
     requested: Option<(Request, u32, u32)>,
 }
 
@@ -160,22 +167,22 @@ impl Screen {
             index: PackedIndex::default(),
             end: None,
             remarks: Vec::new(),
-            tails: live.is_some(),
+            follows_newest: live.is_some(),
             live,
             paused: None,
             packets: List::default(),
             filtered: None,
-            sheet: None,
+            overlay: None,
             fields: Fields::new(),
             octets: Octets::default(),
             focus: Panel::Packets,
             help: false,
-            entry: None,
+            input_line: None,
             searched: String::new(),
-            hunt: None,
+            search: None,
             notice: None,
             trouble: None,
-            indexing: indexer::start(&recording),
+            indexer: indexer::start(&recording),
             details: Details::start(&recording),
             known: HashMap::new(),
             quiet: 0,
@@ -184,22 +191,22 @@ impl Screen {
         }
     }
 
-    /// How much of the files was read, in percent (if their length is known) and in bytes.
+    /// Returns how much of the files was read: in percent, if their length is known, and in bytes.
     pub(crate) fn progress(&self) -> (Option<u64>, u64) {
-        let position = self.indexing.position.load(Relaxed);
+        let position = self.indexer.position.load(Relaxed);
         let percent = self.recording.len().filter(|len| *len > 0).map(|len| (100 * position / len).min(100));
         (percent, position)
     }
 
-    /// The bytes and fields of the selected frame, once they are read.
+    /// Returns the bytes and fields of the selected frame, or `None` if they are not read yet.
     pub(crate) fn detail(&self) -> Option<&Detail> {
         self.known.get(&self.row()?.number)
     }
 
-    /// Are the details of the row complete?
+    /// Returns whether the details of the row's frame are complete.
     fn is_known(&self, row: &OwnedRow) -> bool {
         self.known.get(&row.number).is_some_and(|detail| {
-            detail.units.len() as u64 + detail.left_out >= u64::from(row.units)
+            detail.units.len() as u64 + detail.omitted >= u64::from(row.units)
                 && detail.findings.len() as u64 >= u64::from(row.findings)
         })
     }
@@ -208,12 +215,12 @@ impl Screen {
     fn show(&mut self) {
         let Some(row) = self.row() else { return self.fields.clear() };
         let frame = row.number;
-        // Only neighbours that are listed: reading further would delay the list.
-        let neighbours = frame.saturating_add(details::NEIGHBOURS).min(self.index.last());
+        // Request only neighbours that the index has. Reading further would take longer.
+        let neighbours = frame.later(details::NEIGHBOURS).min(self.index.last());
         let request = Request { frame, until: row.known_at.max(neighbours) };
         let requested = Some((request, row.units, row.findings));
-        // While many new packets arrive, none of them is dissected again.
-        if (!self.tails || self.quiet >= QUIET) && !self.is_known(&row) && self.requested != requested {
+        // While many new packets arrive, do not dissect the newest packet again.
+        if (!self.follows_newest || self.quiet >= QUIET_POLLS) && !self.is_known(&row) && self.requested != requested {
             self.requested = requested;
             self.details.request(request);
         }
@@ -221,9 +228,9 @@ impl Screen {
         self.follow_field();
     }
 
-    /// Scrolls to the bytes of the selected field.
+    /// Moves the cursor to the first byte of the selected field.
     fn follow_field(&mut self) {
-        let first = self.fields.selected().and_then(|line| line.place.here.first()).map(|range| range.start);
+        let first = self.fields.selected().and_then(|line| line.place.in_frame.first()).map(|range| range.start);
         self.octets.cursor = first.unwrap_or(0);
         self.scroll_to_cursor();
     }
@@ -240,9 +247,9 @@ impl Screen {
                     filtered.anchor = None;
                 }
                 self.packets.go(motion, self.listed());
-                let tailed = self.tails;
-                self.tails = motion == Motion::Last && self.end.is_none() && self.live.is_some();
-                if self.packets.selected != before || tailed != self.tails {
+                let followed = self.follows_newest;
+                self.follows_newest = motion == Motion::Last && self.end.is_none() && self.live.is_some();
+                if self.packets.selected != before || followed != self.follows_newest {
                     self.show();
                 }
             }
@@ -282,7 +289,7 @@ impl Screen {
             (Panel::Packets, _) => {}
             (Panel::Fields, true) => self.fields.turn(Some(true)),
             (Panel::Fields, false) => {
-                self.fields.out();
+                self.fields.close_branch();
                 self.fields.choose();
                 self.follow_field();
             }
@@ -291,38 +298,38 @@ impl Screen {
         }
     }
 
-    /// Takes results of the indexer; `true` if there were any.
-    fn take_news(&mut self) -> bool {
-        let news = self.indexing.news.take(NEWS_A_POLL);
-        if news.is_empty() {
+    /// Takes results of the indexer. Returns whether the screen changed.
+    fn take_index_messages(&mut self) -> bool {
+        let messages = self.indexer.messages.take(MAX_RESULTS_PER_POLL);
+        if messages.is_empty() {
             self.quiet = self.quiet.saturating_add(1);
-            if self.tails && self.quiet == QUIET {
+            if self.follows_newest && self.quiet == QUIET_POLLS {
                 self.show();
             }
-            let has_failed = self.end.is_none() && self.indexing.news.has_failed();
+            let has_failed = self.end.is_none() && self.indexer.messages.has_failed();
             if has_failed {
                 self.end = Some(Some(FAILED.to_owned()));
-                self.tails = false;
+                self.follows_newest = false;
             }
             return has_failed;
         }
         self.quiet = 0;
         let before = self.row().map(|row| (row.number, row.units, row.findings));
-        for item in news {
+        for item in messages {
             match item {
-                News::Entry(entry) => self.index.add(entry),
-                News::End { note, remarks } => {
+                IndexMessage::Entry(entry) => self.index.add(entry),
+                IndexMessage::End { note, remarks } => {
                     (self.end, self.remarks) = (Some(note), remarks);
                     // The capture has ended: show the details of the last packet.
-                    self.tails = false;
+                    self.follows_newest = false;
                     self.show();
                 }
             }
         }
-        if let Some(sheet) = &mut self.sheet {
-            sheet.grow(self.index.findings(), self.index.counts().2);
+        if let Some(overlay) = &mut self.overlay {
+            overlay.grow(self.index.findings(), self.index.counts().2);
         }
-        if self.tails {
+        if self.follows_newest {
             self.packets.selected = self.listed().saturating_sub(1);
         }
         // The selected frame may have a new unit.
@@ -332,7 +339,7 @@ impl Screen {
         true
     }
 
-    /// Takes answers of the details thread; `true` if there were any.
+    /// Takes answers of the details thread. Returns whether the screen changed.
     fn take_details(&mut self) -> bool {
         let mut changed = false;
         loop {
@@ -364,13 +371,13 @@ impl Screen {
     /// Pauses or resumes the list of a live capture.
     fn pause(&mut self) {
         if self.live.is_none() {
-            self.notice = Some("p pauses the list of a live capture; this is a file".to_owned());
+            self.notice = Some("p pauses the list of a live capture; this capture is a file".to_owned());
         } else if self.paused.take().is_some() {
-            self.tails = self.end.is_none();
+            self.follows_newest = self.end.is_none();
             self.packets.selected = self.listed().saturating_sub(1);
         } else {
             self.paused = Some(self.index.last());
-            self.tails = false;
+            self.follows_newest = false;
         }
         self.show();
     }
@@ -384,34 +391,35 @@ impl Drop for Screen {
 
 impl terminal::Screen for Screen {
     fn poll(&mut self) -> bool {
-        let mut changed = self.take_news() | self.take_live() | self.poll_filter(NEWS_A_POLL) | self.poll_hunt();
-        while self.sheet.as_mut().is_some_and(Sheet::poll) {
+        let mut changed = self.take_index_messages() | self.take_live();
+        changed |= self.poll_filter(MAX_RESULTS_PER_POLL) | self.poll_search();
+        while self.overlay.as_mut().is_some_and(ListOverlay::poll) {
             changed = true;
         }
         changed | self.take_details()
     }
 
     fn key(&mut self, key: KeyEvent) -> bool {
-        match entry::give(&mut self.entry, key) {
-            Given::NoLine => return false,
-            Given::Taken => {}
-            Given::Complete(entry) => self.follow_entry(entry),
+        match input_line::handle_key(&mut self.input_line, key) {
+            KeyEffect::NoLine => return false,
+            KeyEffect::Taken => {}
+            KeyEffect::Complete(input_line) => self.apply_input(input_line),
         }
         true
     }
 
     fn mouse(&mut self, mouse: Mouse) {
-        self.pointed(mouse);
+        self.handle_mouse(mouse);
     }
 
     fn command(&mut self, command: Command) -> bool {
         self.notice = None;
-        self.hunt = None;
+        self.search = None;
         if self.help {
             self.help = false;
             return true;
         }
-        if self.sheet.is_some() && self.sheet_command(command) {
+        if self.overlay.is_some() && self.overlay_command(command) {
             return true;
         }
         match command {
@@ -425,8 +433,8 @@ impl terminal::Screen for Screen {
             Command::Right => self.sideways(true),
             Command::Toggle if self.focus == Panel::Fields => self.fields.turn(None),
             Command::Toggle => {}
-            Command::Type(purpose) => self.begin_entry(purpose),
-            Command::Open(kind) => self.open_sheet(kind),
+            Command::Type(purpose) => self.begin_input(purpose),
+            Command::Open(kind) => self.open_overlay(kind),
             Command::Pause => self.pause(),
             Command::Theme => self.theme = self.theme.next(),
             // Commands of runs.

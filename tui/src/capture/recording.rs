@@ -1,9 +1,11 @@
-//! The file of a capture, or the files that a live capture writes, which threads read repeatedly.
+//! The file of a capture, or the files of a live capture. Several threads read the files, more than
+//! once.
 //!
-//! The files of a live capture grow, and a ring deletes old ones. The capturing code reports what
-//! may be read ([`Recording::update`]). Readers read no more than that, so they never see half a
-//! record; a reader that follows waits for more. A slow reader loses nothing while the files exist,
-//! and blocks no one.
+//! The files of a live capture grow. In ring mode, the capturing code deletes old files. The
+//! capturing code reports how many bytes are complete ([`Recording::update`]). Readers stop
+//! there, so they never read an incomplete record. A reader that follows the capture waits for
+//! more bytes. A slow reader loses no frames while the files exist, and does not block other
+//! threads.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,11 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use weft_dissector::FrameNumber;
 use weft_dissector::browse::{self, Control, Reader, Stop, Tail};
 use weft_dissector::source::{Capture, OpenError};
 
 /// How often a waiting reader checks whether it is still needed.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The files of a capture.
 #[derive(Clone)]
@@ -27,7 +30,7 @@ pub struct Recording(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     more: Condvar,
-    /// Opens a file; tests use synthetic captures.
+    /// Opens a file. Tests use synthetic captures.
     open: Box<Opener>,
 }
 
@@ -36,10 +39,11 @@ type Opener = dyn Fn(&Path) -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 #[derive(Default)]
 struct State {
     parts: VecDeque<Part>,
-    /// The number of bytes of the last part that may be read; `u64::MAX` if it does not grow.
+    /// The number of bytes of the last part that may be read. `u64::MAX` for a file that does not
+    /// grow.
     octets: u64,
     growing: bool,
-    /// The screen is gone.
+    /// Whether the screen is gone.
     left: bool,
     live: Option<Live>,
 }
@@ -47,7 +51,7 @@ struct State {
 /// A file of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its path.
+    /// The path of the file.
     pub path: PathBuf,
     /// The number of frames in earlier parts.
     pub before: u64,
@@ -58,15 +62,15 @@ pub struct Part {
 pub struct Live {
     /// Interface and capture filter, as text.
     pub what: String,
-    /// Captured frames.
+    /// Number of captured frames.
     pub frames: u64,
-    /// Frames that were dropped because the kernel's buffer was full.
+    /// Number of frames that the kernel dropped because its buffer was full.
     pub dropped_by_kernel: u64,
-    /// Frames that the interface or its driver dropped.
+    /// Number of frames that the interface or its driver dropped.
     pub dropped_by_interface: u64,
-    /// Files so far, with those that the ring deleted.
+    /// Number of files so far, including deleted files.
     pub files: u64,
-    /// Why it ended, if the user did not end it.
+    /// Why the capture ended. `None` if it is running, or if the user ended it.
     pub ended: Option<String>,
 }
 
@@ -77,14 +81,15 @@ impl fmt::Debug for Recording {
 }
 
 impl Recording {
-    /// The file at `path`.
+    /// Makes a recording for the file at `path`.
     pub(crate) fn file(path: &Path) -> Self {
         let part = Part { path: path.to_owned(), before: 0 };
         let state = State { parts: VecDeque::from([part]), octets: u64::MAX, ..State::default() };
         Self::of(state, Box::new(|path| Ok(Box::new(File::open(path)?))))
     }
 
-    /// A live capture that has written nothing yet.
+    /// Makes a recording for a live capture that has written nothing yet. `what` is the interface
+    /// and the capture filter, as text.
     #[must_use]
     pub fn live(what: &str) -> Self {
         let live = Some(Live { what: what.to_owned(), ..Live::default() });
@@ -96,7 +101,7 @@ impl Recording {
         Recording(Arc::new(Shared { state: Mutex::new(state), more: Condvar::new(), open }))
     }
 
-    /// A synthetic capture.
+    /// Makes a recording for a synthetic capture.
     #[cfg(test)]
     pub(crate) fn made(open: impl Fn() -> Box<dyn Read + Send> + Send + Sync + 'static) -> Self {
         let part = Part { path: PathBuf::new(), before: 0 };
@@ -108,8 +113,8 @@ impl Recording {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports the files (oldest first), how many bytes of the last one are complete records, and
-    /// the counters.
+    /// Reports the state of a live capture: the files (oldest first), the length of the complete
+    /// records in the last file in bytes, and the counters.
     pub fn update(&self, parts: impl IntoIterator<Item = Part>, octets: u64, live: Live) {
         let mut state = self.state();
         (state.parts, state.octets, state.live) = (parts.into_iter().collect(), octets, Some(live));
@@ -117,13 +122,13 @@ impl Recording {
         self.0.more.notify_all();
     }
 
-    /// Reports the end of the capture.
+    /// Reports that the live capture has ended.
     pub fn end(&self) {
         self.state().growing = false;
         self.0.more.notify_all();
     }
 
-    /// Is the screen gone?
+    /// Returns whether the screen is gone.
     #[must_use]
     pub fn is_left(&self) -> bool {
         self.state().left
@@ -143,23 +148,24 @@ impl Recording {
         self.0.more.notify_all();
     }
 
-    /// Is the capture still running?
+    /// Returns whether the capture is still running.
     pub(crate) fn is_growing(&self) -> bool {
         self.state().growing
     }
 
-    /// The state of a live capture; `None` for a file.
+    /// Returns the state of a live capture, or `None` for a file.
     pub(crate) fn live_state(&self) -> Option<Live> {
         self.state().live.clone()
     }
 
-    /// How much may be read; the value grows with the capture.
+    /// Returns how far the capture may be read: the number of frames in the parts before the last
+    /// part, and the number of bytes of the last part. The value changes when the capture grows.
     pub(crate) fn extent(&self) -> (u64, u64) {
         let state = self.state();
         (state.parts.back().map_or(0, |part| part.before), state.octets)
     }
 
-    /// The length in bytes of a capture that is a file.
+    /// Returns the length of the file in bytes, or `None` for a live capture.
     pub(crate) fn len(&self) -> Option<u64> {
         let state = self.state();
         let part = state.parts.front().filter(|_| state.live.is_none())?;
@@ -175,18 +181,19 @@ impl Recording {
         }
     }
 
-    /// Hands the frames to `reader` while it needs more. After each frame, calls `goes_on` with the
-    /// number of the frame and the number of bytes that were read so far; `false` cancels reading.
-    /// `follow`: waits for more while the capture is running, unless `gone` returns `true`.
+    /// Passes frames to `reader` while `reader` needs more frames. After each frame, calls
+    /// `keep_reading` with the number of the frame and the number of bytes that were read so far.
+    /// If `keep_reading` returns `false`, reading is cancelled. If `follow` is `true`, waits for
+    /// more frames while the capture is running, unless `gone` returns `true`.
     ///
     /// # Errors
-    /// The first file cannot be read.
+    /// Returns an error if a file cannot be read. A missing file of a live capture is not an error.
     pub(crate) fn read<R: Reader>(
         &self,
         follow: bool,
         gone: impl Fn() -> bool + Send + Clone + 'static,
         reader: &mut R,
-        mut goes_on: impl FnMut(&mut R, u64, u64) -> bool,
+        mut keep_reading: impl FnMut(&mut R, FrameNumber, u64) -> bool,
     ) -> Result<End, OpenError> {
         let read = Arc::new(AtomicU64::new(0));
         let mut next = Some(0);
@@ -195,7 +202,7 @@ impl Recording {
             let is_live = self.live_state().is_some();
             let file = match (self.0.open)(&part.path) {
                 Ok(file) => file,
-                // The ring has deleted it meanwhile.
+                // The capturing code has deleted the file meanwhile.
                 Err(_) if is_live => {
                     next = part.before.checked_add(1);
                     continue;
@@ -218,8 +225,8 @@ impl Recording {
                 Err(OpenError::Empty) if is_live => break,
                 Err(error) => return Err(error),
             };
-            let goes_on = |reader: &mut R, number| goes_on(reader, number, read.load(Relaxed));
-            let stop = browse::read(&mut capture, part.before, reader, goes_on);
+            let keep_reading = |reader: &mut R, number| keep_reading(reader, number, read.load(Relaxed));
+            let stop = browse::read(&mut capture, part.before, reader, keep_reading);
             if stop != Stop::AtEnd {
                 return Ok(End { stop, note: None, is_complete: false });
             }
@@ -229,8 +236,8 @@ impl Recording {
         Ok(End { stop: Stop::AtEnd, note, is_complete: !self.is_growing() })
     }
 
-    /// The first part with at least `before` frames before it. If it grows: how many of its bytes
-    /// may be read.
+    /// Returns the first part with at least `before` frames in earlier parts. If that part still
+    /// grows, also returns how many bytes of the part may be read.
     fn part_from(&self, before: Option<u64>, follow: bool, gone: &impl Fn() -> bool) -> Option<(Part, Option<u64>)> {
         let before = before?;
         let mut state = self.state();
@@ -243,7 +250,7 @@ impl Recording {
             if !follow || !state.growing || state.left || gone() {
                 return None;
             }
-            state = self.0.more.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.0.more.wait_timeout(state, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -252,16 +259,16 @@ impl Recording {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) stop: Stop,
-    /// What is wrong with the capture.
+    /// Why the capture was not read completely, for example because the file is damaged.
     pub(crate) note: Option<String>,
-    /// Were all frames read, and does the capture not grow?
+    /// Whether all frames were read and the capture is not growing.
     pub(crate) is_complete: bool,
 }
 
-/// How far a file of the recording may be read.
+/// Controls how far a file of the recording may be read.
 struct Readable {
     recording: Recording,
-    /// Identifies the part.
+    /// The number of frames in earlier parts, which identifies the part.
     before: u64,
     limit: Option<u64>,
     follows: bool,
@@ -270,7 +277,8 @@ struct Readable {
 }
 
 impl Control for Readable {
-    /// Waits for more; 0 at the end.
+    /// Returns the number of bytes after offset `at` that may be read. If the reader follows the
+    /// capture, waits for more bytes. Returns 0 at the end.
     fn readable(&mut self, at: u64) -> io::Result<u64> {
         if !self.follows {
             return Ok(self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(at)));
@@ -287,7 +295,7 @@ impl Control for Readable {
             if state.left || (self.gone)() {
                 return Ok(0);
             }
-            state = self.recording.0.more.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.recording.0.more.wait_timeout(state, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

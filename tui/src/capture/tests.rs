@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use ratatui::buffer::Buffer;
+use weft_dissector::FrameNumber;
 use weft_dissector::browse::packed::{Entry, ListedFinding};
 
 use super::*;
-use crate::entry::Purpose;
+use crate::input_line::Purpose;
 use crate::terminal::Screen as _;
 use crate::testing::{capture_path, drawn, text};
 
@@ -18,16 +19,21 @@ fn settled(name: &str) -> Screen {
     screen
 }
 
+/// The number of the selected frame.
+pub(super) fn selected_frame(screen: &Screen) -> u64 {
+    screen.row().unwrap().number.into()
+}
+
 /// Polls until all threads are done.
 fn settle(screen: &mut Screen) {
     let deadline = Instant::now() + Duration::from_secs(60);
     let is_filtering = |screen: &Screen| screen.filtered.as_ref().is_some_and(|filtered| filtered.is_reading);
-    let is_hunting = |screen: &Screen| screen.hunt.is_some();
-    let is_studying = |screen: &Screen| screen.sheet.as_ref().is_some_and(Sheet::is_reading);
+    let is_searching = |screen: &Screen| screen.search.is_some();
+    let is_collecting = |screen: &Screen| screen.overlay.as_ref().is_some_and(ListOverlay::is_reading);
     while screen.end.is_none()
         || is_filtering(screen)
-        || is_studying(screen)
-        || is_hunting(screen)
+        || is_collecting(screen)
+        || is_searching(screen)
         || screen.row().is_some_and(|row| !screen.is_known(&row))
     {
         assert!(Instant::now() < deadline, "the threads do not answer");
@@ -51,7 +57,7 @@ fn marked(buffer: &Buffer, screen: &Screen) -> String {
     cells.map(ratatui::buffer::Cell::symbol).collect()
 }
 
-/// A screen at the first frame whose units begin with `words`.
+/// A screen that shows the first frame whose summary begins with `words`.
 fn at(name: &str, words: &str) -> Screen {
     let mut screen = settled(name);
     let begins = |place: &usize| screen.index.row(*place).unwrap().summary.starts_with(words);
@@ -85,7 +91,7 @@ fn marks_the_bytes_of_the_selected_field() {
     assert!(line.text.contains("MPA ID Req Frame"), "{line:?}");
     let buffer = drawn(&mut screen, 120, 40);
     let shown: String = marked(&buffer, &screen).chars().filter(|c| !c.is_whitespace()).collect();
-    // Row by row: the bytes as numbers, then as characters.
+    // Each row shows the bytes as numbers, then as characters.
     assert_eq!(shown, "4d504120494420526571204672 61MPAIDReqFra 6d65me".replace(' ', ""));
 }
 
@@ -101,7 +107,7 @@ fn a_byte_selects_its_field() {
     commands(&mut screen, &[Command::Right]);
     assert_eq!(screen.octets.cursor, key + 16);
     let line = screen.fields.selected().unwrap();
-    assert_eq!(line.place.here, std::iter::once(key + 16..key + 17).collect::<Vec<_>>(), "{line:?}");
+    assert_eq!(line.place.in_frame, std::iter::once(key + 16..key + 17).collect::<Vec<_>>(), "{line:?}");
 }
 
 #[test]
@@ -127,7 +133,7 @@ fn frames_show_their_findings_and_keys_jump_to_them() {
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
     let finding = ListedFinding { frame: number, stream: Some(0.into()), requirement, severity };
-    screen.index.add(Entry::Finding { finding, at: 0 });
+    screen.index.add(Entry::Finding { finding, at: FrameNumber::NONE });
     screen.command(Command::NextMarked);
     assert_eq!(screen.packets.selected, place);
     let shown = text(&drawn(&mut screen, 80, 24));
@@ -167,7 +173,7 @@ fn draws_every_size_and_the_help() {
         commands(&mut screen, &[Command::NextPanel, Command::Move(Motion::Last), Command::Right]);
         drawn(&mut screen, width, height);
     }
-    // A capture without findings, so that new rules do not change the snapshot.
+    // Use a capture without findings, so that new rules do not change the snapshot.
     let mut screen = settled("rping-crc.pcap");
     commands(&mut screen, &[Command::Help]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 80, 24)));
@@ -181,10 +187,10 @@ fn escape_goes_back_and_never_quits() {
     let mut screen = settled("rping-crc.pcap");
     type_in(&mut screen, Purpose::Filter, "frame.number > 40");
     commands(&mut screen, &[Command::Help, Command::Back, Command::Open(lines::Kind::Findings), Command::Back]);
-    assert!(!screen.help && screen.sheet.is_none() && screen.filtered.is_some());
-    let number = screen.row().unwrap().number;
+    assert!(!screen.help && screen.overlay.is_none() && screen.filtered.is_some());
+    let number = selected_frame(&screen);
     commands(&mut screen, &[Command::Back]);
-    assert_eq!((screen.filtered.is_none(), screen.row().unwrap().number), (true, number));
+    assert_eq!((screen.filtered.is_none(), selected_frame(&screen)), (true, number));
     commands(&mut screen, &[Command::Back]);
     assert!(screen.notice.as_deref().unwrap().contains("q quits"));
 }
@@ -192,7 +198,7 @@ fn escape_goes_back_and_never_quits() {
 #[test]
 fn reports_a_capture_without_frames() {
     let file = std::fs::read(crate::testing::capture_path("rping-crc.pcap")).unwrap();
-    // The header of a pcap: pcap-savefile(5).
+    // The header of a pcap has 24 bytes (pcap-savefile(5)).
     let header = file[..24].to_vec();
     let recording = Recording::made(move || Box::new(std::io::Cursor::new(header.clone())));
     let mut screen = Screen::of(recording, "bare.pcap".to_owned());
@@ -204,8 +210,8 @@ fn reports_a_capture_without_frames() {
 #[test]
 fn frames_that_are_not_read_are_reported() {
     let mut octets = std::fs::read(capture_path("rping-crc.pcap")).unwrap();
-    // Each IPv4 packet becomes an ESP packet: the Ethernet header has 14 octets, and the protocol
-    // is octet 9 of the IPv4 header (RFC 791, 3.1).
+    // Change each IPv4 packet to an ESP packet. The Ethernet header has 14 bytes. Byte 9 of the
+    // IPv4 header is the protocol (RFC 791, 3.1).
     let (mut at, mut packets) = (24, 0);
     while at < octets.len() {
         let length = u32::from_le_bytes(octets[at + 8..at + 12].try_into().unwrap()) as usize;
@@ -218,14 +224,14 @@ fn frames_that_are_not_read_are_reported() {
     let recording = Recording::made(move || Box::new(std::io::Cursor::new(octets.clone())));
     let mut screen = Screen::of(recording, "esp.pcap".to_owned());
     settle(&mut screen);
-    let remark = format!("not read: {packets} frames of IPsec ESP (encrypted)");
+    let remark = format!("weft did not read {packets} frames of IPsec ESP (encrypted)");
     let shown = text(&drawn(&mut screen, 80, 24));
     assert!(shown.lines().last().unwrap().contains(&remark), "{shown}");
     commands(&mut screen, &[Command::Open(lines::Kind::Statistics)]);
-    assert!(screen.sheet.as_ref().unwrap().lines.iter().any(|line| line.text == remark));
+    assert!(screen.overlay.as_ref().unwrap().lines.iter().any(|line| line.text == remark));
 }
 
-/// A reader that panics after the octets of a capture.
+/// A reader that panics after the last byte of a capture.
 struct Broken(std::io::Cursor<Vec<u8>>);
 
 impl std::io::Read for Broken {
@@ -257,13 +263,13 @@ fn a_thread_that_fails_is_reported_and_blocks_nothing() {
     assert!(screen.command(last));
     wait(&mut screen, &|screen| screen.trouble.is_some());
     assert!(screen.command(Command::Type(Purpose::Filter)));
-    let entry = screen.entry.take().unwrap();
-    screen.follow_entry(crate::entry::Entry { text: "frame.number < 3".to_owned(), ..entry });
+    let input_line = screen.input_line.take().unwrap();
+    screen.apply_input(crate::input_line::InputLine { text: "frame.number < 3".to_owned(), ..input_line });
     wait(&mut screen, &|screen| screen.filtered.as_ref().is_some_and(|filtered| !filtered.is_reading));
     assert_eq!((screen.listed(), screen.notice.as_deref()), (2, Some(FAILED)));
     screen.command(Command::Open(lines::Kind::Statistics));
-    wait(&mut screen, &|screen| !screen.sheet.as_ref().unwrap().is_reading());
-    assert_eq!(screen.sheet.as_ref().unwrap().note, FAILED);
+    wait(&mut screen, &|screen| !screen.overlay.as_ref().unwrap().is_reading());
+    assert_eq!(screen.overlay.as_ref().unwrap().note, FAILED);
 }
 
 #[test]
@@ -289,16 +295,16 @@ fn type_in(screen: &mut Screen, purpose: Purpose, text: &str) {
 #[test]
 fn a_search_goes_from_row_to_row_and_wraps_around() {
     let mut screen = settled("rping-crc.pcap");
-    // Frames of RDMA Writes, by tshark: iwarp_rdma.opcode == 0.
+    // Search for the frames of RDMA Writes. In tshark, their filter is iwarp_rdma.opcode == 0.
     let mut found = Vec::new();
     for text in ["rdma write", "", "", "", ""] {
         type_in(&mut screen, Purpose::Search, text);
-        found.push(screen.row().unwrap().number);
+        found.push(selected_frame(&screen));
     }
     assert_eq!(found, [16, 26, 36, 47, 16]);
     type_in(&mut screen, Purpose::Search, "no such words");
     let shown = text(&drawn(&mut screen, 80, 24));
-    assert!(screen.row().unwrap().number == 16 && shown.contains("no packet has \"no such words\""), "{shown}");
+    assert!(selected_frame(&screen) == 16 && shown.contains("no packet has \"no such words\""), "{shown}");
 }
 
 #[test]
@@ -308,11 +314,11 @@ fn selects_a_frame_by_its_number() {
     assert!(text(&drawn(&mut screen, 80, 24)).contains("frame :"));
     screen.key(KeyEvent::from(ratatui::crossterm::event::KeyCode::Esc));
     type_in(&mut screen, Purpose::Frame, "44");
-    assert_eq!(screen.row().unwrap().number, 44);
+    assert_eq!(selected_frame(&screen), 44);
     for none in ["53", "x", ""] {
         type_in(&mut screen, Purpose::Frame, none);
-        assert_eq!(screen.row().unwrap().number, 44);
-        assert!(screen.notice.as_deref().unwrap().ends_with("the last is 52"), "{:?}", screen.notice);
+        assert_eq!(selected_frame(&screen), 44);
+        assert!(screen.notice.as_deref().unwrap().ends_with("the last frame is 52"), "{:?}", screen.notice);
     }
 }
 
@@ -321,23 +327,25 @@ fn a_filter_lists_what_passes_and_jumps_leave_it() {
     let mut screen = settled("rping-crc.pcap");
     type_in(&mut screen, Purpose::Frame, "20");
     type_in(&mut screen, Purpose::Filter, "iwarp_rdma.opcode == 0");
-    // The first frame after 20 that passes.
-    assert_eq!((screen.row().unwrap().number, screen.listed()), (26, 4));
+    // The selected frame is the first frame after 20 that matches.
+    assert_eq!((selected_frame(&screen), screen.listed()), (26, 4));
     commands(&mut screen, &[DOWN, DOWN, DOWN]);
-    assert_eq!(screen.row().unwrap().number, 47);
+    assert_eq!(selected_frame(&screen), 47);
     insta::assert_snapshot!(text(&drawn(&mut screen, 100, 24)));
     type_in(&mut screen, Purpose::Frame, "36");
-    assert!(screen.row().unwrap().number == 36 && screen.filtered.is_some());
+    assert!(selected_frame(&screen) == 36 && screen.filtered.is_some());
     type_in(&mut screen, Purpose::Frame, "35");
-    assert!(screen.row().unwrap().number == 35 && screen.filtered.is_none());
+    assert!(selected_frame(&screen) == 35 && screen.filtered.is_none());
     assert!(screen.notice.as_deref().unwrap().contains("is removed"), "{:?}", screen.notice);
-    // A new filter keeps the frame, and its input line starts with the current filter.
+    // Another filter keeps the selection. Its input line starts with the current filter.
     type_in(&mut screen, Purpose::Filter, "frame.number > 40");
     assert_eq!(screen.listed(), 12);
     screen.command(Command::Type(Purpose::Filter));
-    assert_eq!(screen.entry.take().unwrap().text, "frame.number > 40");
+    assert_eq!(screen.input_line.take().unwrap().text, "frame.number > 40");
     type_in(&mut screen, Purpose::Filter, "no");
-    assert!(screen.notice.is_some() && screen.entry.take().is_some_and(|entry| entry.text.ends_with("no")));
+    assert!(
+        screen.notice.is_some() && screen.input_line.take().is_some_and(|input_line| input_line.text.ends_with("no"))
+    );
 }
 
 #[test]
@@ -366,23 +374,23 @@ fn text_of(screen: &mut Screen) -> String {
 fn the_list_of_findings_leads_to_their_frames() {
     let mut screen = settled("rping-crc.pcap");
     commands(&mut screen, &[Command::Open(lines::Kind::Findings)]);
-    assert!(text_of(&mut screen).contains("none so far"));
+    assert!(text_of(&mut screen).contains("no findings so far"));
     commands(&mut screen, &[Command::Quit]);
     let severity = weft_core::requirement::Severity::Error;
     let requirement = "MPA-7.1.1-2".parse().unwrap();
-    for frame in [8, 16, 26] {
+    for frame in [8, 16, 26].map(FrameNumber::from) {
         let finding = ListedFinding { frame, stream: Some(0.into()), requirement, severity };
         screen.index.add(Entry::Finding { finding, at: frame });
     }
     type_in(&mut screen, Purpose::Frame, "9");
-    // These findings are not in the file, so the threads must not be awaited.
+    // The findings are only in the index and not in the file, so do not wait for the threads.
     screen.command(Command::Open(lines::Kind::Findings));
-    assert_eq!(screen.sheet.as_ref().unwrap().list.selected, 1, "the next after frame 9");
+    assert_eq!(screen.overlay.as_ref().unwrap().list.selected, 1, "the next after frame 9");
     insta::assert_snapshot!(text_of(&mut screen));
     screen.command(DOWN);
     screen.command(Command::Toggle);
-    assert!(screen.row().unwrap().number == 26 && screen.sheet.is_none());
-    screen.filtered = Some(Filtered::start(&screen.recording, "frame.number in {8, 9}", None).unwrap());
+    assert!(selected_frame(&screen) == 26 && screen.overlay.is_none());
+    screen.filtered = Some(PacketFilter::start(&screen.recording, "frame.number in {8, 9}", None).unwrap());
     let deadline = Instant::now() + Duration::from_secs(60);
     while screen.filtered.as_ref().unwrap().is_reading {
         assert!(Instant::now() < deadline, "the filter does not end");
@@ -390,22 +398,22 @@ fn the_list_of_findings_leads_to_their_frames() {
     }
     screen.packets.selected = 1;
     screen.command(Command::NextMarked);
-    assert_eq!(screen.row().unwrap().number, 8, "findings that the filter hides are skipped");
+    assert_eq!(selected_frame(&screen), 8, "findings that the filter hides are skipped");
 }
 
 #[test]
 fn a_ladder_begins_at_the_frame_and_leads_to_others() {
     let mut screen = settled("rping-crc.pcap");
     commands(&mut screen, &[Command::Open(lines::Kind::Ladder)]);
-    assert!(screen.sheet.is_none() && screen.notice.is_some(), "frame 1 is an ARP request");
+    assert!(screen.overlay.is_none() && screen.notice.is_some(), "frame 1 is an ARP request");
     type_in(&mut screen, Purpose::Frame, "16");
     commands(&mut screen, &[Command::Open(lines::Kind::Ladder)]);
     insta::assert_snapshot!(text_of(&mut screen));
-    let (before, wide) = (screen.sheet.as_ref().unwrap().lines.clone(), text(&drawn(&mut screen, 120, 24)));
-    let drawn_anew = &screen.sheet.as_ref().unwrap().lines;
+    let (before, wide) = (screen.overlay.as_ref().unwrap().lines.clone(), text(&drawn(&mut screen, 120, 24)));
+    let drawn_anew = &screen.overlay.as_ref().unwrap().lines;
     assert!(drawn_anew.len() == before.len() && *drawn_anew != before, "{wide}");
     commands(&mut screen, &[DOWN, Command::Toggle]);
-    assert!(screen.row().unwrap().number > 16 && screen.sheet.is_none());
+    assert!(selected_frame(&screen) > 16 && screen.overlay.is_none());
 }
 
 #[test]
@@ -413,7 +421,7 @@ fn connections_operations_and_statistics() {
     let mut screen = settled("rping-crc.pcap");
     commands(&mut screen, &[Command::Open(lines::Kind::Connections)]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 120, 6)));
-    // The ladder of the connection that the list selects.
+    // The ladder is for the connection of the selected line.
     commands(&mut screen, &[Command::Open(lines::Kind::Ladder)]);
     assert!(text_of(&mut screen).contains("Ladder of connection 0"));
     commands(&mut screen, &[Command::Open(lines::Kind::Operations)]);
@@ -421,7 +429,7 @@ fn connections_operations_and_statistics() {
     commands(&mut screen, &[Command::Open(lines::Kind::Statistics)]);
     insta::assert_snapshot!(text(&drawn(&mut screen, 120, 24)));
     commands(&mut screen, &[Command::Open(lines::Kind::Statistics)]);
-    assert!(screen.sheet.is_none());
+    assert!(screen.overlay.is_none());
 }
 
 #[test]
@@ -434,8 +442,9 @@ fn a_connection_is_followed() {
     commands(&mut screen, &[Command::Open(lines::Kind::Payload)]);
     assert!(text_of(&mut screen).contains("Payload of connection 0"));
     commands(&mut screen, &[Command::Move(Motion::Last), Command::Toggle]);
-    // The last message with payload, according to tshark: iwarp_rdma.opcode in {0, 2..6}.
-    assert_eq!((screen.row().unwrap().number, screen.sheet.is_none()), (48, true));
+    // Frame 48 ends the last message with payload. In tshark, the filter for these messages is
+    // iwarp_rdma.opcode in {0, 2..6}.
+    assert_eq!((selected_frame(&screen), screen.overlay.is_none()), (48, true));
 }
 
 /// Clicks on the first occurrence of `words`.
@@ -452,11 +461,11 @@ fn click(screen: &mut Screen, words: &str) {
 #[test]
 fn the_mouse_selects_and_opens() {
     let mut screen = at("rping-crc.pcap", "MPA Request");
-    let number = screen.row().unwrap().number;
+    let number = selected_frame(&screen);
     click(&mut screen, &format!("{:>7} ", number - 2));
-    assert_eq!((screen.row().unwrap().number, screen.focus), (number - 2, Panel::Packets));
+    assert_eq!((selected_frame(&screen), screen.focus), (number - 2, Panel::Packets));
     click(&mut screen, &format!("{number:>7} "));
-    // A field marks its bytes; a byte selects its field.
+    // A click on a field marks the bytes of the field. A click on a byte selects its field.
     click(&mut screen, "Key: ");
     assert!(screen.focus == Panel::Fields && screen.fields.selected().unwrap().text.contains("MPA ID Req Frame"));
     click(&mut screen, "4d 50 41 20");
@@ -468,10 +477,10 @@ fn the_mouse_selects_and_opens() {
     assert!(screen.fields.shown().len() > lines);
     commands(&mut screen, &[Command::Open(lines::Kind::Ladder)]);
     text_of(&mut screen);
-    let first = screen.sheet.as_ref().unwrap().list.selected;
+    let first = screen.overlay.as_ref().unwrap().list.selected;
     screen.mouse(Mouse::Scroll(ratatui::layout::Position::new(5, 5), Motion::Down));
-    assert_eq!(screen.sheet.as_ref().unwrap().list.selected, first + 3);
+    assert_eq!(screen.overlay.as_ref().unwrap().list.selected, first + 3);
     click(&mut screen, "RDMA Read Request");
     click(&mut screen, "RDMA Read Request");
-    assert!(screen.sheet.is_none() && screen.row().unwrap().summary.starts_with("RDMA Read Request"));
+    assert!(screen.overlay.is_none() && screen.row().unwrap().summary.starts_with("RDMA Read Request"));
 }

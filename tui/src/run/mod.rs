@@ -7,12 +7,12 @@
 //! +- hints, or what the run waits for ----------------+
 //! ```
 //!
-//! The only input of the screen is the event stream of a run; a finished run is converted into the
-//! same events. The selection follows the running case until the user moves. The screen does not
-//! start or stop runs; it passes requests to a function ([`again`]).
+//! The only input of the screen is the stream of events of a run. A finished run is converted into
+//! the same events. The selection follows the running case until the user selects another case. The
+//! screen does not start or stop runs. It passes requests to a function ([`rerun`]).
 
-pub(crate) mod again;
 pub(crate) mod progress;
+pub(crate) mod rerun;
 mod source;
 pub(crate) mod tree;
 
@@ -23,22 +23,22 @@ use ratatui::crossterm::event::KeyEvent;
 use weft_suites::model::{CaseKey, Event, Verdict};
 
 use crate::command::Command;
-use crate::entry::{self, Entry, Given, Purpose, next_place};
 use crate::error::Error;
+use crate::input_line::{self, InputLine, KeyEffect, Purpose, next_place};
 use crate::list::List;
 use crate::motion::Motion;
 use crate::mouse::{Mouse, WHEEL};
 use crate::terminal;
 use crate::theme::Theme;
-use again::Rounds;
-pub use again::{Starter, Wish};
-use progress::{Planned, Progress, State};
-use source::News;
+use progress::{PlannedCase, Progress, State};
+use rerun::RerunRounds;
+pub use rerun::{RerunStarter, RunnerRequest};
+use source::RunMessage;
 pub use source::{LiveSink, RunSource, live};
 use tree::{Kind, Tree};
 
 /// The maximum number of events between two drawings.
-const EVENTS_A_POLL: usize = 4096;
+const MAX_EVENTS_PER_POLL: usize = 4096;
 
 /// The panel with the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,27 +51,27 @@ pub(crate) enum Panel {
 pub(crate) struct Screen {
     pub(crate) progress: Progress,
     pub(crate) tree: Tree,
-    /// The scroll position of the selected case.
+    /// The scroll position in the details of the selected case.
     pub(crate) case: List,
     pub(crate) focus: Panel,
     pub(crate) help: bool,
     pub(crate) theme: Theme,
-    /// The event stream ended before the run.
+    /// Whether the stream of events ended before the run was over.
     pub(crate) is_broken: bool,
     /// The input line in the footer.
-    pub(crate) entry: Option<Entry>,
+    pub(crate) input_line: Option<InputLine>,
     /// The last search text.
     searched: String,
     /// The message of the last command.
     pub(crate) notice: Option<String>,
-    /// The current rerun.
-    pub(crate) rounds: Option<Rounds>,
+    /// The state of the current rerun.
+    pub(crate) rounds: Option<RerunRounds>,
     is_closed: bool,
-    pub(crate) starter: Option<Starter>,
+    pub(crate) starter: Option<RerunStarter>,
     /// The time since the screen was opened.
     pub(crate) now: Duration,
     opened: Option<Instant>,
-    events: Option<Receiver<News>>,
+    events: Option<Receiver<RunMessage>>,
     follows: bool,
 }
 
@@ -84,7 +84,7 @@ impl Screen {
             RunSource::Finished(report) => (Progress::finished(*report), None, None),
         };
         let mut tree = Tree::default();
-        tree.plant(&progress.planned);
+        tree.build(&progress.planned);
         let mut screen = Screen {
             progress,
             tree,
@@ -93,7 +93,7 @@ impl Screen {
             help: false,
             theme: Theme::of_environment(),
             is_broken: false,
-            entry: None,
+            input_line: None,
             searched: String::new(),
             notice: None,
             follows: events.is_some(),
@@ -109,16 +109,16 @@ impl Screen {
         Ok(screen)
     }
 
-    /// The selected case; `None` for a branch.
-    pub(crate) fn planned(&self) -> Option<&Planned> {
+    /// Returns the selected case, or `None` if a branch is selected.
+    pub(crate) fn planned(&self) -> Option<&PlannedCase> {
         match self.tree.selected()?.kind {
             Kind::Case(place) => self.progress.planned.get(place),
             Kind::Branch { .. } => None,
         }
     }
 
-    /// The next case that failed or could not be judged: from `from` on, forwards or backwards,
-    /// with wrap-around.
+    /// Returns the index of the next case that failed or could not be judged. The search begins at
+    /// `from`, goes forwards or backwards, and wraps around.
     fn find(&self, from: usize, backwards: bool) -> Option<usize> {
         let len = self.progress.planned.len();
         let mut ring = (0..len).map(|step| if backwards { (from + len - step) % len } else { (from + step) % len });
@@ -139,7 +139,7 @@ impl Screen {
         }
     }
 
-    /// Selects the next case with the text in its name.
+    /// Selects the next case whose name contains `text`. An empty text repeats the last search.
     fn search(&mut self, text: &str) {
         if !text.is_empty() {
             self.searched = text.to_lowercase();
@@ -147,7 +147,8 @@ impl Screen {
         let planned = &self.progress.planned;
         let from = match self.tree.selected().map(|node| &node.kind) {
             Some(Kind::Case(place)) => *place,
-            // The search then starts at the first case of the branch.
+            // The search begins after this case, so use the case before the first case of the
+            // branch.
             Some(Kind::Branch { first, .. }) => (first + planned.len()).saturating_sub(1) % planned.len().max(1),
             None => 0,
         };
@@ -190,10 +191,10 @@ impl Screen {
             && let Some(rounds) = self.rounds.take_if(|rounds| rounds.is_over(&summary))
             && rounds.until_failure
         {
-            self.notice = Some(format!("ended after round {}", rounds.round));
+            self.notice = Some(format!("the rerun ended after round {}", rounds.round));
         }
         if begins || self.progress.planned.len() != before {
-            self.tree.plant(&self.progress.planned);
+            self.tree.build(&self.progress.planned);
         }
         if let Some(current) = self.progress.current.filter(|_| self.follows) {
             self.tree.select(current);
@@ -208,7 +209,7 @@ impl Screen {
         let Some(starter) = &self.starter else {
             let target = self.progress.run.as_ref().map(|run| &run.target);
             self.notice = match (target, keys.first()) {
-                (Some(target), Some(key)) => Some(format!("rerun it with: {}", again::command(target, key))),
+                (Some(target), Some(key)) => Some(format!("to rerun this case: {}", rerun::command(target, key))),
                 _ => None,
             };
             return;
@@ -218,12 +219,12 @@ impl Screen {
         } else if keys.is_empty() || self.events.is_none() {
             self.notice = Some("there is nothing to rerun".to_owned());
         } else {
-            self.rounds = Some(Rounds::new(until_failure));
-            (starter.start)(if until_failure { Wish::UntilFailure(keys) } else { Wish::Again(keys) });
+            self.rounds = Some(RerunRounds::new(until_failure));
+            (starter.start)(if until_failure { RunnerRequest::UntilFailure(keys) } else { RunnerRequest::Rerun(keys) });
         }
     }
 
-    /// The selected case, or those of the selected branch.
+    /// Returns the selected case, or the cases of the selected branch.
     fn selected_keys(&self) -> Vec<CaseKey> {
         let range = match self.tree.selected().map(|node| &node.kind) {
             Some(Kind::Case(place)) => *place..place + 1,
@@ -241,7 +242,7 @@ impl Screen {
     fn stop(&mut self) {
         match &self.starter {
             Some(starter) if self.rounds.is_some() || self.progress.summary.is_none() => {
-                (starter.start)(Wish::Stop);
+                (starter.start)(RunnerRequest::Stop);
                 self.notice = Some("stopping; the results of finished cases remain".to_owned());
             }
             _ => self.notice = Some("no case is running".to_owned()),
@@ -249,8 +250,8 @@ impl Screen {
     }
 }
 
-/// Did it fail, or could it not be judged?
-fn is_bad(planned: &Planned) -> bool {
+/// Returns whether the case failed or could not be judged.
+fn is_bad(planned: &PlannedCase) -> bool {
     match &planned.state {
         State::Done(result) => matches!(result.verdict, Verdict::Fail | Verdict::Inconclusive | Verdict::Error),
         State::Waiting | State::Running(_) => false,
@@ -265,12 +266,12 @@ impl terminal::Screen for Screen {
         }
         let runs = self.events.is_some() && self.progress.summary.is_none();
         let mut changed = runs && self.now.as_secs() != before;
-        for _ in 0..EVENTS_A_POLL {
+        for _ in 0..MAX_EVENTS_PER_POLL {
             let Some(events) = &self.events else { break };
             match events.try_recv() {
-                Ok(News::Event(event)) => self.take(*event),
-                Ok(News::Close) => self.is_closed = true,
-                Ok(News::Trouble(what)) => {
+                Ok(RunMessage::Event(event)) => self.take(*event),
+                Ok(RunMessage::Close) => self.is_closed = true,
+                Ok(RunMessage::RerunFailed(what)) => {
                     self.rounds = None;
                     self.notice = Some(what);
                 }
@@ -290,10 +291,10 @@ impl terminal::Screen for Screen {
     }
 
     fn key(&mut self, key: KeyEvent) -> bool {
-        match entry::give(&mut self.entry, key) {
-            Given::NoLine => return false,
-            Given::Taken => {}
-            Given::Complete(entry) => self.search(&entry.text),
+        match input_line::handle_key(&mut self.input_line, key) {
+            KeyEffect::NoLine => return false,
+            KeyEffect::Taken => {}
+            KeyEffect::Complete(input_line) => self.search(&input_line.text),
         }
         true
     }
@@ -338,11 +339,11 @@ impl terminal::Screen for Screen {
                 self.focus = if self.focus == Panel::Cases { Panel::Case } else { Panel::Cases };
             }
             Command::Move(motion) => self.go(motion),
-            Command::Left if self.focus == Panel::Cases => self.tree.out(),
+            Command::Left if self.focus == Panel::Cases => self.tree.close_branch(),
             Command::Right if self.focus == Panel::Cases => self.tree.turn(Some(true)),
             Command::Toggle if self.focus == Panel::Cases => self.tree.turn(None),
             Command::Left | Command::Right | Command::Toggle => {}
-            Command::Type(Purpose::Search) => self.entry = Some(Entry::new(Purpose::Search)),
+            Command::Type(Purpose::Search) => self.input_line = Some(InputLine::new(Purpose::Search)),
             // Commands of captures.
             Command::Type(Purpose::Frame | Purpose::Filter) | Command::Open(_) | Command::Pause => {}
             Command::Theme => self.theme = self.theme.next(),

@@ -1,4 +1,4 @@
-//! The state of a run according to its events: planned, running and finished cases.
+//! The state of a run, computed from its events: planned, running and finished cases.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use weft_suites::model::{CaseInfo, CaseKey, CaseResult, Counts, Event, RunInfo, 
 
 /// One planned case.
 #[derive(Debug)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedCase {
     pub(crate) key: CaseKey,
     pub(crate) state: State,
-    /// The verdicts of all its runs.
+    /// The verdicts of the case in the run and in all reruns.
     pub(crate) runs: Counts,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Planned {
 #[derive(Debug)]
 pub(crate) enum State {
     Waiting,
-    /// The steps so far.
+    /// The case is running. Contains the steps so far.
     Running(Vec<Step>),
     Done(Box<CaseResult>),
 }
@@ -27,14 +27,14 @@ pub(crate) enum State {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) run: Option<RunInfo>,
-    pub(crate) planned: Vec<Planned>,
+    pub(crate) planned: Vec<PlannedCase>,
     pub(crate) counts: Counts,
     pub(crate) summary: Option<Summary>,
-    /// The instruction to the user before the run continues.
-    pub(crate) waits_for: Option<Waits>,
-    /// The next run is a rerun: it replaces only the results of its cases.
+    /// What the user has to do before the run continues.
+    pub(crate) waits_for: Option<UserInstruction>,
+    /// Whether the next run is a rerun. A rerun replaces only the results of its own cases.
     pub(crate) adds: bool,
-    /// The start of the first case, and the number of cases that were finished at that time.
+    /// The start time of the first case, and the number of cases that were finished at that time.
     began: Option<(Duration, u64)>,
     cases: HashMap<String, CaseInfo>,
     places: HashMap<CaseKey, usize>,
@@ -42,17 +42,17 @@ pub(crate) struct Progress {
     pub(crate) current: Option<usize>,
 }
 
-/// What the user has to do.
+/// What the user has to do before the run continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Waits {
-    /// A text, usually with the command to run.
+pub(crate) struct UserInstruction {
+    /// The instruction, usually with a command to run.
     pub(crate) what: String,
-    /// When the run gives up.
+    /// The time at which the run stops waiting.
     pub(crate) until: Duration,
 }
 
 impl Progress {
-    /// A finished run.
+    /// Makes the state of a finished run.
     pub(crate) fn finished(report: RunReport) -> Self {
         let mut progress = Progress::default();
         let planned = report.results.iter().map(|result| result.key.clone()).collect();
@@ -64,7 +64,7 @@ impl Progress {
         progress
     }
 
-    /// Handles an event that arrived at `now`.
+    /// Handles an event that arrived at the time `now`.
     pub(crate) fn event(&mut self, event: Event, now: Duration) {
         match event {
             Event::RunStarted { run, cases, planned } => {
@@ -81,11 +81,11 @@ impl Progress {
                 self.counts = counts(&self.planned);
             }
             Event::TargetWaiting { what, seconds } => {
-                self.waits_for = Some(Waits { what, until: now + Duration::from_secs(seconds) });
+                self.waits_for = Some(UserInstruction { what, until: now + Duration::from_secs(seconds) });
             }
             Event::CaseStarted { key, .. } => {
                 self.waits_for = None;
-                // The time before the first case is that of the target.
+                // Before the first case, the target starts. This time does not count.
                 self.began.get_or_insert((now, self.counts.total()));
                 let place = self.place(key);
                 self.planned[place].state = State::Running(Vec::new());
@@ -114,21 +114,24 @@ impl Progress {
         }
     }
 
-    /// The index of `key`. Adds it if it was not planned, so that no result is lost.
+    /// Returns the index of the case `key`. Adds the case if it was not planned, so that no result
+    /// is lost.
     fn place(&mut self, key: CaseKey) -> usize {
         let Progress { places, planned, .. } = self;
         *places.entry(key).or_insert_with_key(|key| {
-            planned.push(Planned { key: key.clone(), state: State::Waiting, runs: Counts::default() });
+            planned.push(PlannedCase { key: key.clone(), state: State::Waiting, runs: Counts::default() });
             planned.len() - 1
         })
     }
 
-    /// The description of the case of `key`.
+    /// Returns the description of the case `key`.
     pub(crate) fn case(&self, key: &CaseKey) -> Option<&CaseInfo> {
         self.cases.get(&key.case)
     }
 
-    /// The time so far, and the remaining time if the other cases take as long on average.
+    /// Returns the time since the first case started, and the estimated remaining time. The
+    /// estimate assumes that the remaining cases take as long on average as the finished cases.
+    /// Returns `None` if no case has started or if the run is over.
     pub(crate) fn times(&self, now: Duration) -> Option<(Duration, Option<Duration>)> {
         let (began, before) = self.began?;
         let ran = now.saturating_sub(began);
@@ -138,7 +141,7 @@ impl Progress {
         Some((ran, each.map(|each| each.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX)))))
     }
 
-    /// The status of the run.
+    /// Returns the status of the run.
     pub(crate) fn status(&self) -> RunStatus {
         match (&self.summary, &self.waits_for, self.current) {
             (Some(summary), ..) => summary.status,
@@ -149,8 +152,8 @@ impl Progress {
     }
 }
 
-/// The verdicts of these cases so far.
-pub(crate) fn counts(planned: &[Planned]) -> Counts {
+/// Counts the verdicts of the finished cases.
+pub(crate) fn counts(planned: &[PlannedCase]) -> Counts {
     let mut counts = Counts::default();
     for case in planned {
         if let State::Done(result) = &case.state {

@@ -5,10 +5,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use weft_suites::model::{Event, EventSink, RunReport};
 
-use super::again::Starter;
+use super::rerun::RerunStarter;
 use crate::error::Error;
 
-/// Events that wait for the screen.
+/// The maximum number of events that wait for the screen.
 const QUEUE: usize = 1024;
 /// The name of the report in the folder of a run.
 const REPORT: &str = "report.json";
@@ -23,57 +23,58 @@ pub enum RunSource {
     Finished(Box<RunReport>),
 }
 
-/// The screen's end of a live run.
+/// The screen's side of a live run.
 pub struct Live {
-    pub(super) events: Receiver<News>,
-    pub(super) starter: Option<Starter>,
+    pub(super) events: Receiver<RunMessage>,
+    pub(super) starter: Option<RerunStarter>,
 }
 
 /// A message for the screen.
-pub(super) enum News {
+pub(super) enum RunMessage {
     Event(Box<Event>),
-    /// Why a rerun failed.
-    Trouble(String),
-    /// The process is to end.
+    /// A rerun failed. Contains the reason.
+    RerunFailed(String),
+    /// The screen has to close, because the process ends.
     Close,
 }
 
-/// The run's end of the queue: pass it to the run as its [`EventSink`].
+/// The run's side of the queue of events. Pass it to the run as its [`EventSink`].
 ///
-/// If the queue is full, results wait until the screen takes events, which it does many times per
-/// second. Steps are dropped, because the result of their case has them again. If the screen is
-/// gone, events are discarded.
+/// If the queue is full, steps are dropped. The screen still shows these steps later, because the
+/// result of a case contains all of its steps. All other events wait until the screen takes events
+/// from the queue, which happens many times per second. If the screen is closed, all events are
+/// discarded.
 #[derive(Clone)]
 pub struct LiveSink {
-    events: SyncSender<News>,
+    events: SyncSender<RunMessage>,
 }
 
-/// A sink for a run, and the source for its screen. With a starter, the screen can rerun cases; the
-/// reruns use the same sink.
+/// Makes a sink for a run, and the source for the screen of the run. With a starter, the screen can
+/// rerun cases. Reruns use the same sink.
 #[must_use]
-pub fn live(starter: Option<Starter>) -> (LiveSink, RunSource) {
+pub fn live(starter: Option<RerunStarter>) -> (LiveSink, RunSource) {
     let (sender, events) = sync_channel(QUEUE);
     (LiveSink { events: sender }, RunSource::Live(Live { events, starter }))
 }
 
 impl LiveSink {
     /// Reports why a rerun failed.
-    pub fn trouble(&self, what: String) {
+    pub fn report_failed_rerun(&self, what: String) {
         // An error means that the screen is closed.
-        drop(self.events.send(News::Trouble(what)));
+        drop(self.events.send(RunMessage::RerunFailed(what)));
     }
 
-    /// Closes the screen, as if the user had left it.
+    /// Closes the screen, as if the user had closed it.
     pub fn close(&self) {
-        drop(self.events.send(News::Close));
+        drop(self.events.send(RunMessage::Close));
     }
 }
 
 impl EventSink for LiveSink {
     fn event(&self, event: &Event) {
-        match self.events.try_send(News::Event(Box::new(event.clone()))) {
+        match self.events.try_send(RunMessage::Event(Box::new(event.clone()))) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}
-            Err(TrySendError::Full(News::Event(event))) if matches!(*event, Event::CaseStep { .. }) => {}
+            Err(TrySendError::Full(RunMessage::Event(event))) if matches!(*event, Event::CaseStep { .. }) => {}
             // An error means that the screen is closed.
             Err(TrySendError::Full(event)) => drop(self.events.send(event)),
         }
@@ -110,9 +111,9 @@ mod tests {
             let (sink, result) = (sink.clone(), result.clone());
             move || sink.event(&result)
         });
-        let got: Vec<News> = live.events.iter().take(QUEUE + 1).collect();
+        let got: Vec<RunMessage> = live.events.iter().take(QUEUE + 1).collect();
         sender.join().unwrap();
-        assert!(matches!(got.last(), Some(News::Event(event)) if **event == *result));
+        assert!(matches!(got.last(), Some(RunMessage::Event(event)) if **event == *result));
         assert!(live.events.try_recv().is_err());
     }
 

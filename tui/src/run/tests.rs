@@ -47,14 +47,14 @@ fn result(octet: i64, verdict: Verdict) -> CaseResult {
         requirements: vec![RequirementVerdict {
             requirement: requirement!("MPA-7.1.1-2"),
             verdict,
-            seen_on_the_way: false,
+            also_observed: false,
         }],
         expected: Some("the connection is closed, no Reply byte".into()),
         actual: Some(if verdict == Verdict::Fail { "a Reply of 20 bytes" } else { "closed after 1 ms" }.into()),
         explanation: "The answer to the changed key decides.".into(),
         decided_at: Some(SourceLocation { file: "mpa/7.1.1-key.lua".into(), line: 17 }),
         steps: steps(),
-        seen: Vec::new(),
+        findings: Vec::new(),
         program_ends: Vec::new(),
         evidence: Evidence {
             source: weft_suites::model::EvidenceSource::default(),
@@ -68,7 +68,7 @@ fn result(octet: i64, verdict: Verdict) -> CaseResult {
     }
 }
 
-/// A run of 16 cases: 3 and 7 fail.
+/// The events of a run of 16 cases. Cases 3 and 7 fail.
 pub(crate) fn events() -> Vec<Event> {
     let run = RunInfo {
         id: "20260131T120000.123Z-1f3a".into(),
@@ -126,7 +126,7 @@ fn live_screen(count: usize) -> (Screen, LiveSink) {
     (screen, sink)
 }
 
-/// The same after the end of the event stream.
+/// A screen after the first `count` events and the end of the event stream.
 fn screen(count: usize) -> Screen {
     let (mut screen, sink) = live_screen(count);
     drop(sink);
@@ -250,14 +250,14 @@ fn searches_cases_by_name() {
 }
 
 /// A screen that can rerun cases, and its requests.
-fn restartable() -> (Screen, LiveSink, Arc<Mutex<Vec<Wish>>>) {
-    let wishes = Arc::new(Mutex::new(Vec::new()));
-    let wished = Arc::clone(&wishes);
-    let start = Box::new(move |wish| wished.lock().unwrap().push(wish));
-    let (sink, source) = live(Some(Starter { folder: "again".to_owned(), start }));
+fn restartable() -> (Screen, LiveSink, Arc<Mutex<Vec<RunnerRequest>>>) {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::clone(&requests);
+    let start = Box::new(move |request| received.lock().unwrap().push(request));
+    let (sink, source) = live(Some(RerunStarter { folder: "again".to_owned(), start }));
     let mut screen = Screen::open(source).unwrap();
     (screen.theme, screen.opened) = (Theme::Dark, None);
-    (screen, sink, wishes)
+    (screen, sink, requests)
 }
 
 /// The events of a run of one case.
@@ -277,7 +277,7 @@ fn alone(octet: i64, verdict: Verdict) -> Vec<Event> {
 
 #[test]
 fn reruns_a_case_and_keeps_the_others() {
-    let (mut screen, _sink, wishes) = restartable();
+    let (mut screen, _sink, requests) = restartable();
     let all = events();
     all.iter().take(10).for_each(|event| screen.take(event.clone()));
     screen.command(Command::Again);
@@ -286,22 +286,22 @@ fn reruns_a_case_and_keeps_the_others() {
     all.into_iter().skip(10).for_each(|event| screen.take(event));
     screen.command(Command::NextMarked);
     screen.command(Command::Again);
-    assert_eq!(*wishes.lock().unwrap(), [Wish::Stop, Wish::Again(vec![key(3)])]);
+    assert_eq!(*requests.lock().unwrap(), [RunnerRequest::Stop, RunnerRequest::Rerun(vec![key(3)])]);
     alone(3, Verdict::Pass).into_iter().for_each(|event| screen.take(event));
     assert_eq!((screen.progress.counts.pass, screen.progress.counts.fail, screen.rounds), (15, 1, None));
     insta::assert_snapshot!(text(&drawn(&mut screen, 120, 40)));
-    wishes.lock().unwrap().clear();
+    requests.lock().unwrap().clear();
     screen.command(Command::AgainFailed);
-    assert_eq!(*wishes.lock().unwrap(), [Wish::Again(vec![key(7)])]);
+    assert_eq!(*requests.lock().unwrap(), [RunnerRequest::Rerun(vec![key(7)])]);
 }
 
 #[test]
 fn reruns_a_case_until_it_fails() {
-    let (mut screen, _sink, wishes) = restartable();
+    let (mut screen, _sink, requests) = restartable();
     events().into_iter().for_each(|event| screen.take(event));
     screen.search("octet=5");
     screen.command(Command::UntilFailure);
-    assert_eq!(*wishes.lock().unwrap(), [Wish::UntilFailure(vec![key(5)])]);
+    assert_eq!(*requests.lock().unwrap(), [RunnerRequest::UntilFailure(vec![key(5)])]);
     for _ in 0..3 {
         alone(5, Verdict::Pass).into_iter().for_each(|event| screen.take(event));
     }
@@ -328,14 +328,15 @@ fn reports_why_a_rerun_failed() {
     let (mut screen, sink, _) = restartable();
     events().into_iter().for_each(|event| screen.take(event));
     screen.command(Command::Again);
-    sink.trouble("the target cannot be reached".to_owned());
+    sink.report_failed_rerun("the target cannot be reached".to_owned());
     screen.poll();
     assert!(screen.rounds.is_none() && text(&drawn(&mut screen, 80, 24)).contains("cannot be reached"));
     // A stored run cannot rerun cases: the screen shows the command.
     let (mut screen, _) = live_screen(usize::MAX);
     screen.command(Command::NextMarked);
     screen.command(Command::Again);
-    let words = "rerun it with: weft test builtin --deviate mpa.accepts-wrong-key 'mpa/7.1.1-key/wrong-octet[octet=3]'";
+    let words =
+        "to rerun this case: weft test builtin --deviate mpa.accepts-wrong-key 'mpa/7.1.1-key/wrong-octet[octet=3]'";
     assert_eq!(screen.notice.as_deref(), Some(words));
 }
 

@@ -1,17 +1,18 @@
-//! The tree of planned cases: the folders of the id, the case, its parameters.
+//! The tree of planned cases. The levels are the parts of the id of a case, separated by `/`, and
+//! then the parameters of the case.
 
 use std::collections::HashSet;
 
 use weft_suites::model::CaseKey;
 
-use super::progress::Planned;
+use super::progress::PlannedCase;
 use crate::list::List;
 
 /// One line of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) depth: usize,
-    /// Identifies the node: the id so far, or the complete key.
+    /// Identifies the node: the first parts of an id for a branch, the complete key for a case.
     pub(crate) path: String,
     pub(crate) label: String,
     pub(crate) kind: Kind,
@@ -20,9 +21,9 @@ pub(crate) struct Node {
 /// The kind of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The cases from index `first` to before `end`.
+    /// A branch with the cases from index `first` up to, but not including, index `end`.
     Branch { first: usize, end: usize },
-    /// The case at an index.
+    /// A case. Contains the index of the case in the plan.
     Case(usize),
 }
 
@@ -36,8 +37,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Builds the tree of the planned cases, in their order.
-    pub(crate) fn plant(&mut self, planned: &[Planned]) {
+    /// Builds the tree of the planned cases. Keeps the order of the plan.
+    pub(crate) fn build(&mut self, planned: &[PlannedCase]) {
         self.nodes.clear();
         let mut open: Vec<usize> = Vec::new();
         for (place, case) in planned.iter().enumerate() {
@@ -79,17 +80,17 @@ impl Tree {
         }
     }
 
-    /// The visible lines.
+    /// Returns the visible lines.
     pub(crate) fn shown(&self) -> impl ExactSizeIterator<Item = &Node> {
         self.visible.iter().map(|at| &self.nodes[*at])
     }
 
-    /// The selected line.
+    /// Returns the selected line.
     pub(crate) fn selected(&self) -> Option<&Node> {
         self.visible.get(self.list.selected).map(|at| &self.nodes[*at])
     }
 
-    /// Is this branch open?
+    /// Returns whether the branch is open.
     pub(crate) fn is_open(&self, node: &Node) -> bool {
         !self.closed.contains(&node.path)
     }
@@ -106,8 +107,9 @@ impl Tree {
         self.arrange();
     }
 
-    /// Closes the selected branch. If it is closed, or a case is selected, selects the parent.
-    pub(crate) fn out(&mut self) {
+    /// Closes the selected branch. If the branch is already closed, or if a case is selected,
+    /// selects the parent.
+    pub(crate) fn close_branch(&mut self) {
         let Some(node) = self.selected() else { return };
         if matches!(node.kind, Kind::Branch { .. }) && self.is_open(node) {
             return self.turn(Some(false));
@@ -119,7 +121,7 @@ impl Tree {
         }
     }
 
-    /// Selects the case at `place` and opens its branches.
+    /// Selects the case at index `place`, and opens the branches that contain it.
     pub(crate) fn select(&mut self, place: usize) {
         let Some(target) = self.nodes.iter().position(|node| node.kind == Kind::Case(place)) else { return };
         for node in &self.nodes {
@@ -132,8 +134,9 @@ impl Tree {
     }
 }
 
-/// The branches of a case, and its label. Each folder is a branch; a case with parameters is one,
-/// too.
+/// Returns the labels of the branches that contain a case, and the label of the case. Each part of
+/// the id before the last part is a branch. If the case has parameters, the last part is also a
+/// branch, and the parameters are the label.
 fn parts(key: &CaseKey) -> (Vec<String>, String) {
     let mut branches: Vec<String> = key.case.split('/').map(str::to_owned).collect();
     if key.parameters.is_empty() {
@@ -151,13 +154,13 @@ mod tests {
     use super::*;
     use crate::run::progress::State;
 
-    fn planted(keys: &[&str]) -> Tree {
-        let planned: Vec<Planned> = keys
+    fn tree_of(keys: &[&str]) -> Tree {
+        let planned: Vec<PlannedCase> = keys
             .iter()
-            .map(|key| Planned { key: key.parse().unwrap(), state: State::Waiting, runs: Counts::default() })
+            .map(|key| PlannedCase { key: key.parse().unwrap(), state: State::Waiting, runs: Counts::default() })
             .collect();
         let mut tree = Tree::default();
-        tree.plant(&planned);
+        tree.build(&planned);
         tree
     }
 
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn has_folders_cases_and_parameters() {
-        let mut tree = planted(&["mpa/key/wrong[octet=0]", "mpa/key/wrong[octet=1]", "mpa/rev/zero", "ddp/qn/bad"]);
+        let mut tree = tree_of(&["mpa/key/wrong[octet=0]", "mpa/key/wrong[octet=1]", "mpa/rev/zero", "ddp/qn/bad"]);
         let all = ["mpa", " key", "  wrong", "   octet=0", "   octet=1", " rev", "  zero", "ddp", " qn", "  bad"];
         assert_eq!(outline(&tree), all);
         let ranges = tree.shown().filter_map(|node| match node.kind {
@@ -182,13 +185,13 @@ mod tests {
         tree.select(1);
         assert_eq!(outline(&tree), all);
         assert_eq!(tree.selected().unwrap().label, "octet=1");
-        tree.out();
+        tree.close_branch();
         assert_eq!(tree.selected().unwrap().label, "wrong");
     }
 
     #[test]
     fn a_folder_that_occurs_again_is_another_branch() {
-        let tree = planted(&["a/x/1", "b/x/1", "a/x/2"]);
+        let tree = tree_of(&["a/x/1", "b/x/1", "a/x/2"]);
         assert_eq!(outline(&tree), ["a", " x", "  1", "b", " x", "  1", "a", " x", "  2"]);
     }
 }

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::widgets::{Clear, Widget};
 use weft_core::requirement::Severity;
 
-use super::{Draw, bar, entry, fields, help, octets, packets, sheet};
+use super::{Draw, bar, fields, help, input_line, list_overlay, octets, packets};
 use crate::capture::indexer::MAX_FRAMES;
 use crate::capture::{Panel, Screen};
 
@@ -28,12 +28,12 @@ fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     fields::draw(screen, left, buf);
     octets::draw(screen, right, buf);
     let middle = above.union(below);
-    if let Some(shown) = &mut screen.sheet {
+    if let Some(shown) = &mut screen.overlay {
         Clear.render(middle, buf);
-        sheet::draw(shown, screen.theme, middle, buf);
+        list_overlay::draw(shown, screen.theme, middle, buf);
     }
-    match &screen.entry {
-        Some(typed) => entry::draw(typed, screen.theme, middle, footer, buf),
+    match &screen.input_line {
+        Some(typed) => input_line::draw(typed, screen.theme, middle, footer, buf),
         None => footer_line(screen, left.width, footer, buf),
     }
     if screen.help {
@@ -65,7 +65,7 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
     });
     let all =
         format!("{reading}frames {frames}  connections {streams}  units {units}  findings {findings}{lost}{files} ");
-    // If there is no room, omit counts that lists also have, but never the drops.
+    // If the line is too narrow, omit counts that lists also show. Never omit dropped frames.
     let right = if left.chars().count() + all.chars().count() > usize::from(area.width) {
         format!("{reading}frames {frames}  findings {findings}{lost} ")
     } else {
@@ -74,17 +74,21 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
     bar(&left, &right, screen.theme.heading(), area, buf);
 }
 
-/// The first of: a message, the selected field if it does not fit into its panel, reports on what
-/// was not read, the keys.
+/// Draws the last line of the screen. It shows the first of these texts that is present:
+///
+/// 1. a message
+/// 2. the selected field, if its text is too long for the panel
+/// 3. sentences about frames that were not read
+/// 4. the keys
 fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer) {
-    let hunted = screen.hunt.map(|hunt| format!("searching, {} %", hunt.percent()));
+    let searching = screen.search.map(|search| format!("searching, {} %", search.percent()));
     let lost = screen.live.as_ref().and_then(|live| live.ended.as_deref());
     let end = screen.end.as_ref().and_then(|end| end.as_deref()).or(lost);
     let bare = screen.live.is_none() && screen.end == Some(None) && screen.index.is_empty();
     let end = end.or(bare.then_some("the capture has a header but no frames"));
-    let trouble = hunted.as_deref().or(screen.notice.as_deref()).or(screen.trouble.as_deref()).or(end);
+    let trouble = searching.as_deref().or(screen.notice.as_deref()).or(screen.trouble.as_deref()).or(end);
     let field = screen.fields.selected().filter(|line| {
-        // Sign and borders take four columns.
+        // The sign of a branch and the borders take four columns.
         let width = 2 * line.depth + line.text.chars().count() + 4;
         screen.focus == Panel::Fields && width > usize::from(fields_width)
     });

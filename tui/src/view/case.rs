@@ -1,4 +1,5 @@
-//! The selected case: requirement, expected, actual, transcript, evidence.
+//! The panel with the selected case: requirements, expected and actual behaviour, transcript,
+//! evidence.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,13 +9,13 @@ use weft_core::RequirementId;
 use weft_suites::model::{CaseResult, Direction, MarkKind, Octets, Step, StepKind, Verdict};
 
 use super::{line, panel};
-use crate::run::progress::{Planned, State, Waits};
+use crate::run::progress::{PlannedCase, State, UserInstruction};
 use crate::run::tree::Kind;
 use crate::run::{Panel, Screen};
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// The maximum number of bytes of a step.
+/// The maximum number of bytes to show for a step.
 const MAX_OCTETS: usize = 64;
 
 /// Lines with their styles.
@@ -59,7 +60,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
         Some(planned) => about(screen, planned, &mut text),
         None => failing(screen, &mut text),
     }
-    // The list is only a scroll position: its selected line is at the top.
+    // The list only stores the scroll position: its selected line is at the top of the panel.
     let height = usize::from(inside.height);
     screen.case.selected = screen.case.selected.min(text.lines.len().saturating_sub(height));
     let top = screen.case.selected;
@@ -70,8 +71,8 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The instruction to the user, without truncation.
-fn waiting(screen: &Screen, waits: &Waits, text: &mut Text) {
+/// Adds the complete instruction to the user.
+fn waiting(screen: &Screen, waits: &UserInstruction, text: &mut Text) {
     let left = waits.until.saturating_sub(screen.now).as_secs();
     text.heading(&format!("Waiting for the target, {left} s left"));
     text.styled(&waits.what, 0, text.theme.verdict(Verdict::Inconclusive));
@@ -79,7 +80,7 @@ fn waiting(screen: &Screen, waits: &Waits, text: &mut Text) {
     text.heading("Selected");
 }
 
-fn about(screen: &Screen, planned: &Planned, text: &mut Text) {
+fn about(screen: &Screen, planned: &PlannedCase, text: &mut Text) {
     text.styled(&planned.key.to_string(), 0, text.theme.heading());
     let case = screen.progress.case(&planned.key);
     if let Some(case) = case {
@@ -106,7 +107,7 @@ fn about(screen: &Screen, planned: &Planned, text: &mut Text) {
     match (&planned.state, case) {
         (State::Done(result), _) => {
             for judged in &result.requirements {
-                let way = if judged.seen_on_the_way { ", also observed" } else { "" };
+                let way = if judged.also_observed { ", also observed" } else { "" };
                 let head = format!("{}: {}{way}", judged.requirement, judged.verdict);
                 text.styled(&head, 0, text.theme.verdict(judged.verdict));
                 requirement(judged.requirement, text);
@@ -123,7 +124,7 @@ fn about(screen: &Screen, planned: &Planned, text: &mut Text) {
     if let State::Done(result) = &planned.state {
         finished(result, text);
         if let Some(starter) = screen.starter.as_ref().filter(|_| planned.runs.total() > 1) {
-            text.add(&format!("from the last run, in the folder {}", starter.folder), 0);
+            text.add(&format!("this result is from the last run, in the folder {}", starter.folder), 0);
         }
     }
 }
@@ -140,12 +141,12 @@ fn finished(result: &CaseResult, text: &mut Text) {
             text.add(words, 0);
         }
     }
-    if !result.seen.is_empty() {
+    if !result.findings.is_empty() {
         text.heading("Findings of the monitor");
-        for seen in &result.seen {
-            let who = if seen.by_target { "target" } else { "tester" };
-            let words = format!("{} {} by the {who}: {}", seen.severity, seen.requirement, seen.text);
-            text.styled(&words, 0, text.theme.severity(seen.severity));
+        for finding in &result.findings {
+            let who = if finding.by_target { "target" } else { "tester" };
+            let words = format!("{} {} by the {who}: {}", finding.severity, finding.requirement, finding.text);
+            text.styled(&words, 0, text.theme.severity(finding.severity));
         }
     }
     transcript(&result.steps, text);
@@ -197,7 +198,7 @@ fn hex(octets: &Octets, text: &mut Text) {
     }
 }
 
-/// The cases of a branch that did not pass.
+/// Adds the cases of the selected branch that did not pass.
 fn failing(screen: &Screen, text: &mut Text) {
     let Some(Kind::Branch { first, end }) = screen.tree.selected().map(|node| node.kind.clone()) else { return };
     for planned in &screen.progress.planned[first..end] {

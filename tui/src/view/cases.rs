@@ -1,4 +1,4 @@
-//! The tree of cases.
+//! The panel with the tree of cases.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -29,7 +29,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
         let label = format!("{:indent$}{sign}{}", "", node.label, indent = 2 * node.depth);
         let style = if at == selected { theme.selected(focused) } else { Style::new() };
         line(&Line::from(label), row, style, inside, buf);
-        // The verdict is at the right edge, and covers the end of a long label.
+        // The verdict is at the right edge. It covers the end of a long label.
         let (word, look) = state(screen, node);
         let width = u16::try_from(word.chars().count() + 2).unwrap_or(u16::MAX).min(inside.width);
         let right = Rect { x: inside.right() - width, width, ..inside };

@@ -1,4 +1,4 @@
-//! The field tree of the selected frame.
+//! The panel with the field tree of the selected frame.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,7 +13,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     let theme = screen.theme;
     let title = match screen.row() {
         Some(row) if screen.detail().is_some() => format!("Fields of frame {}", row.number),
-        Some(row) if screen.tails => format!("Fields of frame {}: p or k pauses the list", row.number),
+        Some(row) if screen.follows_newest => format!("Fields of frame {}: p or k pauses the list", row.number),
         Some(row) => format!("Fields of frame {}, reading", row.number),
         None => "Fields".to_owned(),
     };

@@ -1,4 +1,4 @@
-//! The help, over everything else.
+//! The help, which covers the panels.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Rect};
@@ -11,7 +11,7 @@ use crate::command::keys;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// Draws the keys, and notes about this screen.
+/// Draws the help for the keys, and the notes in `about`.
 pub(super) fn draw(of_run: bool, about: &str, theme: Theme, area: Rect, buf: &mut Buffer) {
     const WIDTH: u16 = 76;
     let notes = wrap(about, usize::from(WIDTH) - 4);

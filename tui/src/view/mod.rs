@@ -1,16 +1,16 @@
-//! Drawing: one file for each panel, and two for the layout of the screens. The functions draw the
-//! state, and change only scroll positions.
+//! Draws the screens. There is one file for each panel, and two files for the layout of the two
+//! screens. The functions draw the state of a screen. They change only scroll positions.
 
 mod capture;
 mod case;
 mod cases;
-mod entry;
 mod fields;
 mod help;
+mod input_line;
+mod list_overlay;
 mod octets;
 mod packets;
 mod run;
-mod sheet;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -23,7 +23,7 @@ use crate::theme::Theme;
 
 /// A screen that can be drawn.
 pub(crate) trait Draw {
-    /// Draws the state; changes only scroll positions.
+    /// Draws the state of the screen. Changes only scroll positions.
     fn draw(&mut self, frame: &mut Frame<'_>);
 }
 
@@ -38,14 +38,15 @@ fn panel(title: &str, below: &str, focused: bool, theme: Theme, area: Rect, buf:
     inside
 }
 
-/// Draws one line of `area`, `row` lines from its top; the style reaches to the right edge.
+/// Draws one line in `area`, `row` lines below the top. The style applies up to the right edge.
 fn line(line: &Line<'_>, row: usize, style: Style, area: Rect, buf: &mut Buffer) {
     let Some(y) = u16::try_from(row).ok().filter(|row| *row < area.height).map(|row| area.y + row) else { return };
     buf.set_line(area.x, y, line, area.width);
     buf.set_style(Rect { y, height: 1, ..area }, style);
 }
 
-/// Draws a line with a text at the left and a text at the right; truncates the left one if needed.
+/// Draws a line with a text at the left and a text at the right. Truncates the text at the left if
+/// the line is too narrow for both texts.
 fn bar(left: &str, right: &str, style: Style, area: Rect, buf: &mut Buffer) {
     let (width, right_len) = (usize::from(area.width), right.chars().count());
     let room = width.saturating_sub(right_len + usize::from(right_len > 0));

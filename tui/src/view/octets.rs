@@ -1,17 +1,18 @@
-//! The bytes of the selected frame. Those of the selected field are marked.
+//! The panel with the bytes of the selected frame. The bytes of the selected field are marked.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use weft_dissector::browse::detail::Place;
+use weft_dissector::browse::detail::FrameLocation;
 
 use super::{line, panel};
 use crate::capture::{Panel, Screen};
 
-/// The width of the panel, with borders, for 16 bytes per row; a narrower one has 8.
+/// The minimum width of the panel, with borders, for 16 bytes per row. A narrower panel has 8 bytes
+/// per row.
 pub(super) const WIDE: u16 = 75;
-/// The width for 8 bytes per row.
+/// The width of the panel, with borders, for 8 bytes per row.
 pub(super) const NARROW: u16 = 42;
 
 pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
@@ -40,7 +41,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
         let mut spans = vec![Span::styled(format!(" {start:04x}  "), theme.faint())];
         for (i, octet) in chunk.iter().enumerate() {
             spans.push(Span::styled(format!("{octet:02x}"), style(start + i)));
-            // A gap is marked if both its neighbours are.
+            // Mark the gap between two bytes if both bytes are marked.
             let both = place.contains(start + i) && place.contains(start + i + 1) && i + 1 < chunk.len();
             let gap = if i == 7 && columns == 16 { "  " } else { " " };
             spans.push(Span::styled(gap, if both { theme.marked() } else { Style::new() }));
@@ -57,18 +58,18 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     screen.octets.list = list;
 }
 
-fn title(place: &Place) -> String {
-    match place.here.as_slice() {
+fn title(place: &FrameLocation) -> String {
+    match place.in_frame.as_slice() {
         [] => "Bytes".to_owned(),
         [range] if range.len() == 1 => format!("Byte {}", range.start),
         [range] => format!("Bytes {}..{}", range.start, range.end - 1),
-        [first, ..] => format!("Bytes from {}, in {} parts", first.start, place.here.len()),
+        [first, ..] => format!("Bytes from {}, in {} parts", first.start, place.in_frame.len()),
     }
 }
 
-fn below(screen: &Screen, place: &Place) -> String {
+fn below(screen: &Screen, place: &FrameLocation) -> String {
     let mut notes = Vec::new();
-    if let [first, more @ ..] = place.elsewhere.as_slice() {
+    if let [first, more @ ..] = place.other_frames.as_slice() {
         let others = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         notes.push(format!("also in frame {first}{others}"));
     }

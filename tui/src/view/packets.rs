@@ -1,4 +1,4 @@
-//! The packets: one row per frame.
+//! The panel with the packets: one row for each frame.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,7 +9,7 @@ use weft_dissector::browse::OwnedRow;
 use super::{line, panel};
 use crate::capture::{Panel, Screen};
 
-/// From this width on, rows have addresses; narrower ones have only ports.
+/// From this width on, rows have addresses and ports. Narrower rows have only ports.
 const WIDE: u16 = 110;
 
 pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
@@ -66,12 +66,13 @@ fn columns(row: &OwnedRow, origin: u64, wide: bool) -> String {
     format!("{:>7} {time:>12} {stream:>3}  {ends} ", row.number)
 }
 
-/// The summary of the frame, after a mark if it has findings.
+/// Returns the summary of the frame. If the frame has findings, a mark with the severity comes
+/// first.
 fn words(row: &OwnedRow) -> String {
     let mark = match (row.worst, row.findings) {
         (None, _) => String::new(),
         (Some(severity), 1) => format!("[{severity}] "),
         (Some(severity), count) => format!("[{severity} x{count}] "),
     };
-    mark + &row.words()
+    mark + &row.text()
 }

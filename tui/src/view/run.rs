@@ -9,12 +9,12 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use weft_suites::model::{RunStatus, Verdict};
 
-use super::{Draw, bar, case, cases, entry, help, line};
+use super::{Draw, bar, case, cases, help, input_line, line};
 use crate::run::Screen;
 use crate::wrap::wrap;
 
-/// The maximum number of lines with reasons for the exit code; reports have all of them.
-const MOST_REASONS: usize = 3;
+/// The maximum number of lines with reasons for the exit code. Reports have all reasons.
+const MAX_REASONS: usize = 3;
 
 impl Draw for Screen {
     fn draw(&mut self, frame: &mut Frame<'_>) {
@@ -82,28 +82,28 @@ fn counters_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
     line(&Line::from(spans), 0, Style::new(), area, buf);
 }
 
-/// Minutes and seconds.
+/// Formats a time as seconds, or as minutes and seconds.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 60 { format!("{seconds} s") } else { format!("{}:{:02} min", seconds / 60, seconds % 60) }
 }
 
-/// The reasons for the exit code, in lines of this width.
+/// Returns the reasons for the exit code, in lines of this width.
 fn reasons_lines(screen: &Screen, width: u16) -> Vec<String> {
     let reasons = screen.progress.summary.as_ref().map(|summary| summary.reasons.join("; ")).unwrap_or_default();
     let mut lines = wrap(&reasons, usize::from(width).saturating_sub(2));
-    if lines.len() > MOST_REASONS
-        && let Some(last) = lines.get_mut(MOST_REASONS - 1)
+    if lines.len() > MAX_REASONS
+        && let Some(last) = lines.get_mut(MAX_REASONS - 1)
     {
         last.push('…');
     }
-    lines.truncate(MOST_REASONS);
+    lines.truncate(MAX_REASONS);
     lines
 }
 
 fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
-    if let Some(typed) = &screen.entry {
-        return entry::draw(typed, screen.theme, area, area, buf);
+    if let Some(typed) = &screen.input_line {
+        return input_line::draw(typed, screen.theme, area, area, buf);
     }
     if let Some(notice) = &screen.notice {
         return bar(&format!(" {notice}"), "", screen.theme.verdict(Verdict::Inconclusive), area, buf);

@@ -4,8 +4,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::complete::completed;
 
-/// The maximum length in characters.
-const MOST: usize = 400;
+/// The maximum length of the text in characters.
+const MAX_TEXT_CHARS: usize = 400;
 
 /// The purpose of an input line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub(crate) enum Purpose {
 
 /// An input line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct InputLine {
     pub(crate) purpose: Purpose,
     pub(crate) text: String,
 }
 
 /// The effect of a key on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Typed {
+enum LineState {
     /// The line stays open.
     More,
     /// The line is complete.
@@ -36,32 +36,32 @@ enum Typed {
     Dropped,
 }
 
-impl Entry {
-    /// An empty line.
+impl InputLine {
+    /// Opens an empty line.
     pub(crate) fn new(purpose: Purpose) -> Self {
-        Entry { purpose, text: String::new() }
+        InputLine { purpose, text: String::new() }
     }
 
-    /// Handles a key. Backspace in an empty line cancels it, as in vi.
-    fn key(&mut self, key: KeyEvent) -> Typed {
+    /// Handles a key. Backspace in an empty line cancels the line, as in vi.
+    fn key(&mut self, key: KeyEvent) -> LineState {
         if key.kind == KeyEventKind::Release {
-            return Typed::More;
+            return LineState::More;
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Enter => return Typed::Done,
-            KeyCode::Esc => return Typed::Dropped,
-            KeyCode::Char('c') if control => return Typed::Dropped,
+            KeyCode::Enter => return LineState::Done,
+            KeyCode::Esc => return LineState::Dropped,
+            KeyCode::Char('c') if control => return LineState::Dropped,
             KeyCode::Tab if self.purpose == Purpose::Filter => self.text = completed(&self.text),
             KeyCode::Char('u') if control => self.text.clear(),
-            KeyCode::Backspace if self.text.pop().is_none() => return Typed::Dropped,
-            KeyCode::Char(c) if !control && self.text.chars().count() < MOST => self.text.push(c),
+            KeyCode::Backspace if self.text.pop().is_none() => return LineState::Dropped,
+            KeyCode::Char(c) if !control && self.text.chars().count() < MAX_TEXT_CHARS => self.text.push(c),
             _ => {}
         }
-        Typed::More
+        LineState::More
     }
 
-    /// The text on the screen.
+    /// Returns the text to show on the screen.
     pub(crate) fn shown(&self) -> String {
         match self.purpose {
             Purpose::Search => format!("/{}", self.text),
@@ -73,27 +73,28 @@ impl Entry {
 
 /// The effect of a key on the input line of a screen.
 #[derive(Debug)]
-pub(crate) enum Given {
-    /// There is no input line.
+pub(crate) enum KeyEffect {
+    /// There is no input line, so the key was not handled.
     NoLine,
     /// The input line handled the key.
     Taken,
     /// The input line is complete and closed.
-    Complete(Entry),
+    Complete(InputLine),
 }
 
-/// Gives a key to the input line, if there is one.
-pub(crate) fn give(line: &mut Option<Entry>, key: KeyEvent) -> Given {
-    let Some(mut entry) = line.take() else { return Given::NoLine };
-    match entry.key(key) {
-        Typed::More => *line = Some(entry),
-        Typed::Done => return Given::Complete(entry),
-        Typed::Dropped => {}
+/// Passes a key to the input line, if there is one.
+pub(crate) fn handle_key(line: &mut Option<InputLine>, key: KeyEvent) -> KeyEffect {
+    let Some(mut input_line) = line.take() else { return KeyEffect::NoLine };
+    match input_line.key(key) {
+        LineState::More => *line = Some(input_line),
+        LineState::Done => return KeyEffect::Complete(input_line),
+        LineState::Dropped => {}
     }
-    Given::Taken
+    KeyEffect::Taken
 }
 
-/// The first index after `from` that matches, with wrap-around; `from` comes last.
+/// Returns the first index after `from` that matches, among `len` indexes. The search wraps around
+/// and checks `from` last.
 pub(crate) fn next_place(from: usize, len: usize, matches: impl Fn(usize) -> bool) -> Option<usize> {
     (1..=len).map(|step| (from + step) % len).find(|place| matches(*place))
 }
@@ -102,28 +103,28 @@ pub(crate) fn next_place(from: usize, len: usize, matches: impl Fn(usize) -> boo
 mod tests {
     use super::*;
 
-    fn typed(entry: &mut Entry, codes: &[KeyCode]) -> Typed {
-        codes.iter().map(|code| entry.key(KeyEvent::from(*code))).last().unwrap()
+    fn typed(input_line: &mut InputLine, codes: &[KeyCode]) -> LineState {
+        codes.iter().map(|code| input_line.key(KeyEvent::from(*code))).last().unwrap()
     }
 
     #[test]
     fn keys_edit_complete_and_cancel_a_line() {
-        let mut entry = Entry::new(Purpose::Search);
+        let mut input_line = InputLine::new(Purpose::Search);
         let codes = [KeyCode::Char('q'), KeyCode::Char('x'), KeyCode::Backspace, KeyCode::Char('n')];
-        assert_eq!((typed(&mut entry, &codes), entry.shown().as_str()), (Typed::More, "/qn"));
-        assert_eq!(typed(&mut entry, &[KeyCode::Enter]), Typed::Done);
+        assert_eq!((typed(&mut input_line, &codes), input_line.shown().as_str()), (LineState::More, "/qn"));
+        assert_eq!(typed(&mut input_line, &[KeyCode::Enter]), LineState::Done);
         let codes = [KeyCode::Backspace, KeyCode::Backspace, KeyCode::Backspace];
-        assert_eq!(typed(&mut entry, &codes), Typed::Dropped);
-        assert_eq!(entry.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Typed::Dropped);
+        assert_eq!(typed(&mut input_line, &codes), LineState::Dropped);
+        assert_eq!(input_line.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), LineState::Dropped);
     }
 
     #[test]
     fn limits_the_length_of_a_line() {
-        let mut entry = Entry::new(Purpose::Frame);
+        let mut input_line = InputLine::new(Purpose::Frame);
         for _ in 0..1000 {
-            entry.key(KeyEvent::from(KeyCode::Char('1')));
+            input_line.key(KeyEvent::from(KeyCode::Char('1')));
         }
-        assert_eq!(entry.text.chars().count(), MOST);
+        assert_eq!(input_line.text.chars().count(), MAX_TEXT_CHARS);
     }
 
     #[test]

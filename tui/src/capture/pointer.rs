@@ -10,7 +10,7 @@ use crate::mouse::{Mouse, WHEEL};
 use crate::terminal::Screen as _;
 
 impl Screen {
-    pub(super) fn pointed(&mut self, mouse: Mouse) {
+    pub(super) fn handle_mouse(&mut self, mouse: Mouse) {
         match mouse {
             _ if self.help => self.help = false,
             Mouse::Scroll(at, motion) => self.scroll(at, motion),
@@ -19,9 +19,9 @@ impl Screen {
     }
 
     fn scroll(&mut self, at: Position, motion: Motion) {
-        if let Some(sheet) = &mut self.sheet {
+        if let Some(overlay) = &mut self.overlay {
             for _ in 0..WHEEL {
-                sheet.list.go(motion, sheet.lines.len());
+                overlay.list.go(motion, overlay.lines.len());
             }
             return;
         }
@@ -38,15 +38,15 @@ impl Screen {
 
     fn click(&mut self, at: Position) {
         let fields = self.fields.shown().len();
-        if let Some(sheet) = &mut self.sheet {
-            match sheet.list.hit(at, sheet.lines.len()) {
-                Some((line, _)) if line == sheet.list.selected => drop(self.command(Command::Toggle)),
-                Some((line, _)) => sheet.list.selected = line,
+        if let Some(overlay) = &mut self.overlay {
+            match overlay.list.hit(at, overlay.lines.len()) {
+                Some((line, _)) if line == overlay.list.selected => drop(self.command(Command::Toggle)),
+                Some((line, _)) => overlay.list.selected = line,
                 None => {}
             }
         } else if let Some((line, _)) = self.packets.hit(at, self.listed()) {
             self.focus = Panel::Packets;
-            self.tails = false;
+            self.follows_newest = false;
             if let Some(filtered) = &mut self.filtered {
                 filtered.anchor = None;
             }

@@ -1,79 +1,83 @@
-//! Lists that need a pass over the complete capture: connections, statistics, operations, a ladder.
+//! Lists that need a pass over the complete capture: connections, statistics, operations, a ladder
+//! diagram, messages and payload.
 //!
-//! They use the same parts of the dissector as `weft stats` and `weft ladder`. A thread reads the
-//! file; it ends with the list.
+//! The lists use the same parts of the dissector as `weft stats`, `weft ladder` and `weft follow`.
+//! A thread reads the file. The thread ends when the list is closed.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use weft_core::requirement::Severity;
-use weft_dissector::StreamId;
 use weft_dissector::browse::{Collector, Operations, Pass, Stop};
 use weft_dissector::fact::Operation;
+use weft_dissector::output::connection_ladder::{self, Timeline};
 use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::ladder::{Ladder, Tone};
-use weft_dissector::output::story::{self, Story};
 use weft_dissector::output::text::{counted, exchange_line};
 use weft_dissector::stats::Stats;
+use weft_dissector::{FrameNumber, StreamId};
 
 use super::lines::{Kind, Line};
 use super::recording::Recording;
 
-/// The maximum number of rows of a ladder.
-const MOST_ROWS: usize = 20_000;
+/// The maximum number of rows of a ladder diagram.
+const MAX_LADDER_ROWS: usize = 20_000;
 /// The maximum number of lines of messages or payload.
-const MOST_LINES: usize = 100_000;
+const MAX_LINES: usize = 100_000;
 /// The thread reports its progress once in this many frames.
 const STRIDE: u64 = 4096;
 
-/// A message of the thread.
+/// A message of the thread to the screen.
 #[derive(Debug)]
-pub(crate) enum Studied {
-    /// The number of frames so far.
+pub(crate) enum ListResult {
+    /// The progress: the number of frames so far.
     Frames(u64),
-    /// All lines.
+    /// All lines of the list.
     Lines(Vec<Line>),
-    /// The ladder, which is drawn when the width is known.
+    /// The ladder diagram. The screen makes the lines when it knows the width.
     Ladder(Ladder),
-    /// Why there is no list.
+    /// The reason why there is no list.
     Nothing(String),
 }
 
-/// Starts a pass over the current content of the capture for a list; `stream` is the connection of
-/// a ladder, of messages or of payload.
-pub(crate) fn start(recording: &Recording, kind: Kind, stream: StreamId) -> Receiver<Studied> {
-    let (sender, studied) = sync_channel(4);
+/// Starts a pass over the current content of the capture for a list. `stream` is the connection for
+/// a ladder diagram, for messages or for payload.
+pub(crate) fn start(recording: &Recording, kind: Kind, stream: StreamId) -> Receiver<ListResult> {
+    let (sender, results) = sync_channel(4);
     let recording = recording.clone();
     thread::spawn(move || {
-        let studied = match kind {
+        let result = match kind {
             Kind::Ladder => ladder(&recording, stream, &sender),
             Kind::Operations => operations(&recording, &sender),
             Kind::Messages => follow(&recording, stream, Subject::Messages, &sender),
             Kind::Payload => follow(&recording, stream, Subject::Payload, &sender),
             Kind::Connections | Kind::Statistics | Kind::Findings => statistics(&recording, kind, &sender),
         };
-        // The list may be closed.
-        let _ = sender.send(studied.unwrap_or_else(Studied::Nothing));
+        // Sending fails if the list is closed.
+        let _ = sender.send(result.unwrap_or_else(ListResult::Nothing));
     });
-    studied
+    results
 }
 
-/// Reads the current content of the capture. Returns what was collected, and the reports on
-/// connections that were joined or dropped, and on frames that were not read.
+/// Reads the current content of the capture. Returns the collector with the results, and sentences
+/// about connections that were merged or dropped and about frames that were not read.
 fn read<C: Collector>(
     recording: &Recording,
     collector: C,
-    sender: &SyncSender<Studied>,
+    sender: &SyncSender<ListResult>,
 ) -> Result<(C, Vec<String>), String> {
     let mut pass = Pass::new(collector);
-    let goes_on =
-        |_: &mut _, number: u64, _| !number.is_multiple_of(STRIDE) || sender.send(Studied::Frames(number)).is_ok();
-    let end = recording.read(false, || false, &mut pass, goes_on).map_err(|error| error.to_string())?;
+    let keep_reading = |_: &mut _, number: FrameNumber, _| {
+        let frames = u64::from(number);
+        !frames.is_multiple_of(STRIDE) || sender.send(ListResult::Frames(frames)).is_ok()
+    };
+    let end = recording.read(false, || false, &mut pass, keep_reading).map_err(|error| error.to_string())?;
     if end.stop == Stop::Cancelled {
         return Err("the list is closed".to_owned());
     }
-    // While a capture is running, its current end proves nothing.
+    // While a live capture is running, more frames may follow. Only the final end proves that an
+    // unfinished message is an error.
     if end.is_complete {
         pass.finish();
     }
@@ -81,12 +85,13 @@ fn read<C: Collector>(
     Ok((pass.into_collector(), remarks))
 }
 
-fn ladder(recording: &Recording, stream: StreamId, sender: &SyncSender<Studied>) -> Result<Studied, String> {
-    let (story, _) = read(recording, Story::new(story::Subject::Stream(stream), MOST_ROWS), sender)?;
-    story.ladder().map(Studied::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
+fn ladder(recording: &Recording, stream: StreamId, sender: &SyncSender<ListResult>) -> Result<ListResult, String> {
+    let (timeline, _) =
+        read(recording, Timeline::new(connection_ladder::Subject::Stream(stream), MAX_LADDER_ROWS), sender)?;
+    timeline.ladder().map(ListResult::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
 }
 
-/// The lines of a ladder for a panel of this width, as `weft ladder` prints them.
+/// Returns the lines of a ladder diagram for a panel of this width, as `weft ladder` prints them.
 pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
     // The endpoints and the column headings come first.
     let rows = [None, None].into_iter().chain(ladder.rows.iter().map(Some)).chain(std::iter::repeat(None));
@@ -104,7 +109,7 @@ pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
     text.lines().zip(rows).map(line).collect()
 }
 
-fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<ListResult>) -> Result<ListResult, String> {
     let (stats, remarks) = read(recording, Stats::default(), sender)?;
     let mut lines = Vec::new();
     for connection in stats.connections() {
@@ -114,7 +119,8 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
             [notes, ..] if notes > 0 => Some(Severity::Note),
             _ => None,
         };
-        let (frame, stream) = (Some(connection.frames.0).filter(|frame| *frame > 0), Some(connection.stream));
+        let frame = Some(connection.frames.0).filter(|frame| *frame != FrameNumber::NONE);
+        let stream = Some(connection.stream);
         if kind == Kind::Connections {
             let [fpdus, back] = [0, 1].map(|side: usize| connection.directions[side].fpdus);
             let text = format!(
@@ -139,10 +145,10 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<Studied>) -
         }
         lines.extend(remarks.into_iter().map(plain));
     }
-    Ok(Studied::Lines(lines))
+    Ok(ListResult::Lines(lines))
 }
 
-/// The numbers of notes, warnings and errors as text, errors first.
+/// Formats the numbers of notes, warnings and errors as text, errors first.
 fn found([notes, warnings, errors]: [u64; 3]) -> String {
     let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
     let words: Vec<_> =
@@ -150,18 +156,18 @@ fn found([notes, warnings, errors]: [u64; 3]) -> String {
     if words.is_empty() { "no findings".to_owned() } else { words.join(", ") }
 }
 
-/// The messages or the payload of a connection, as `weft follow` prints them.
+/// Makes the lines with the messages or the payload of a connection, as `weft follow` prints them.
 fn follow(
     recording: &Recording,
     stream: StreamId,
     what: Subject,
-    sender: &SyncSender<Studied>,
-) -> Result<Studied, String> {
+    sender: &SyncSender<ListResult>,
+) -> Result<ListResult, String> {
     let mut lines: Vec<Line> = Vec::new();
     let mut written = [0_usize; 2];
     let mut left_out = 0_u64;
     let follow = Follow::new(stream, None, what, |piece: &Piece<'_>| {
-        if lines.len() >= MOST_LINES {
+        if lines.len() >= MAX_LINES {
             left_out += 1;
             return;
         }
@@ -182,10 +188,10 @@ fn follow(
         return Err(format!("there is no TCP connection {stream}"));
     }
     if left_out > 0 {
-        let text = format!("and {left_out} more; weft follow shows all");
+        let text = format!("and {left_out} more messages; weft follow shows all messages");
         lines.push(Line { text, frame: None, stream: None, severity: None });
     }
-    Ok(Studied::Lines(lines))
+    Ok(ListResult::Lines(lines))
 }
 
 fn operation_line(stream: StreamId, operation: &Operation) -> String {
@@ -198,7 +204,7 @@ fn operation_line(stream: StreamId, operation: &Operation) -> String {
     )
 }
 
-fn operations(recording: &Recording, sender: &SyncSender<Studied>) -> Result<Studied, String> {
+fn operations(recording: &Recording, sender: &SyncSender<ListResult>) -> Result<ListResult, String> {
     let (operations, _) = read(recording, Operations::default(), sender)?;
     let line = |(stream, operation): &(StreamId, Operation)| Line {
         text: operation_line(*stream, operation),
@@ -207,9 +213,9 @@ fn operations(recording: &Recording, sender: &SyncSender<Studied>) -> Result<Stu
         severity: None,
     };
     let mut lines: Vec<Line> = operations.list().iter().map(line).collect();
-    if operations.left_out() > 0 {
-        let text = format!("and {} more", operations.left_out());
+    if operations.omitted() > 0 {
+        let text = format!("and {} more operations", operations.omitted());
         lines.push(Line { text, frame: None, stream: None, severity: None });
     }
-    Ok(Studied::Lines(lines))
+    Ok(ListResult::Lines(lines))
 }

@@ -1,30 +1,34 @@
-//! Selecting a packet: the list with or without a filter, jumps, input lines, lists over the
-//! panels.
+//! Selects packets: in the list with or without a filter, by jumps to findings, by input lines, and
+//! by links of the lists that cover the panels.
+//!
+//! A place is the position of a row in the index of all frames. With a filter, a row has another
+//! position in the list of packets.
 
+use weft_dissector::FrameNumber;
 use weft_dissector::browse::{OwnedRow, PackedIndex};
 
-use super::feed::FAILED;
-use super::filtered::Filtered;
-use super::hunt::{Hunt, Hunted};
+use super::filtered::PacketFilter;
 use super::lines::Kind;
-use super::sheet::Sheet;
+use super::list_overlay::ListOverlay;
+use super::queue::FAILED;
+use super::search::{Search, SearchStep};
 use super::{Panel, Screen};
 use crate::command::Command;
-use crate::entry::{Entry, Purpose, next_place};
+use crate::input_line::{InputLine, Purpose, next_place};
 
 impl Screen {
-    /// The number of listed packets.
+    /// Returns the number of packets in the list.
     pub(crate) fn listed(&self) -> usize {
-        let last = self.paused.unwrap_or(u64::MAX).min(self.index.last());
+        let last = self.paused.unwrap_or(FrameNumber::MAX).min(self.index.last());
         match &self.filtered {
-            // The filter may have read more than the indexer.
+            // The filter may have read more frames than the indexer.
             Some(filtered) => filtered.frames().len_until(last),
             None if self.paused.is_some() => self.index.find(last).map_or(0, |place| place + 1),
             None => self.index.len(),
         }
     }
 
-    /// The row at an index of the list.
+    /// Returns the row at an index of the list.
     pub(crate) fn listed_row(&self, at: usize) -> Option<OwnedRow> {
         let place = match &self.filtered {
             Some(filtered) => filtered.frames().get(at).and_then(|number| self.index.find(number))?,
@@ -33,12 +37,13 @@ impl Screen {
         self.index.row(place)
     }
 
-    /// The row of the selected frame.
+    /// Returns the row of the selected frame.
     pub(crate) fn row(&self) -> Option<OwnedRow> {
         self.listed_row(self.packets.selected)
     }
 
-    /// The place in the list of the row at `place` of the index.
+    /// Returns the index, in the list, of the row at `place`. Returns `None` if the filter hides
+    /// the row.
     fn place_in_list(&self, place: usize) -> Option<usize> {
         match &self.filtered {
             Some(filtered) => self.index.row(place).and_then(|row| filtered.frames().find(row.number)),
@@ -46,11 +51,12 @@ impl Screen {
         }
     }
 
-    /// Selects the row at `place` of the index. Removes a filter that hides it, with a notice.
+    /// Selects the row at `place`. If the filter hides this row, removes the filter and shows a
+    /// notice.
     pub(super) fn select_packet(&mut self, place: usize) {
         let at = self.place_in_list(place).unwrap_or_else(|| {
             self.filtered = None;
-            self.notice = Some("the filter hides that frame and is removed".to_owned());
+            self.notice = Some("the filter hides that frame, so the filter is removed".to_owned());
             place
         });
         if let Some(filtered) = &mut self.filtered {
@@ -59,13 +65,13 @@ impl Screen {
         if self.paused.is_some_and(|last| self.index.row(place).is_some_and(|row| row.number > last)) {
             self.paused = None;
         }
-        self.tails = false;
+        self.follows_newest = false;
         self.packets.selected = at;
         self.show();
     }
 
-    /// Selects the frame with this number; `false` if there is none.
-    fn select_frame(&mut self, number: u64) -> bool {
+    /// Selects the frame with this number. Returns `false` if the index has no such frame.
+    fn select_frame(&mut self, number: FrameNumber) -> bool {
         let place = self.index.find(number);
         if let Some(place) = place {
             self.focus = Panel::Packets;
@@ -74,10 +80,11 @@ impl Screen {
         place.is_some()
     }
 
-    /// Selects a listed row with a finding.
+    /// Selects the next or previous listed row with a finding. `step` returns the place of the next
+    /// row with a finding, with wrap-around.
     pub(super) fn jump(&mut self, step: fn(&PackedIndex, usize) -> Option<usize>) {
         let mut at = self.row().and_then(|row| self.index.find(row.number)).unwrap_or(0);
-        // At most one round.
+        // Try each row with a finding at most once.
         for _ in 0..self.index.marked() {
             let Some(next) = step(&self.index, at) else { return };
             if self.place_in_list(next).is_some() {
@@ -87,62 +94,62 @@ impl Screen {
         }
     }
 
-    /// Opens an input line. For a filter, it starts with the current filter.
-    pub(super) fn begin_entry(&mut self, purpose: Purpose) {
-        let mut entry = Entry::new(purpose);
+    /// Opens an input line. The input line for a filter starts with the current filter.
+    pub(super) fn begin_input(&mut self, purpose: Purpose) {
+        let mut input_line = InputLine::new(purpose);
         if let (Purpose::Filter, Some(filtered)) = (purpose, &self.filtered) {
-            entry.text.clone_from(&filtered.text);
+            input_line.text.clone_from(&filtered.text);
         }
-        self.entry = Some(entry);
+        self.input_line = Some(input_line);
     }
 
-    /// Executes an input line: searches a text, selects a frame, or filters.
-    pub(super) fn follow_entry(&mut self, entry: Entry) {
-        match entry.purpose {
+    /// Executes a complete input line: searches for a text, selects a frame, or starts a filter.
+    pub(super) fn apply_input(&mut self, input_line: InputLine) {
+        match input_line.purpose {
             Purpose::Search => {
-                if !entry.text.is_empty() {
-                    self.searched = entry.text.to_lowercase();
+                if !input_line.text.is_empty() {
+                    self.searched = input_line.text.to_lowercase();
                 }
                 self.search();
             }
             Purpose::Frame => {
-                if !entry.text.trim().parse().is_ok_and(|number| self.select_frame(number)) {
-                    self.notice =
-                        Some(format!("there is no frame {:?}; the last is {}", entry.text, self.index.last()));
+                if !input_line.text.trim().parse().is_ok_and(|number| self.select_frame(number)) {
+                    let last = self.index.last();
+                    self.notice = Some(format!("there is no frame {:?}; the last frame is {last}", input_line.text));
                 }
             }
-            Purpose::Filter => self.filter(entry),
+            Purpose::Filter => self.filter(input_line),
         }
     }
 
     fn search(&mut self) {
-        if let Some(sheet) = &mut self.sheet {
-            let has = |at: usize| sheet.lines[at].text.to_lowercase().contains(&self.searched);
-            match next_place(sheet.list.selected, sheet.lines.len(), has) {
-                Some(at) => sheet.list.selected = at,
+        if let Some(overlay) = &mut self.overlay {
+            let has = |at: usize| overlay.lines[at].text.to_lowercase().contains(&self.searched);
+            match next_place(overlay.list.selected, overlay.lines.len(), has) {
+                Some(at) => overlay.list.selected = at,
                 None => self.notice = Some(format!("no line has {:?}", self.searched)),
             }
             return;
         }
-        self.hunt = Some(Hunt::new(self.packets.selected, self.listed()));
-        self.poll_hunt();
+        self.search = Some(Search::new(self.packets.selected, self.listed()));
+        self.poll_search();
     }
 
-    /// Continues a search; `true` if there is one.
-    pub(super) fn poll_hunt(&mut self) -> bool {
-        let Some(mut hunt) = self.hunt.take() else { return false };
+    /// Continues a search. Returns whether a search is in progress.
+    pub(super) fn poll_search(&mut self) -> bool {
+        let Some(mut search) = self.search.take() else { return false };
         let has = |at: usize| {
             self.listed_row(at).is_some_and(|row| search_text(&row).to_lowercase().contains(&self.searched))
         };
-        match hunt.on(has) {
-            Hunted::NotYet => self.hunt = Some(hunt),
-            Hunted::At(at) => {
+        match search.search_part(has) {
+            SearchStep::Unfinished => self.search = Some(search),
+            SearchStep::Found(at) => {
                 self.focus = Panel::Packets;
-                self.tails = false;
+                self.follows_newest = false;
                 self.packets.selected = at;
                 self.show();
             }
-            Hunted::Nowhere => {
+            SearchStep::NotFound => {
                 let text = format!("no packet has {:?} in its row; fields and bytes are not searched", self.searched);
                 self.notice = Some(text);
             }
@@ -150,29 +157,30 @@ impl Screen {
         true
     }
 
-    /// Filters the list; an empty filter lists all packets. A wrong filter stays in the input line.
-    fn filter(&mut self, entry: Entry) {
+    /// Filters the list. An empty filter lists all packets. An invalid filter stays in the input
+    /// line.
+    fn filter(&mut self, input_line: InputLine) {
         let number = self.row().map(|row| row.number);
-        let text = entry.text.trim();
+        let text = input_line.text.trim();
         if text.is_empty() {
             return self.unfilter();
         }
-        match Filtered::start(&self.recording, text, number) {
+        match PacketFilter::start(&self.recording, text, number) {
             Ok(filtered) => {
                 self.filtered = Some(filtered);
-                self.sheet = None;
+                self.overlay = None;
                 self.focus = Panel::Packets;
                 self.packets.selected = 0;
                 self.show();
             }
             Err(why) => {
                 self.notice = Some(why);
-                self.entry = Some(entry);
+                self.input_line = Some(input_line);
             }
         }
     }
 
-    /// Removes the filter; the selected packet stays selected.
+    /// Removes the filter. The selected packet stays selected.
     fn unfilter(&mut self) {
         let number = self.row().map(|row| row.number);
         self.filtered = None;
@@ -180,7 +188,7 @@ impl Screen {
         self.show();
     }
 
-    /// Removes the filter, if there is one.
+    /// Removes the filter, or shows a notice if there is no filter.
     pub(super) fn back(&mut self) {
         if self.filtered.is_some() {
             self.unfilter();
@@ -189,7 +197,7 @@ impl Screen {
         }
     }
 
-    /// Takes results of the filter; `true` if there were any.
+    /// Takes results of the filter. Returns whether the state of the filter changed.
     pub(super) fn poll_filter(&mut self, most: usize) -> bool {
         let before = self.row().map(|row| row.number);
         let Some(filtered) = &mut self.filtered else { return false };
@@ -197,12 +205,12 @@ impl Screen {
         if changed && filtered.has_failed {
             self.notice = Some(FAILED.to_owned());
         }
-        if self.tails {
+        if self.follows_newest {
             self.packets.selected = self.listed().saturating_sub(1);
         } else if let Some(anchor) = filtered.anchor {
             self.packets.selected = filtered.frames().near(anchor);
         } else if let Some(at) = before.and_then(|number| filtered.frames().find(number)) {
-            // A late result moves the others.
+            // A result that arrives late can change the index of the selected packet.
             self.packets.selected = at;
         }
         if self.row().map(|row| row.number) != before {
@@ -212,31 +220,31 @@ impl Screen {
     }
 
     /// Opens a list.
-    pub(super) fn open_sheet(&mut self, kind: Kind) {
-        let frame = self.row().map_or(0, |row| row.number);
-        // The connection of the selected line in a list, otherwise that of the packet.
-        let line = self.sheet.as_ref().and_then(|sheet| sheet.lines.get(sheet.list.selected));
+    pub(super) fn open_overlay(&mut self, kind: Kind) {
+        let frame = self.row().map_or(FrameNumber::NONE, |row| row.number);
+        // Use the connection of the selected line in an open list, or of the selected packet.
+        let line = self.overlay.as_ref().and_then(|overlay| overlay.lines.get(overlay.list.selected));
         let stream = line.and_then(|line| line.stream).or_else(|| self.row().and_then(|row| row.stream()));
-        self.sheet = match (kind, stream) {
-            (Kind::Findings, _) => Some(Sheet::findings(self.index.findings(), self.index.counts().2, frame)),
+        self.overlay = match (kind, stream) {
+            (Kind::Findings, _) => Some(ListOverlay::findings(self.index.findings(), self.index.counts().2, frame)),
             (Kind::Ladder | Kind::Messages | Kind::Payload, None) => {
                 self.notice = Some("this frame belongs to no TCP connection; select another frame".to_owned());
                 return;
             }
-            _ => Some(Sheet::study(&self.recording, kind, stream.unwrap_or_default(), frame)),
+            _ => Some(ListOverlay::from_pass(&self.recording, kind, stream.unwrap_or_default(), frame)),
         };
     }
 
-    /// Executes a command for a list; `false` if it is not for the list.
-    pub(super) fn sheet_command(&mut self, command: Command) -> bool {
-        let Some(sheet) = &mut self.sheet else { return false };
+    /// Executes a command for the open list. Returns `false` if the command is not for a list.
+    pub(super) fn overlay_command(&mut self, command: Command) -> bool {
+        let Some(overlay) = &mut self.overlay else { return false };
         match command {
-            Command::Quit | Command::Back => self.sheet = None,
-            Command::Open(kind) if kind == sheet.kind => self.sheet = None,
-            Command::Move(motion) => sheet.list.go(motion, sheet.lines.len()),
+            Command::Quit | Command::Back => self.overlay = None,
+            Command::Open(kind) if kind == overlay.kind => self.overlay = None,
+            Command::Move(motion) => overlay.list.go(motion, overlay.lines.len()),
             Command::Toggle => {
-                if let Some(frame) = sheet.lines.get(sheet.list.selected).and_then(|line| line.frame) {
-                    self.sheet = None;
+                if let Some(frame) = overlay.lines.get(overlay.list.selected).and_then(|line| line.frame) {
+                    self.overlay = None;
                     if !self.select_frame(frame) {
                         self.notice = Some(format!("frame {frame} is not in the index"));
                     }
@@ -251,9 +259,9 @@ impl Screen {
     }
 }
 
-/// The text of a row that a search compares.
+/// Returns the text of a row in which a search looks.
 fn search_text(row: &OwnedRow) -> String {
     let ends = row.ends.map_or_else(String::new, |(src, dst)| format!("{src} → {dst} "));
     let worst = row.worst.map_or_else(String::new, |severity| format!("[{severity}] "));
-    ends + &worst + &row.words()
+    ends + &worst + &row.text()
 }
