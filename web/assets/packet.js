@@ -1,11 +1,13 @@
-// Links the fields and bytes of a packet. A field with the focus or under the pointer marks its
-// bytes; a byte under the pointer marks the smallest field that contains it. Without this script,
-// the link of a field leads to its first byte.
+// Links the fields and bytes of a packet. If a field has the focus or is under the pointer, the
+// script marks the bytes of the field. If a byte is under the pointer, the script marks the
+// smallest field that contains the byte. Without this script, the link of a field leads to the
+// first byte of the field.
 
 const bytes = new Map([...document.querySelectorAll(".hex td[id]")].map((cell) => [Number(cell.id.slice(1)), cell]));
 const chosen = document.getElementById("chosen");
 
-// Ranges look like "54-70 71-72": the first byte, and the byte after the last.
+// Ranges look like "54-70 71-72". The first number is the offset of the first byte. The second
+// number is the offset after the last byte.
 const links = [...document.querySelectorAll("a[data-at]")].map((link) => {
   const ranges = link.dataset.at.split(" ").map((range) => range.split("-").map(Number));
   const size = ranges.reduce((sum, [start, end]) => sum + end - start, 0);
@@ -42,7 +44,7 @@ for (const field of links) {
 
 function smallestField(at) {
   const all = links.filter(({ ranges }) => ranges.some(([start, end]) => start <= at && at < end));
-  // Of two fields with the same bytes, the deeper one comes later.
+  // If two fields have the same bytes, the deeper field comes later in the page.
   return all.reduce((best, field) => (best && best.size < field.size ? best : field), undefined);
 }
 

@@ -1,5 +1,5 @@
 // The live page of a run: verdicts, counters and the current step. After a lost connection the
-// browser reconnects, and the server sends what it missed.
+// browser reconnects, and the server sends the missed events.
 
 const progress = document.getElementById("progress");
 const rows = new Map([...document.querySelectorAll("tr[data-key]")].map((row) => [row.dataset.key, row]));

@@ -1,4 +1,4 @@
-//! What every route can use.
+//! The state that all routes share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use weft_suites::store::Store;
 
-use crate::access::{Gate, Places};
+use crate::access::{AccessControl, Slots};
 use crate::captures::Captures;
 use crate::exports::Exports;
 use crate::live::Live;
 use crate::starter::Starter;
 use crate::store_watch::StoreWatch;
 
-/// Shared by all requests. Cheap to clone.
+/// The state that all routes share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) store: Store,
-    /// The same store on separate connections: a probe does not wait for pages.
+    /// Probes the same store on separate connections, so that a probe does not wait for pages.
     pub(crate) watch: StoreWatch,
-    /// Evidence paths are relative to it.
+    /// The folder to which the paths of evidence are relative.
     pub(crate) folder: PathBuf,
     pub(crate) live: Live,
     /// The runs that this server starts.
     pub(crate) starter: Starter,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) access: Arc<AccessControl>,
     pub(crate) captures: Captures,
     pub(crate) exports: Exports,
-    /// Event streams of runs.
-    pub(crate) streams: Places,
-    /// Event streams that read from the store; [`READERS`](crate::routes::READERS).
+    /// Slots for event streams of runs.
+    pub(crate) streams: Slots,
+    /// Permits for event streams that read from the store ([`READERS`](crate::routes::READERS)).
     pub(crate) readers: Arc<Semaphore>,
-    /// Becomes `true` when the server stops.
+    /// Becomes `true` when the server begins to stop.
     pub(crate) stopped: watch::Receiver<bool>,
 }

@@ -1,8 +1,9 @@
-//! Accepts connections, and limits their number and the time for a request.
+//! Accepts connections. Limits the number of connections and the time for a request.
 //!
-//! If there are too many, the server closes the connection that has been idle longest. There is
-//! always an idle one, because the limit of requests ([`REQUESTS`](crate::access::REQUESTS)) is
-//! lower. So clients that keep connections open do not lock out others.
+//! If too many connections are open, the server closes the connection that has been idle longest.
+//! There is always an idle connection, because the limit of requests
+//! (`REQUESTS`) is lower than the limit of connections. So clients that
+//! keep connections open do not lock out other clients.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -20,20 +21,22 @@ use tokio::task::JoinSet;
 use tower::ServiceExt;
 
 use crate::access::Peer;
-use crate::crowd::{Busy, Crowd, Seat};
-use crate::kept::Kept;
-use crate::patient::Patient;
+use crate::open_connections::{ActiveRequest, ConnectionSlot, OpenConnections};
+use crate::owning_body::OwningBody;
+use crate::write_timeout::WriteTimeout;
 
 /// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Open connections. There may be a few more until the longest idle ones are closed.
+    /// The maximum number of open connections. A few more may be open until the server has closed
+    /// the connections that have been idle longest.
     pub(crate) connections: usize,
-    /// The time for the head of a request, from the connection or the previous request on.
+    /// The time within which the complete head of a request must arrive. The time starts with the
+    /// connection or after the previous request.
     pub(crate) head: Duration,
-    /// The time in which a client must read the next byte of an answer.
+    /// The time within which a client must read the next byte of a response.
     pub(crate) read: Duration,
-    /// The time for open requests when the server stops.
+    /// How long the server waits for open requests when it stops.
     pub(crate) end: Duration,
 }
 
@@ -52,17 +55,18 @@ impl Default for Limits {
 const HEADERS: usize = 64;
 /// The maximum length of the head of a request in bytes.
 const HEAD: usize = 32 << 10;
-/// The pause after a failed accept, for example without free descriptors.
-const REST: Duration = Duration::from_millis(100);
+/// The pause after a failed accept, for example if the process has no free file descriptor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves connections until `stopped` is true.
-pub(crate) async fn take(listener: TcpListener, router: Router, limits: Limits, mut stopped: watch::Receiver<bool>) {
-    let crowd = Crowd::new(limits.connections);
+/// Accepts and serves connections until `stopped` becomes `true`. Then closes the listener, and
+/// waits for open requests at most for `limits.end`.
+pub(crate) async fn accept(listener: TcpListener, router: Router, limits: Limits, mut stopped: watch::Receiver<bool>) {
+    let open_connections = OpenConnections::new(limits.connections);
     let mut open = JoinSet::new();
     loop {
         let next = async {
             let (stream, from) = listener.accept().await?;
-            Ok((stream, from, crowd.join().await))
+            Ok((stream, from, open_connections.admit().await))
         };
         let accepted = tokio::select! {
             accepted = next => Some(accepted),
@@ -70,13 +74,13 @@ pub(crate) async fn take(listener: TcpListener, router: Router, limits: Limits, 
         };
         while open.try_join_next().is_some() {}
         match accepted {
-            Some(Ok((stream, from, seat))) => {
-                open.spawn(serve(stream, from, seat, router.clone(), limits, stopped.clone()));
+            Some(Ok((stream, from, slot))) => {
+                open.spawn(serve(stream, from, slot, router.clone(), limits, stopped.clone()));
             }
             Some(Err(error)) => {
                 let error: std::io::Error = error;
                 tracing::warn!("cannot accept a connection: {error}");
-                tokio::time::sleep(REST).await;
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
             None => break,
         }
@@ -91,27 +95,27 @@ pub(crate) async fn take(listener: TcpListener, router: Router, limits: Limits, 
 async fn serve(
     stream: TcpStream,
     from: SocketAddr,
-    seat: Seat,
+    slot: ConnectionSlot,
     router: Router,
     limits: Limits,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let state = Arc::clone(&seat.state);
+    let state = Arc::clone(&slot.state);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let mut request: Request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(Peer(from.ip()));
-        // The connection is busy until the complete answer is sent.
-        let busy = Busy::begin(&state);
+        // The connection is busy until the complete response is sent.
+        let busy = ActiveRequest::begin(&state);
         let answer = router.clone().oneshot(request);
-        async move { answer.await.map(|answer| answer.map(|body| Kept::body(body, busy))) }
+        async move { answer.await.map(|answer| answer.map(|body| OwningBody::body(body, busy))) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.head).max_headers(HEADERS).max_buf_size(HEAD);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(Patient::new(stream, limits.read)), service));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(WriteTimeout::new(stream, limits.read)), service));
     let served = tokio::select! {
         served = connection.as_mut() => Some(served),
         () = async { stopped.wait_for(|stopped| *stopped).await.map(drop).unwrap_or_default() } => None,
-        () = seat.state.leave.notified() => return,
+        () = slot.state.close.notified() => return,
     };
     let served = match served {
         Some(served) => served,

@@ -1,4 +1,4 @@
-//! Checks the host name of every request, and adds headers to every answer.
+//! Checks the host name of every request, and adds headers to every response.
 
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -6,16 +6,16 @@ use axum::http::{StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::access::Gate;
+use crate::access::AccessControl;
 use crate::app::App;
 use crate::failure::Failure;
 
-/// No inline scripts or styles, nothing from other servers, no frames, and forms to this server
-/// only.
+/// Forbids inline scripts and styles, content of other servers, and frames. Forms may be sent to
+/// this server only.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// The headers of every answer.
+/// The headers of every response.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -28,15 +28,15 @@ const HEADERS: [(HeaderName, &str); 6] = [
 
 /// Rejects unknown host names and adds the headers.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
-    let mut response = if is_our_name(&app.gate, request.headers(), request.uri()) {
+    let mut response = if is_our_name(&app.access, request.headers(), request.uri()) {
         if has_zero(request.uri()) {
             Failure::NotFound("The address has a zero byte (%00).").answer(request.uri().path())
         } else {
             next.run(request).await
         }
     } else {
-        // Another site can resolve its own name to this server's address (DNS rebinding). The
-        // requests of its pages then have that name.
+        // Another site can resolve its own name to this server's address (DNS rebinding). Requests
+        // from pages of that site then have the name of that site in their Host header.
         let message = "This server answers only to loopback names and to the names of weft web --name.\n";
         (StatusCode::MISDIRECTED_REQUEST, message).into_response()
     };
@@ -50,12 +50,13 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     response
 }
 
-/// PostgreSQL has no text with a zero byte: it would report an error instead of finding nothing.
+/// Returns whether the address contains a zero byte. PostgreSQL rejects such text with an error,
+/// which would look like a fault of the server.
 fn has_zero(uri: &Uri) -> bool {
     uri.path_and_query().is_some_and(|text| text.as_str().contains("%00"))
 }
 
-fn is_our_name(gate: &Gate, headers: &HeaderMap, uri: &Uri) -> bool {
+fn is_our_name(access: &AccessControl, headers: &HeaderMap, uri: &Uri) -> bool {
     let mut named = headers.get_all(header::HOST).iter();
     let host = match (named.next(), named.next()) {
         (Some(host), None) => host.to_str().ok(),
@@ -63,17 +64,18 @@ fn is_our_name(gate: &Gate, headers: &HeaderMap, uri: &Uri) -> bool {
         _ => None,
     };
     let Some(host) = host else { return false };
-    // The port follows the last colon, unless that belongs to an IPv6 address.
+    // The port follows the last colon, unless this colon is part of an IPv6 address.
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => name,
         _ => host,
     };
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    // A page of another site never sends a plain address as its name. Without tokens, only loopback
-    // addresses are accepted, because every client is an operator.
+    // An IP address is safe: a page of another site cannot have an address of this server as its
+    // host name. Without tokens, only loopback addresses are accepted, because every client is an
+    // operator.
     name.eq_ignore_ascii_case("localhost")
-        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback() || gate.asks())
-        || gate.is_named(name)
+        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback() || access.requires_token())
+        || access.is_named(name)
 }
 
 #[cfg(test)]
@@ -82,13 +84,13 @@ mod tests {
 
     use crate::access::{Access, Tokens};
 
-    fn local() -> Gate {
-        Gate::new(Access::default()).unwrap()
+    fn local() -> AccessControl {
+        AccessControl::new(Access::default()).unwrap()
     }
 
-    fn named(gate: &Gate, host: &str) -> bool {
+    fn named(access: &AccessControl, host: &str) -> bool {
         let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_str(host).unwrap())]);
-        is_our_name(gate, &headers, &Uri::from_static("/"))
+        is_our_name(access, &headers, &Uri::from_static("/"))
     }
 
     fn answers_to(host: &str) -> bool {
@@ -98,12 +100,12 @@ mod tests {
     #[test]
     fn with_tokens_accepts_addresses_and_configured_names() {
         let tokens = Tokens::parse("viewer aaaaaaaaaaaaaaaaaaaa").unwrap();
-        let gate = Gate::new(Access { tokens, names: vec!["Lab.example".into()] }).unwrap();
+        let access = AccessControl::new(Access { tokens, names: vec!["Lab.example".into()] }).unwrap();
         for host in ["192.0.2.1:7171", "[2001:db8::1]:7171", "lab.example", "LAB.EXAMPLE:80", "localhost"] {
-            assert!(named(&gate, host), "{host}");
+            assert!(named(&access, host), "{host}");
         }
         for host in ["evil.example", "lab.example.evil.example", "xlab.example", ""] {
-            assert!(!named(&gate, host), "{host}");
+            assert!(!named(&access, host), "{host}");
         }
     }
 

@@ -4,41 +4,46 @@
 //! store (weft-suites) ---------------> routes -> view (templates) -> pages
 //! folder of captures, evidence -> captures (weft-dissector) -> routes -> view
 //! events of a run in this process -> live -> routes::events -> Server-Sent Events -> run.js
-//! forms of operators -> starter -> runs against the targets that the server was started with
+//! forms of operators -> starter -> runs against the targets on the server's command line
 //! ```
 //!
-//! The server renders the pages, and they work without scripts; small ES modules add live updates
-//! and keys. The binary contains all assets. Out of scope: accounts, TLS, and targets that a
-//! browser describes.
+//! The server renders the pages. They work without scripts. Small ES modules add live updates and
+//! keyboard shortcuts. The binary contains all assets. Out of scope: accounts, TLS, and targets
+//! that are defined in a browser.
 //!
-//! **Safety.** Without tokens, the server listens on loopback only; with tokens, it requires one
-//! ([`Access`]). It answers only to loopback names and configured names, so a page of another site
-//! cannot reach it under the name of that site. A POST request has to come from one of its own
-//! pages. The path of a file never comes from a request: the results store has the paths of
-//! evidence, and an id that is made from the file name identifies a capture. Pages forbid inline
-//! scripts and styles, and all content from other servers.
+//! **Safety.**
+//! - Without tokens, the server listens on loopback addresses only. With tokens, a client must send
+//!   a token or the cookie of a session ([`Access`]).
+//! - The server checks the host name in each request. It accepts loopback names, configured names
+//!   and, with tokens, any IP address. So a page of another site cannot reach the server by DNS
+//!   rebinding.
+//! - A browser can send POST requests only from a page of this server.
+//! - The server never uses a file path from a request. The results store has the paths of
+//!   evidence. A hash of the file name identifies a capture.
+//! - The Content-Security-Policy of all pages forbids inline scripts, inline styles, and content
+//!   from other servers.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 mod access;
 mod app;
+mod authorize;
 mod captures;
 mod connections;
-mod crowd;
-mod door;
 mod error;
 mod exports;
 mod failure;
 mod guard;
-mod kept;
 mod live;
-mod patient;
+mod open_connections;
+mod owning_body;
 mod routes;
 mod starter;
 mod store_watch;
 #[cfg(test)]
 mod tests;
 mod view;
+mod write_timeout;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -54,40 +59,43 @@ pub use error::WebError;
 pub use live::Live;
 pub use starter::Start;
 
-use access::{Gate, Places, STREAMS};
+use access::{AccessControl, STREAMS, Slots};
 use app::App;
 use captures::Captures;
 use connections::Limits;
 use starter::Starter;
 use store_watch::StoreWatch;
 
-/// What to serve, and where.
+/// Options of the dashboard server.
 #[derive(Debug, Clone)]
 pub struct WebOptions {
-    /// Address and port; port 0 takes a free one. Without tokens, loopback only.
+    /// Address and port to listen on. Port 0 selects a free port. Without tokens, the address must
+    /// be a loopback address.
     pub listen: SocketAddr,
-    /// The URL of the results store ([`Store::url`] makes that of a file).
+    /// URL of the results store. [`Store::url`] makes the URL of a database file.
     pub store: String,
-    /// The folder of the files of its runs. The server creates files in it only for runs that it
-    /// starts.
+    /// The folder with the evidence of the runs in the store. The server creates files in this
+    /// folder only for runs that the server starts.
     pub folder: PathBuf,
-    /// The tokens and names.
+    /// The tokens of clients and the host names of the server.
     pub access: Access,
-    /// The events of runs of this process ([`Live::sink`]). Runs of other processes are read from
-    /// the store, with a delay.
+    /// The events of runs in this process ([`Live::sink`]). The server reads runs of other
+    /// processes from the store, with a delay.
     pub live: Live,
-    /// The targets and cases that a page can start; `None`: no page can start a run.
+    /// The targets and cases that operators can run. If `None`, no page can start a run.
     pub start: Option<Start>,
-    /// The captures to show.
+    /// Options for the captures to show.
     pub captures: CaptureOptions,
 }
 
-/// Serves until `shutdown` is ready. Then it ends event streams and finishes open requests.
+/// Runs the dashboard server until `shutdown` completes.
 ///
-/// Calls `ready` with the bound address once it accepts connections.
+/// Calls `ready` with the bound address when the server accepts connections. After `shutdown`, the
+/// server ends all event streams, finishes open requests within a time limit, and stops the runs
+/// that it started.
 ///
 /// # Errors
-/// What [`WebError`] lists.
+/// Returns a [`WebError`] if the server cannot start.
 pub async fn serve(
     options: WebOptions,
     ready: impl FnOnce(SocketAddr),
@@ -99,23 +107,23 @@ pub async fn serve(
     }
     let opened = Store::connect(&store).await?;
     let (stop, stopped) = watch::channel(false);
-    let gate = Arc::new(Gate::new(access)?);
+    let access = Arc::new(AccessControl::new(access)?);
     let captures = Captures::new(captures, stopped.clone());
-    if let Some(Err(error)) = captures.shelf.as_ref().map(captures::Shelf::sweep) {
+    if let Some(Err(error)) = captures.folder.as_ref().map(captures::CaptureFolder::sweep) {
         tracing::warn!("cannot clean up the folder of captures: {error}");
     }
     let starter = Starter::new(start, &folder, &store, &live)?;
-    starter.settle(&opened).await;
+    starter.finish_killed(&opened).await;
     let app = App {
         store: opened.clone(),
         watch: StoreWatch::new(Store::connect(&store).await?),
         folder,
         live,
         starter: starter.clone(),
-        gate,
+        access,
         captures,
         exports: exports::Exports::default(),
-        streams: Places::new(STREAMS),
+        streams: Slots::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped: stopped.clone(),
     };
@@ -126,8 +134,8 @@ pub async fn serve(
         shutdown.await;
         stop.send_replace(true);
     };
-    tokio::join!(connections::take(listener, routes::router(app), Limits::default(), stopped), stopping);
-    // Stops the runs that this server started; the results of finished cases remain.
+    tokio::join!(connections::accept(listener, routes::router(app), Limits::default(), stopped), stopping);
+    // Stops the runs that this server started. The results of finished cases remain.
     starter.close().await;
     opened.close().await;
     Ok(())

@@ -1,8 +1,8 @@
-//! Watches the results store, so that requests fail soon if it does not answer.
+//! Watches the results store, so that requests fail soon if the store does not answer.
 //!
-//! Queries have no time limit, because a page over many runs may take long. Instead, if a request
+//! Queries have no time limit, because a page about many runs may take long. Instead, if a request
 //! takes longer than [`SLOW`], a small query on separate connections probes the store. If the probe
-//! does not succeed within [`PROBE`], the store is gone and the request fails.
+//! does not succeed within [`PROBE`], the store counts as gone and the request fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,33 +13,34 @@ use weft_suites::store::{Store, StoreError};
 
 use crate::failure::Failure;
 
-/// A request that takes longer than this probes the store, repeatedly at this interval.
+/// A request that takes longer than this time probes the store, and repeats the probe at this
+/// interval.
 const SLOW: Duration = Duration::from_secs(1);
-/// A store that does not answer a probe within this time is gone.
+/// A store that does not answer a probe within this time counts as gone.
 const PROBE: Duration = Duration::from_millis(500);
-/// A failed probe counts for all requests within this time.
+/// How long the result of a failed probe is valid for all requests.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Probes the store. Cheap to clone; clones share their probes.
+/// Probes the store. Cheap to clone. Clones share the probes.
 #[derive(Debug, Clone)]
 pub(crate) struct StoreWatch(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     store: Store,
-    /// When the last probe failed; `None` if it succeeded. Locked during a probe, so that
-    /// concurrent requests share one.
+    /// Time of the last probe if it failed, `None` if it succeeded. Locked during a probe, so that
+    /// concurrent requests share one probe.
     failed: Mutex<Option<Instant>>,
 }
 
 impl StoreWatch {
-    /// `store` has connections that pages do not use.
+    /// Makes a watch that probes `store`. Pages must not use the connections of `store`.
     pub(crate) fn new(store: Store) -> Self {
         StoreWatch(Arc::new(Inner { store, failed: Mutex::default() }))
     }
 
-    /// True if the store answers now. Logs when that changes.
-    pub(crate) async fn answers(&self) -> bool {
+    /// Returns whether the store answers now. Logs when the result changes.
+    pub(crate) async fn is_available(&self) -> bool {
         let mut failed = self.0.failed.lock().await;
         if failed.is_some_and(|at| at.elapsed() < FRESH) {
             return false;
@@ -62,8 +63,8 @@ impl StoreWatch {
     /// Waits for `work`, unless the store stops answering.
     ///
     /// # Errors
-    /// The store is gone.
-    pub(crate) async fn unless_gone<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    /// Returns [`Failure::NoStore`] if the store stops answering.
+    pub(crate) async fn while_available<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             done = work => Ok(done),
             () = self.gone() => Err(Failure::NoStore),
@@ -73,7 +74,7 @@ impl StoreWatch {
     async fn gone(&self) {
         loop {
             sleep(SLOW).await;
-            if !self.answers().await {
+            if !self.is_available().await {
                 return;
             }
         }

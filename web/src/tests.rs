@@ -1,4 +1,4 @@
-//! Tests of the dashboard through its router; only few of them need a socket.
+//! Tests of the dashboard through its router. Only a few tests need a socket.
 
 mod access;
 mod api;
@@ -34,7 +34,7 @@ use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
 
 use self::events::{Events, recorded_run};
-use crate::access::{Access, Gate, Places, STREAMS};
+use crate::access::{Access, AccessControl, STREAMS, Slots};
 use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
 use crate::exports::Exports;
@@ -97,7 +97,7 @@ async fn site_on(
 ) -> Site {
     let store = Store::connect(url).await.unwrap();
     let (stop, stopped) = watch::channel(false);
-    let gate = Arc::new(Gate::new(access).unwrap());
+    let access = Arc::new(AccessControl::new(access).unwrap());
     let live = Live::default();
     let starter = Starter::new(start, folder, url, &live).unwrap();
     let app = App {
@@ -106,10 +106,10 @@ async fn site_on(
         folder: folder.to_owned(),
         live: live.clone(),
         starter: starter.clone(),
-        gate,
+        access,
         captures: Captures::new(captures, stopped.clone()),
         exports,
-        streams: Places::new(STREAMS),
+        streams: Slots::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped,
     };

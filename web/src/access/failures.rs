@@ -4,34 +4,36 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// Wrong tokens from one address before it has to wait. Right tokens never wait, because with a
-/// proxy all clients share an address.
-const MOST: u32 = 10;
-/// How long they count.
+/// The number of wrong tokens in [`WINDOW`] after which an address has to wait. A correct token is
+/// always accepted, because all clients of a proxy share its address.
+const MAX_FAILURES: u32 = 10;
+/// How long the wrong tokens of an address count. The time starts with the first wrong token.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The maximum number of counted addresses. One more replaces the address with the fewest wrong
-/// tokens. An attacker with that many networks still cannot guess 120 bits, and no other client has
-/// to wait.
-const ADDRESSES: usize = 1024;
+/// The maximum number of counted addresses. If one more address sends a wrong token, it replaces
+/// the counted address with the fewest wrong tokens. So an attacker with more addresses than this
+/// can avoid the wait, but still cannot guess 120 bits.
+const MAX_ADDRESSES: usize = 1024;
 
-/// The counts.
+/// For each address, the number of wrong tokens, and the time of the first wrong token.
 #[derive(Debug, Default)]
 pub(super) struct Failures(HashMap<IpAddr, (u32, Instant)>);
 
 impl Failures {
-    /// How many seconds the address has to wait before another guess; `None` if it need not wait.
-    pub(super) fn closed_for(&mut self, from: IpAddr, now: Instant) -> Option<u64> {
+    /// Returns how many seconds the address has to wait before another guess. Returns `None` if the
+    /// address need not wait.
+    pub(super) fn remaining_wait(&mut self, from: IpAddr, now: Instant) -> Option<u64> {
         let left = |since: Instant| WINDOW.saturating_sub(now.saturating_duration_since(since));
         self.0.retain(|_, (_, since)| !left(*since).is_zero());
         let seconds = |left: Duration| left.as_secs().max(1);
         let (count, since) = self.0.get(&network(from))?;
-        (*count >= MOST).then(|| seconds(left(*since)))
+        (*count >= MAX_FAILURES).then(|| seconds(left(*since)))
     }
 
-    /// Counts a wrong token. Call it only if [`closed_for`](Self::closed_for) returned `None`.
+    /// Counts a wrong token. Call it only if [`remaining_wait`](Self::remaining_wait) returned
+    /// `None`.
     pub(super) fn add(&mut self, from: IpAddr, now: Instant) {
         let from = network(from);
-        if self.0.len() >= ADDRESSES && !self.0.contains_key(&from) {
+        if self.0.len() >= MAX_ADDRESSES && !self.0.contains_key(&from) {
             let least = self.0.iter().min_by_key(|(_, counted)| **counted).map(|(address, _)| *address);
             least.and_then(|address| self.0.remove(&address));
         }
@@ -39,7 +41,8 @@ impl Failures {
     }
 }
 
-/// A client with one address of an IPv6 network of 64 bits has all of them.
+/// Returns the address under which wrong tokens are counted. For IPv6 these are the first 64 bits,
+/// because a client can use all addresses of its network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
@@ -55,42 +58,42 @@ mod tests {
     fn the_eleventh_guess_waits_and_other_addresses_do_not() {
         let (mut failures, now) = (Failures::default(), Instant::now());
         let (bad, good) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
-        for _ in 0..MOST {
-            assert_eq!(failures.closed_for(bad, now), None);
+        for _ in 0..MAX_FAILURES {
+            assert_eq!(failures.remaining_wait(bad, now), None);
             failures.add(bad, now);
         }
-        assert_eq!(failures.closed_for(bad, now), Some(60));
-        assert_eq!(failures.closed_for("::ffff:192.0.2.1".parse().unwrap(), now), Some(60), "the same address");
-        assert_eq!(failures.closed_for(good, now), None);
-        assert_eq!(failures.closed_for(bad, now + Duration::from_secs(59)), Some(1));
-        assert_eq!(failures.closed_for(bad, now + WINDOW), None);
+        assert_eq!(failures.remaining_wait(bad, now), Some(60));
+        assert_eq!(failures.remaining_wait("::ffff:192.0.2.1".parse().unwrap(), now), Some(60), "the same address");
+        assert_eq!(failures.remaining_wait(good, now), None);
+        assert_eq!(failures.remaining_wait(bad, now + Duration::from_secs(59)), Some(1));
+        assert_eq!(failures.remaining_wait(bad, now + WINDOW), None);
         assert!(failures.0.is_empty(), "nothing is kept longer than it counts");
     }
 
     #[test]
     fn an_ipv6_network_is_one_client() {
         let (mut failures, now) = (Failures::default(), Instant::now());
-        for host in 0..u128::from(MOST) {
+        for host in 0..u128::from(MAX_FAILURES) {
             let from: Ipv6Addr = "2001:db8::".parse().unwrap();
             failures.add(Ipv6Addr::from_bits(from.to_bits() + host).into(), now);
         }
-        assert!(failures.closed_for("2001:db8::ffff:1".parse().unwrap(), now).is_some());
-        assert_eq!(failures.closed_for("2001:db8:0:1::1".parse().unwrap(), now), None);
+        assert!(failures.remaining_wait("2001:db8::ffff:1".parse().unwrap(), now).is_some());
+        assert_eq!(failures.remaining_wait("2001:db8:0:1::1".parse().unwrap(), now), None);
     }
 
     #[test]
     fn memory_is_bounded_and_many_networks_block_no_other_client() {
         let (mut failures, now) = (Failures::default(), Instant::now());
         let bad = "192.0.2.1".parse().unwrap();
-        for _ in 0..MOST {
+        for _ in 0..MAX_FAILURES {
             failures.add(bad, now);
         }
         for host in 0..5000u32 {
             let from = IpAddr::from(host.to_be_bytes());
-            assert_eq!(failures.closed_for(from, now), None);
+            assert_eq!(failures.remaining_wait(from, now), None);
             failures.add(from, now);
         }
-        assert_eq!(failures.0.len(), ADDRESSES);
-        assert_eq!(failures.closed_for(bad, now), Some(60), "an address with ten guesses still waits");
+        assert_eq!(failures.0.len(), MAX_ADDRESSES);
+        assert_eq!(failures.remaining_wait(bad, now), Some(60), "an address with ten guesses still waits");
     }
 }

@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-/// Lines in [`WINDOW`]. One address has fewer, because it has to wait after ten wrong tokens.
-const MOST: u32 = 60;
+/// The maximum number of lines in [`WINDOW`] for all addresses. One address causes fewer lines,
+/// because it has to wait after ten wrong tokens.
+const MAX_LINES: u32 = 60;
+/// The time for which lines are counted.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// The lines of the last window.
+/// The number of log lines in the current window.
 #[derive(Debug, Default)]
 pub(super) struct LogLimit {
     since: Option<Instant>,
@@ -15,12 +17,12 @@ pub(super) struct LogLimit {
 }
 
 impl LogLimit {
-    /// Counts a line. If it may be written, returns the number of lines omitted before it.
+    /// Counts a line. If the line may be written, returns the number of lines omitted before it.
     pub(super) fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.since.is_none_or(|since| now.saturating_duration_since(since) >= WINDOW) {
             (self.since, self.lines) = (Some(now), 0);
         }
-        if self.lines >= MOST {
+        if self.lines >= MAX_LINES {
             self.left_out += 1;
             return None;
         }
@@ -37,7 +39,7 @@ mod tests {
     fn counts_omitted_lines() {
         let (mut limit, now) = (LogLimit::default(), Instant::now());
         let written = (0..100).filter(|_| limit.admit(now) == Some(0)).count();
-        assert_eq!(written, MOST as usize);
+        assert_eq!(written, MAX_LINES as usize);
         assert_eq!(limit.admit(now + WINDOW), Some(40));
         assert_eq!(limit.admit(now + WINDOW), Some(0));
     }

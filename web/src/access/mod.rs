@@ -1,22 +1,23 @@
-//! Access control: tokens and sessions. [`mod@crate::door`] applies it to every request.
+//! Access control: tokens and sessions. [`mod@crate::authorize`] checks every request with this
+//! module.
 //!
 //! Without tokens, every client over loopback is an operator. With tokens, a browser signs in on a
-//! page and then has a cookie; other programs send `Authorization: Bearer TOKEN` with each request.
-//! Viewers read (GET and HEAD); operators may send any request. There are no accounts, and TLS is
-//! the task of a proxy.
+//! page and then has a cookie. Other programs send `Authorization: Bearer TOKEN` with each request.
+//! Viewers may only read (GET and HEAD). Operators may send any request. There are no accounts, and
+//! TLS is the task of a proxy.
 
+mod control;
 mod failures;
-mod gate;
 mod lock;
 mod log_limit;
-mod places;
 mod session;
 mod sessions;
+mod slots;
 mod tokens;
 
-pub use gate::Access;
-pub(crate) use gate::{FORM, Gate, Refused};
-pub(crate) use places::{FOLLOWERS, Places, STREAMS};
+pub use control::Access;
+pub(crate) use control::{AccessControl, MAX_FORM, TokenRejection};
 pub(crate) use session::{Peer, Session};
-pub(crate) use sessions::{COOKIE, LASTS};
+pub(crate) use sessions::{COOKIE, SESSION_LIFETIME};
+pub(crate) use slots::{FOLLOWERS, STREAMS, Slots};
 pub use tokens::{Role, Tokens, TokensError};

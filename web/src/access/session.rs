@@ -1,4 +1,4 @@
-//! The client of a request.
+//! The session of a request: the rights and the limits of its client.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,26 +7,29 @@ use subtle::ConstantTimeEq;
 
 use super::tokens::Role;
 
-/// The client of a request.
+/// The rights and the limits of the client of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) role: Role,
-    /// Limits apply to all requests of an owner. `None` without tokens: all clients share a
-    /// session.
+    /// The name under which limits count the requests of this client. `None` on a server without
+    /// tokens, which has no limits for single clients.
     pub(crate) owner: Option<Arc<str>>,
-    /// The key in every form of a page, which a form of another site does not have. `None` for
-    /// programs that send a token: no browser adds a token by itself.
+    /// The key that every form of this server contains, so that forms of other sites are rejected.
+    /// `None` for clients that send a token with each request: another site cannot make a browser
+    /// send that token.
     pub(crate) form_key: Option<Arc<str>>,
 }
 
 impl Session {
-    /// Is `given` the key of our forms?
-    pub(crate) fn takes(&self, given: &str) -> bool {
+    /// Returns whether `given` is the form key of this session. Returns `true` if the session has
+    /// no form key.
+    pub(crate) fn is_form_key(&self, given: &str) -> bool {
         let key = self.form_key.as_deref();
         key.is_none_or(|key| bool::from(given.as_bytes().ct_eq(key.as_bytes())))
     }
 }
 
-/// The source address of a request, which [`connections`](crate::connections) adds.
+/// The source address of a request. [`connections`](crate::connections) adds this extension to each
+/// request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);

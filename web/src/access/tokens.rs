@@ -11,14 +11,14 @@ const LONGEST: usize = 512;
 /// The rights of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Reads everything.
+    /// May read everything.
     Viewer,
-    /// Also starts and stops runs, and uploads captures.
+    /// May also start and stop runs, and upload and delete captures.
     Operator,
 }
 
 impl Role {
-    /// Its name in the token file.
+    /// The name of the role in the token file.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -39,10 +39,11 @@ pub(crate) struct Holder {
 /// Why a token file cannot be used. The messages contain no token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokensError {
-    /// A line, counted from 1, cannot be parsed.
+    /// A line cannot be parsed. The field is the number of the line, from 1.
     #[error("line {0}: expected `viewer TOKEN` or `operator TOKEN`")]
     Line(usize),
-    /// A token is too short or too long, or has characters that cannot be sent.
+    /// A token is too short or too long, or has characters that cannot be sent in a header. The
+    /// field is the number of the line, from 1.
     #[error(
         "line {0}: a token has {SHORTEST} to {LONGEST} visible ASCII characters (`openssl rand -hex 32` makes one)"
     )]
@@ -67,7 +68,8 @@ impl Tokens {
     /// that begin with `#`.
     ///
     /// # Errors
-    /// What [`TokensError`] lists.
+    /// Returns an error if a line cannot be parsed, if a token is not valid, or if there is no
+    /// token.
     pub fn parse(text: &str) -> Result<Self, TokensError> {
         let mut tokens = Vec::new();
         for (number, line) in (1..).zip(text.lines().map(str::trim)) {
@@ -89,14 +91,14 @@ impl Tokens {
         if tokens.is_empty() { Err(TokensError::Empty) } else { Ok(Tokens(tokens)) }
     }
 
-    /// Are there no tokens?
+    /// Returns whether there are no tokens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The holder of a token. Compares complete digests, and all of them, so that the time shows
-    /// nothing about how similar a wrong token is.
+    /// Returns the holder of a token, or `None` if the token is wrong. Always compares the complete
+    /// digests of all tokens, so that the duration does not show how similar a wrong token is.
     pub(super) fn holder(&self, token: &str) -> Option<Holder> {
         let given = digest(token);
         let mut holder = None;

@@ -1,5 +1,5 @@
-//! A cache of what was read of captures. If memory is short, it drops the least recently used
-//! results. Concurrent requests for the same result share one pass, which finishes even if all
+//! A cache of the results of passes over captures. If memory is short, it drops the least recently
+//! used results. Concurrent requests for the same result share one pass, which finishes even if all
 //! clients are gone.
 
 use std::collections::HashMap;
@@ -14,18 +14,19 @@ use tokio::sync::{oneshot, watch};
 use super::memory::{Memory, Share};
 use super::work::{Requester, Workers};
 
-/// The maximum number of cached results, of any size.
-const MOST: usize = 256;
+/// The maximum number of cached results, whatever their sizes.
+const MAX_RESULTS: usize = 256;
 const PANICKED: &str = "the reader failed; see the log of the server";
-/// Passes limit their time themselves, between two reads. After this time, the file system does not
-/// answer a read.
+/// The time after which a pass counts as stuck. Between two reads of the file, a pass checks its
+/// own, shorter time limit. So if a pass takes longer than this time, one read has not returned,
+/// because the file system does not answer.
 const STUCK: Duration = Duration::from_secs(180);
 const NO_ANSWER: &str = "the file system does not answer; try again later";
 
-/// The progress of a pass, and the memory that it takes.
+/// The progress of a pass, and the memory of the pass.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Frames that were read.
+    /// The number of frames so far.
     pub(crate) frames: AtomicU64,
     pub(crate) share: Share,
 }
@@ -38,12 +39,12 @@ impl Progress {
 
 /// The answer to a request for a result.
 #[derive(Debug)]
-pub(crate) enum Got<V> {
+pub(crate) enum CacheResult<V> {
     /// The result.
     Ready(Arc<V>),
-    /// The error.
+    /// The pass failed. The field is the reason.
     Failed(Arc<str>),
-    /// The pass is in progress; the number of frames so far.
+    /// The pass is in progress. The field is the number of frames so far.
     Reading(u64),
     /// A limit on concurrent work is reached.
     Busy,
@@ -51,26 +52,30 @@ pub(crate) enum Got<V> {
 
 type Outcome<V> = Option<Result<Arc<V>, Arc<str>>>;
 
+/// A result, or a pass that makes it.
 #[derive(Debug)]
-struct Slot<V> {
+struct Entry<V> {
+    /// The result. `None` while the pass is in progress.
     outcome: watch::Receiver<Outcome<V>>,
     progress: Arc<Progress>,
+    /// The value of `clock` at the last request for this result.
     used: u64,
 }
 
 #[derive(Debug)]
-struct Slots<K, V> {
-    by_key: HashMap<K, Slot<V>>,
+struct Entries<K, V> {
+    by_key: HashMap<K, Entry<V>>,
+    /// The number of requests so far.
     clock: u64,
 }
 
-/// The cache. Cheap to clone; clones share it.
+/// The cache. Cheap to clone. Clones share the results.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
-    slots: Arc<Mutex<Slots<K, V>>>,
+    entries: Arc<Mutex<Entries<K, V>>>,
     workers: Workers,
     memory: Memory,
-    /// The approximate size of a value in bytes.
+    /// Returns the approximate size of a value in bytes.
     size: fn(&V) -> usize,
     /// [`STUCK`], except in tests.
     stuck: Duration,
@@ -78,72 +83,76 @@ pub(crate) struct Cache<K, V> {
 
 impl<K, V> Clone for Cache<K, V> {
     fn clone(&self) -> Self {
-        let (slots, workers, memory) = (Arc::clone(&self.slots), self.workers.clone(), self.memory.clone());
-        Cache { slots, workers, memory, size: self.size, stuck: self.stuck }
+        let (entries, workers, memory) = (Arc::clone(&self.entries), self.workers.clone(), self.memory.clone());
+        Cache { entries, workers, memory, size: self.size, stuck: self.stuck }
     }
 }
 
 impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V> {
     pub(crate) fn new(workers: Workers, memory: Memory, size: fn(&V) -> usize) -> Self {
-        let slots = Arc::new(Mutex::new(Slots { by_key: HashMap::new(), clock: 0 }));
-        let weak = Arc::downgrade(&slots);
-        memory.add(move || weak.upgrade().is_some_and(|slots: Arc<Mutex<Slots<K, V>>>| locked(&slots).drop_oldest()));
-        Cache { slots, workers, memory, size, stuck: STUCK }
+        let entries = Arc::new(Mutex::new(Entries { by_key: HashMap::new(), clock: 0 }));
+        let weak = Arc::downgrade(&entries);
+        memory.add(move || {
+            weak.upgrade().is_some_and(|entries: Arc<Mutex<Entries<K, V>>>| locked(&entries).drop_oldest())
+        });
+        Cache { entries, workers, memory, size, stuck: STUCK }
     }
 
-    /// The result, if it is in the cache.
-    pub(crate) fn known(&self, key: &K) -> Outcome<V> {
+    /// Returns the result if it is in the cache.
+    pub(crate) fn cached(&self, key: &K) -> Outcome<V> {
         self.locked().by_key.get(key)?.outcome.borrow().clone()
     }
 
-    /// True if a pass for it is in progress.
-    pub(crate) fn is_under_way(&self, key: &K) -> bool {
-        self.locked().by_key.get(key).is_some_and(|slot| slot.outcome.borrow().is_none())
+    /// Returns whether a pass for this result is in progress.
+    pub(crate) fn is_in_progress(&self, key: &K) -> bool {
+        self.locked().by_key.get(key).is_some_and(|entry| entry.outcome.borrow().is_none())
     }
 
-    /// The result of `make` for `key`. Waits at most for `patience`.
+    /// Returns the result for `key`. If the cache has no result and no pass is in progress, starts
+    /// a pass that calls `make`. Waits for the result at most for `timeout`.
     pub(crate) async fn get(
         &self,
         requester: Requester,
         key: K,
-        patience: Duration,
+        timeout: Duration,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
-    ) -> Got<V> {
-        let Some((mut outcome, progress)) = self.begin(requester, key, make) else { return Got::Busy };
-        let waited = tokio::time::timeout(patience, outcome.wait_for(Option::is_some)).await;
-        // If the pass panics, it drops the sender.
+    ) -> CacheResult<V> {
+        let Some((mut outcome, progress)) = self.begin(requester, key, make) else { return CacheResult::Busy };
+        let waited = tokio::time::timeout(timeout, outcome.wait_for(Option::is_some)).await;
+        // If the pass panics, the sender is dropped without a result.
         match waited.ok().map(|outcome| outcome.ok()?.clone()) {
-            Some(Some(Ok(value))) => Got::Ready(value),
-            Some(Some(Err(why))) => Got::Failed(why),
-            Some(None) => Got::Failed(PANICKED.into()),
-            None => Got::Reading(progress.frames.load(Relaxed)),
+            Some(Some(Ok(value))) => CacheResult::Ready(value),
+            Some(Some(Err(why))) => CacheResult::Failed(why),
+            Some(None) => CacheResult::Failed(PANICKED.into()),
+            None => CacheResult::Reading(progress.frames.load(Relaxed)),
         }
     }
 
-    /// The receiver of the outcome; starts a pass if there is none.
+    /// Returns the receiver of the outcome for `key`, and the progress. Starts a pass if there is
+    /// none. Returns `None` if a limit on concurrent work is reached.
     fn begin(
         &self,
         requester: Requester,
         key: K,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
     ) -> Option<(watch::Receiver<Outcome<V>>, Arc<Progress>)> {
-        let mut slots = self.locked();
-        slots.clock += 1;
-        let used = slots.clock;
-        // A result that is incomplete for lack of memory is made again once there is memory.
-        let is_starved = |slot: &Slot<V>| slot.outcome.borrow().is_some() && slot.progress.share.is_starved();
-        if slots.by_key.get(&key).is_some_and(is_starved) && self.memory.is_free() {
-            slots.by_key.remove(&key);
+        let mut entries = self.locked();
+        entries.clock += 1;
+        let used = entries.clock;
+        // If a result is incomplete for lack of memory, make it again when enough memory is free.
+        let is_incomplete = |entry: &Entry<V>| entry.outcome.borrow().is_some() && entry.progress.share.is_exhausted();
+        if entries.by_key.get(&key).is_some_and(is_incomplete) && self.memory.is_free() {
+            entries.by_key.remove(&key);
         }
-        if let Some(slot) = slots.by_key.get_mut(&key) {
-            slot.used = used;
-            return Some((slot.outcome.clone(), Arc::clone(&slot.progress)));
+        if let Some(entry) = entries.by_key.get_mut(&key) {
+            entry.used = used;
+            return Some((entry.outcome.clone(), Arc::clone(&entry.progress)));
         }
         let ticket = self.workers.ticket(requester)?;
         let (sender, outcome) = watch::channel(None);
         let progress = Arc::new(Progress::new(self.memory.share()));
-        slots.by_key.insert(key.clone(), Slot { outcome: outcome.clone(), progress: Arc::clone(&progress), used });
-        drop(slots);
+        entries.by_key.insert(key.clone(), Entry { outcome: outcome.clone(), progress: Arc::clone(&progress), used });
+        drop(entries);
         let (cache, shared, shared_progress) = (self.clone(), Arc::clone(&progress), Arc::clone(&progress));
         let (begun, begins) = oneshot::channel();
         let work = ticket.work(move || {
@@ -153,7 +162,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         tokio::spawn(async move {
             let mut work = pin!(work);
             let is_stuck = async {
-                // A pass may wait long for its turn.
+                // Count the time from the start of the pass: a pass may wait long for a thread.
                 let _ = begins.await;
                 tokio::time::sleep(cache.stuck).await;
             };
@@ -164,20 +173,22 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
             };
             match worked {
                 Some(Some(made)) => {
-                    // Counted before it is sent, so that a client never sees an uncounted result.
-                    progress.share.settle(made.as_ref().map_or(0, cache.size));
-                    let lacks_memory = made.is_err() && progress.share.is_starved();
+                    // Count the memory before the result is sent, so that the memory of each sent
+                    // result is counted.
+                    progress.share.force_resize(made.as_ref().map_or(0, cache.size));
+                    let lacks_memory = made.is_err() && progress.share.is_exhausted();
                     sender.send_replace(Some(made.map(Arc::new).map_err(Arc::from)));
-                    let mut slots = cache.locked();
+                    let mut entries = cache.locked();
                     if lacks_memory {
-                        slots.remove(&key, &progress);
+                        entries.remove(&key, &progress);
                     }
-                    while slots.by_key.len() > MOST && slots.drop_oldest() {}
+                    while entries.by_key.len() > MAX_RESULTS && entries.drop_oldest() {}
                 }
                 Some(None) => cache.locked().remove(&key, &progress),
                 None => {
                     sender.send_replace(Some(Err(NO_ANSWER.into())));
-                    // The thread cannot be stopped. While it waits, no other one reads the file.
+                    // The thread cannot be stopped. The entry stays until the thread ends, so that
+                    // no other thread reads the file.
                     work.await;
                     cache.locked().remove(&key, &progress);
                 }
@@ -186,23 +197,23 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         Some((outcome, shared_progress))
     }
 
-    fn locked(&self) -> MutexGuard<'_, Slots<K, V>> {
-        locked(&self.slots)
+    fn locked(&self) -> MutexGuard<'_, Entries<K, V>> {
+        locked(&self.entries)
     }
 }
 
-impl<K: Clone + Eq + Hash, V> Slots<K, V> {
-    /// Removes the slot of a pass, unless a newer pass has replaced it.
+impl<K: Clone + Eq + Hash, V> Entries<K, V> {
+    /// Removes the entry of a pass, unless a newer pass has replaced it.
     fn remove(&mut self, key: &K, progress: &Arc<Progress>) {
-        if self.by_key.get(key).is_some_and(|slot| Arc::ptr_eq(&slot.progress, progress)) {
+        if self.by_key.get(key).is_some_and(|entry| Arc::ptr_eq(&entry.progress, progress)) {
             self.by_key.remove(key);
         }
     }
 
-    /// Drops the least recently used result; false if there is none.
+    /// Drops the least recently used result. Returns `false` if there is no result.
     fn drop_oldest(&mut self) -> bool {
-        let done = self.by_key.iter().filter(|(_, slot)| slot.outcome.borrow().is_some());
-        let oldest = done.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone());
+        let done = self.by_key.iter().filter(|(_, entry)| entry.outcome.borrow().is_some());
+        let oldest = done.min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
         oldest.and_then(|key| self.by_key.remove(&key)).is_some()
     }
 }
@@ -227,9 +238,9 @@ mod tests {
         requester("one", Role::Viewer)
     }
 
-    /// A cache with `room` bytes.
+    /// Makes a cache with a limit of `room` bytes.
     fn cache(room: usize) -> Cache<u32, Vec<u8>> {
-        let limits = WorkLimits { threads: 1, places: 2, reserved: 0, owner: 2 };
+        let limits = WorkLimits { threads: 1, tickets: 2, reserved: 0, owner: 2 };
         Cache::new(Workers::new(limits), Memory::new(room), Vec::len)
     }
 
@@ -241,16 +252,16 @@ mod tests {
             let made = Arc::clone(&made);
             let make = move |progress: &Progress| {
                 made.fetch_add(1, Relaxed);
-                assert!(progress.share.hold(40));
+                assert!(progress.share.resize(40));
                 Ok(vec![0; 40])
             };
-            assert!(matches!(cache.get(one(), key, LONG, make).await, Got::Ready(value) if value.len() == 40));
+            assert!(matches!(cache.get(one(), key, LONG, make).await, CacheResult::Ready(value) if value.len() == 40));
         };
         for key in [1, 2, 1, 3, 1] {
             get(key).await;
         }
         assert_eq!(made.load(Relaxed), 3, "1 was used meanwhile, 2 was dropped");
-        assert!(cache.known(&2).is_none() && cache.known(&1).is_some() && cache.known(&3).is_some());
+        assert!(cache.cached(&2).is_none() && cache.cached(&1).is_some() && cache.cached(&3).is_some());
     }
 
     #[tokio::test]
@@ -264,26 +275,28 @@ mod tests {
             let _ = wait.recv();
             Ok(Vec::new())
         };
-        assert!(matches!(cache.get(one(), 1, Duration::ZERO, make).await, Got::Reading(_)));
+        assert!(matches!(cache.get(one(), 1, Duration::ZERO, make).await, CacheResult::Reading(_)));
         tokio::time::timeout(LONG, began).await.expect("the pass begins").unwrap();
         let again = cache.get(one(), 1, Duration::ZERO, |_| Err("made twice".to_owned())).await;
-        assert!(matches!(again, Got::Reading(7)), "{again:?}");
-        // One is running, one is waiting, a third one is too many.
-        assert!(matches!(cache.get(one(), 2, Duration::ZERO, |_| Ok(Vec::new())).await, Got::Reading(0)));
-        assert!(matches!(cache.get(one(), 3, Duration::ZERO, |_| Ok(Vec::new())).await, Got::Busy));
+        assert!(matches!(again, CacheResult::Reading(7)), "{again:?}");
+        // One pass is running and one is waiting. A third pass exceeds the limit.
+        assert!(matches!(cache.get(one(), 2, Duration::ZERO, |_| Ok(Vec::new())).await, CacheResult::Reading(0)));
+        assert!(matches!(cache.get(one(), 3, Duration::ZERO, |_| Ok(Vec::new())).await, CacheResult::Busy));
         go.send(()).unwrap();
-        assert!(matches!(cache.get(one(), 1, LONG, |_| Err("made twice".to_owned())).await, Got::Ready(_)));
-        assert!(matches!(cache.get(one(), 2, LONG, |_| Err("made twice".to_owned())).await, Got::Ready(_)));
+        assert!(matches!(cache.get(one(), 1, LONG, |_| Err("made twice".to_owned())).await, CacheResult::Ready(_)));
+        assert!(matches!(cache.get(one(), 2, LONG, |_| Err("made twice".to_owned())).await, CacheResult::Ready(_)));
     }
 
     #[tokio::test]
     async fn reports_errors_and_retries_after_a_panic() {
         let cache = cache(100);
-        assert!(matches!(cache.get(one(), 1, LONG, |_| Err("no".to_owned())).await, Got::Failed(why) if &*why == "no"));
+        assert!(
+            matches!(cache.get(one(), 1, LONG, |_| Err("no".to_owned())).await, CacheResult::Failed(why) if &*why == "no")
+        );
         let broken = cache.get(one(), 2, LONG, |_| panic!("on purpose")).await;
-        assert!(matches!(broken, Got::Failed(why) if &*why == PANICKED));
+        assert!(matches!(broken, CacheResult::Failed(why) if &*why == PANICKED));
         let retry = async {
-            while !matches!(cache.get(one(), 2, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
+            while !matches!(cache.get(one(), 2, LONG, |_| Ok(Vec::new())).await, CacheResult::Ready(_)) {
                 tokio::task::yield_now().await;
             }
         };
@@ -298,12 +311,12 @@ mod tests {
             let _ = wait.recv();
             Ok(Vec::new())
         };
-        assert!(matches!(cache.get(one(), 1, LONG, make).await, Got::Failed(why) if &*why == NO_ANSWER));
+        assert!(matches!(cache.get(one(), 1, LONG, make).await, CacheResult::Failed(why) if &*why == NO_ANSWER));
         let again = cache.get(one(), 1, LONG, |_| Err("made twice".to_owned())).await;
-        assert!(matches!(again, Got::Failed(why) if &*why == NO_ANSWER), "no second thread is stuck");
+        assert!(matches!(again, CacheResult::Failed(why) if &*why == NO_ANSWER), "no second thread is stuck");
         go.send(()).unwrap();
         let retry = async {
-            while !matches!(cache.get(one(), 1, LONG, |_| Ok(Vec::new())).await, Got::Ready(_)) {
+            while !matches!(cache.get(one(), 1, LONG, |_| Ok(Vec::new())).await, CacheResult::Ready(_)) {
                 tokio::task::yield_now().await;
             }
         };
@@ -314,20 +327,20 @@ mod tests {
     async fn retries_when_there_is_memory_again() {
         let cache = cache(100);
         let other = cache.memory.share();
-        assert!(other.hold(90));
-        let make = |progress: &Progress| match progress.share.hold(40) {
+        assert!(other.resize(90));
+        let make = |progress: &Progress| match progress.share.resize(40) {
             true => Ok(vec![0; 40]),
             false => Err("no memory".to_owned()),
         };
-        assert!(matches!(cache.get(one(), 1, LONG, make).await, Got::Failed(why) if &*why == "no memory"));
+        assert!(matches!(cache.get(one(), 1, LONG, make).await, CacheResult::Failed(why) if &*why == "no memory"));
         // While memory is short, the incomplete result stays.
-        let part = |progress: &Progress| Ok(vec![0; if progress.share.hold(40) { 40 } else { 4 }]);
+        let part = |progress: &Progress| Ok(vec![0; if progress.share.resize(40) { 40 } else { 4 }]);
         for _ in 0..2 {
-            assert!(matches!(cache.get(one(), 2, LONG, part).await, Got::Ready(value) if value.len() == 4));
+            assert!(matches!(cache.get(one(), 2, LONG, part).await, CacheResult::Ready(value) if value.len() == 4));
         }
         drop(other);
         for key in [1, 2] {
-            assert!(matches!(cache.get(one(), key, LONG, part).await, Got::Ready(value) if value.len() == 40));
+            assert!(matches!(cache.get(one(), key, LONG, part).await, CacheResult::Ready(value) if value.len() == 40));
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Follows a capture that another program is writing (`weft dissect -i IF -w`, dumpcap, tcpdump).
-//! That program has the privileges for capturing; this server needs none.
+//! That program has the privileges for capturing. This server needs no privileges.
 //!
-//! A follower is a thread that reads the file from its beginning and waits at its end for more. It
-//! sends news in batches through a short channel. A slow browser slows its own follower, which then
-//! sends larger batches. [`ROWS`] and the follower's share of memory bound it.
+//! A follower is a thread that reads the file from its beginning and waits at its end for more
+//! data. The follower sends new packets and findings in batches through a short channel. A slow
+//! browser slows only its own follower, which then sends fewer and larger batches. [`MAX_ROWS`] and
+//! the follower's share of memory limit the memory of a follower.
 
 use std::fs::File;
 use std::io;
@@ -18,35 +19,39 @@ use weft_dissector::browse::index::Row;
 use weft_dissector::browse::{Collector, Control, Index, Pass, Reader, Tail};
 use weft_dissector::source::{Capture, Frame};
 use weft_dissector::unit::Unit;
-use weft_dissector::{Finding, Packet, Sink};
+use weft_dissector::{Finding, FrameNumber, Packet, Sink};
 
 use super::memory::Share;
 use super::read::{NO_MEMORY, STRIDE, reason};
 
-/// Rows that stay in memory for units that come late.
-const ROWS: usize = 20_000;
-/// The maximum number of rows and of findings in a batch: the last ones.
-const MOST: usize = 100;
-/// How often the follower looks for more at the end of the file.
-const LOOK: Duration = Duration::from_millis(200);
-/// How often a batch is sent while the file grows without a pause.
-const BUSY: Duration = Duration::from_millis(500);
+/// Number of rows (one row for each packet) in memory after which the follower drops old rows.
+/// Until then it also keeps rows that were already sent, because the dissector may report a message
+/// or finding of a packet later than the packet.
+const MAX_ROWS: usize = 20_000;
+/// The maximum number of rows, and of findings, in a batch. If there are more, the batch has only
+/// the newest of them.
+const MAX_BATCH: usize = 100;
+/// Interval at which the follower checks for more data at the end of the file.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Interval between batches while the file grows without a pause.
+const BATCH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// News about a capture.
+/// New packets and findings of a capture.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Batch {
-    /// Packets so far.
+    /// Number of packets so far.
     pub(crate) packets: u64,
-    /// Findings so far: notes, warnings, errors.
+    /// Numbers of findings so far: notes, warnings, errors.
     pub(crate) counts: [u64; 3],
-    /// The last of the new packets.
+    /// The newest of the new packets, at most [`MAX_BATCH`].
     pub(crate) rows: Vec<LiveRow>,
+    /// The newest of the new findings, at most [`MAX_BATCH`].
     pub(crate) findings: Vec<LiveFinding>,
-    /// Connections that were joined or dropped to bound memory, and frames that were not read: one
-    /// sentence for each kind.
+    /// Sentences about connections that were merged or dropped to limit memory, and about frames
+    /// that were not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) remarks: Vec<String>,
-    /// Present if no more batches follow: the reason, or empty.
+    /// Present in the last batch only: why the follower ended, or an empty string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<String>,
 }
@@ -54,8 +59,8 @@ pub(crate) struct Batch {
 /// A packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LiveRow {
-    pub(crate) number: u64,
-    /// Time since the first packet.
+    pub(crate) number: FrameNumber,
+    /// Nanoseconds since the first packet.
     pub(crate) ns: u64,
     pub(crate) from: String,
     pub(crate) to: String,
@@ -68,15 +73,16 @@ pub(crate) struct LiveRow {
 /// A finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LiveFinding {
-    pub(crate) packet: u64,
+    pub(crate) packet: FrameNumber,
     pub(crate) severity: String,
     pub(crate) requirement: String,
     pub(crate) found: String,
 }
 
-/// Follows the file until the receiver is gone or the server stops. Blocks.
+/// Follows the file until the receiver is gone, the server stops, or reading fails. Blocks the
+/// thread.
 pub(crate) fn follow(path: &Path, batches: mpsc::Sender<Batch>, stopped: &watch::Receiver<bool>, share: &Share) {
-    let pass = Pass::new(Fresh::default());
+    let pass = Pass::new(BatchCollector::default());
     let state = Arc::new(Mutex::new(State { pass, batches, sent: Instant::now() }));
     let note = match File::open(path) {
         Ok(file) => {
@@ -98,10 +104,10 @@ fn read(mut capture: Capture, state: &Mutex<State>, share: &Share) -> Option<Str
         let mut state = locked(state);
         state.pass.frame(&frame);
         let is_weighed = state.pass.collector().packets.is_multiple_of(STRIDE);
-        if is_weighed && !share.hold(state.pass.memory()) {
+        if is_weighed && !share.resize(state.pass.memory()) {
             return Some(NO_MEMORY.to_owned());
         }
-        if state.sent.elapsed() > BUSY && !state.send() {
+        if state.sent.elapsed() > BATCH_INTERVAL && !state.send() {
             return None;
         }
     }
@@ -113,16 +119,16 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The state that the reader of bytes shares with the reader of frames: at the end of the file, the
-/// reader of bytes sends the news before it waits.
+/// The state that [`Waiting`] shares with the loop that reads frames. At the end of the file,
+/// `Waiting` sends a batch before it waits for more data.
 struct State {
-    pass: Pass<Fresh>,
+    pass: Pass<BatchCollector>,
     batches: mpsc::Sender<Batch>,
     sent: Instant,
 }
 
 impl State {
-    /// Sends the news; `false` if the receiver is gone.
+    /// Sends a batch if there is something new. Returns `false` if the receiver is gone.
     fn send(&mut self) -> bool {
         self.sent = Instant::now();
         if !self.pass.collector().has_news() {
@@ -133,29 +139,30 @@ impl State {
     }
 }
 
-/// What was read and not yet sent.
+/// The collector of packets and findings, with the parts that are not yet sent.
 #[derive(Default)]
-struct Fresh {
+struct BatchCollector {
     index: Index,
     origin: Option<u64>,
     packets: u64,
     counts: [u64; 3],
-    /// Rows and findings of the index that were sent.
+    /// Number of rows of the index that were sent.
     rows: usize,
+    /// Number of findings of the index that were sent.
     findings: usize,
-    /// Totals of the last batch.
+    /// The counts of packets and of findings that the last batch reported.
     sent: Option<(u64, [u64; 3])>,
     end: Option<String>,
 }
 
-impl Collector for Fresh {
+impl Collector for BatchCollector {
     fn begin(&mut self, frame: &Frame<'_>) -> bool {
         self.origin.get_or_insert(frame.time);
         self.packets += 1;
-        if self.index.rows().len() >= ROWS {
-            // A finding that comes late for one of the old rows is only counted.
+        if self.index.rows().len() >= MAX_ROWS {
+            // A finding that is reported later for one of the dropped rows is only counted.
             let keep = (self.index.rows().len() - self.rows, self.index.findings().len() - self.findings);
-            if keep == (0, 0) || self.index.rows().len() >= 2 * ROWS {
+            if keep == (0, 0) || self.index.rows().len() >= 2 * MAX_ROWS {
                 (self.index, self.rows, self.findings) = (Index::default(), 0, 0);
             }
         }
@@ -167,7 +174,7 @@ impl Collector for Fresh {
     }
 }
 
-impl Fresh {
+impl BatchCollector {
     fn has_news(&self) -> bool {
         self.sent != Some((self.packets, self.counts)) || self.end.is_some()
     }
@@ -175,8 +182,8 @@ impl Fresh {
     fn batch(&mut self, remarks: Vec<String>) -> Batch {
         self.sent = Some((self.packets, self.counts));
         let (rows, findings) = (self.index.rows(), self.index.findings());
-        let first = self.rows.max(rows.len().saturating_sub(MOST));
-        let first_finding = self.findings.max(findings.len().saturating_sub(MOST));
+        let first = self.rows.max(rows.len().saturating_sub(MAX_BATCH));
+        let first_finding = self.findings.max(findings.len().saturating_sub(MAX_BATCH));
         let batch = Batch {
             packets: self.packets,
             counts: self.counts,
@@ -206,13 +213,13 @@ impl Fresh {
             from,
             to,
             octets: row.wire_len,
-            words: self.index.words(row),
+            words: self.index.text(row),
             worst: row.worst.as_ref().map(Severity::to_string),
         }
     }
 }
 
-impl Sink for Fresh {
+impl Sink for BatchCollector {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.index.unit(unit);
     }
@@ -227,7 +234,7 @@ impl Sink for Fresh {
     }
 }
 
-/// Waits at the end of a file for more.
+/// Waits for more data at the end of a file.
 struct Waiting {
     state: Arc<Mutex<State>>,
     stopped: watch::Receiver<bool>,
@@ -241,7 +248,7 @@ impl Control for Waiting {
     fn is_end(&mut self, _: u64) -> bool {
         let is_wanted = locked(&self.state).send();
         if is_wanted {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         !is_wanted
     }
@@ -263,11 +270,12 @@ mod tests {
         std::fs::read(path).unwrap()
     }
 
-    /// The batch with which `packets` packets were reported; collects the numbers of all rows.
+    /// Receives batches until `packets` packets were reported, and returns the last batch. Adds the
+    /// numbers of all received rows to `numbers`.
     fn until(batches: &mut mpsc::Receiver<Batch>, packets: u64, numbers: &mut Vec<u64>) -> Batch {
         loop {
             let batch = batches.blocking_recv().expect("the follower continues");
-            numbers.extend(batch.rows.iter().map(|row| row.number));
+            numbers.extend(batch.rows.iter().map(|row| u64::from(row.number)));
             if batch.packets >= packets {
                 return batch;
             }
@@ -297,7 +305,7 @@ mod tests {
         file.flush().unwrap();
         let batch = until(&mut batches, 153, &mut numbers);
         assert_eq!(batch.packets, 153);
-        // Of many new packets, only the last ones are reported, in order.
+        // If there are many new packets, only the newest packets are reported, in order.
         assert!(numbers.is_sorted() && numbers.last() == Some(&153) && !batch.findings.is_empty());
         stop.send_replace(true);
         let mut last = None;

@@ -1,24 +1,24 @@
-//! The memory for captures: one account for all caches and all passes.
+//! The limit of memory for captures, which all caches and all passes share.
 //!
-//! Each reader has a [`Share`] and reports at short intervals how much memory it takes. If that is
-//! too much, the caches drop their least recently used results. If they are empty, the reader
-//! stops.
+//! Each pass has a [`Share`] and reports at short intervals how much memory it takes. If the total
+//! exceeds the limit, the caches drop their least recently used results. If the caches are empty,
+//! the pass stops.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Drops a cached result; false if there is none.
-type GiveUp = Box<dyn Fn() -> bool + Send + Sync>;
+/// A function that drops one cached result. Returns `false` if there is no result to drop.
+type DropResult = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// An account of bytes. Cheap to clone; clones share it.
+/// The number of bytes in use, and their limit. Cheap to clone. Clones share the limit.
 #[derive(Clone)]
 pub(crate) struct Memory(Arc<Inner>);
 
 struct Inner {
     most: usize,
     used: Mutex<usize>,
-    caches: Mutex<Vec<GiveUp>>,
+    caches: Mutex<Vec<DropResult>>,
 }
 
 impl fmt::Debug for Memory {
@@ -27,54 +27,56 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// The memory of a reader or of a result, which is free again when this is dropped.
+/// The memory of a pass or of a cached result. Dropping the share frees its bytes for other passes
+/// and results.
 #[derive(Debug)]
 pub(crate) struct Share {
     memory: Memory,
     bytes: Mutex<usize>,
-    starved: AtomicBool,
+    exhausted: AtomicBool,
 }
 
 impl Memory {
-    /// An account of `most` bytes.
+    /// Makes a limit of `most` bytes, of which no byte is in use yet.
     pub(crate) fn new(most: usize) -> Self {
         Memory(Arc::new(Inner { most, used: Mutex::default(), caches: Mutex::default() }))
     }
 
-    /// Adds a cache, which drops results if memory is short. Caches drop results in the order in
-    /// which they were added.
-    pub(crate) fn add(&self, give_up: impl Fn() -> bool + Send + Sync + 'static) {
-        locked(&self.0.caches).push(Box::new(give_up));
+    /// Adds a cache. If memory is short, `drop_result` is called to drop a result of the cache. The
+    /// results of a cache that was added earlier are dropped first.
+    pub(crate) fn add(&self, drop_result: impl Fn() -> bool + Send + Sync + 'static) {
+        locked(&self.0.caches).push(Box::new(drop_result));
     }
 
-    /// An empty share.
+    /// Makes an empty share.
     pub(crate) fn share(&self) -> Share {
-        Share { memory: self.clone(), bytes: Mutex::default(), starved: AtomicBool::default() }
+        Share { memory: self.clone(), bytes: Mutex::default(), exhausted: AtomicBool::default() }
     }
 
-    /// True if less than half is used.
+    /// Returns whether less than half of the bytes are in use.
     pub(crate) fn is_free(&self) -> bool {
         *locked(&self.0.used) < self.0.most / 2
     }
 
-    fn give_up(&self) -> bool {
-        locked(&self.0.caches).iter().any(|give_up| give_up())
+    fn drop_result(&self) -> bool {
+        locked(&self.0.caches).iter().any(|drop_result| drop_result())
     }
 }
 
 impl Share {
-    /// Changes the share to `bytes`; false if there is not enough memory.
-    pub(crate) fn hold(&self, bytes: usize) -> bool {
-        while !self.try_hold(bytes) {
-            if !self.memory.give_up() {
-                self.starved.store(true, Relaxed);
+    /// Changes the share to `bytes`. If this exceeds the limit, caches drop results. Returns
+    /// `false` if there is still not enough memory.
+    pub(crate) fn resize(&self, bytes: usize) -> bool {
+        while !self.try_resize(bytes) {
+            if !self.memory.drop_result() {
+                self.exhausted.store(true, Relaxed);
                 return false;
             }
         }
         true
     }
 
-    fn try_hold(&self, bytes: usize) -> bool {
+    fn try_resize(&self, bytes: usize) -> bool {
         let (mut own, mut used) = (locked(&self.bytes), locked(&self.memory.0.used));
         let after = *used - *own + bytes;
         let fits = after <= self.memory.0.most || bytes <= *own;
@@ -84,22 +86,23 @@ impl Share {
         fits
     }
 
-    /// Changes the share to `bytes` that are already allocated.
-    pub(crate) fn settle(&self, bytes: usize) {
+    /// Changes the share to `bytes`, even if this exceeds the limit. For memory that is already
+    /// allocated.
+    pub(crate) fn force_resize(&self, bytes: usize) {
         let (mut own, mut used) = (locked(&self.bytes), locked(&self.memory.0.used));
         *used = *used - *own + bytes;
         *own = bytes;
     }
 
-    /// True if there was not enough memory for it.
-    pub(crate) fn is_starved(&self) -> bool {
-        self.starved.load(Relaxed)
+    /// Returns whether a call of [`resize`](Self::resize) failed.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.exhausted.load(Relaxed)
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.settle(0);
+        self.force_resize(0);
     }
 }
 
@@ -116,12 +119,12 @@ mod tests {
     fn caches_drop_results_before_readers_stop() {
         let memory = Memory::new(100);
         let (first, second) = (memory.share(), memory.share());
-        assert!(first.hold(60) && second.hold(40));
-        assert!(!second.hold(41) && second.is_starved() && !first.is_starved());
+        assert!(first.resize(60) && second.resize(40));
+        assert!(!second.resize(41) && second.is_exhausted() && !first.is_exhausted());
         let cached = Mutex::new(Some(first));
         memory.add(move || locked(&cached).take().is_some());
-        assert!(second.hold(100), "the cache dropped its result");
-        assert!(!second.hold(101) && second.hold(99));
+        assert!(second.resize(100), "the cache dropped its result");
+        assert!(!second.resize(101) && second.resize(99));
         drop(second);
         assert_eq!(format!("{memory:?}"), "0 of 100 bytes");
     }
@@ -130,7 +133,7 @@ mod tests {
     fn a_share_can_always_shrink() {
         let memory = Memory::new(100);
         let share = memory.share();
-        share.settle(150);
-        assert!(share.hold(120) && !share.hold(121) && !memory.is_free());
+        share.force_resize(150);
+        assert!(share.resize(120) && !share.resize(121) && !memory.is_free());
     }
 }

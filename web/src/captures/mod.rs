@@ -1,25 +1,26 @@
 //! The captures that pages show: files of one folder, and the evidence of cases.
 //!
 //! ```text
-//! shelf: the files of the folder, by id      upload: adds a complete file, or nothing
+//! folder: the files of the folder, by id      upload: adds a complete file, or nothing
 //!          |
 //!          v
-//! work: a few threads, each with a time limit -> cache: results, as long as there is memory
+//! work: runs passes on a few threads, with a time limit -> cache: keeps results in limited memory
 //! ```
 //!
-//! [`mod@follow`] reads files that still grow.
+//! A pass reads a capture from its beginning. One pass makes a [`Survey`]: the list of packets, the
+//! findings, the connections and the statistics. Other passes make the list of frames that match a
+//! filter, the details of a few frames, or the ladder diagram of a connection. All caches and
+//! passes share one limit of memory ([`memory`]).
 //!
-//! `weft-dissector` makes a [`Survey`] in one pass. Other passes make the list of frames that
-//! pass a filter, the details of a few frames, and the ladder of a connection. All caches and
-//! passes share one account of memory ([`memory`]).
+//! [`mod@follow`] reads files that still grow.
 
 mod attempt;
 mod cache;
+pub(crate) mod folder;
 pub(crate) mod follow;
 mod id;
 mod memory;
 pub(crate) mod read;
-pub(crate) mod shelf;
 mod source;
 pub(crate) mod upload;
 mod work;
@@ -29,27 +30,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use weft_dissector::StreamId;
 use weft_dissector::browse::detail::Detail;
 use weft_dissector::browse::{FrameList, Survey};
 use weft_dissector::output::ladder::Ladder;
+use weft_dissector::{FrameNumber, StreamId};
 
 use attempt::Attempt;
-pub(crate) use cache::{Cache, Got};
+pub(crate) use cache::{Cache, CacheResult};
+pub(crate) use folder::CaptureFolder;
 use memory::Memory;
 use read::Budget;
-pub(crate) use shelf::Shelf;
 pub(crate) use source::Source;
 use upload::Uploads;
 pub(crate) use work::Requester;
 use work::{WorkLimits, Workers};
 
-use crate::access::{FOLLOWERS, Places};
+use crate::access::{FOLLOWERS, Slots};
 
 /// The captures to show, in addition to the evidence of cases.
 #[derive(Debug, Clone)]
 pub struct CaptureOptions {
-    /// The folder of captures and uploads. Without it, pages show only evidence.
+    /// The folder of captures and uploads. If `None`, pages show only the evidence of cases.
     pub folder: Option<PathBuf>,
     /// The maximum length of an upload in bytes.
     pub most_upload: u64,
@@ -61,64 +62,70 @@ impl Default for CaptureOptions {
     }
 }
 
-/// The estimated memory for captures in bytes. The rest of 512 MiB is for the server, for its
-/// connections, and for errors of the estimate and overhead of the allocator.
+/// The limit of the estimated memory for captures in bytes. The goal is that the server takes at
+/// most 512 MiB. The rest is for the server, for its connections, for errors of the estimate, and
+/// for overhead of the allocator.
 const MEMORY: usize = 256 << 20;
-/// Passes over captures. There are two threads, because an owner has one at a time, and another
-/// owner must not wait for it.
-const WORK: WorkLimits = WorkLimits { threads: 2, places: 34, reserved: 8, owner: 8 };
-/// How long a page waits for a pass before it shows the progress.
+/// Limits of passes over captures. An owner (usually a session) uses at most one thread at a time.
+/// There are two threads, so that a long pass of one owner does not block another owner.
+const WORK: WorkLimits = WorkLimits { threads: 2, tickets: 34, reserved: 8, owner: 8 };
+/// How long a page waits for a pass before the page shows the progress.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// Frames before and after a frame whose details are also cached.
+/// A pass for the details of a frame also collects the details of this number of frames on each
+/// side.
 const NEIGHBOURS: u64 = 24;
-/// The maximum number of rows of a ladder.
+/// The maximum number of rows of a ladder diagram.
 const LADDER_ROWS: usize = 1000;
 
 /// The captures of the server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Captures {
-    pub(crate) shelf: Option<Shelf>,
+    pub(crate) folder: Option<CaptureFolder>,
     pub(crate) uploads: Uploads,
     surveys: Cache<Source, Survey>,
-    sifted: Cache<(Source, String), FrameList>,
-    details: Cache<(Source, (u64, u64)), Vec<Detail>>,
+    filtered: Cache<(Source, String), FrameList>,
+    details: Cache<(Source, (FrameNumber, u64)), Vec<Detail>>,
     ladders: Cache<(Source, StreamId), Option<Ladder>>,
     budget: Budget,
     pub(crate) memory: Memory,
-    /// Places for live pages.
-    pub(crate) followers: Places,
+    /// Slots for live pages.
+    pub(crate) followers: Slots,
 }
 
 impl Captures {
-    /// `stopped` ends all passes.
+    /// Makes the captures of the server. All passes end when `stopped` becomes `true`.
     pub(crate) fn new(options: CaptureOptions, stopped: watch::Receiver<bool>) -> Self {
         let (workers, memory) = (Workers::new(WORK), Memory::new(MEMORY));
         Captures {
-            shelf: options.folder.map(Shelf::new),
+            folder: options.folder.map(CaptureFolder::new),
             uploads: Uploads::new(options.most_upload),
-            sifted: Cache::new(workers.clone(), memory.clone(), |frames: &FrameList| frames.len() * 8),
+            filtered: Cache::new(workers.clone(), memory.clone(), |frames: &FrameList| frames.len() * 8),
             details: Cache::new(workers.clone(), memory.clone(), |frames| frames.iter().map(Detail::memory).sum()),
             ladders: Cache::new(workers.clone(), memory.clone(), |_| LADDER_ROWS * 200),
-            // The last cache to drop results, because surveys take longest.
+            // If memory is short, the caches drop results in the order in which the caches are made
+            // here. The cache of surveys is last, because a survey takes longest to make.
             surveys: Cache::new(workers, memory.clone(), Survey::memory),
             memory,
             budget: Budget { stopped, ..Budget::default() },
-            followers: Places::new(FOLLOWERS),
+            followers: Slots::new(FOLLOWERS),
         }
     }
 
-    /// The survey of a capture.
-    pub(crate) async fn survey(&self, requester: Requester, source: &Source) -> Got<Survey> {
+    /// Returns the survey of a capture. Reads the capture if the survey is not in the cache.
+    pub(crate) async fn survey(&self, requester: Requester, source: &Source) -> CacheResult<Survey> {
         self.surveys.get(requester, source.clone(), PATIENCE, self.reads(source)).await
     }
 
-    /// Makes the survey. If that fails, a mark remains.
+    /// Returns the function that makes the survey. The function also creates a mark file: a hidden
+    /// file next to the capture, which remains if reading the capture fails ([`attempt`]).
     fn reads(&self, source: &Source) -> impl FnOnce(&cache::Progress) -> Result<Survey, String> + Send + 'static {
         let (source, budget) = (source.clone(), self.budget.clone());
-        // Captures of cases are not read in the background, and their folder has no marks.
-        let is_on_shelf = self.shelf.as_ref().is_some_and(|shelf| source.path.parent() == Some(&*shelf.folder));
+        // A mark file only prevents that the server reads the capture again in the background. The
+        // server never reads captures of cases in the background, so it creates no mark files for
+        // them.
+        let is_in_folder = self.folder.as_ref().is_some_and(|folder| source.path.parent() == Some(&*folder.path));
         move |progress| {
-            let attempt = if is_on_shelf { Attempt::begin(&source) } else { None };
+            let attempt = if is_in_folder { Attempt::begin(&source) } else { None };
             let read = read::make_survey(&source.path, &budget, progress);
             if let Some(attempt) = attempt.filter(|_| read.is_ok() || *budget.stopped.borrow()) {
                 attempt.succeed();
@@ -127,45 +134,47 @@ impl Captures {
         }
     }
 
-    /// True if a survey of it is in progress.
+    /// Returns whether a survey of the capture is in progress.
     pub(crate) fn is_being_read(&self, source: &Source) -> bool {
-        self.surveys.is_under_way(source)
+        self.surveys.is_in_progress(source)
     }
 
-    /// The survey or error, if the capture was read.
-    pub(crate) fn known(&self, source: &Source) -> Option<Result<Arc<Survey>, Arc<str>>> {
-        self.surveys.known(source)
+    /// Returns the survey or the error if the capture was already read. Otherwise returns `None`.
+    pub(crate) fn cached(&self, source: &Source) -> Option<Result<Arc<Survey>, Arc<str>>> {
+        self.surveys.cached(source)
     }
 
-    /// Has it read in the background.
+    /// Reads the capture in the background.
     pub(crate) async fn prepare(&self, source: &Source) {
-        self.surveys.get(Requester::reads_ahead(), source.clone(), Duration::ZERO, self.reads(source)).await;
+        self.surveys.get(Requester::background(), source.clone(), Duration::ZERO, self.reads(source)).await;
     }
 
-    /// The numbers of the frames that pass `filter`, which must be valid.
-    pub(crate) async fn sifted(&self, requester: Requester, source: &Source, filter: &str) -> Got<FrameList> {
+    /// Returns the numbers of the frames that match `filter`. The filter must be valid.
+    pub(crate) async fn filtered(&self, requester: Requester, source: &Source, filter: &str) -> CacheResult<FrameList> {
         let (path, budget, text) = (source.path.clone(), self.budget.clone(), filter.to_owned());
         let key = (source.clone(), filter.to_owned());
-        self.sifted.get(requester, key, PATIENCE, move |progress| read::sift(&path, &text, &budget, progress)).await
+        self.filtered
+            .get(requester, key, PATIENCE, move |progress| read::filter_frames(&path, &text, &budget, progress))
+            .await
     }
 
-    /// The details of frame `number` and perhaps of others. They are complete when frame `known_at`
-    /// has been read.
+    /// Returns the details of frame `number`, and perhaps of other frames. The details of frame
+    /// `number` are complete when the pass has read frame `known_at`.
     pub(crate) async fn detail(
         &self,
         requester: Requester,
         source: &Source,
-        number: u64,
-        known_at: u64,
-    ) -> Got<Vec<Detail>> {
-        // Neighbours share a pass.
-        let focus = number - number % NEIGHBOURS;
-        let end = focus.saturating_add(NEIGHBOURS);
+        number: FrameNumber,
+        known_at: FrameNumber,
+    ) -> CacheResult<Vec<Detail>> {
+        // Neighbouring frames have the same focus, so they share a pass.
+        let focus = FrameNumber::from(u64::from(number) / NEIGHBOURS * NEIGHBOURS);
+        let end = focus.later(NEIGHBOURS);
         if known_at <= end {
             match self.details_of(requester.clone(), source, (focus, NEIGHBOURS), end).await {
-                // If its neighbours are very large, a frame may be missing.
-                Got::Ready(frames) if !frames.iter().any(|detail| detail.number == number) => {}
-                got => return got,
+                // If the neighbours are very large, the requested frame may be missing.
+                CacheResult::Ready(frames) if !frames.iter().any(|detail| detail.number == number) => {}
+                result => return result,
             }
         }
         self.details_of(requester, source, (number, 0), known_at).await
@@ -175,16 +184,21 @@ impl Captures {
         &self,
         requester: Requester,
         source: &Source,
-        window: (u64, u64),
-        until: u64,
-    ) -> Got<Vec<Detail>> {
+        window: (FrameNumber, u64),
+        until: FrameNumber,
+    ) -> CacheResult<Vec<Detail>> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::details(&path, window, until, &budget, progress);
         self.details.get(requester, (source.clone(), window), PATIENCE, read).await
     }
 
-    /// The ladder of a connection; `None` if there is no such connection.
-    pub(crate) async fn ladder(&self, requester: Requester, source: &Source, stream: StreamId) -> Got<Option<Ladder>> {
+    /// Returns the ladder diagram of a connection, or `None` if there is no such connection.
+    pub(crate) async fn ladder(
+        &self,
+        requester: Requester,
+        source: &Source,
+        stream: StreamId,
+    ) -> CacheResult<Option<Ladder>> {
         let (path, budget) = (source.path.clone(), self.budget.clone());
         let read = move |progress: &cache::Progress| read::ladder(&path, stream, LADDER_ROWS, &budget, progress);
         self.ladders.get(requester, (source.clone(), stream), PATIENCE, read).await

@@ -7,21 +7,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use weft_dissector::StreamId;
 use weft_dissector::browse::detail::Detail;
-use weft_dissector::browse::index::MOST_FRAMES;
-use weft_dissector::browse::{self, Control, Details, FrameList, Pass, Reader, Sieve, Stop, Survey, Tail};
+use weft_dissector::browse::index::MAX_FRAMES;
+use weft_dissector::browse::{self, Control, Details, FilteredFrames, FrameList, Pass, Reader, Stop, Survey, Tail};
+use weft_dissector::output::connection_ladder::{Subject, Timeline};
 use weft_dissector::output::ladder::Ladder;
-use weft_dissector::output::story::{Story, Subject};
 use weft_dissector::source::{Capture, OpenError};
+use weft_dissector::{FrameNumber, StreamId};
 
 use super::cache::Progress;
 
 /// The maximum number of connections with statistics in a survey.
-const MOST_CONNECTIONS: usize = 10_000;
-/// A pass checks the time and the memory once in this many frames.
+const MAX_CONNECTIONS: usize = 10_000;
+/// A pass checks the time and the memory once in this number of frames.
 pub(super) const STRIDE: u64 = 256;
-/// Why a pass stops that takes too much memory.
+/// The reason that users see if a pass takes too much memory.
 pub(super) const NO_MEMORY: &str = "the server has no memory left for captures";
 
 /// The limits of a pass.
@@ -37,44 +37,53 @@ pub(crate) struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         let stopped = watch::channel(false).1;
-        Budget { time: Duration::from_secs(60), frames: MOST_FRAMES, stopped }
+        Budget { time: Duration::from_secs(60), frames: MAX_FRAMES, stopped }
     }
 }
 
-/// The survey of the capture at `path`.
+/// Makes the survey of the capture at `path`. If reading stops early, the survey is incomplete and
+/// has a note.
 ///
 /// # Errors
-/// Why the capture cannot be read.
+/// Returns the reason if the capture cannot be read.
 pub(crate) fn make_survey(path: &Path, budget: &Budget, progress: &Progress) -> Result<Survey, String> {
-    let mut pass = Pass::new(Survey::with_room(budget.frames, MOST_CONNECTIONS));
+    let mut pass = Pass::new(Survey::with_room(budget.frames, MAX_CONNECTIONS));
     let read = read(path, budget, progress, &mut pass)?;
     Ok(Survey::of(pass, read.note))
 }
 
-/// The numbers of the frames that pass the filter, among those that a survey has.
-pub(crate) fn sift(path: &Path, filter: &str, budget: &Budget, progress: &Progress) -> Result<FrameList, String> {
-    let mut sieve = Sieve::new(filter).map_err(|error| error.to_string())?.with_limit(budget.frames);
-    read(path, budget, progress, &mut sieve)?.unstopped()?;
-    Ok(sieve.finish().into())
+/// Returns the numbers of the frames that match the filter. Reads at most as many frames as a
+/// survey.
+pub(crate) fn filter_frames(
+    path: &Path,
+    filter: &str,
+    budget: &Budget,
+    progress: &Progress,
+) -> Result<FrameList, String> {
+    let mut filtered = FilteredFrames::new(filter).map_err(|error| error.to_string())?.with_limit(budget.frames);
+    read(path, budget, progress, &mut filtered)?.check_not_stopped()?;
+    Ok(filtered.finish().into())
 }
 
-/// The details of a frame and its neighbours, which are complete when frame `until` has been read.
+/// Returns the details of frame `focus` and of at most `neighbours` frames on each side. Reads no
+/// frame after frame `until`.
 pub(crate) fn details(
     path: &Path,
-    (focus, neighbours): (u64, u64),
-    until: u64,
+    (focus, neighbours): (FrameNumber, u64),
+    until: FrameNumber,
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Vec<Detail>, String> {
     let mut pass = Pass::new(Details::new(focus, neighbours).until(until));
-    read(path, budget, progress, &mut pass)?.unstopped()?;
-    if !pass.has_enough() {
+    read(path, budget, progress, &mut pass)?.check_not_stopped()?;
+    if !pass.is_complete() {
         pass.finish();
     }
     Ok(pass.into_collector().into_frames())
 }
 
-/// The ladder of a connection; `None` if there is no connection with that number.
+/// Returns the ladder diagram of a connection, with at most `rows` rows. Returns `None` if there is
+/// no connection with the number `stream`.
 pub(crate) fn ladder(
     path: &Path,
     stream: StreamId,
@@ -82,21 +91,22 @@ pub(crate) fn ladder(
     budget: &Budget,
     progress: &Progress,
 ) -> Result<Option<Ladder>, String> {
-    let mut pass = Pass::new(Story::new(Subject::Stream(stream), rows));
-    read(path, budget, progress, &mut pass)?.unstopped()?;
+    let mut pass = Pass::new(Timeline::new(Subject::Stream(stream), rows));
+    read(path, budget, progress, &mut pass)?.check_not_stopped()?;
     pass.finish();
     Ok(pass.into_collector().ladder())
 }
 
-/// Checks that the file is a capture.
-pub(crate) fn recognise(path: &Path) -> Result<(), String> {
+/// Checks that the file is a capture. Returns the reason if the file is not a capture.
+pub(crate) fn check_capture(path: &Path) -> Result<(), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let budget = Budget { time: Duration::from_secs(10), ..Budget::default() };
     let timed = Tail::new(file, TimeLimit { budget, since: Instant::now() });
     Capture::from_reader(Box::new(timed)).map(drop).map_err(|error| reason(&error))
 }
 
-/// The reason as a clause: most messages of [`OpenError`] follow the name of a file.
+/// Returns the error as a clause with a subject. Most messages of [`OpenError`] have no subject,
+/// because they are written to follow the name of a file.
 pub(super) fn reason(error: &OpenError) -> String {
     match error {
         OpenError::Io(error) => error.to_string(),
@@ -105,17 +115,20 @@ pub(super) fn reason(error: &OpenError) -> String {
 }
 
 /// How a pass over a capture ended.
-struct Passed {
-    /// Why not all frames were read.
+struct ReadOutcome {
+    /// Why not all frames were read. `None` if all needed frames were read.
     note: Option<String>,
-    /// The server stopped the pass; the file is not damaged.
+    /// Whether the server stopped the pass. Otherwise the note is about the file.
     is_stopped: bool,
 }
 
-impl Passed {
+impl ReadOutcome {
+    /// Rejects the result of a pass that the server stopped. Such a result is incomplete, but would
+    /// look complete.
+    ///
     /// # Errors
-    /// Why the server stopped the pass: an incomplete result would look complete.
-    fn unstopped(self) -> Result<(), String> {
+    /// Returns the reason why the server stopped the pass.
+    fn check_not_stopped(self) -> Result<(), String> {
         match self.note {
             Some(why) if self.is_stopped => Err(why),
             _ => Ok(()),
@@ -123,30 +136,35 @@ impl Passed {
     }
 }
 
-/// Hands frames to `reader` while it needs more, and while there is time and memory.
-fn read(path: &Path, budget: &Budget, progress: &Progress, reader: &mut impl Reader) -> Result<Passed, String> {
+/// Gives frames to `reader` until `reader` needs no more frames, until the file ends, or until the
+/// time or the memory is used up.
+fn read(path: &Path, budget: &Budget, progress: &Progress, reader: &mut impl Reader) -> Result<ReadOutcome, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let since = Instant::now();
     let timed = Tail::new(file, TimeLimit { budget: budget.clone(), since });
     let mut capture = Capture::from_reader(Box::new(timed)).map_err(|error| reason(&error))?;
     let mut stopped = None;
-    let goes_on = |reader: &mut _, frames: u64| {
+    let goes_on = |reader: &mut _, frame: FrameNumber| {
+        let frames = u64::from(frame);
         if frames.is_multiple_of(STRIDE) {
             progress.frames.store(frames, Relaxed);
-            let why = if progress.share.hold(Reader::memory(reader)) {
+            let why = if progress.share.resize(Reader::memory(reader)) {
                 budget.check(since).err().map(|error| error.to_string())
             } else {
                 Some(NO_MEMORY.to_owned())
             };
-            stopped = why.map(|why| format!("reading stopped after frame {frames}: {why}"));
+            stopped = why.map(|why| format!("reading stopped after frame {frame}: {why}"));
         }
         stopped.is_none()
     };
     Ok(match browse::read(&mut capture, 0, reader, goes_on) {
-        Stop::Cancelled => Passed { note: stopped, is_stopped: true },
-        Stop::HasEnough => Passed { note: None, is_stopped: false },
-        // If the budget stops the reader, the capture reports damage.
-        Stop::AtEnd => Passed { note: capture.note().map(str::to_owned), is_stopped: budget.check(since).is_err() },
+        Stop::Cancelled => ReadOutcome { note: stopped, is_stopped: true },
+        Stop::ReaderComplete => ReadOutcome { note: None, is_stopped: false },
+        // If a read call fails because of the budget, the capture reports a damaged file. So the
+        // budget is checked again.
+        Stop::AtEnd => {
+            ReadOutcome { note: capture.note().map(str::to_owned), is_stopped: budget.check(since).is_err() }
+        }
     })
 }
 
@@ -158,15 +176,15 @@ impl Budget {
         if since.elapsed() > self.time {
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                format!("it takes longer than the limit of {} s", self.time.as_secs()),
+                format!("reading takes longer than the limit of {} s", self.time.as_secs()),
             ));
         }
         Ok(())
     }
 }
 
-/// Limits the time for reading a file: a small compressed file may unpack to very many bytes
-/// without a frame.
+/// Limits the time for reading a file. The check between frames is not enough: a small compressed
+/// file may unpack to very many bytes without a frame.
 struct TimeLimit {
     budget: Budget,
     since: Instant,
@@ -190,12 +208,12 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)
     }
 
-    /// A progress with unlimited memory.
+    /// Makes a progress with unlimited memory.
     fn free() -> Progress {
         Progress::new(Memory::new(usize::MAX).share())
     }
 
-    /// A capture of `count` connections, each with one packet, an MPA Request.
+    /// Makes a capture of `count` connections. Each connection has one packet, an MPA Request.
     fn connections(count: u32) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::with_suffix(".pcap").unwrap();
         // Version 2.4, link type 101: each frame is an IP packet.
@@ -218,7 +236,7 @@ mod tests {
     fn many_connections_take_bounded_memory() {
         let file = connections(12_000);
         let survey = make_survey(file.path(), &Budget::default(), &free()).unwrap();
-        assert_eq!((survey.stats.connections().count(), survey.stats.further()), (10_000, 2000));
+        assert_eq!((survey.stats.connections().count(), survey.stats.unstored_connections()), (10_000, 2000));
         assert_eq!(survey.stats.totals().connections, 12_000);
         let more = make_survey(connections(24_000).path(), &Budget::default(), &free()).unwrap();
         // 12,000 more rows with their texts and addresses.
@@ -232,11 +250,11 @@ mod tests {
         let progress = Progress::new(memory.share());
         let survey = make_survey(file.path(), &Budget::default(), &progress).unwrap();
         let rows = survey.index.rows().len();
-        assert!((256..12_000).contains(&rows) && progress.share.is_starved(), "{rows}");
+        assert!((256..12_000).contains(&rows) && progress.share.is_exhausted(), "{rows}");
         assert!(survey.note.as_ref().is_some_and(|note| note.contains("memory")), "{:?}", survey.note);
         // An incomplete list would look complete.
-        let sifted = sift(file.path(), "tcp", &Budget::default(), &Progress::new(memory.share()));
-        assert!(sifted.is_err_and(|why| why.contains("memory")));
+        let filtered = filter_frames(file.path(), "tcp", &Budget::default(), &Progress::new(memory.share()));
+        assert!(filtered.is_err_and(|why| why.contains("memory")));
     }
 
     #[test]
@@ -266,13 +284,13 @@ mod tests {
             (survey.index.rows().len(), survey.note.as_deref()),
             (10, Some("only the first 10 frames are shown"))
         );
-        assert_eq!(sift(&path("siw/rping-crc.pcap"), "frame", &budget, &free()).unwrap().len(), 10);
+        assert_eq!(filter_frames(&path("siw/rping-crc.pcap"), "frame", &budget, &free()).unwrap().len(), 10);
     }
 
     #[test]
     fn recognises_captures() {
-        assert!(recognise(&path("README.md")).unwrap_err().contains("is not a capture that weft reads"));
-        assert!(recognise(&path("siw/rping-crc.pcap")).is_ok());
-        assert!(recognise(&path("none")).is_err());
+        assert!(check_capture(&path("README.md")).unwrap_err().contains("is not a capture that weft reads"));
+        assert!(check_capture(&path("siw/rping-crc.pcap")).is_ok());
+        assert!(check_capture(&path("none")).is_err());
     }
 }

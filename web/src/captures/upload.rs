@@ -1,5 +1,6 @@
-//! Uploads. A file has a hidden name until it is complete and recognised as a capture. An upload
-//! that ends early (by the client, the limit, or a kill of the server) adds no capture.
+//! Uploads of captures. The file of an upload has a hidden name until it is complete and was
+//! checked to be a capture. If an upload ends early (because of the client, a limit, or a kill of
+//! the server), it adds no capture.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,29 +12,30 @@ use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::folder::{self, CaptureFolder, UNFINISHED};
 use super::id::id;
 use super::read;
-use super::shelf::{self, Shelf, UNFINISHED};
 
 /// The maximum number of concurrent uploads.
-const MOST: usize = 2;
-/// How long an upload may be silent.
+const MAX_UPLOADS: usize = 2;
+/// The maximum time between two parts of an upload.
 const SILENCE: Duration = Duration::from_secs(20);
-/// The time for each upload in addition to the time for its bytes.
+/// The time that each upload may take in addition to its length divided by [`SLOWEST`].
 const GRACE: Duration = Duration::from_secs(60);
-/// The minimum speed in bytes per second.
+/// The minimum speed of an upload in bytes per second.
 const SLOWEST: u64 = 16 << 10;
-/// The maximum length of a name.
-const MOST_NAME: usize = 100;
-/// The maximum number of files with one name, which get different numbers.
-const MOST_NAMESAKES: usize = 1000;
+/// The maximum length of the client's file name in characters.
+const MAX_NAME_LEN: usize = 100;
+/// The maximum number of uploads with the same file name. From the second upload on, the stored
+/// name has a number.
+const MAX_NAMESAKES: usize = 1000;
 
 /// Why an upload was rejected.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum UploadError {
     #[error("This server has no folder for captures; start it with weft web --captures DIR.")]
     NoFolder,
-    #[error("{MOST} uploads are in progress. Try again when one of them is complete.")]
+    #[error("{MAX_UPLOADS} uploads are in progress. Try again when one of them is complete.")]
     Busy,
     #[error("The capture is longer than the limit of {0} bytes (weft web --upload-limit).")]
     TooLong(u64),
@@ -54,9 +56,11 @@ pub(crate) enum Refused {
 pub(crate) struct Uploads {
     /// The maximum length of an upload in bytes.
     pub(crate) most: u64,
+    /// [`SILENCE`], except in tests.
     pub(crate) silence: Duration,
+    /// Always [`GRACE`].
     pub(crate) grace: Duration,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// An upload in progress. Dropping it deletes its file.
@@ -68,18 +72,19 @@ pub(crate) struct Receiving {
     octets: u64,
     uploads: Uploads,
     since: Instant,
-    _room: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Uploads {
     pub(super) fn new(most: u64) -> Self {
-        Uploads { most, silence: SILENCE, grace: GRACE, room: Arc::new(Semaphore::new(MOST)) }
+        Uploads { most, silence: SILENCE, grace: GRACE, permits: Arc::new(Semaphore::new(MAX_UPLOADS)) }
     }
 
-    /// Starts an upload.
-    pub(crate) fn begin(&self, shelf: Option<&Shelf>) -> Result<Receiving, Refused> {
-        let folder = Arc::clone(&shelf.ok_or(Refused::NoFolder)?.folder);
-        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| Refused::Busy)?;
+    /// Starts an upload into `folder`. Returns an error if there is no folder or if too many
+    /// uploads are in progress.
+    pub(crate) fn begin(&self, folder: Option<&CaptureFolder>) -> Result<Receiving, UploadError> {
+        let folder = Arc::clone(&folder.ok_or(UploadError::NoFolder)?.path);
+        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| UploadError::Busy)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(UNFINISHED);
         // The umask of the process applies, as for any new file.
@@ -87,50 +92,53 @@ impl Uploads {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let stored = builder.tempfile_in(&folder)?;
         let file = tokio::fs::File::from_std(stored.as_file().try_clone()?);
-        Ok(Receiving { file, stored, folder, octets: 0, uploads: self.clone(), since: Instant::now(), _room: room })
+        Ok(Receiving { file, stored, folder, octets: 0, uploads: self.clone(), since: Instant::now(), _permit: permit })
     }
 }
 
 impl Receiving {
-    /// Waits for the next bytes from the client and stores them; `false` at the end of the upload.
+    /// Waits for the next bytes from the client and stores them. Returns `false` at the end of the
+    /// upload.
     pub(crate) async fn take<B: AsRef<[u8]>, E: std::fmt::Display>(
         &mut self,
         next: impl Future<Output = Option<Result<B, E>>>,
-    ) -> Result<bool, Refused> {
-        let got = tokio::time::timeout(self.uploads.silence, next).await.map_err(|_| Refused::TooSlow)?;
-        let Some(chunk) = got.transpose().map_err(|error| Refused::CutOff(error.to_string()))? else {
+    ) -> Result<bool, UploadError> {
+        let got = tokio::time::timeout(self.uploads.silence, next).await.map_err(|_| UploadError::TooSlow)?;
+        let Some(chunk) = got.transpose().map_err(|error| UploadError::CutOff(error.to_string()))? else {
             return Ok(false);
         };
         self.octets += chunk.as_ref().len() as u64;
         if self.octets > self.uploads.most {
-            return Err(Refused::TooLong(self.uploads.most));
+            return Err(UploadError::TooLong(self.uploads.most));
         }
         if self.since.elapsed() > self.uploads.grace + Duration::from_secs(self.octets / SLOWEST) {
-            return Err(Refused::TooSlow);
+            return Err(UploadError::TooSlow);
         }
         self.file.write_all(chunk.as_ref()).await?;
         Ok(true)
     }
 
-    /// Completes the upload under a name like `name`. Returns the id of the capture.
-    pub(crate) async fn finish(self, name: &str) -> Result<String, Refused> {
+    /// Checks that the file is a capture, and stores it under a name similar to `name`. Returns the
+    /// id of the capture.
+    pub(crate) async fn finish(self, name: &str) -> Result<String, UploadError> {
         let Receiving { mut file, stored, folder, .. } = self;
         file.flush().await?;
         file.sync_all().await?;
         let name = tidy(name);
         tokio::task::spawn_blocking(move || {
-            read::recognise(stored.path()).map_err(Refused::NoCapture)?;
-            settle(stored, &folder, &name)
+            read::check_capture(stored.path()).map_err(UploadError::NoCapture)?;
+            store_as(stored, &folder, &name)
         })
         .await
         .map_err(io::Error::other)?
     }
 }
 
-/// Gives the file an unused name.
-fn settle(mut stored: NamedTempFile, folder: &Path, name: &str) -> Result<String, Refused> {
+/// Moves the file to `name` in the folder, or to a name with a number if `name` is in use. Returns
+/// the id of the capture.
+fn store_as(mut stored: NamedTempFile, folder: &Path, name: &str) -> Result<String, UploadError> {
     let (stem, ending) = name.split_once('.').unwrap_or((name, "pcap"));
-    for number in 1..=MOST_NAMESAKES {
+    for number in 1..=MAX_NAMESAKES {
         let name = if number == 1 { name.to_owned() } else { format!("{stem}-{number}.{ending}") };
         match stored.persist_noclobber(folder.join(&name)) {
             Ok(_) => return Ok(id(OsStr::new(&name))),
@@ -138,21 +146,21 @@ fn settle(mut stored: NamedTempFile, folder: &Path, name: &str) -> Result<String
             Err(error) => return Err(error.error.into()),
         }
     }
-    Err(Refused::Namesakes)
+    Err(UploadError::Namesakes)
 }
 
-/// A safe file name that resembles the client's: letters, digits, a few punctuation characters, and
-/// the extension of a capture.
+/// Returns a safe file name that is similar to the client's name. It consists of ASCII letters,
+/// digits, `.`, `_` and `-`, and has the extension of a capture.
 fn tidy(name: &str) -> String {
     // Some clients send a path.
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
     let tidy: String = name.chars().map(safe).collect();
     let tidy = tidy.trim_start_matches(['.', '-']);
-    let tidy = &tidy[tidy.len().saturating_sub(MOST_NAME)..];
+    let tidy = &tidy[tidy.len().saturating_sub(MAX_NAME_LEN)..];
     match tidy.trim_start_matches(['.', '-']) {
         "" => "capture.pcap".to_owned(),
-        tidy if shelf::is_capture(OsStr::new(tidy)) => tidy.to_owned(),
+        tidy if folder::is_capture(OsStr::new(tidy)) => tidy.to_owned(),
         tidy => format!("{tidy}.pcap"),
     }
 }
@@ -177,7 +185,7 @@ mod tests {
         ] {
             assert_eq!(tidy(given), name, "{given:?}");
         }
-        assert_eq!(tidy(&format!("{}.pcap", "a".repeat(300))).len(), MOST_NAME);
+        assert_eq!(tidy(&format!("{}.pcap", "a".repeat(300))).len(), MAX_NAME_LEN);
     }
 
     #[test]
@@ -186,7 +194,7 @@ mod tests {
         let one = |text: &str| {
             let file = NamedTempFile::new_in(folder.path()).unwrap();
             std::fs::write(file.path(), text).unwrap();
-            settle(file, folder.path(), "a.pcap.gz").unwrap()
+            store_as(file, folder.path(), "a.pcap.gz").unwrap()
         };
         let ids = ["1", "2", "3"].map(one);
         assert_ne!(ids[0], ids[1]);

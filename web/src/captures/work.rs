@@ -1,9 +1,10 @@
-//! Schedules passes over captures on a few threads.
+//! Schedules passes over captures on a few threads. A pass reads one capture.
 //!
-//! A pass may take a minute, so with a first-in-first-out queue one client could block all others.
-//! An owner has one thread at a time and a few places in the queue. The owner whose last turn is
-//! longest ago comes first. Operators come before viewers and have reserved places; background
-//! reading comes last.
+//! A pass may take a minute, so with a first-in-first-out queue one client could block all other
+//! clients. An owner, usually a session, has at most one running pass and a few waiting passes. If
+//! several owners wait, the owner whose last pass began longest ago comes first. Operators come
+//! before viewers. Background reading comes last. Each running or waiting pass needs a ticket, and
+//! some tickets are reserved for operators.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,17 +18,17 @@ use crate::access::{Role, Session};
 /// The limits of the scheduler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkLimits {
-    /// Running passes.
+    /// The maximum number of running passes.
     pub(crate) threads: usize,
-    /// Running and waiting passes.
-    pub(crate) places: usize,
-    /// Places for operators only.
+    /// The maximum number of running and waiting passes.
+    pub(crate) tickets: usize,
+    /// The number of tickets that only operators can get.
     pub(crate) reserved: usize,
-    /// Places of one owner.
+    /// The maximum number of running and waiting passes of one owner.
     pub(crate) owner: usize,
 }
 
-/// The client that requests a pass.
+/// The client that requests a pass, or the server itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Requester {
     owner: Owner,
@@ -37,33 +38,34 @@ pub(crate) struct Requester {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Owner {
     Session(Arc<str>),
-    /// Without tokens, all clients share a session, so all clients of one capture are one owner.
+    /// All clients that open the capture at this path, as one owner. Used on a server without
+    /// tokens, where all clients share a session.
     Capture(PathBuf),
-    ReadsAhead,
+    Background,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Operator,
     Viewer,
-    ReadsAhead,
+    Background,
 }
 
 impl Requester {
-    /// A client that opens a capture.
+    /// Makes the requester for a client that opens a capture.
     pub(crate) fn new(session: &Session, source: &Source) -> Self {
         let owner = session.owner.clone().map_or_else(|| Owner::Capture(source.path.clone()), Owner::Session);
         let rank = if session.role == Role::Operator { Rank::Operator } else { Rank::Viewer };
         Requester { owner, rank }
     }
 
-    /// The server itself, which reads captures in the background.
-    pub(crate) fn reads_ahead() -> Self {
-        Requester { owner: Owner::ReadsAhead, rank: Rank::ReadsAhead }
+    /// Makes the requester for the server, which reads captures in the background.
+    pub(crate) fn background() -> Self {
+        Requester { owner: Owner::Background, rank: Rank::Background }
     }
 }
 
-/// Cheap to clone; clones share the threads.
+/// The scheduler of passes. Cheap to clone. Clones share the threads.
 #[derive(Debug, Clone)]
 pub(crate) struct Workers(Arc<Shared>);
 
@@ -75,7 +77,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// The number of tickets.
+    /// The number of tickets in use.
     taken: usize,
     accounts: HashMap<Owner, Account>,
     /// Owners of the running passes.
@@ -87,9 +89,10 @@ struct Queue {
 /// The state of an owner with tickets.
 #[derive(Debug, Default)]
 struct Account {
+    /// The number of the owner's tickets.
     taken: usize,
-    /// The time of its last turn.
-    turn: u64,
+    /// The value of the queue's clock when the owner's last pass began.
+    last_start: u64,
 }
 
 #[derive(Debug)]
@@ -98,14 +101,14 @@ struct Waiting {
     go: oneshot::Sender<()>,
 }
 
-/// The right to a pass.
+/// The permission to run one pass. Dropping the ticket returns the permission.
 pub(crate) struct Ticket {
     shared: Arc<Shared>,
     requester: Requester,
 }
 
-/// The use of a thread.
-struct Turn {
+/// A running pass, which uses a thread. Dropping it frees the thread and starts the next passes.
+struct RunningPass {
     shared: Arc<Shared>,
     owner: Owner,
 }
@@ -115,10 +118,10 @@ impl Workers {
         Workers(Arc::new(Shared { limits, queue: Mutex::default() }))
     }
 
-    /// A ticket; `None` if a limit is reached.
+    /// Returns a ticket, or `None` if a limit is reached.
     pub(crate) fn ticket(&self, requester: Requester) -> Option<Ticket> {
-        let WorkLimits { places, reserved, owner: of_owner, .. } = self.0.limits;
-        let most = if requester.rank == Rank::Operator { places } else { places - reserved };
+        let WorkLimits { tickets, reserved, owner: of_owner, .. } = self.0.limits;
+        let most = if requester.rank == Rank::Operator { tickets } else { tickets - reserved };
         let mut queue = self.0.queue();
         let own = queue.accounts.get(&requester.owner).map_or(0, |account| account.taken);
         if queue.taken >= most || own >= of_owner {
@@ -131,20 +134,21 @@ impl Workers {
 }
 
 impl Ticket {
-    /// Does the work when it is its turn; `None` if it panicked.
+    /// Waits until a thread is free for the owner, then runs `work` on that thread. Returns `None`
+    /// if `work` panicked.
     pub(crate) async fn work<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-        let (go, turn) = oneshot::channel();
+        let (go, started) = oneshot::channel();
         let owner = self.requester.owner.clone();
         {
             let mut queue = self.shared.queue();
             queue.waiting.push(Waiting { requester: self.requester.clone(), go });
-            queue.give_turns(self.shared.limits.threads);
+            queue.start_waiting(self.shared.limits.threads);
         }
-        turn.await.ok()?;
-        let turn = Turn { shared: Arc::clone(&self.shared), owner };
+        started.await.ok()?;
+        let pass = RunningPass { shared: Arc::clone(&self.shared), owner };
         // The thread is in use until the work ends, even if the client is gone.
         let worked = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _pass = pass;
             work()
         });
         worked.await.inspect_err(|error| tracing::error!("the reader of a capture failed: {error}")).ok()
@@ -152,14 +156,14 @@ impl Ticket {
 }
 
 impl Queue {
-    fn give_turns(&mut self, threads: usize) {
+    fn start_waiting(&mut self, threads: usize) {
         while self.running.len() < threads {
             let Some(at) = self.next() else { return };
             let Waiting { requester, go } = self.waiting.remove(at);
             if go.send(()).is_ok() {
                 self.clock += 1;
                 if let Some(account) = self.accounts.get_mut(&requester.owner) {
-                    account.turn = self.clock;
+                    account.last_start = self.clock;
                 }
                 self.running.push(requester.owner);
             }
@@ -167,10 +171,11 @@ impl Queue {
     }
 
     fn next(&self) -> Option<usize> {
-        let turn = |owner: &Owner| self.accounts.get(owner).map_or(0, |account| account.turn);
+        let last_start = |owner: &Owner| self.accounts.get(owner).map_or(0, |account| account.last_start);
         let waiting = self.waiting.iter().enumerate();
-        let may = waiting.filter(|(_, waiting)| !self.running.contains(&waiting.requester.owner));
-        let next = may.min_by_key(|(at, waiting)| (waiting.requester.rank, turn(&waiting.requester.owner), *at));
+        let startable = waiting.filter(|(_, waiting)| !self.running.contains(&waiting.requester.owner));
+        let next =
+            startable.min_by_key(|(at, waiting)| (waiting.requester.rank, last_start(&waiting.requester.owner), *at));
         next.map(|(at, _)| at)
     }
 }
@@ -182,13 +187,13 @@ impl Shared {
     }
 }
 
-impl Drop for Turn {
+impl Drop for RunningPass {
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
         if let Some(at) = queue.running.iter().position(|owner| *owner == self.owner) {
             queue.running.swap_remove(at);
         }
-        queue.give_turns(self.shared.limits.threads);
+        queue.start_waiting(self.shared.limits.threads);
     }
 }
 
@@ -249,10 +254,10 @@ pub(super) mod tests {
 
     #[tokio::test]
     async fn many_requests_of_one_owner_block_no_other_owner() {
-        let mut bench = Bench::new(WorkLimits { threads: 2, places: 10, reserved: 2, owner: 4 });
+        let mut bench = Bench::new(WorkLimits { threads: 2, tickets: 10, reserved: 2, owner: 4 });
         let many = ["1", "2", "3", "4"].map(|name| bench.add(name, requester("crowd", Role::Viewer)));
         assert_eq!(bench.next().await, "1");
-        assert!(bench.workers.ticket(requester("crowd", Role::Viewer)).is_none(), "it has all its places");
+        assert!(bench.workers.ticket(requester("crowd", Role::Viewer)).is_none(), "it has all its tickets");
         // The second thread is free for another owner.
         let other = bench.add("other", requester("other", Role::Viewer));
         assert_eq!(bench.next().await, "other");
@@ -266,12 +271,12 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
-    async fn operators_come_first_and_have_reserved_places() {
-        let mut bench = Bench::new(WorkLimits { threads: 1, places: 5, reserved: 2, owner: 4 });
+    async fn operators_come_first_and_have_reserved_tickets() {
+        let mut bench = Bench::new(WorkLimits { threads: 1, tickets: 5, reserved: 2, owner: 4 });
         let first = bench.add("first", requester("a", Role::Viewer));
         assert_eq!(bench.next().await, "first");
         let second = bench.add("second", requester("b", Role::Viewer));
-        let third = bench.add("ahead", Requester::reads_ahead());
+        let third = bench.add("ahead", Requester::background());
         assert!(bench.workers.ticket(requester("c", Role::Viewer)).is_none());
         let operator = bench.add("operator", requester("d", Role::Operator));
         tokio::task::yield_now().await;
@@ -287,7 +292,7 @@ pub(super) mod tests {
         let local = Session { role: Role::Operator, owner: None, form_key: None };
         let of =
             |name: &str| Requester::new(&local, &Source { path: name.into(), len: 0, changed: std::time::UNIX_EPOCH });
-        let mut bench = Bench::new(WorkLimits { threads: 2, places: 10, reserved: 2, owner: 2 });
+        let mut bench = Bench::new(WorkLimits { threads: 2, tickets: 10, reserved: 2, owner: 2 });
         let ends = [bench.add("a", of("a")), bench.add("again", of("a"))];
         assert_eq!(bench.next().await, "a");
         assert!(bench.workers.ticket(of("a")).is_none());

@@ -1,4 +1,5 @@
-//! Follows a run of another process: reads the store repeatedly, and adds news to the journal.
+//! Follows a run of another process: reads the store repeatedly, and adds new results to the run's
+//! journal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +10,10 @@ use weft_suites::store::{Store, StoreError};
 use super::{Journal, Live, Update};
 
 /// How often to read the store.
-const LOOK: Duration = Duration::from_millis(700);
+const POLL_INTERVAL: Duration = Duration::from_millis(700);
 
-/// Follows until the run is over, no client is left, or the run writes its journal itself.
+/// Follows the run until it is over, until no client reads the journal, or until a run of this
+/// process writes the journal.
 pub(super) async fn follow(live: Live, store: Store, journal: Arc<Journal>) {
     let mut is_first = true;
     while !journal.is_own() && !live.forget(&journal) {
@@ -27,11 +29,12 @@ pub(super) async fn follow(live: Live, store: Store, journal: Arc<Journal>) {
                 return journal.end();
             }
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Adds news. Returns the number of planned cases, or `None` if the run is over.
+/// Adds the finished cases of the store to the journal. The journal ignores cases that it already
+/// has. Returns the number of planned cases, or `None` if the run is over.
 async fn look(store: &Store, journal: &Journal) -> Result<Option<u64>, StoreError> {
     let planned = store.planned(journal.run()).await?;
     let number = planned.len() as u64;
@@ -44,7 +47,7 @@ async fn look(store: &Store, journal: &Journal) -> Result<Option<u64>, StoreErro
     Ok(match record.summary {
         None if record.status == RunStatus::Broken => None,
         Some(summary) => {
-            // Cases that finished since the plan was read.
+            // Read the plan again: more cases may have finished since it was read above.
             for case in store.planned(journal.run()).await? {
                 if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
                     journal.add(Update::finished(case.key.to_string(), verdict, duration));

@@ -1,4 +1,4 @@
-//! The journal of a run: its newest updates in numbered lines, and the places of its readers.
+//! The journal of a run: its newest updates as numbered lines, and the positions of its readers.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,19 +10,20 @@ use weft_suites::clock;
 
 use super::{Update, locked};
 
-/// The maximum number of lines.
+/// The maximum number of lines in a journal.
 const LINES: usize = 16 << 10;
-/// The maximum length of all lines in bytes.
+/// The maximum total length of all lines in bytes.
 const OCTETS: usize = 4 << 20;
-/// The maximum number of lines that are read at once.
+/// The maximum number of lines that a reader gets at once.
 const BATCH: usize = 64;
 
-/// One line.
+/// One line of a journal.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     /// The [`Update`] as JSON.
     pub(crate) data: Arc<str>,
-    /// The key of its case, and whether the case is finished.
+    /// The key of the case that the line is about, and whether the line has the verdict of the
+    /// case. `None` for a line about the complete run.
     pub(crate) case: Option<(Arc<str>, bool)>,
 }
 
@@ -30,7 +31,8 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) struct Journal {
     run: String,
-    /// Different for each journal, also for the same run after a restart.
+    /// A number that is different for each journal. If the server restarts, the new journal of the
+    /// same run also has a new number.
     epoch: u64,
     state: Mutex<State>,
     /// The number of the next line. Readers subscribe to it.
@@ -39,7 +41,7 @@ pub(crate) struct Journal {
 
 #[derive(Debug)]
 struct State {
-    /// The number of the oldest line.
+    /// The number of the oldest line in `lines`.
     first: u64,
     lines: VecDeque<Line>,
     octets: usize,
@@ -47,19 +49,21 @@ struct State {
     finished: HashSet<Arc<str>>,
     planned: u64,
     is_over: bool,
-    /// The run of this process writes it, not a follower of the store.
+    /// Whether a run of this process writes the journal. Otherwise a task that reads the store
+    /// writes it.
     is_own: bool,
     waits: Option<(String, Instant)>,
-    /// Start of the measurement of the pace, and the number of cases that were finished then.
+    /// When the measurement of the pace started, and the number of cases that were finished at that
+    /// time.
     pace: (Instant, usize),
 }
 
-/// The state of a run that is not over, for its page.
+/// The state of a run in progress, for the page of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Moment {
-    /// The instruction to the user, and the seconds that the run still waits for it.
+pub(crate) struct LiveState {
+    /// The instruction to the user, and the seconds that the run still waits for the user.
     pub(crate) waits: Option<(String, u64)>,
-    /// The remaining time at the pace so far.
+    /// The estimated remaining time, from the pace so far.
     pub(crate) left: Option<String>,
 }
 
@@ -102,13 +106,13 @@ impl Journal {
         self.next.receiver_count() > 0
     }
 
-    /// From now on, the run itself writes the journal.
+    /// Marks the journal as written by a run of this process. The run has `planned` cases.
     pub(super) fn take_over(&self, planned: u64) {
         let mut state = locked(&self.state);
         (state.is_own, state.planned) = (true, planned);
     }
 
-    /// Starts the measurement of the pace: earlier lines do not count.
+    /// Starts to measure the pace. Cases that are already finished do not count.
     pub(super) fn measure(&self, planned: u64) {
         let mut state = locked(&self.state);
         state.planned = planned;
@@ -151,17 +155,17 @@ impl Journal {
         self.next.send_replace(state.next());
     }
 
-    /// Ends the journal: nothing follows.
+    /// Ends the journal, so that it accepts no further lines.
     pub(super) fn end(&self) {
         let mut state = locked(&self.state);
         state.is_over = true;
         self.next.send_replace(state.next());
     }
 
-    pub(super) fn moment(&self) -> Moment {
+    pub(super) fn live_state(&self) -> LiveState {
         let state = locked(&self.state);
         let left = |until: &Instant| until.saturating_duration_since(Instant::now()).as_secs();
-        Moment { waits: state.waits.as_ref().map(|(what, until)| (what.clone(), left(until))), left: state.left() }
+        LiveState { waits: state.waits.as_ref().map(|(what, until)| (what.clone(), left(until))), left: state.left() }
     }
 }
 
@@ -181,23 +185,23 @@ impl State {
 
 /// The position of a reader in a journal.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct JournalPosition {
     journal: Arc<Journal>,
     news: watch::Receiver<u64>,
     /// The number of the next line to read.
     at: u64,
 }
 
-impl Place {
-    /// The place after the last line.
+impl JournalPosition {
+    /// Returns the position after the last line.
     pub(super) fn end(journal: Arc<Journal>) -> Self {
         let news = journal.next.subscribe();
         let at = locked(&journal.state).next();
-        Place { journal, news, at }
+        JournalPosition { journal, news, at }
     }
 
-    /// Continues after the line with the id `last`; `false` if the journal no longer has the next
-    /// line.
+    /// Moves to the position after the line with the id `last`. Returns `false` if `last` is not an
+    /// id of this journal, or if the journal no longer has the line after `last`.
     pub(crate) fn resume(&mut self, last: &str) -> bool {
         let parsed = last.split_once('-').and_then(|(epoch, number)| {
             Some((u64::from_str_radix(epoch, 16).ok()?, number.parse::<u64>().ok()?.checked_add(1)?))
@@ -212,22 +216,23 @@ impl Place {
         }
     }
 
-    /// The id of the line with this number.
+    /// Returns the id of the line with this number, for `Last-Event-ID`.
     pub(crate) fn id(&self, line: u64) -> String {
         format!("{:x}-{line}", self.journal.epoch)
     }
 
-    /// What the run waits for now.
+    /// Returns an [`Update::Waiting`] if the run waits for the user now.
     pub(crate) fn waits(&self) -> Option<Update> {
-        let (what, seconds) = self.journal.moment().waits?;
+        let (what, seconds) = self.journal.live_state().waits?;
         Some(Update::Waiting { what, seconds })
     }
 
-    /// Waits for the next lines, and returns them with their numbers. `None` at the end, and if the
-    /// journal no longer has them.
+    /// Waits for the next lines, and returns them with their numbers. Returns `None` if the journal
+    /// has ended, or if it has dropped the next line.
     pub(crate) async fn read(&mut self) -> Option<Vec<(u64, Line)>> {
         loop {
-            // Before the lines are read: a line that is added in between counts as news.
+            // Mark the newest number as known before the lines are read. If a line is added in
+            // between, the wait below ends at once.
             self.news.borrow_and_update();
             {
                 let state = locked(&self.journal.state);
@@ -258,21 +263,21 @@ mod tests {
     #[tokio::test]
     async fn a_reader_resumes_unless_it_was_away_too_long() {
         let journal = Arc::new(Journal::new("r", 2));
-        let mut place = Place::end(journal.clone());
+        let mut position = JournalPosition::end(journal.clone());
         (0..3).for_each(|number| journal.add(step(number)));
-        let lines = place.read().await.unwrap();
+        let lines = position.read().await.unwrap();
         assert_eq!(lines.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1, 2]);
-        let (first, last) = (place.id(0), place.id(2));
-        let mut again = Place::end(journal.clone());
+        let (first, last) = (position.id(0), position.id(2));
+        let mut again = JournalPosition::end(journal.clone());
         assert!(again.resume(&first));
         assert_eq!(again.read().await.unwrap().len(), 2);
         assert!(again.resume(&last), "nothing was missed");
-        for foreign in ["", "x", "0-0", "-1", &format!("{first}9"), &place.id(3), &place.id(u64::MAX)] {
+        for foreign in ["", "x", "0-0", "-1", &format!("{first}9"), &position.id(3), &position.id(u64::MAX)] {
             assert!(!again.resume(foreign), "{foreign}");
         }
         (0..=LINES).for_each(|number| journal.add(step(number)));
         assert!(!again.resume(&first), "the line was dropped");
-        assert!(place.read().await.is_none(), "its next line was dropped");
+        assert!(position.read().await.is_none(), "its next line was dropped");
         assert_eq!(locked(&journal.state).lines.len(), LINES);
     }
 
@@ -290,26 +295,26 @@ mod tests {
     #[tokio::test]
     async fn a_case_is_finished_once_and_nothing_follows_it() {
         let journal = Arc::new(Journal::new("r", 2));
-        let mut place = Place::end(journal.clone());
+        let mut position = JournalPosition::end(journal.clone());
         for _ in 0..2 {
             journal.add(Update::Started { key: "a".into() });
             journal.add(Update::finished("a".into(), Verdict::Pass, 1));
         }
         journal.end();
         journal.add(step(1));
-        let lines = place.read().await.unwrap();
+        let lines = position.read().await.unwrap();
         assert_eq!(lines.len(), 2);
         assert!(lines[1].1.data.contains("\"left\":\""), "{}", lines[1].1.data);
-        assert!(place.read().await.is_none(), "the end");
+        assert!(position.read().await.is_none(), "the end");
     }
 
     #[test]
     fn waiting_ends_with_the_next_case() {
         let journal = Journal::new("r", 2);
         journal.add(Update::Waiting { what: "start it".into(), seconds: 300 });
-        let (what, seconds) = journal.moment().waits.unwrap();
+        let (what, seconds) = journal.live_state().waits.unwrap();
         assert!(what == "start it" && (299..=300).contains(&seconds), "{seconds}");
         journal.add(Update::Started { key: "a".into() });
-        assert_eq!(journal.moment(), Moment::default());
+        assert_eq!(journal.live_state(), LiveState::default());
     }
 }

@@ -1,10 +1,10 @@
 //! Runs in progress, for many browsers at once.
 //!
 //! A run of this process writes its [`Journal`] through an [`EventSink`]. For a run of another
-//! process, one task reads the results store ([`follow`]), however many browsers watch. A journal
-//! keeps the newest lines. A browser has only a place in it, so slow browsers take no memory. A
-//! browser that is late, or too slow, gets the cases from the store, which has each finished case
-//! before the journal does.
+//! process, one task reads the results store ([`follow`]) for all browsers. A journal keeps the
+//! newest lines. The server keeps only a position in the journal for each browser, so slow browsers
+//! take no memory. A browser that is late or too slow gets the cases from the store. The store has
+//! each finished case before the journal has it.
 
 mod follow;
 mod journal;
@@ -17,22 +17,23 @@ use weft_suites::clock;
 use weft_suites::model::{Event, EventSink, RunStatus, Summary, Verdict};
 use weft_suites::store::Store;
 
-pub(crate) use journal::{Journal, Moment, Place};
+pub(crate) use journal::{Journal, JournalPosition, LiveState};
 
-/// Journals of finished runs that are kept for browsers that lose the connection at the end.
+/// Number of journals of finished runs to keep. Browsers need them if they lose the connection at
+/// the end of a run.
 const KEPT: usize = 4;
 
 /// An update for the page of a run: the data of one Server-Sent Event, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(crate) enum Update {
-    /// The run waits until the user does something.
+    /// The run waits at most `seconds` until the user has followed the instruction `what`.
     Waiting { what: String, seconds: u64 },
     /// A case starts.
     Started { key: String },
     /// A step of a case.
     Step { key: String, text: String },
-    /// A case has its verdict. `left`: the remaining time of the run at the pace so far.
+    /// A case has its verdict. `left` is the estimated remaining time of the run.
     Finished {
         key: String,
         verdict: Verdict,
@@ -68,46 +69,49 @@ impl Update {
     }
 }
 
-/// The journals: runs of this process write them, and pages read them. Cheap to clone; clones share
-/// the journals.
+/// The journals of runs. Runs of this process write them, and pages read them. Cheap to clone.
+/// Clones share the journals.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
     journals: Arc<Mutex<VecDeque<Arc<Journal>>>>,
 }
 
 impl Live {
-    /// A sink for the events of one run, from its first event on.
+    /// Makes a sink for the events of one run. The sink must get all events of the run, from the
+    /// first event on.
     #[must_use]
     pub fn sink(&self) -> Arc<dyn EventSink> {
         Arc::new(RunSink { live: self.clone(), journal: Mutex::default() })
     }
 
-    /// The state of a run in progress; `None` if there is no journal of it.
-    pub(crate) fn moment(&self, run: &str) -> Option<Moment> {
+    /// Returns the state of a run in progress. Returns `None` if the run is over or has no journal.
+    pub(crate) fn live_state(&self, run: &str) -> Option<LiveState> {
         let journals = locked(&self.journals);
-        journals.iter().find(|journal| journal.is_of(run) && !journal.is_over()).map(|journal| journal.moment())
+        journals.iter().find(|journal| journal.is_of(run) && !journal.is_over()).map(|journal| journal.live_state())
     }
 
-    /// A place after the last line of a run's journal. If the run has no journal, starts to follow
-    /// it in the store; `None` if it is over.
-    pub(crate) fn join(&self, run: &str, store: &Store, is_over: bool) -> Option<Place> {
+    /// Returns the position after the last line of a run's journal. If a run in progress has no
+    /// journal, starts a task that follows the run in the store. Returns `None` if the run is over
+    /// and has no journal.
+    pub(crate) fn join(&self, run: &str, store: &Store, is_over: bool) -> Option<JournalPosition> {
         let mut journals = locked(&self.journals);
         if let Some(journal) = journals.iter().find(|journal| journal.is_of(run) && (is_over || !journal.is_over())) {
-            return Some(Place::end(journal.clone()));
+            return Some(JournalPosition::end(journal.clone()));
         }
         if is_over {
             return None;
         }
-        // A journal that ended without the end of the run.
+        // Remove a journal that ended although the run is not over.
         journals.retain(|journal| !journal.is_of(run));
         let journal = Arc::new(Journal::new(run, 0));
-        let place = Place::end(journal.clone());
+        let position = JournalPosition::end(journal.clone());
         keep(&mut journals, journal.clone());
         tokio::spawn(follow::follow(self.clone(), store.clone(), journal));
-        Some(place)
+        Some(position)
     }
 
-    /// The journal of a run that starts in this process: the existing one if it has readers.
+    /// Returns the journal of a run that starts in this process. Uses the existing journal of the
+    /// run if that journal has not ended.
     fn begin(&self, run: &str, planned: u64) -> Arc<Journal> {
         let mut journals = locked(&self.journals);
         if let Some(journal) = journals.iter().find(|journal| journal.is_of(run) && !journal.is_over()) {
@@ -122,7 +126,7 @@ impl Live {
         journal
     }
 
-    /// Drops the journal if it has no readers; returns whether it did.
+    /// Drops the journal if it has no readers. Returns whether it dropped the journal.
     fn forget(&self, journal: &Arc<Journal>) -> bool {
         let mut journals = locked(&self.journals);
         let is_alone = !journal.has_readers();
@@ -133,7 +137,7 @@ impl Live {
     }
 }
 
-/// Adds a journal, and drops the oldest finished ones.
+/// Adds a journal. Drops the oldest journals of finished runs if there are more than [`KEPT`].
 fn keep(journals: &mut VecDeque<Arc<Journal>>, journal: Arc<Journal>) {
     let over = journals.iter().filter(|journal| journal.is_over()).count();
     let mut surplus = over.saturating_sub(KEPT);
@@ -164,7 +168,8 @@ impl EventSink for RunSink {
 }
 
 impl Drop for RunSink {
-    /// Ends the journal also if the run ended without an event; readers then use the store.
+    /// Ends the journal, also if the run ended without a final event. Browsers then get the results
+    /// of the store.
     fn drop(&mut self) {
         if let Some(journal) = &*locked(&self.journal) {
             journal.end();

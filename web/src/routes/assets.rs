@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
-use super::ask::Path;
+use super::extract::Path;
 use crate::failure::Failure;
 
 #[derive(RustEmbed)]

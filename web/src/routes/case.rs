@@ -1,16 +1,16 @@
-//! One case of a run.
+//! The page of one case of a run.
 
 use axum::extract::{Extension, State};
 use axum::response::Html;
 use weft_suites::model::EvidenceKind;
 
-use super::ask::Path;
 use super::evidence;
+use super::extract::Path;
 use super::find::{find_case, find_run};
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::view::{self, Hand};
+use crate::view::{self, OperatorForms};
 
 /// The maximum number of other results of the case on the page.
 const PAST: u32 = 20;
@@ -25,13 +25,13 @@ pub(super) async fn page(
     let result = app.store.result(&run.record.info.id, &key).await?;
     let is_kept = match &result {
         Some(result) if result.evidence.path(EvidenceKind::Pcapng).is_some() => {
-            evidence::place(&app, &run.record.info, result, EvidenceKind::Pcapng).await.is_some()
+            evidence::evidence_path(&app, &run.record.info, result, EvidenceKind::Pcapng).await.is_some()
         }
-        // The case has no files.
+        // The case is not finished or recorded no packets, so no file is missing.
         _ => true,
     };
     let past = app.store.past(&run.record.info.target.name, &key, PAST).await?;
     let is_startable = app.starter.state(&run.record.info.target.name).is_some();
-    let hand = Hand::of(session.as_deref()).filter(|_| is_startable);
-    Ok(Html(view::case(&run, place, result.as_ref(), is_kept, &past, hand)?))
+    let forms = OperatorForms::of(session.as_deref()).filter(|_| is_startable);
+    Ok(Html(view::case(&run, place, result.as_ref(), is_kept, &past, forms)?))
 }

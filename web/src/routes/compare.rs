@@ -1,4 +1,4 @@
-//! Two runs side by side.
+//! The page with the differences between two runs.
 
 use axum::extract::State;
 use axum::response::Html;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use weft_suites::diff::Diff;
 use weft_suites::model::RunInfo;
 
-use super::ask::Query;
+use super::extract::Query;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::view;
@@ -22,10 +22,10 @@ pub(super) async fn page(State(app): State<App>, Query(runs): Query<Runs>) -> Re
     Ok(Html(view::compare(&before, &after, &diff)?))
 }
 
-/// The two runs and their differences.
+/// Returns the two runs and their differences.
 pub(super) async fn compared(app: &App, runs: &Runs) -> Result<(RunInfo, RunInfo, Diff), Failure> {
     const NONE: Failure =
-        Failure::NotFound("The address does not name two runs of the store: choose them in the list of runs.");
+        Failure::NotFound("The address must name two runs of the store. Choose two runs in the list of runs.");
     let (before, after) = (runs.before.as_deref().ok_or(NONE)?, runs.after.as_deref().ok_or(NONE)?);
     let before = app.store.outcomes(before).await?.ok_or(NONE)?;
     let after = app.store.outcomes(after).await?.ok_or(NONE)?;

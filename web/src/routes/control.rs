@@ -1,4 +1,4 @@
-//! Starting and stopping runs. The door admits only operators.
+//! Forms that start and stop runs. [`authorize`](mod@crate::authorize) admits only operators.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 use weft_suites::model::Tier;
 
-use super::ask::{Form, Path};
+use super::extract::{Form, Path};
 use super::find::{find_case, find_run};
 use crate::app::App;
 use crate::failure::Failure;
-use crate::starter::{Again, Wanted};
+use crate::starter::{JobRequest, RerunSelection};
 use crate::view::url;
 
-/// How long an answer waits for the start of a run, to redirect to its page.
+/// How long a response waits for a run to start, so that it can redirect to the page of the run.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 3 });
 
 #[derive(Deserialize)]
-pub(super) struct Wish {
+pub(super) struct StartForm {
     #[serde(default)]
     select: String,
     #[serde(default)]
@@ -33,46 +33,48 @@ pub(super) struct Wish {
 pub(super) async fn start(
     State(app): State<App>,
     Path(target): Path<String>,
-    Form(wish): Form<Wish>,
+    Form(form): Form<StartForm>,
 ) -> Result<Response, Failure> {
-    let unclear = |what: &str| Failure::Unclear(what.to_owned());
-    let tier = match wish.tier.as_str() {
+    let unclear = |what: &str| Failure::Invalid(what.to_owned());
+    let tier = match form.tier.as_str() {
         "" => Tier::default(),
-        word => word.parse().map_err(Failure::Unclear)?,
+        word => word.parse().map_err(Failure::Invalid)?,
     };
-    let seed = match wish.seed.trim() {
+    let seed = match form.seed.trim() {
         "" => None,
         number => Some(number.parse().map_err(|_| unclear("A seed is a number from 0 to 18446744073709551615."))?),
     };
-    let wanted = match wish.resume.is_empty() {
+    let wanted = match form.resume.is_empty() {
         true => {
-            let words: Vec<&str> = wish.select.split_whitespace().collect();
-            app.starter.wanted(&words, tier, seed)?
+            let words: Vec<&str> = form.select.split_whitespace().collect();
+            app.starter.request(&words, tier, seed)?
         }
         false => resumed(&app, &target).await?,
     };
     begin(&app, &target, wanted).await
 }
 
-/// Resumes the newest unfinished run against a target.
-pub(super) async fn resumed(app: &App, target: &str) -> Result<Wanted, Failure> {
-    use crate::starter::NotTaken::{NoRun, Unknown};
-    let (_, state) = app.starter.state(target).ok_or(Unknown)?;
-    let run = app.watch.unless_gone(app.store.unfinished(target)).await??.ok_or(NoRun)?;
-    // It is already running.
+/// Makes a request to resume the newest unfinished run against a target. Returns an error if there
+/// is no such run.
+pub(super) async fn resumed(app: &App, target: &str) -> Result<JobRequest, Failure> {
+    use crate::starter::JobError::{NothingToResume, UnknownTarget};
+    let (_, state) = app.starter.state(target).ok_or(UnknownTarget)?;
+    let run = app.watch.while_available(app.store.unfinished(target)).await??.ok_or(NothingToResume)?;
+    // The run is already in progress.
     if state.running.is_some_and(|job| job.run.as_ref() == Some(&run)) {
-        return Err(NoRun.into());
+        return Err(NothingToResume.into());
     }
-    Ok(Wanted { resume: true, about: format!("the rest of run {run}"), ..Wanted::default() })
+    Ok(JobRequest { resume: true, about: format!("the rest of run {run}"), ..JobRequest::default() })
 }
 
-async fn begin(app: &App, target: &str, wanted: Wanted) -> Result<Response, Failure> {
+async fn begin(app: &App, target: &str, wanted: JobRequest) -> Result<Response, Failure> {
     let (_, begins) = app.starter.start(target, wanted)?;
-    Ok(Redirect::to(&place(target, begins).await).into_response())
+    Ok(Redirect::to(&page_address(target, begins).await).into_response())
 }
 
-/// The page of the run if it starts soon, otherwise the page of its target.
-async fn place(target: &str, begins: oneshot::Receiver<String>) -> String {
+/// Returns the address of the run's page if the run starts soon, otherwise the address of the
+/// target's page.
+async fn page_address(target: &str, begins: oneshot::Receiver<String>) -> String {
     match tokio::time::timeout(PATIENCE, begins).await {
         Ok(Ok(run)) => url::run(&run),
         _ => url::target(target),
@@ -80,23 +82,23 @@ async fn place(target: &str, begins: oneshot::Receiver<String>) -> String {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Stopped {
+pub(super) struct StopForm {
     job: u64,
 }
 
 pub(super) async fn stop(
     State(app): State<App>,
     Path(target): Path<String>,
-    Form(stopped): Form<Stopped>,
+    Form(form): Form<StopForm>,
 ) -> Result<Response, Failure> {
     let running = app.starter.state(&target).and_then(|(_, state)| state.running);
-    app.starter.stop(&target, stopped.job)?;
-    let run = running.filter(|job| job.id == stopped.job).and_then(|job| job.run);
+    app.starter.stop(&target, form.job)?;
+    let run = running.filter(|job| job.id == form.job).and_then(|job| job.run);
     Ok(Redirect::to(&run.map_or_else(|| url::target(&target), |run| url::run(&run))).into_response())
 }
 
 #[derive(Deserialize)]
-pub(super) struct Repeated {
+pub(super) struct RerunForm {
     which: String,
     #[serde(default)]
     case: String,
@@ -105,23 +107,23 @@ pub(super) struct Repeated {
 pub(super) async fn again(
     State(app): State<App>,
     Path(run): Path<String>,
-    Form(wish): Form<Repeated>,
+    Form(form): Form<RerunForm>,
 ) -> Result<Response, Failure> {
-    let (target, wanted) = repeated(&app, &run, &wish.which, &wish.case).await?;
+    let (target, wanted) = repeated(&app, &run, &form.which, &form.case).await?;
     begin(&app, &target, wanted).await
 }
 
-/// The target of an earlier run, and a rerun of its cases.
-pub(super) async fn repeated(app: &App, run: &str, which: &str, case: &str) -> Result<(String, Wanted), Failure> {
-    let detail = app.watch.unless_gone(find_run(app, run)).await??;
+/// Returns the target of an earlier run, and a request to rerun cases of that run.
+pub(super) async fn repeated(app: &App, run: &str, which: &str, case: &str) -> Result<(String, JobRequest), Failure> {
+    let detail = app.watch.while_available(find_run(app, run)).await??;
     let again = match which {
-        "all" => Again::All,
-        "failed" => Again::Failed,
-        "case" => Again::One(find_case(&detail, case)?.1),
-        _ => return Err(Failure::Unclear("which: expected all, failed or case".to_owned())),
+        "all" => RerunSelection::All,
+        "failed" => RerunSelection::Failed,
+        "case" => RerunSelection::One(find_case(&detail, case)?.1),
+        _ => return Err(Failure::Invalid("which: expected all, failed or case".to_owned())),
     };
     let info = detail.record.info;
     let planned = detail.planned.into_iter().map(|planned| (planned.key, planned.verdict));
-    let wanted = again.wanted(&info, planned)?;
+    let wanted = again.request(&info, planned)?;
     Ok((info.target.name, wanted))
 }

@@ -1,10 +1,10 @@
 //! A run in progress, as Server-Sent Events.
 //!
 //! A stream begins with the content of the store, so a client that joins late misses nothing. Then
-//! it follows the journal of the run ([`crate::live`]), whose lines have ids. A client that
-//! reconnects with `Last-Event-ID` continues after that line. A stream reports each case once. If a
-//! client reads so slowly that the journal has dropped the next line, the stream ends; a browser
-//! reconnects.
+//! the stream follows the journal of the run ([`crate::live`]), whose lines have ids. If a client
+//! reconnects with a `Last-Event-ID`, the stream continues after the line with that id. A stream
+//! reports each case once. If a client reads so slowly that the journal has dropped the next line,
+//! the stream ends. A browser then reconnects.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -18,18 +18,20 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use weft_suites::store::{PlannedCase, StoreError};
 
-use super::ask::Path;
+use super::extract::Path;
 use super::find::find_record;
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::live::{Place, Update};
+use crate::live::{JournalPosition, Update};
 
-/// Updates that wait for one browser.
+/// The maximum number of updates that wait for one browser.
 const QUEUE: usize = 32;
-/// Cases that a stream reads from the store at once, and holds until the client takes them.
+/// The maximum number of cases that a stream reads from the store at once. They stay in memory
+/// until the client has read them.
 const PART: u32 = 256;
-/// Streams that may read from the store at the same time: pages need connections to the store, too.
+/// The maximum number of streams that read from the store at the same time. Pages also need
+/// connections to the store.
 pub(crate) const READERS: usize = 2;
 /// How long a browser waits before it reconnects.
 const RECONNECT: std::time::Duration = std::time::Duration::from_secs(1);
@@ -43,7 +45,7 @@ pub(super) async fn stream(
     Path(run): Path<String>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, Failure> {
-    let Some(room) = app.streams.take(Some(&session)) else {
+    let Some(slot) = app.streams.take(Some(&session)) else {
         return Err(Failure::Busy("Too many event streams are open. Close one, or try again later."));
     };
     let is_over = find_record(&app, &run).await?.summary.is_some();
@@ -51,32 +53,33 @@ pub(super) async fn stream(
     let last = headers.get(LAST).and_then(|last| last.to_str().ok()).map(ToOwned::to_owned);
     tokio::spawn(async move {
         let mut stopped = app.stopped.clone();
-        // Join before reading the store: a case that ends in between is then known twice, not lost.
-        let place = app.live.join(&run, &app.store, is_over);
+        // Join before reading the store. Then no case is lost: a case that ends in between is in
+        // the store and in the journal.
+        let position = app.live.join(&run, &app.store, is_over);
         let gone = sender.clone();
         let stream = Stream { app: &app, run: &run, sender };
         tokio::select! {
-            ended = stream.run(place, last.as_deref()) => if let Err(Ended::Store(error)) = ended {
+            ended = stream.run(position, last.as_deref()) => if let Err(StreamEnd::Store(error)) = ended {
                 tracing::error!("events of run {run}: {error}");
             },
             () = gone.closed() => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
-        drop(room);
+        drop(slot);
     });
     Ok(Sse::new(ReceiverStream::new(receiver)).keep_alive(KeepAlive::default()))
 }
 
 /// Why a stream ends.
-enum Ended {
-    /// The run is over, or the client is gone.
+enum StreamEnd {
+    /// Everything was sent, the run is unknown, or the client is gone.
     Done,
     Store(StoreError),
 }
 
-impl From<StoreError> for Ended {
+impl From<StoreError> for StreamEnd {
     fn from(error: StoreError) -> Self {
-        Ended::Store(error)
+        StreamEnd::Store(error)
     }
 }
 
@@ -88,35 +91,36 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    async fn run(&self, place: Option<Place>, last: Option<&str>) -> Result<(), Ended> {
+    async fn run(&self, position: Option<JournalPosition>, last: Option<&str>) -> Result<(), StreamEnd> {
         self.send(Event::default().retry(RECONNECT).comment("")).await?;
-        let Some(mut place) = place else {
+        let Some(mut position) = position else {
             return self.send_stored().await.map(drop);
         };
         let mut sent = HashSet::new();
-        if !last.is_some_and(|last| place.resume(last)) {
+        if !last.is_some_and(|last| position.resume(last)) {
             sent = self.send_stored().await?;
-            if let Some(waits) = place.waits() {
+            if let Some(waits) = position.waits() {
                 self.send_update(&waits).await?;
             }
         }
-        while let Some(lines) = place.read().await {
+        while let Some(lines) = position.read().await {
             for (number, line) in lines {
                 let is_sent = line.case.is_some_and(|(key, is_finished)| match is_finished {
                     true => sent.remove(&*key),
                     false => sent.contains(&*key),
                 });
                 if !is_sent {
-                    self.send(Event::default().id(place.id(number)).data(&*line.data)).await?;
+                    self.send(Event::default().id(position.id(number)).data(&*line.data)).await?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Sends the finished cases in the store and returns their keys.
-    async fn send_stored(&self) -> Result<HashSet<String>, Ended> {
-        let record = self.app.store.record(self.run).await?.ok_or(Ended::Done)?;
+    /// Sends the finished cases in the store and returns their keys. If the run is over, also sends
+    /// its end and returns [`StreamEnd::Done`].
+    async fn send_stored(&self) -> Result<HashSet<String>, StreamEnd> {
+        let record = self.app.store.record(self.run).await?.ok_or(StreamEnd::Done)?;
         let mut sent = HashSet::new();
         let mut from = 0;
         loop {
@@ -127,7 +131,7 @@ impl Stream<'_> {
             for case in part {
                 if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
                     self.send_update(&Update::finished(case.key.to_string(), verdict, duration)).await?;
-                    // After a finished run, nothing follows that could repeat a case.
+                    // If the run is over, no line of the journal can repeat a case.
                     if record.summary.is_none() {
                         sent.insert(case.key.to_string());
                     }
@@ -138,24 +142,24 @@ impl Stream<'_> {
         match record.summary {
             Some(summary) => {
                 self.send_update(&Update::done(&summary)).await?;
-                Err(Ended::Done)
+                Err(StreamEnd::Done)
             }
             None => Ok(sent),
         }
     }
 
-    async fn read(&self, places: Range<u32>) -> Result<Vec<PlannedCase>, Ended> {
-        let _permit = self.app.readers.acquire().await.map_err(|_| Ended::Done)?;
-        Ok(self.app.store.planned_at(self.run, places).await?)
+    async fn read(&self, indices: Range<u32>) -> Result<Vec<PlannedCase>, StreamEnd> {
+        let _permit = self.app.readers.acquire().await.map_err(|_| StreamEnd::Done)?;
+        Ok(self.app.store.planned_at(self.run, indices).await?)
     }
 
-    async fn send_update(&self, update: &Update) -> Result<(), Ended> {
+    async fn send_update(&self, update: &Update) -> Result<(), StreamEnd> {
         // An update always has a JSON form.
         let Ok(event) = Event::default().json_data(update) else { return Ok(()) };
         self.send(event).await
     }
 
-    async fn send(&self, event: Event) -> Result<(), Ended> {
-        self.sender.send(Ok(event)).await.map_err(|_| Ended::Done)
+    async fn send(&self, event: Event) -> Result<(), StreamEnd> {
+        self.sender.send(Ok(event)).await.map_err(|_| StreamEnd::Done)
     }
 }

@@ -1,8 +1,9 @@
-//! Files of evidence.
+//! Sends the files of evidence.
 //!
-//! A request names a run, a case and a kind. The path comes from the stored result, never from the
-//! request. It must lead, without links, into the folder `cases` of the run, so that a manipulated
-//! store opens no other file: the folder of the run also has the store, reports and files of users.
+//! A request names a run, a case and a kind of file. The path of the file comes from the stored
+//! result, never from the request. The path must lead, without links, into the folder `cases` of
+//! the run. So a manipulated store gives no access to other files: the folder of the run also has
+//! the store, reports and files of users.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -15,15 +16,16 @@ use tokio_util::io::ReaderStream;
 use weft_suites::folder;
 use weft_suites::model::{CaseKey, CaseResult, EvidenceKind, RunInfo};
 
-use super::ask::Path as Address;
+use super::extract::Path as Address;
 use super::find::{find_case, find_run};
 use crate::app::App;
 use crate::failure::Failure;
 use crate::starter;
 
-/// The folder with the evidence, in the folder of a run.
+/// Name of the folder with the evidence, in the folder of a run.
 const CASES: &str = "cases";
-/// The longest file that is sent. A case may send and receive 80 MiB; packets add their headers.
+/// The maximum length of a file in bytes. A case may send and receive 80 MiB, and packets add their
+/// headers.
 const MAX_FILE: u64 = 256 << 20;
 
 const GONE: Failure = Failure::NotFound("There is no such file.");
@@ -41,7 +43,7 @@ pub(super) async fn file(
     let id = &run.record.info.id;
     let (_, key) = find_case(&run, &case)?;
     let result = app.store.result(id, &key).await?.ok_or(GONE)?;
-    let path = place(&app, &run.record.info, &result, kind).await.ok_or(GONE)?;
+    let path = evidence_path(&app, &run.record.info, &result, kind).await.ok_or(GONE)?;
     let file = tokio::fs::File::open(&path).await.map_err(Failure::File)?;
     let length = file.metadata().await.map_err(Failure::File)?.len();
     let name = format!("attachment; filename=\"{}.{extension}\"", file_name(&key));
@@ -53,32 +55,38 @@ pub(super) async fn file(
     Ok((headers, Body::from_stream(ReaderStream::new(file.take(length)))).into_response())
 }
 
-/// The file of a result, if it exists.
-pub(super) async fn place(app: &App, run: &RunInfo, result: &CaseResult, kind: EvidenceKind) -> Option<PathBuf> {
+/// Returns the path of a file of evidence of a result, if the file exists.
+pub(super) async fn evidence_path(
+    app: &App,
+    run: &RunInfo,
+    result: &CaseResult,
+    kind: EvidenceKind,
+) -> Option<PathBuf> {
     let path = PathBuf::from(result.evidence.path(kind)?);
     let (folder, run) = (app.folder.clone(), run.clone());
     let look = move || bases(&folder, &run).iter().find_map(|base| of_case(&folder, base, &path));
     tokio::task::spawn_blocking(look).await.ok().flatten()
 }
 
-/// The folders, relative to the server's folder, that may have the files of a run.
+/// Returns the folders that may have the files of a run, relative to the server's folder.
 pub(super) fn bases(folder: &Path, run: &RunInfo) -> Vec<PathBuf> {
     let own = folder::of_run(folder, &run.id);
     // A run that this server started has its files in the folder of its target.
-    let of_lane = starter::of_target(&run.target.name).map(|lane| {
-        let of_lane = folder::of_run(&folder.join(&lane), &run.id);
-        lane.join(of_lane)
+    let of_target = starter::target_folder(&run.target.name).map(|target_folder| {
+        let of_run = folder::of_run(&folder.join(&target_folder), &run.id);
+        target_folder.join(of_run)
     });
-    [own].into_iter().chain(of_lane).collect()
+    [own].into_iter().chain(of_target).collect()
 }
 
-/// The evidence file at `path` in the run's folder `folder/base`; `None` for any other file.
+/// Returns the canonical path of the evidence file `path` in the run's folder `folder/base`.
+/// Returns `None` if `path` is not a file in the folder `cases`.
 pub(super) fn of_case(folder: &Path, base: &Path, path: &Path) -> Option<PathBuf> {
     if path.starts_with(CASES) { inside(folder, &base.join(path)) } else { None }
 }
 
-/// The file at `path` below `folder`; `None` if it is outside `folder`, not a regular file, or too
-/// long.
+/// Returns the canonical path of the file `path` in `folder`. Returns `None` if the file is outside
+/// `folder`, is not a regular file, is too long, or if a part of the path is a link.
 fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return None;
@@ -86,13 +94,14 @@ fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let folder = std::fs::canonicalize(folder).ok()?;
     let wanted = folder.join(path);
-    // A link in the path changes the canonical path.
+    // If a part of the path is a link, the canonical path differs.
     let real = std::fs::canonicalize(&wanted).ok()?;
     let meta = std::fs::metadata(&real).ok()?;
     (real == wanted && meta.is_file() && meta.len() <= MAX_FILE).then_some(real)
 }
 
-/// The key of the case as a file name: letters, digits and a few punctuation characters.
+/// Returns the key of the case as a file name. It has only ASCII letters, digits, `.`, `=`, `-` and
+/// `_`.
 pub(super) fn file_name(key: &CaseKey) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '-') { c } else { '_' };
     key.path().chars().map(safe).collect()

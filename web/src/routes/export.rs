@@ -1,9 +1,10 @@
 //! A run as one zip file: its report, its evidence, and their hashes.
 //!
-//! The zip is made while it is sent: the server writes no file, and holds only one file of evidence
-//! and the pieces in the queue. A client that takes nothing loses its place; a client that gets no
-//! place in time has to try again. Paths come from the stored results and must lead into the folder
-//! `cases` of the run, as for [`evidence`].
+//! The server makes the zip while it sends the zip. It writes no temporary file. It has only one
+//! file of evidence in memory, and the pieces in the queue. Each export needs a permit. If a client
+//! reads nothing for some time, the export fails and its permit is free again. A client that gets
+//! no permit in time has to try again. Paths come from the stored results and must lead into the
+//! folder `cases` of the run, as for the evidence pages.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -24,35 +25,37 @@ use weft_suites::report;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
-use super::ask::Path as Address;
 use super::evidence::{bases, of_case};
+use super::extract::Path as Address;
 use super::find::find_record;
 use crate::app::App;
 use crate::failure::Failure;
 
-/// Bytes in a piece, and pieces in the queue.
+/// The length of a piece in bytes.
 const PIECE: usize = 64 << 10;
+/// The maximum number of pieces in the queue.
 const PIECES: usize = 4;
-/// The file with the hashes of all others.
+/// Name of the file in the zip that has the hashes of all other files.
 const HASHES: &str = "SHA256SUMS";
 
 type Sender = mpsc::Sender<io::Result<Bytes>>;
 
 pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -> Result<Response, Failure> {
     let record = find_record(&app, &run).await?;
-    let Ok(Ok(permit)) = timeout(app.exports.wait, app.exports.room.clone().acquire_owned()).await else {
+    let Ok(Ok(permit)) = timeout(app.exports.wait, app.exports.permits.clone().acquire_owned()).await else {
         return Err(Failure::Busy("Too many runs are being exported. Try again in a second."));
     };
     let report = app.store.report(&run).await?.ok_or(Failure::NotFound("The store has no such run."))?;
     let (sender, receiver) = mpsc::channel(PIECES);
-    let (folder, take) = (app.folder.clone(), app.exports.take);
+    let (folder, piece_timeout) = (app.folder.clone(), app.exports.piece_timeout);
     tokio::task::spawn_blocking(move || {
-        let pieces = Pieces { sender: sender.clone(), take, piece: Vec::new(), is_over: false };
+        let pieces = Pieces { sender: sender.clone(), piece_timeout, piece: Vec::new(), is_over: false };
         let written = write(report, &folder, pieces);
         drop(permit);
         if let Err(error) = written {
             tracing::warn!("cannot send the zip file of a run: {error}");
-            // The error resets the connection, so the client notices. If it is gone, this fails.
+            // The error resets the connection, so that the client notices the incomplete file. If
+            // the client is gone, sending fails.
             let _ = sender.try_send(Err(error));
         }
     });
@@ -93,7 +96,7 @@ fn write(mut report: RunReport, folder: &Path, pieces: Pieces) -> io::Result<()>
 
 struct Zip {
     zip: ZipWriter<StreamWriter<Pieces>>,
-    /// In the format of `sha256sum`.
+    /// The lines of [`HASHES`], in the format of `sha256sum`.
     hashes: String,
 }
 
@@ -119,12 +122,14 @@ impl Zip {
     }
 }
 
-/// Hands bytes to the answer in pieces. Waits for a limited time if the client does not take them.
+/// A writer that sends bytes to the body of the response in pieces. If the client does not read a
+/// piece within `piece_timeout`, writing fails.
 struct Pieces {
     sender: Sender,
-    take: Duration,
+    piece_timeout: Duration,
     piece: Vec<u8>,
-    /// An error was returned. A [`ZipWriter`] still writes when it is dropped; that is discarded.
+    /// Whether writing has failed. A [`ZipWriter`] still writes when it is dropped. These bytes are
+    /// discarded.
     is_over: bool,
 }
 
@@ -146,7 +151,7 @@ impl Write for Pieces {
             return Ok(());
         }
         let piece = std::mem::take(&mut self.piece);
-        let sent = Handle::current().block_on(timeout(self.take, self.sender.send(Ok(piece.into()))));
+        let sent = Handle::current().block_on(timeout(self.piece_timeout, self.sender.send(Ok(piece.into()))));
         let failed = match sent {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(_)) => io::ErrorKind::BrokenPipe,

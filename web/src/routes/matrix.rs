@@ -1,19 +1,19 @@
-//! The matrix: targets against cases.
+//! The matrix: a page with the verdicts of all cases for all targets.
 
 use axum::extract::State;
 use axum::response::Html;
 use serde::Deserialize;
 
-use super::ask::Query;
+use super::extract::Query;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::view::{self, Column, Filter, Show};
 
 /// The maximum number of targets on the page.
-const MOST: usize = 16;
+const MAX_TARGETS: usize = 16;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct MatrixQuery {
     #[serde(default)]
     pub(super) target: String,
     #[serde(default)]
@@ -22,24 +22,25 @@ pub(super) struct Wanted {
     show: Show,
 }
 
-impl Wanted {
+impl MatrixQuery {
     pub(super) fn filter(&self) -> Filter<'_> {
         Filter { target: &self.target, case: &self.case, show: self.show }
     }
 }
 
-pub(super) async fn page(State(app): State<App>, Query(wanted): Query<Wanted>) -> Result<Html<String>, Failure> {
-    let (columns, left_out) = columns(&app, &wanted.target).await?;
-    Ok(Html(view::matrix(&columns, left_out, &wanted.filter())?))
+pub(super) async fn page(State(app): State<App>, Query(query): Query<MatrixQuery>) -> Result<Html<String>, Failure> {
+    let (columns, left_out) = columns(&app, &query.target).await?;
+    Ok(Html(view::matrix(&columns, left_out, &query.filter())?))
 }
 
-/// The first [`MOST`] targets whose name contains `target`, and the number of further ones.
+/// Returns the first [`MAX_TARGETS`] targets whose name contains `target`, and the number of
+/// further targets that match.
 pub(super) async fn columns(app: &App, target: &str) -> Result<(Vec<Column>, usize), Failure> {
     let mut targets = app.store.targets().await?;
     targets.retain(|known| known.name.contains(target));
-    let left_out = targets.len().saturating_sub(MOST);
+    let left_out = targets.len().saturating_sub(MAX_TARGETS);
     let mut columns = Vec::new();
-    for target in targets.into_iter().take(MOST) {
+    for target in targets.into_iter().take(MAX_TARGETS) {
         // A run may have been deleted meanwhile.
         if let Some(latest) = app.store.latest(&target.name).await? {
             let planned = app.store.latest_cases(&latest).await?;

@@ -1,5 +1,5 @@
-//! Metrics for Prometheus: runs, and the results that represent each target ([`Latest`]). All of it
-//! comes from the store, so a restart changes nothing.
+//! Metrics for Prometheus: runs, and the results that represent each target ([`Latest`]). All
+//! values come from the store, so a restart of the server changes no value.
 
 use std::fmt::Write as _;
 
@@ -35,21 +35,17 @@ async fn text(app: &App) -> Result<String, StoreError> {
     head(
         &mut text,
         "weft_last_run_started_seconds",
-        "Start time of the target's newest complete run, or if it has none, of its newest partial run.",
+        "Start of the target's last run: its newest complete run, or its newest partial run if none is complete.",
     );
     for Latest { record: run, .. } in &last {
         let ms = run.info.started_unix_ms;
         let _ = writeln!(text, "weft_last_run_started_seconds{{{}}} {}.{:03}", target(run), ms / 1000, ms % 1000);
     }
-    head(
-        &mut text,
-        "weft_last_run_partial",
-        "1 if the target has no complete run; the metrics then describe its newest partial run.",
-    );
+    head(&mut text, "weft_last_run_partial", "1 if the target has no complete run: its last run is then partial.");
     for Latest { record: run, .. } in &last {
         let _ = writeln!(text, "weft_last_run_partial{{{}}} {}", target(run), u8::from(run.is_partial()));
     }
-    head(&mut text, "weft_last_run_cases", "Cases of that run by verdict, with the results of its reruns.");
+    head(&mut text, "weft_last_run_cases", "Cases of the last run by verdict, with the results of its reruns.");
     for Latest { record: run, .. } in &last {
         let Some(summary) = &run.summary else { continue };
         cases(&mut text, &target(run), &summary.counts);
@@ -57,12 +53,12 @@ async fn text(app: &App) -> Result<String, StoreError> {
     head(
         &mut text,
         "weft_last_run_requirements",
-        "Requirements that these cases judge, by level and result; untried: not applicable.",
+        "Requirements that the cases of the last run judge, by level and result (untried: not applicable).",
     );
     for latest in last.iter().filter(|latest| latest.record.summary.is_some()) {
         requirements(&mut text, &target(&latest.record), latest.score);
     }
-    head(&mut text, "weft_last_run_exit_code", "Exit code according to these cases.");
+    head(&mut text, "weft_last_run_exit_code", "Exit code that follows from these cases of the last run.");
     for Latest { record: run, .. } in &last {
         let Some(summary) = &run.summary else { continue };
         let _ = writeln!(text, "weft_last_run_exit_code{{{}}} {}", target(run), summary.exit_code.code());
@@ -78,9 +74,12 @@ fn cases(text: &mut String, target: &str, counts: &Counts) {
 
 fn requirements(text: &mut String, target: &str, score: Score) {
     for (strength, tally) in score.parts() {
-        for (result, number) in
-            [("held", tally.held), ("broken", tally.broken), ("undecided", tally.undecided), ("untried", tally.untried)]
-        {
+        for (result, number) in [
+            ("held", tally.met),
+            ("broken", tally.violated),
+            ("undecided", tally.undecided),
+            ("untried", tally.not_tried),
+        ] {
             let _ = writeln!(
                 text,
                 "weft_last_run_requirements{{{target},level=\"{strength}\",result=\"{result}\"}} {number}"

@@ -8,29 +8,31 @@
 //! | `/pairs` | initiators against responders |
 //! | `/targets` | the targets with their current runs |
 //! | `/targets/{target}` | the runs of a target |
-//! | `/targets/{target}/baseline` | the entries of its baseline, and which are stale |
+//! | `/targets/{target}/baseline` | the entries of the target's baseline, and which are stale |
 //! | `/targets/{target}/start`, `/targets/{target}/stop` | an operator starts and stops runs |
 //! | `/runs/{run}` | a run, live until it ends |
-//! | `/runs/{run}/again` | an operator reruns all or some of its cases |
-//! | `/runs/{run}/sections` | the run by sections of the specifications |
-//! | `/runs/{run}/export.zip` | its report, evidence and hashes as one file |
-//! | `/runs/{run}/events` | its Server-Sent Events |
+//! | `/runs/{run}/again` | an operator reruns all or some cases of the run |
+//! | `/runs/{run}/sections` | the requirements of the run by sections of the specifications |
+//! | `/runs/{run}/export.zip` | report, evidence and hashes of the run as one file |
+//! | `/runs/{run}/events` | the Server-Sent Events of the run |
 //! | `/runs/{run}/cases/{case}` | one case; `{case}` is [`CaseKey::path`](weft_suites::model::CaseKey::path) |
-//! | `/runs/{run}/evidence/{kind}/{case}` | its `pcapng` or `transcript` |
+//! | `/runs/{run}/evidence/{kind}/{case}` | a file of the case: `pcapng` or `transcript` |
 //! | `/captures` | captures of the folder; a POST adds one |
-//! | `/captures/{id}` | packets of a capture, filtered, paged; `{id}` is a hash of the file name, or names a case |
+//! | `/captures/{id}` | packets of a capture, filtered, paged |
 //! | `/captures/{id}/packets/{number}` | fields and bytes of a packet |
 //! | `/captures/{id}/findings`, `connections`, `connections/{stream}`, `operations`, `statistics` | other pages of a capture |
-//! | `/captures/{id}/live`, `events` | the live page of a growing capture; its Server-Sent Events |
-//! | `/captures/{id}/file`, `delete` | downloads the file; deletes it |
+//! | `/captures/{id}/live`, `events` | the live page of a growing capture, and the page's events |
+//! | `/captures/{id}/file`, `delete` | downloads the file, deletes the file |
 //! | `/assets/{name}` | style sheet and scripts |
 //! | `/login`, `/logout` | signing in and out |
-//! | `/api/...` | the same as JSON; `/api/openapi.json` describes it |
+//! | `/api/...` | the content of the pages as JSON; `/api/openapi.json` describes the API |
 //! | `/metrics` | metrics for Prometheus |
 //! | `/healthz` | the health check |
+//!
+//! The `{id}` of a capture is a hash of the file name. For the capture of a case it is
+//! `RUN~INDEX`, with the index of the case in the plan of the run.
 
 mod api;
-mod ask;
 mod assets;
 mod captures;
 mod case;
@@ -39,6 +41,7 @@ mod control;
 mod events;
 mod evidence;
 mod export;
+mod extract;
 mod find;
 mod health;
 mod login;
@@ -48,8 +51,8 @@ mod pairs;
 mod run;
 mod runs;
 mod sections;
+mod store_available;
 mod targets;
-mod unless_gone;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -57,10 +60,10 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::app::App;
-use crate::door::door;
+use crate::authorize::authorize;
 use crate::failure::Failure;
 use crate::guard::guard;
-use unless_gone::unless_gone;
+use store_available::require_store;
 
 pub(crate) use events::READERS;
 
@@ -77,8 +80,8 @@ pub(crate) fn router(app: App) -> Router {
         .nest("/api", api::routes(&app))
         .route("/healthz", get(health::check))
         .fallback(|| async { Failure::NotFound("There is no such page.") })
-        // A request passes the layers in reverse order.
-        .layer(from_fn_with_state(app.clone(), door))
+        // A request passes the layers in reverse order: first `guard`, then `authorize`.
+        .layer(from_fn_with_state(app.clone(), authorize))
         .layer(from_fn_with_state(app.clone(), guard))
         .with_state(app)
 }
@@ -100,13 +103,13 @@ fn of_store(app: &App) -> Router<App> {
         .route("/runs/{run}/cases/{*case}", get(case::page))
         .route("/runs/{run}/evidence/{kind}/{*case}", get(evidence::file))
         .route("/metrics", get(metrics::page))
-        .route_layer(from_fn_with_state(app.clone(), unless_gone))
+        .route_layer(from_fn_with_state(app.clone(), require_store))
 }
 
 fn of_captures() -> Router<App> {
     Router::new()
         .route("/captures", get(captures::list::page).post(captures::upload::form))
-        // Uploads have a limit of their own.
+        // The upload route checks the length itself.
         .layer(DefaultBodyLimit::disable())
         .route("/captures/{id}", get(captures::packets::list))
         .route("/captures/{id}/packets/{number}", get(captures::packets::one))

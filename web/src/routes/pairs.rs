@@ -1,4 +1,4 @@
-//! Initiators against responders.
+//! The page with the results by initiator and responder.
 
 use axum::extract::State;
 use axum::response::Html;
@@ -9,16 +9,16 @@ use crate::failure::Failure;
 use crate::view;
 
 /// The maximum number of targets on the page.
-const MOST: usize = 64;
+const MAX_TARGETS: usize = 64;
 
 pub(super) async fn page(State(app): State<App>) -> Result<Html<String>, Failure> {
     Ok(Html(view::pairs(&newest(&app).await?)?))
 }
 
-/// The run that represents each target.
+/// Returns the run that represents each target, for at most [`MAX_TARGETS`] targets.
 pub(super) async fn newest(app: &App) -> Result<Vec<Latest>, Failure> {
     let mut newest = Vec::new();
-    for target in app.store.targets().await?.into_iter().take(MOST) {
+    for target in app.store.targets().await?.into_iter().take(MAX_TARGETS) {
         // A run may have been deleted meanwhile.
         newest.extend(app.store.latest(&target.name).await?);
     }

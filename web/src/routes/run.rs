@@ -1,14 +1,14 @@
-//! One run.
+//! The page of one run.
 
 use axum::extract::{Extension, State};
 use axum::response::Html;
 
-use super::ask::Path;
+use super::extract::Path;
 use super::find::find_run;
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::view::{self, Hand, RunPage};
+use crate::view::{self, OperatorForms, RunPage};
 
 pub(super) async fn page(
     State(app): State<App>,
@@ -22,9 +22,9 @@ pub(super) async fn page(
     let page = RunPage {
         detail: &detail,
         score,
-        moment: app.live.moment(&run),
+        live_state: app.live.live_state(&run),
         job: app.starter.job_of(target, &run),
-        hand: Hand::of(session.as_deref()).filter(|_| is_startable),
+        forms: OperatorForms::of(session.as_deref()).filter(|_| is_startable),
     };
     Ok(Html(view::run(page)?))
 }

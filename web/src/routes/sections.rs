@@ -1,4 +1,4 @@
-//! A run by the sections of the specifications.
+//! The page with the requirements of a run by sections of the specifications.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use weft_core::RequirementId;
 use weft_suites::model::Verdict;
 use weft_suites::store::RunRecord;
 
-use super::ask::Path;
+use super::extract::Path;
 use super::find::find_record;
 use crate::app::App;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(super) async fn page(State(app): State<App>, Path(run): Path<String>) -> Res
     Ok(Html(view::sections(&record.info, &judged)?))
 }
 
-/// The worst verdict of each requirement in a run.
+/// Returns a run, and the worst verdict of each requirement in the run.
 pub(super) async fn judged(app: &App, run: &str) -> Result<(RunRecord, BTreeMap<RequirementId, Verdict>), Failure> {
     let record = find_record(app, run).await?;
     Ok((record, app.store.judged(run).await?))

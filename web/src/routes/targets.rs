@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use axum::extract::{Extension, State};
 use axum::response::Html;
 use weft_suites::model::Score;
-use weft_suites::store::{RunRecord, RunsPage, Unsteady};
+use weft_suites::store::{RunRecord, RunsPage, UnstableCase};
 
-use super::ask::Path;
+use super::extract::Path;
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::view::{self, Hand};
+use crate::view::{self, OperatorForms};
 
-/// Runs in a trend.
+/// The maximum number of runs in a trend.
 pub(super) const TREND: u32 = 30;
-/// The maximum number of cases with changing verdicts.
+/// The maximum number of cases in a trend whose verdicts differ between runs.
 const UNSTEADY: u32 = 100;
 
 const UNKNOWN: Failure = Failure::NotFound("There is no such target, and the store has no run against it.");
@@ -23,18 +23,20 @@ const UNKNOWN: Failure = Failure::NotFound("There is no such target, and the sto
 pub(super) async fn list(State(app): State<App>, session: Option<Extension<Session>>) -> Result<Html<String>, Failure> {
     let stored = app.store.targets().await?;
     let configured: Vec<_> = app.starter.states().collect();
-    Ok(Html(view::targets(&configured, &stored, Hand::of(session.as_deref()))?))
+    Ok(Html(view::targets(&configured, &stored, OperatorForms::of(session.as_deref()))?))
 }
 
-/// The trend of a target.
+/// The results of the newest runs of a target.
 pub(super) struct Trend {
-    /// Newest first.
+    /// The newest runs, newest first.
     pub(super) runs: Vec<RunRecord>,
+    /// The scores by id of the run.
     pub(super) scores: BTreeMap<String, Score>,
-    pub(super) unsteady: Vec<Unsteady>,
+    /// Cases whose verdicts differ in these runs.
+    pub(super) unsteady: Vec<UnstableCase>,
 }
 
-/// The trend of a target, over its newest runs.
+/// Returns the trend of a target.
 pub(super) async fn trend(app: &App, target: &str) -> Result<Trend, Failure> {
     let page = RunsPage { target: Some(target), before: None, limit: TREND };
     let runs = app.store.runs_of(page).await?;
@@ -62,7 +64,7 @@ pub(super) async fn page(
         runs: &runs,
         scores: &scores,
         unsteady: &unsteady,
-        hand: Hand::of(session.as_deref()),
+        forms: OperatorForms::of(session.as_deref()),
     };
     Ok(Html(view::target(shown)?))
 }

@@ -1,14 +1,14 @@
-//! Runs that an operator starts from a page or through the API, only against the targets on the
-//! server's command line.
+//! Starts and stops runs for operators, who use a page or the API. Runs are possible only against
+//! the targets on the server's command line.
 //!
-//! Each target has a lane: one run at a time, a short queue, and a folder for evidence
-//! (`targets/NAME` in the server's folder), because a folder has only one writer. All lanes write
-//! into the server's results store. Runs have a runtime of their own, so that pages do not wait for
-//! scripts.
+//! Each target has a queue. At most one run against a target is active, and a few runs may wait.
+//! Each target also has a folder for evidence (`targets/NAME` in the server's folder), because only
+//! one run at a time may write into a folder. All runs write into the server's results store. Each
+//! run has its own async runtime, so that pages do not wait for test scripts.
 
-mod lane;
-mod play;
-mod settle;
+mod finish_killed;
+mod queue;
+mod run_job;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,53 +23,54 @@ use weft_suites::{Filter, Plan};
 
 use crate::error::WebError;
 use crate::live::Live;
-use lane::Lane;
-pub(crate) use lane::{Job, LaneState};
+use queue::TargetQueue;
+pub(crate) use queue::{Job, QueueState};
 
-/// The folder with the folders of the lanes.
+/// Name of the folder, in the server's folder, that contains one folder for each target.
 const FOLDERS: &str = "targets";
-/// The maximum number of words in a selection, and of characters in a word.
+/// The maximum number of words in a selection of cases.
 const WORDS: usize = 64;
+/// The maximum number of characters in a word of a selection.
 const WORD: usize = 200;
 
 /// The runs that the server may start.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// The targets, with different names.
+    /// The targets. Each target must have a different name.
     pub targets: Vec<Target>,
-    /// The cases.
+    /// The test suites with the cases.
     pub suites: Suites,
 }
 
-/// Why a run is not started or stopped.
+/// Why a run cannot be started or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotTaken {
-    #[error("This server may not start runs against this target; see weft web --target and --targets.")]
-    Unknown,
-    #[error("The queue of this target is full: {most} runs are waiting.", most = lane::MOST)]
-    Full,
-    /// The selection is empty.
+pub(crate) enum JobError {
+    #[error("This server may not start runs against this target. Restart the server with --target or --targets.")]
+    UnknownTarget,
+    #[error("The queue of this target is full: {most} runs are waiting.", most = queue::MAX_WAITING)]
+    QueueFull,
+    /// The selection contains no case. The field is the message.
     #[error("{0}")]
-    Nothing(String),
-    /// The selection cannot be parsed.
+    EmptySelection(String),
+    /// The selection is too long. The field is the message.
     #[error("{0}")]
-    Unclear(String),
+    InvalidSelection(String),
     #[error("This target has no unfinished run to resume.")]
-    NoRun,
+    NothingToResume,
     #[error("A resumed run keeps its plan: omit select, tier and seed.")]
-    KeepsPlan,
+    ResumeKeepsPlan,
     #[error("The run is over, or the server is stopping.")]
-    Over,
+    AlreadyOver,
 }
 
 /// A requested run.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct JobRequest {
     pub(crate) filter: Filter,
     pub(crate) seed: Option<u64>,
-    /// Resumes the newest unfinished run.
+    /// Whether to resume the newest unfinished run.
     pub(crate) resume: bool,
-    /// The selection as text.
+    /// The selection as text, for people.
     pub(crate) about: String,
 }
 
@@ -80,155 +81,169 @@ pub(crate) struct Starter(Option<Arc<Inner>>);
 #[derive(Debug)]
 struct Inner {
     suites: Suites,
-    lanes: BTreeMap<String, Lane>,
+    queues: BTreeMap<String, TargetQueue>,
 }
 
 impl Starter {
-    /// Makes a lane for each target, which writes into `folder` and into the store.
+    /// Makes a queue for each target. The runs write into a subfolder of `folder` and into the
+    /// store.
     ///
     /// # Errors
-    /// The name of a target cannot be the name of a folder.
+    /// Returns an error if the name of a target is not a valid folder name.
     pub(crate) fn new(start: Option<Start>, folder: &Path, store_url: &str, live: &Live) -> Result<Self, WebError> {
         let Some(Start { targets, suites }) = start else { return Ok(Starter::default()) };
-        let lane = |target: Target| {
-            let below = of_target(target.name()).ok_or_else(|| WebError::TargetName(target.name().to_owned()))?;
-            let place = play::Place {
+        let queue = |target: Target| {
+            let below = target_folder(target.name()).ok_or_else(|| WebError::TargetName(target.name().to_owned()))?;
+            let context = run_job::JobContext {
                 out: folder.join(below),
                 store_url: store_url.to_owned(),
                 suites: suites.clone(),
                 live: live.clone(),
             };
-            Ok((target.name().to_owned(), Lane::new(target, place)))
+            Ok((target.name().to_owned(), TargetQueue::new(target, context)))
         };
-        let lanes = targets.into_iter().map(lane).collect::<Result<_, WebError>>()?;
-        Ok(Starter(Some(Arc::new(Inner { suites, lanes }))))
+        let queues = targets.into_iter().map(queue).collect::<Result<_, WebError>>()?;
+        Ok(Starter(Some(Arc::new(Inner { suites, queues }))))
     }
 
-    /// Ends runs of a killed server: writes their summaries.
-    pub(crate) async fn settle(&self, store: &Store) {
-        for lane in self.lanes() {
-            settle::settle(store, lane.out()).await;
+    /// Finishes the runs that a killed server left unfinished: writes their summaries.
+    pub(crate) async fn finish_killed(&self, store: &Store) {
+        for queue in self.queues() {
+            finish_killed::finish_killed(store, queue.out()).await;
         }
     }
 
-    fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        self.0.iter().flat_map(|inner| inner.lanes.values())
+    fn queues(&self) -> impl Iterator<Item = &TargetQueue> {
+        self.0.iter().flat_map(|inner| inner.queues.values())
     }
 
-    fn lane(&self, target: &str) -> Result<&Lane, NotTaken> {
-        self.0.as_ref().and_then(|inner| inner.lanes.get(target)).ok_or(NotTaken::Unknown)
+    fn queue(&self, target: &str) -> Result<&TargetQueue, JobError> {
+        self.0.as_ref().and_then(|inner| inner.queues.get(target)).ok_or(JobError::UnknownTarget)
     }
 
-    /// The targets by name, with their current and queued runs.
-    pub(crate) fn states(&self) -> impl Iterator<Item = (&Target, LaneState)> {
-        self.lanes().map(|lane| (lane.target(), lane.state()))
+    /// Returns the targets in the order of their names, with their current and queued runs.
+    pub(crate) fn states(&self) -> impl Iterator<Item = (&Target, QueueState)> {
+        self.queues().map(|queue| (queue.target(), queue.state()))
     }
 
-    /// A target with its current and queued runs.
-    pub(crate) fn state(&self, target: &str) -> Option<(&Target, LaneState)> {
-        self.lane(target).ok().map(|lane| (lane.target(), lane.state()))
+    /// Returns a target with its current and queued runs. Returns `None` if the server may not run
+    /// against the target.
+    pub(crate) fn state(&self, target: &str) -> Option<(&Target, QueueState)> {
+        self.queue(target).ok().map(|queue| (queue.target(), queue.state()))
     }
 
-    /// The number of the job, if this server started the run and it is not over.
+    /// Returns the number of the job that executes `run`. Returns `None` if this server did not
+    /// start the run, or if the run is over.
     pub(crate) fn job_of(&self, target: &str, run: &str) -> Option<u64> {
         let (_, state) = self.state(target)?;
         state.running.filter(|job| job.run.as_deref() == Some(run)).map(|job| job.id)
     }
 
-    /// Selects cases by words, as on the command line.
-    pub(crate) fn wanted(&self, words: &[&str], tier: Tier, seed: Option<u64>) -> Result<Wanted, NotTaken> {
+    /// Makes a request for the cases that the words select, as on the command line.
+    ///
+    /// # Errors
+    /// Returns an error if there are too many words, if a word is too long, or if a word selects no
+    /// case.
+    pub(crate) fn request(&self, words: &[&str], tier: Tier, seed: Option<u64>) -> Result<JobRequest, JobError> {
         if words.len() > WORDS || words.iter().any(|word| word.chars().count() > WORD) {
-            return Err(NotTaken::Unclear(format!(
+            return Err(JobError::InvalidSelection(format!(
                 "A selection has at most {WORDS} words of at most {WORD} characters."
             )));
         }
-        let inner = self.0.as_ref().ok_or(NotTaken::Unknown)?;
+        let inner = self.0.as_ref().ok_or(JobError::UnknownTarget)?;
         for word in words {
             if Plan::of(&inner.suites, &Filter::of([*word]).tier(tier), 0).keys.is_empty() {
-                return Err(NotTaken::Nothing(format!("{word:?} selects no case.")));
+                return Err(JobError::EmptySelection(format!("{word:?} selects no case.")));
             }
         }
         let about = if words.is_empty() { "all cases".to_owned() } else { words.join(" ") };
         let about = if tier == Tier::default() { about } else { format!("{about}, tier {}", tier.as_str()) };
-        Ok(Wanted { filter: Filter::of(words.iter().copied()).tier(tier), seed, resume: false, about })
+        Ok(JobRequest { filter: Filter::of(words.iter().copied()).tier(tier), seed, resume: false, about })
     }
 
-    /// Adds a run to the lane of its target. Returns its job; the channel has its id once it
-    /// starts.
-    pub(crate) fn start(&self, target: &str, wanted: Wanted) -> Result<(Job, oneshot::Receiver<String>), NotTaken> {
-        self.lane(target)?.add(wanted)
+    /// Adds a run to the queue of `target`. Returns the job, and a channel that receives the id of
+    /// the run when the run starts.
+    pub(crate) fn start(&self, target: &str, wanted: JobRequest) -> Result<(Job, oneshot::Receiver<String>), JobError> {
+        self.queue(target)?.add(wanted)
     }
 
     /// Stops a run or removes it from the queue. The results of finished cases remain.
-    pub(crate) fn stop(&self, target: &str, job: u64) -> Result<(), NotTaken> {
-        self.lane(target)?.stop(job)
+    pub(crate) fn stop(&self, target: &str, job: u64) -> Result<(), JobError> {
+        self.queue(target)?.stop(job)
     }
 
     /// Waits until no run against the target is active.
     #[cfg(test)]
     pub(crate) async fn idle(&self, target: &str) {
-        self.lane(target).unwrap().idle().await;
+        self.queue(target).unwrap().idle().await;
     }
 
-    /// Stops all runs and waits for their end.
+    /// Stops all runs, and waits until no run is active.
     pub(crate) async fn close(&self) {
-        for lane in self.lanes() {
-            lane.close();
+        for queue in self.queues() {
+            queue.close();
         }
-        for lane in self.lanes() {
-            lane.idle().await;
+        for queue in self.queues() {
+            queue.idle().await;
         }
     }
 }
 
-/// The folder of a lane, relative to the server's folder; `None` if this cannot be the name of a
-/// target. Names also come from stored runs, which other programs may have written.
-pub(crate) fn of_target(name: &str) -> Option<PathBuf> {
+/// Returns the folder for runs against a target, relative to the server's folder. Returns `None` if
+/// `name` is not a valid name of a target. Names also come from stored runs, which other programs
+/// may have written.
+pub(crate) fn target_folder(name: &str) -> Option<PathBuf> {
     Target::is_name(name).then(|| Path::new(FOLDERS).join(name))
 }
 
-/// Which cases of a run to run again.
+/// The cases of a run to rerun.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum RerunSelection {
     All,
     /// Cases that neither passed nor were skipped.
     Failed,
+    /// The case with this key.
     One(CaseKey),
 }
 
-impl Again {
-    /// These cases of `run`, with its seed, so that random choices are the same.
-    pub(crate) fn wanted(
+impl RerunSelection {
+    /// Makes a request to rerun the selected cases of `run`. `planned` has the planned cases of
+    /// `run` with their verdicts. The request has the seed of `run`, so that random choices are the
+    /// same.
+    ///
+    /// # Errors
+    /// Returns an error if the selection contains no case.
+    pub(crate) fn request(
         &self,
         run: &RunInfo,
         planned: impl Iterator<Item = (CaseKey, Option<Verdict>)>,
-    ) -> Result<Wanted, NotTaken> {
+    ) -> Result<JobRequest, JobError> {
         let is_bad = |verdict: Option<Verdict>| verdict.is_some_and(|verdict| verdict > Verdict::Pass);
         let keys: Vec<CaseKey> = planned
             .filter(|(key, verdict)| match self {
-                Again::All => true,
-                Again::Failed => is_bad(*verdict),
-                Again::One(one) => key == one,
+                RerunSelection::All => true,
+                RerunSelection::Failed => is_bad(*verdict),
+                RerunSelection::One(one) => key == one,
             })
             .map(|(key, _)| key)
             .collect();
         let about = match (self, keys.as_slice()) {
-            (Again::Failed, []) => {
-                return Err(NotTaken::Nothing("All cases of the run passed or were skipped.".to_owned()));
+            (RerunSelection::Failed, []) => {
+                return Err(JobError::EmptySelection("All cases of the run passed or were skipped.".to_owned()));
             }
-            (_, []) => return Err(NotTaken::Nothing("The run has no such case.".to_owned())),
+            (_, []) => return Err(JobError::EmptySelection("The run has no such case.".to_owned())),
             (_, [one]) => one.to_string(),
-            (Again::All, keys) => format!("the {} cases of an earlier run", keys.len()),
+            (RerunSelection::All, keys) => format!("the {} cases of an earlier run", keys.len()),
             (_, keys) => format!("{} cases that did not pass", keys.len()),
         };
-        // A rerun of a rerun replaces results of the first run.
+        // A rerun of a rerun replaces results of the original run, not of the first rerun.
         let filter = Filter::everything().rerun(run.rerun_of.as_deref().unwrap_or(&run.id), keys);
-        Ok(Wanted { filter, seed: Some(run.seed), resume: false, about })
+        Ok(JobRequest { filter, seed: Some(run.seed), resume: false, about })
     }
 }
 
 /// The result of a run.
-type Played = Result<RunReport, String>;
+type JobResult = Result<RunReport, String>;
 
 #[cfg(test)]
 mod tests {
@@ -236,9 +251,9 @@ mod tests {
 
     #[test]
     fn each_target_has_a_folder() {
-        assert_eq!(of_target("nic-1.a_b"), Some(PathBuf::from("targets/nic-1.a_b")));
+        assert_eq!(target_folder("nic-1.a_b"), Some(PathBuf::from("targets/nic-1.a_b")));
         for name in ["", ".", "..", ".nic", "../nic", "a/b", "/a", "a b"] {
-            assert_eq!(of_target(name), None, "{name}");
+            assert_eq!(target_folder(name), None, "{name}");
         }
     }
 }

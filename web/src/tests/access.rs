@@ -20,7 +20,7 @@ pub(super) async fn guarded(folder: &Path) -> Site {
     site_for(folder, Access { tokens, names: vec!["lab.example".into()] }, None).await
 }
 
-/// A request as a client at `from` would send it; `headers` are `name: value`.
+/// Makes a request of a client with the address `from`. `headers` have the form `name: value`.
 pub(super) async fn ask(site: &Site, line: &str, headers: &[&str], form: &str, from: &str) -> Response<Body> {
     let (method, uri) = line.split_once(' ').unwrap();
     let mut request = Request::builder().method(method).uri(uri).header(header::HOST, "lab.example:7171");
@@ -40,7 +40,7 @@ async fn status(site: &Site, line: &str, headers: &[&str], form: &str) -> u16 {
     ask(site, line, headers, form, "192.0.2.9").await.status().as_u16()
 }
 
-/// Signs in; returns the `Cookie` header, and the key of the session's forms.
+/// Signs in. Returns the `Cookie` header, and the form key of the session.
 pub(super) async fn signed_in(site: &Site, token: &str) -> (String, String) {
     let answer = ask(site, "POST /login", &[], &format!("token={token}&next=/runs/x"), "192.0.2.1").await;
     assert_eq!(
@@ -229,7 +229,7 @@ async fn programs_send_their_token_with_each_request() {
     let (viewer, operator) = (format!("authorization: Bearer {VIEWER}"), format!("authorization: Bearer {OPERATOR}"));
     assert_eq!(status(&site, "GET /", &[&viewer], "").await, 200);
     assert_eq!(status(&site, "GET /", &["authorization: Bearer x"], "").await, 401);
-    // Viewers only read; a POST of an operator needs an address that accepts it.
+    // Viewers may only read. A POST request of an operator needs an address that accepts POST.
     assert_eq!(status(&site, "POST /", &[&viewer], "").await, 403);
     assert_eq!(status(&site, "POST /", &[&operator], "").await, 405);
 }
@@ -261,7 +261,7 @@ async fn rejects_forged_posts() {
     let (cookie, key) = signed_in(&site, OPERATOR).await;
     let form = format!("key={key}");
     let (origin, ours) = ("origin: http://lab.example:7171", "sec-fetch-site: same-origin");
-    // `/` accepts no POST: status 405 means that the door admitted the form.
+    // `/` accepts no POST: status 405 means that `authorize` admitted the form.
     assert_eq!(status(&site, "POST /", &[&cookie, origin, ours], &form).await, 405);
     for forged in
         ["origin: http://evil.example", "origin: null", "sec-fetch-site: cross-site", "sec-fetch-site: same-site"]
@@ -297,7 +297,7 @@ async fn guesses_have_to_wait_but_right_tokens_do_not() {
         assert!((1..=60).contains(&seconds), "{seconds}");
     }
     assert_eq!(ask(&site, "GET /", &[wrong], "", "198.51.100.8").await.status(), StatusCode::UNAUTHORIZED);
-    // With a proxy, other clients have the same address. No speed suffices to guess 120 bits.
+    // With a proxy, other clients have the same address, so the right token is still accepted.
     let right = format!("authorization: Bearer {VIEWER}");
     assert_eq!(ask(&site, "GET /", &[&right], "", "198.51.100.7").await.status(), StatusCode::OK);
     let signs_in = ask(&site, "POST /login", &[], &format!("token={VIEWER}"), "198.51.100.7").await;
@@ -312,7 +312,7 @@ async fn the_case_of_the_scheme_does_not_matter_and_other_schemes_are_not_guesse
         let header = format!("authorization: {scheme} {VIEWER}");
         assert_eq!(status(&site, "GET /", &[&header], "").await, 200, "{header}");
     }
-    // A proxy with a password passes it on, together with the cookie.
+    // A proxy with a password forwards the header with the password, together with the cookie.
     let (cookie, _) = signed_in(&site, VIEWER).await;
     let basic = "authorization: Basic bGFiOnNlY3JldA==";
     for _ in 0..20 {
@@ -374,7 +374,7 @@ async fn limits_event_streams_per_session_and_in_total() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LONG, has_place).await.expect("streams that end leave their places");
+    tokio::time::timeout(LONG, has_place).await.expect("streams that end leave their slots");
 }
 
 #[tokio::test]
@@ -432,8 +432,8 @@ async fn an_endless_form_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join(FILE_NAME)).await.unwrap();
     let (_stop, stopped) = watch::channel(false);
-    let mut gate = Gate::new(Access::default()).unwrap();
-    gate.patience = Duration::from_millis(20);
+    let mut access = AccessControl::new(Access::default()).unwrap();
+    access.form_timeout = Duration::from_millis(20);
     let app = App {
         watch: StoreWatch::new(store.clone()),
         store,
@@ -442,9 +442,9 @@ async fn an_endless_form_times_out() {
         starter: Starter::default(),
         captures: Captures::new(CaptureOptions::default(), stopped.clone()),
         exports: Exports::default(),
-        streams: Places::new(STREAMS),
+        streams: Slots::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
-        gate: Arc::new(gate),
+        access: Arc::new(access),
         stopped,
     };
     let first = tokio_stream::once(Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"token="))));
@@ -462,7 +462,7 @@ async fn idle_connections_lock_out_no_client() {
     let address = listener.local_addr().unwrap();
     // No timeout closes a connection here.
     let limits = Limits { connections: 4, head: 10 * LONG, read: LONG, end: Duration::from_secs(5) };
-    let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
+    let server = tokio::spawn(connections::accept(listener, site.router.clone(), limits, site.stop.subscribe()));
     let mut idle = Vec::new();
     for _ in 0..8 {
         idle.push(TcpStream::connect(address).await.unwrap());
@@ -475,11 +475,11 @@ async fn idle_connections_lock_out_no_client() {
     tokio::time::timeout(LONG, server).await.expect("it ends").unwrap();
 }
 
-/// Reads until the server closes.
+/// Reads until the server closes the connection.
 async fn rest(mut connection: TcpStream) -> String {
     let mut received = Vec::new();
     let read = connection.read_to_end(&mut received);
-    // A reset also ends it.
+    // A reset also ends the connection.
     let _ = tokio::time::timeout(LONG, read).await.expect("the server closes");
     String::from_utf8(received).unwrap()
 }
@@ -491,8 +491,9 @@ async fn a_silent_client_loses_its_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let limits = Limits { connections: 2, head: Duration::from_millis(50), read: LONG, end: Duration::from_secs(5) };
-    let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
-    // Two clients with endless requests fill the server. A third one is served after a timeout.
+    let server = tokio::spawn(connections::accept(listener, site.router.clone(), limits, site.stop.subscribe()));
+    // Two clients with endless requests use all connections. A third client is served after a
+    // timeout.
     let mut slow = Vec::new();
     for begun in ["", "GET / HTTP/1.1\r\nHost: local"] {
         let mut connection = TcpStream::connect(address).await.unwrap();
@@ -521,7 +522,7 @@ async fn an_unfinished_request_does_not_keep_the_server_running() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let limits = Limits { connections: 1, head: LONG * 10, read: LONG, end: Duration::from_millis(50) };
-    let server = tokio::spawn(connections::take(listener, site.router.clone(), limits, site.stop.subscribe()));
+    let server = tokio::spawn(connections::accept(listener, site.router.clone(), limits, site.stop.subscribe()));
     let mut stuck = TcpStream::connect(address).await.unwrap();
     // The answer shows that the connection was accepted. Then the client sends half of a form.
     stuck.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();

@@ -17,8 +17,8 @@ async fn json(site: &Site, path: &str) -> Value {
     serde_json::from_slice(&octets(response).await).unwrap()
 }
 
-/// Checks values against the schemas of a description. Supports the keywords in use here, and
-/// panics on others.
+/// Checks values against the schemas of an OpenAPI document. Supports only the JSON Schema keywords
+/// that weft uses, and panics on other keywords.
 struct Checker<'a> {
     document: &'a Value,
     /// `schema.property` of each property that occurred.
@@ -36,7 +36,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks `value` against `schema`; `name` is the name of the schema that contains it.
+    /// Checks `value` against `schema`. `name` is the name of the schema that contains `schema`.
     fn check(&mut self, schema: &Value, value: &Value, name: &str) -> Result<(), String> {
         let (schema, named) = self.resolve(schema);
         let (schema, name) = (schema.clone(), named.unwrap_or(name).to_owned());
@@ -127,7 +127,7 @@ async fn every_described_field_occurs_in_an_answer() {
     }
     store.finish(&first.run.id, &first.summary).await.unwrap();
     store.close().await;
-    let site = captures::shelf(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
+    let site = captures::capture_folder(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
     let document = json(&site, "/api/openapi.json").await;
     let mut checker = Checker { document: &document, seen: BTreeSet::new() };
 
@@ -190,7 +190,7 @@ async fn every_described_field_occurs_in_an_answer() {
         checker.answer(path, "404", &serde_json::from_slice(&octets(answer).await).unwrap());
     }
 
-    // No run of the builtin target has these. `suites` tests these documents.
+    // No run of the builtin target has these properties. The tests of `suites` check them.
     let elsewhere = |name: &str| {
         matches!(
             name,
@@ -275,7 +275,7 @@ async fn programs_start_and_stop_runs() {
     site.starter.idle("bad").await;
     assert_eq!(json(&site, "/api/runs?limit=1").await["runs"][0]["planned"], 16);
 
-    // The long run is active, another one waits; both are stopped.
+    // The long run is active, and another run waits. Both are stopped.
     for _ in 0..2 {
         assert_eq!(
             send(&site, "POST", "/api/targets/builtin/runs", r#"{"tier": "full"}"#).await.0,
@@ -343,7 +343,7 @@ async fn lists_runs_in_pages_and_by_target() {
     for wrong in ["limit=x", "limit=0", "limit=201", "limit=-1", "limit=99999999999", "limit=1&limit=2"] {
         assert_eq!(site.get(&format!("/api/runs?{wrong}")).await.status(), StatusCode::BAD_REQUEST, "{wrong}");
     }
-    // None of these runs finished: the newest one represents the target.
+    // No run of the target has finished, so the newest run represents the target.
     let targets = json(&site, "/api/targets").await["targets"].clone();
     let even = serde_json::json!({"name": "even", "runs": 3, "last": "29990101-4"});
     let odd = serde_json::json!({"name": "odd", "runs": 2, "last": "29990101-3"});

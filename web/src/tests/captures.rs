@@ -9,15 +9,15 @@ pub(super) fn capture_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(name)
 }
 
-/// A server with the folder of captures `folder/shelf`, which has these captures of the source
-/// tree.
-pub(super) async fn shelf(folder: &Path, names: &[&str]) -> Site {
-    let shelf = folder.join("shelf");
-    std::fs::create_dir(&shelf).unwrap();
+/// A server with the folder of captures `folder/capture_folder`. This folder has copies of the
+/// named captures of the source tree.
+pub(super) async fn capture_folder(folder: &Path, names: &[&str]) -> Site {
+    let capture_folder = folder.join("capture_folder");
+    std::fs::create_dir(&capture_folder).unwrap();
     for name in names {
-        std::fs::copy(capture_path(name), shelf.join(name.rsplit('/').next().unwrap())).unwrap();
+        std::fs::copy(capture_path(name), capture_folder.join(name.rsplit('/').next().unwrap())).unwrap();
     }
-    let options = CaptureOptions { folder: Some(shelf), ..CaptureOptions::default() };
+    let options = CaptureOptions { folder: Some(capture_folder), ..CaptureOptions::default() };
     site_with(folder, Access::default(), None, options).await
 }
 
@@ -27,7 +27,7 @@ fn links(html: &str, begin: &str) -> Vec<String> {
     all.filter(|href| href.starts_with(begin)).map(|href| href.replace("&#38;", "&")).collect()
 }
 
-/// The page, once the capture is read.
+/// Returns the page after the capture was read.
 pub(super) async fn read(site: &Site, path: &str) -> (StatusCode, String) {
     loop {
         let answer = site.get(path).await;
@@ -59,14 +59,14 @@ fn numbers(html: &str) -> Vec<u64> {
 #[tokio::test]
 async fn links_lead_from_the_folder_to_the_bytes_of_a_field() {
     let folder = tempfile::tempdir().unwrap();
-    let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let site = capture_folder(folder.path(), &["siw/rping-crc.pcap"]).await;
     let capture = only(&site).await;
     let list = page(&site, &capture).await;
     assert_eq!(numbers(&list), (1..=52).collect::<Vec<_>>());
     assert!(list.contains("MPA Request") && list.contains("10.1.0.2:38499") && list.contains("TCP SYN"), "{list}");
     // The list of the folder also shows what was read in the background.
-    let shelf = site.text("/captures").await;
-    assert!(shelf.contains("<td class=\"number\">52</td>"), "{shelf}");
+    let capture_folder = site.text("/captures").await;
+    assert!(capture_folder.contains("<td class=\"number\">52</td>"), "{capture_folder}");
 
     let request = page(&site, &format!("{capture}/packets/6")).await;
     // The key of the MPA Request, after Ethernet, IP, and TCP with 12 bytes of options.
@@ -85,7 +85,7 @@ async fn links_lead_from_the_folder_to_the_bytes_of_a_field() {
 #[tokio::test]
 async fn a_filter_shows_its_packets_or_its_error() {
     let folder = tempfile::tempdir().unwrap();
-    let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let site = capture_folder(folder.path(), &["siw/rping-crc.pcap"]).await;
     let capture = only(&site).await;
     // tshark -r rping-crc.pcap -Y 'iwarp_rdma.opcode == 0' -T fields -e frame.number
     let writes = format!("{capture}?filter=iwarp_rdma.opcode+%3D%3D+0");
@@ -108,7 +108,7 @@ async fn a_filter_shows_its_packets_or_its_error() {
 #[tokio::test]
 async fn long_lists_have_pages() {
     let folder = tempfile::tempdir().unwrap();
-    let site = shelf(folder.path(), &["siw/host-matrix.pcap"]).await;
+    let site = capture_folder(folder.path(), &["siw/host-matrix.pcap"]).await;
     let capture = only(&site).await;
     let (mut all, mut next) = (Vec::new(), Some(capture.clone()));
     while let Some(address) = next {
@@ -125,7 +125,7 @@ async fn long_lists_have_pages() {
 #[tokio::test]
 async fn shows_findings_connections_ladder_operations_and_statistics() {
     let folder = tempfile::tempdir().unwrap();
-    let site = shelf(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
+    let site = capture_folder(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
     let capture = only(&site).await;
     let findings = page(&site, &format!("{capture}/findings")).await;
     let packet = links(&findings, &format!("{capture}/packets/")).remove(0);
@@ -143,7 +143,7 @@ async fn shows_findings_connections_ladder_operations_and_statistics() {
     assert!(page(&site, &format!("{capture}/statistics")).await.contains("FPDUs"));
     assert_eq!(site.get(&format!("{capture}/connections/99999")).await.status(), StatusCode::NOT_FOUND);
 
-    std::fs::copy(capture_path("siw/probe-ops.pcap"), folder.path().join("shelf/ops.pcap")).unwrap();
+    std::fs::copy(capture_path("siw/probe-ops.pcap"), folder.path().join("capture_folder/ops.pcap")).unwrap();
     let other = links(&site.text("/captures").await, "/captures/").into_iter().find(|href| *href != capture).unwrap();
     let operations = page(&site, &format!("{other}/operations")).await;
     assert!(operations.contains("<td>Read</td>"), "{operations}");
@@ -152,7 +152,7 @@ async fn shows_findings_connections_ladder_operations_and_statistics() {
 #[tokio::test]
 async fn the_live_page_reports_new_packets() {
     let folder = tempfile::tempdir().unwrap();
-    let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let site = capture_folder(folder.path(), &["siw/rping-crc.pcap"]).await;
     let capture = only(&site).await;
     let live = site.text(&format!("{capture}/live")).await;
     assert!(live.contains(&format!("data-events=\"{capture}/events\"")), "{live}");
@@ -161,7 +161,8 @@ async fn the_live_page_reports_new_packets() {
     let mut stream = answer.into_body().into_data_stream();
     let mut received = String::new();
     let grown = "\"packets\":53";
-    let mut file = std::fs::OpenOptions::new().append(true).open(folder.path().join("shelf/rping-crc.pcap")).unwrap();
+    let mut file =
+        std::fs::OpenOptions::new().append(true).open(folder.path().join("capture_folder/rping-crc.pcap")).unwrap();
     let mut has_grown = false;
     while !received.contains(grown) {
         let chunk =
@@ -202,8 +203,9 @@ async fn shows_the_capture_of_a_case() {
 async fn serves_no_file_outside_the_folder_of_captures() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(capture_path("siw/rping-crc.pcap"), folder.path().join("secret.pcap")).unwrap();
-    let site = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
-    std::os::unix::fs::symlink(folder.path().join("secret.pcap"), folder.path().join("shelf/link.pcap")).unwrap();
+    let site = capture_folder(folder.path(), &["siw/rping-crc.pcap"]).await;
+    std::os::unix::fs::symlink(folder.path().join("secret.pcap"), folder.path().join("capture_folder/link.pcap"))
+        .unwrap();
     for id in [
         "rping-crc.pcap",
         "..%2Fsecret.pcap",
@@ -237,8 +239,8 @@ async fn serves_no_file_outside_the_folder_of_captures() {
 #[tokio::test]
 async fn pages_of_captures_have_no_inline_code() {
     let folder = tempfile::tempdir().unwrap();
-    let site = shelf(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
-    let hostile = folder.path().join("shelf/<img src=x onerror=alert(1)>.pcap");
+    let site = capture_folder(folder.path(), &["siw/violations-6-kinds-crc.pcap"]).await;
+    let hostile = folder.path().join("capture_folder/<img src=x onerror=alert(1)>.pcap");
     std::fs::write(hostile, "no capture").unwrap();
     let captures = links(&site.text("/captures").await, "/captures/");
     for capture in captures {
@@ -256,7 +258,7 @@ async fn pages_of_captures_have_no_inline_code() {
 #[tokio::test]
 async fn shows_damaged_captures_as_far_as_possible() {
     let folder = tempfile::tempdir().unwrap();
-    let site = shelf(folder.path(), &[]).await;
+    let site = capture_folder(folder.path(), &[]).await;
     let good = std::fs::read(capture_path("siw/rping-crc.pcap")).unwrap();
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     for cut in [0, 1, 4, 23, 24, 39, 40, 41, good.len() / 2, good.len() - 1] {
@@ -281,7 +283,7 @@ async fn shows_damaged_captures_as_far_as_possible() {
         files.push((format!("flipped-{step}"), flipped));
     }
     for (name, octets) in files {
-        let path = folder.path().join(format!("shelf/{name}.pcap"));
+        let path = folder.path().join(format!("capture_folder/{name}.pcap"));
         std::fs::write(&path, octets).unwrap();
         let capture = only(&site).await;
         for below in [
@@ -305,12 +307,12 @@ async fn shows_damaged_captures_as_far_as_possible() {
 #[tokio::test]
 async fn a_capture_that_killed_the_server_is_read_only_for_a_user() {
     let folder = tempfile::tempdir().unwrap();
-    let before = shelf(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let before = capture_folder(folder.path(), &["siw/rping-crc.pcap"]).await;
     let capture = only(&before).await;
     page(&before, &capture).await;
     drop(before);
     // The mark of a server that was killed while reading.
-    let folder_of_captures = folder.path().join("shelf");
+    let folder_of_captures = folder.path().join("capture_folder");
     let meta = std::fs::metadata(folder_of_captures.join("rping-crc.pcap")).unwrap();
     let changed = meta.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
     let mark = folder_of_captures.join(format!(".weft-reading-{}", capture.trim_start_matches("/captures/")));
@@ -319,7 +321,7 @@ async fn a_capture_that_killed_the_server_is_read_only_for_a_user() {
     let site = site_with(folder.path(), Access::default(), None, options).await;
     for _ in 0..2 {
         let list = site.text("/captures").await;
-        assert!(list.contains("an earlier attempt to read it failed") && !list.contains("Not read yet"), "{list}");
+        assert!(list.contains("earlier attempt to read the file failed") && !list.contains("Not read yet"), "{list}");
     }
     page(&site, &capture).await;
     assert!(!mark.exists());
@@ -330,12 +332,13 @@ async fn a_capture_that_killed_the_server_is_read_only_for_a_user() {
 #[tokio::test]
 async fn each_page_reports_what_was_not_read_or_dropped() {
     let folder = tempfile::tempdir().unwrap();
-    let site = shelf(folder.path(), &[]).await;
-    std::fs::write(folder.path().join("shelf/crowd.pcap"), crowd::crowd()).unwrap();
+    let site = capture_folder(folder.path(), &[]).await;
+    std::fs::write(folder.path().join("capture_folder/crowd.pcap"), crowd::crowd()).unwrap();
     let capture = only(&site).await;
     let remarks = [
-        "too many connections or waiting bytes at a time: reading of connections with iWARP or SDP was interrupted 10 times",
-        "not read: 1 frame of IPsec ESP (encrypted)",
+        "too many connections or waiting bytes at a time, so weft dropped state: \
+         reading of connections with iWARP or SDP was interrupted 10 times",
+        "weft did not read 1 frame of IPsec ESP (encrypted)",
     ];
     for below in ["", "/findings", "/connections", "/operations", "/statistics"] {
         let page = page(&site, &format!("{capture}{below}")).await;

@@ -2,11 +2,11 @@
 //! include this file, too.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
-/// More connections than the dissector follows at the same time, which is 8,192.
+/// The number of connections. The dissector follows at most 8,192 connections at the same time.
 const CROWD: u16 = 8300;
 
-/// A capture of IP packets. One is encrypted; more connections are open than the dissector follows,
-/// each with an MPA Request; then the first connections continue.
+/// Makes a capture of IP packets. One packet is encrypted. Then more connections open than the
+/// dissector follows, each with an MPA Request. Then the first connections continue.
 pub(crate) fn crowd() -> Vec<u8> {
     // Version 2.4, link type 101: an IP packet in each frame.
     let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();

@@ -16,14 +16,14 @@ impl Events {
         Events { stream: response.into_body().into_data_stream(), text: String::new() }
     }
 
-    /// Waits until the stream follows the run: later events are reported.
+    /// Waits until the stream follows the run, so that the stream reports later events.
     async fn follows(&mut self) {
         let chunk = tokio::time::timeout(LONG, self.stream.next()).await.expect("the stream begins").unwrap();
         self.text.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
     }
 
-    /// The next update as `event key`; the last one as `done` with the first reason for the exit
-    /// code. `None` at the end of the stream.
+    /// Returns the next update as `event key`, and the last update as `done` with the first reason
+    /// for the exit code. Returns `None` at the end of the stream.
     pub(super) async fn next(&mut self) -> Option<String> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -102,9 +102,9 @@ async fn reports_a_live_run_in_order_also_to_late_clients() {
         }
         live.event(&event);
         if let Some(update) = update {
-            // The stream may read the store before or after the event; it reports each case once.
-            // It reports each step, since the store has the case as finished only after its last
-            // one.
+            // The stream may read the store before or after the event. It reports each case once.
+            // It also reports each step, because a case is finished in the store only after its
+            // last step.
             while early_updates.last() != Some(&update) {
                 early_updates.push(early.next().await.expect("the stream continues"));
             }
@@ -119,7 +119,7 @@ async fn reports_a_live_run_in_order_also_to_late_clients() {
     assert_eq!(finished(&late_updates), finished(&expected), "each once, in the order of the run");
     assert_eq!(late_updates.last().unwrap(), DONE);
 
-    // After the run, a new client gets the same.
+    // After the run, a new client gets the same updates.
     let mut afterwards = finished(&expected);
     afterwards.push(DONE.to_owned());
     assert_eq!(Events::new(&site, &report.run.id).await.all().await, afterwards);

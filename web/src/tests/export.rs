@@ -46,7 +46,7 @@ async fn exports_a_run_with_hashes_of_all_files() {
     assert_eq!(site.get("/runs/none/export.zip").await.status(), StatusCode::NOT_FOUND);
 }
 
-/// The address of the zip of a run that is longer than all queues.
+/// Returns the address of the zip of a run. The zip is longer than all queues together.
 async fn long_run(folder: &Path) -> String {
     let report = failing_run(folder).await;
     let file = report.results.iter().flat_map(|result| &result.evidence.files).next().unwrap();
@@ -56,24 +56,24 @@ async fn long_run(folder: &Path) -> String {
     format!("/runs/{}/export.zip", report.run.id)
 }
 
-/// Limits with one place.
-fn exports(wait: Duration, take: Duration) -> Exports {
-    Exports { room: Arc::new(Semaphore::new(1)), wait, take }
+/// Limits with one permit.
+fn exports(wait: Duration, piece_timeout: Duration) -> Exports {
+    Exports { permits: Arc::new(Semaphore::new(1)), wait, piece_timeout }
 }
 
 const SHORT: Duration = Duration::from_millis(20);
 
 #[tokio::test]
-async fn a_client_that_reads_nothing_loses_its_place() {
+async fn a_client_that_reads_nothing_loses_its_permit() {
     let folder = tempfile::tempdir().unwrap();
     let address = long_run(folder.path()).await;
     let exports = exports(LONG, SHORT);
-    // Only the first server has a short time limit, because this test may read slowly.
-    let patient = site_exporting(folder.path(), Exports { take: LONG, ..exports.clone() }).await;
+    // Only the server of `idle` has a short time limit, because this test may read slowly.
+    let other = site_exporting(folder.path(), Exports { piece_timeout: LONG, ..exports.clone() }).await;
     let idle = site_exporting(folder.path(), exports).await.get(&address).await;
     assert_eq!(idle.status(), StatusCode::OK);
-    let answer = patient.get(&address).await;
-    assert_eq!(answer.status(), StatusCode::OK, "the place is free again");
+    let answer = other.get(&address).await;
+    assert_eq!(answer.status(), StatusCode::OK, "the permit is free again");
     assert!(ZipArchive::new(Cursor::new(octets(answer).await)).unwrap().len() > 3);
     let left = timeout(LONG, idle.into_body().collect()).await.expect("it ends");
     let came = left.map_or(0, |came| came.to_bytes().len());
@@ -81,7 +81,7 @@ async fn a_client_that_reads_nothing_loses_its_place() {
 }
 
 #[tokio::test]
-async fn without_a_free_place_the_answer_is_503() {
+async fn without_a_free_permit_the_answer_is_503() {
     let folder = tempfile::tempdir().unwrap();
     let address = long_run(folder.path()).await;
     let site = site_exporting(folder.path(), exports(SHORT, LONG)).await;
@@ -90,7 +90,7 @@ async fn without_a_free_place_the_answer_is_503() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(refused.headers()[header::RETRY_AFTER], "1");
     drop(idle);
-    // A client that disconnects releases its place as soon as the server notices.
+    // If a client disconnects, its permit is free as soon as the server notices.
     let again = async {
         loop {
             let answer = site.get(&address).await;
@@ -99,6 +99,6 @@ async fn without_a_free_place_the_answer_is_503() {
             }
         }
     };
-    let answer = timeout(LONG, again).await.expect("the place is free again");
+    let answer = timeout(LONG, again).await.expect("the permit is free again");
     assert!(ZipArchive::new(Cursor::new(octets(answer).await)).is_ok());
 }

@@ -13,18 +13,18 @@ use super::*;
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Writes to it until the guard is dropped.
+    /// Collects the log of this thread until the guard is dropped.
     fn begin() -> (Self, DefaultGuard) {
         let log = Log::default();
         let writer = log.clone();
-        // Only weft's lines: those of libraries depend on the speed of the machine.
+        // Only lines of weft: the lines of libraries depend on the speed of the machine.
         let log_of_weft = tracing_subscriber::fmt().with_env_filter("weft_web=info,weft_suites=info");
         let log_of_weft = log_of_weft.without_time().with_target(false).with_ansi(false);
         let guard = tracing::subscriber::set_default(log_of_weft.with_writer(move || writer.clone()).finish());
         (log, guard)
     }
 
-    /// The lines since the last call.
+    /// Returns the lines since the last call.
     fn lines(&self) -> Vec<String> {
         let text = String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap();
         text.lines().map(|line| line.trim_start().to_owned()).collect()
@@ -80,7 +80,7 @@ async fn each_action_of_an_operator_is_one_line() {
     log.lines();
     let (cookie, key) = signed_in(&site, OPERATOR).await;
     assert_eq!(log.lines(), ["INFO audit: operator at 192.0.2.1: signs in"]);
-    // Again while signed in.
+    // Sign in again while signed in.
     let form = format!("token={OPERATOR}&key={key}");
     assert_eq!(ask(&site, "POST /login", &[&cookie], &form, "192.0.2.1").await.status(), StatusCode::SEE_OTHER);
     assert_eq!(log.lines(), ["INFO audit: operator at 192.0.2.1: signs in"]);
@@ -98,11 +98,11 @@ async fn a_run_that_fails_is_one_line() {
     let (log, _guard) = Log::begin();
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
-    // The run cannot create its folder, because a file has its name.
+    // The run cannot create its folder, because a file has the name of the folder.
     std::fs::create_dir(folder.path().join("targets")).unwrap();
     std::fs::write(folder.path().join("targets/bad"), "").unwrap();
     log.lines();
-    let wanted = site.starter.wanted(&["mpa/7.1.1-key"], Default::default(), None).unwrap();
+    let wanted = site.starter.request(&["mpa/7.1.1-key"], Default::default(), None).unwrap();
     let (_, begins) = site.starter.start("bad", wanted).unwrap();
     assert!(begins.await.is_err(), "it does not begin");
     site.starter.idle("bad").await;

@@ -103,7 +103,7 @@ async fn the_matrix_shows_targets_against_cases() {
     let all = site.text("/matrix").await;
     assert_eq!(rows(&all), good.results.len());
     let failed = bad.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap();
-    // The newest run represents its target, not the bad one before it.
+    // The newest run represents its target, not the failing run before it.
     let cells = links(&all, "/runs/");
     assert!(
         cells.contains(&case_page(&good.run.id, &failed.key)) && cells.contains(&case_page("other-run", &failed.key))

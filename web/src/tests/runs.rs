@@ -27,14 +27,14 @@ impl Site {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
-    /// Starts a run; returns its id.
+    /// Starts a run. Returns the id of the run.
     pub(super) async fn begin(&self, target: &str, form: &str) -> String {
         let page = format!("/targets/{target}");
         let answer = self.post(&page, &format!("{page}/start"), form).await;
         led(&answer).strip_prefix("/runs/").expect("it begins at once").to_owned()
     }
 
-    /// Waits for the end of a run; returns its counts.
+    /// Waits for the end of a run. Returns the counts of the run.
     pub(super) async fn counts(&self, run: &str) -> Counts {
         Events::new(self, run).await.all().await;
         self.store.record(run).await.unwrap().unwrap().summary.unwrap().counts
@@ -126,17 +126,17 @@ async fn a_stopped_run_keeps_its_results_and_can_be_resumed() {
 async fn a_target_has_one_run_at_a_time_and_a_bounded_queue() {
     let folder = tempfile::tempdir().unwrap();
     let site = startable(folder.path()).await;
-    // All cases: it takes far longer than the rest of this test, which stops it.
+    // A run of all cases takes far longer than the rest of this test, which stops the run.
     let run = site.begin("builtin", "select=&tier=full").await;
     for number in 1..=8usize {
         let words = ["mpa/7.1.1-key", ["MPA-7.1.1-1", "MPA-7.1.1-2"][number % 2]];
-        let wanted = site.starter.wanted(&words, Default::default(), None).unwrap();
+        let wanted = site.starter.request(&words, Default::default(), None).unwrap();
         site.starter.start("builtin", wanted).unwrap();
     }
     let answer = site.post("/targets/builtin", "/targets/builtin/start", "select=mpa").await;
     assert_eq!(answer.status(), StatusCode::CONFLICT);
     assert!(String::from_utf8(octets(answer).await).unwrap().contains("8 runs are waiting"));
-    // Another target has another lane.
+    // Another target has another queue.
     let other = site.begin("bad", "select=mpa/7.1.1-key").await;
     assert_eq!(site.counts(&other).await.fail, 16);
     // The last run is removed, the first one is stopped, and the others follow in order.
@@ -225,11 +225,11 @@ async fn writes_the_summary_of_a_run_of_a_killed_server() {
     site.store.begin(&report.run, &report.cases, &keys).await.unwrap();
     site.store.set_status(id, RunStatus::Running).await.unwrap();
     site.store.finish_case(id, &report.results[0]).await.unwrap();
-    site.starter.settle(&site.store).await;
+    site.starter.finish_killed(&site.store).await;
     let record = site.store.record(id).await.unwrap().unwrap();
     assert_eq!((record.status, record.finished, record.planned), (RunStatus::Cancelled, 1, keys.len() as u64));
     // A finished run does not change.
     site.store.finish(id, &report.summary).await.unwrap();
-    site.starter.settle(&site.store).await;
+    site.starter.finish_killed(&site.store).await;
     assert_eq!(site.store.record(id).await.unwrap().unwrap().status, RunStatus::Done);
 }

@@ -35,11 +35,11 @@ pub(super) async fn answers_soon(site: &Site, paths: &[&str]) {
 #[tokio::test]
 async fn a_locked_store_is_reported_soon_and_used_again_later() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("shelf")).unwrap();
-    std::fs::copy(capture_path("siw/rping-crc.pcap"), folder.path().join("shelf/a.pcap")).unwrap();
+    std::fs::create_dir(folder.path().join("capture_folder")).unwrap();
+    std::fs::copy(capture_path("siw/rping-crc.pcap"), folder.path().join("capture_folder/a.pcap")).unwrap();
     // In this locking mode there is no write-ahead log, so a writer locks out readers.
     let url = format!("{}?mode=rwc&vfs=unix-dotfile", Store::url(&folder.path().join(FILE_NAME)).unwrap());
-    let captures = CaptureOptions { folder: Some(folder.path().join("shelf")), ..CaptureOptions::default() };
+    let captures = CaptureOptions { folder: Some(folder.path().join("capture_folder")), ..CaptureOptions::default() };
     let site = site_on(&url, folder.path(), Access::default(), None, captures, Exports::default()).await;
     site.text("/").await;
     let mut other = SqliteConnectOptions::from_str(&url).unwrap().connect().await.unwrap();

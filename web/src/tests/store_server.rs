@@ -72,7 +72,8 @@ async fn starts_a_run_and_serves_every_linked_page() {
     let cases = site.store.planned(first).await.unwrap().len();
     assert!(count("/cases/") >= 2 * cases && count("/evidence/") > 0 && count("/export.zip") == 2, "{seen:?}");
     assert!(site.text(&format!("/compare?before={first}&after={second}")).await.contains("<h2>fixed (16)</h2>"));
-    // A name that the database cannot store is not found, and no error of the server.
+    // PostgreSQL cannot store a name with a zero byte. The server must answer 404 for such a name,
+    // and not report an error of the store.
     for path in [
         "/?target=%00",
         "/?before=%00",

@@ -11,13 +11,13 @@ use weft_suites::model::Summary;
 use super::*;
 use crate::connections::{self, Limits};
 
-/// The numbers of browsers and of cases, which have eight steps each.
+/// The numbers of browsers and of cases. Each case has eight steps.
 const BROWSERS: usize = 200;
 const CASES: usize = 250;
 
 /// A received event: its id and its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Came {
+struct ReceivedEvent {
     id: Option<String>,
     data: serde_json::Value,
 }
@@ -34,9 +34,9 @@ impl Browser {
         Browser(BufReader::new(stream))
     }
 
-    /// The next event; `None` at the end. Headers and chunk sizes between the lines do not look
-    /// like the fields of an event.
-    async fn next(&mut self) -> Option<Came> {
+    /// Returns the next event, or `None` at the end. Headers and chunk sizes between the lines do
+    /// not look like the fields of an event, so they are skipped.
+    async fn next(&mut self) -> Option<ReceivedEvent> {
         let mut id = None;
         loop {
             let mut line = String::new();
@@ -46,7 +46,7 @@ impl Browser {
             }
             match line.trim_end().split_once(": ") {
                 Some(("id", value)) => id = Some(value.to_owned()),
-                Some(("data", value)) => return Some(Came { id, data: serde_json::from_str(value).unwrap() }),
+                Some(("data", value)) => return Some(ReceivedEvent { id, data: serde_json::from_str(value).unwrap() }),
                 _ if line.trim_end() == "0" => return None,
                 _ => {}
             }
@@ -76,7 +76,7 @@ impl Sequence {
         Sequence { expected: expected.clone(), finished, last: None, events: 0, is_done: false }
     }
 
-    fn take(&mut self, event: &Came) {
+    fn take(&mut self, event: &ReceivedEvent) {
         assert!(!self.is_done, "nothing follows the end");
         self.events += 1;
         if let Some(id) = &event.id {
@@ -107,7 +107,7 @@ async fn many_browsers_lose_no_event_and_a_slow_one_reconnects() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server =
-        tokio::spawn(connections::take(listener, site.router.clone(), Limits::default(), site.stop.subscribe()));
+        tokio::spawn(connections::accept(listener, site.router.clone(), Limits::default(), site.stop.subscribe()));
 
     let step = events.iter().find(|event| matches!(event, Event::CaseStep { .. })).unwrap().clone();
     let results: Vec<_> = (0..CASES)
@@ -137,7 +137,7 @@ async fn many_browsers_lose_no_event_and_a_slow_one_reconnects() {
             sequence
         });
     }
-    // Reads one line, and nothing more until it loses the connection.
+    // This browser reads one line, and nothing more until it loses the connection.
     let mut slow = Browser::open(address, &id, None).await;
 
     let (mut first, mut pages) = (None, Vec::with_capacity(CASES));
@@ -178,7 +178,7 @@ async fn many_browsers_lose_no_event_and_a_slow_one_reconnects() {
     eprintln!("{} pages meanwhile: {half:.1} ms, 99 of 100 within {p99:.1} ms", pages.len());
     assert!(grown < 64 << 20, "{grown}");
 
-    // The slow browser reads a few lines, and continues after the last of them over another
+    // The slow browser reads a few lines. Then it continues after the last line over another
     // connection.
     let first_finished = usize::from(first.unwrap().data["event"] == "finished");
     let mut sequence = Sequence::from(&expected, first_finished);

@@ -20,15 +20,15 @@ struct UploadSite {
 impl UploadSite {
     async fn new(access: Access, most_upload: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = folder.path().join("shelf");
-        std::fs::create_dir(&shelf).unwrap();
-        let captures = CaptureOptions { folder: Some(shelf), most_upload };
+        let capture_folder = folder.path().join("capture_folder");
+        std::fs::create_dir(&capture_folder).unwrap();
+        let captures = CaptureOptions { folder: Some(capture_folder), most_upload };
         UploadSite { site: site_with(folder.path(), access, None, captures).await, folder }
     }
 
     /// The names in the folder, with hidden ones.
     fn names(&self) -> Vec<String> {
-        let files = std::fs::read_dir(self.folder.path().join("shelf")).unwrap();
+        let files = std::fs::read_dir(self.folder.path().join("capture_folder")).unwrap();
         let mut names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
@@ -219,9 +219,9 @@ async fn impatient(uploads: &mut UploadSite) -> (Site, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join(FILE_NAME)).await.unwrap();
     let (stop, stopped) = watch::channel(false);
-    let gate = Arc::new(Gate::new(Access::default()).unwrap());
-    let shelf = uploads.folder.path().join("shelf");
-    let options = CaptureOptions { folder: Some(shelf), ..CaptureOptions::default() };
+    let access = Arc::new(AccessControl::new(Access::default()).unwrap());
+    let capture_folder = uploads.folder.path().join("capture_folder");
+    let options = CaptureOptions { folder: Some(capture_folder), ..CaptureOptions::default() };
     let mut captures = Captures::new(options, stopped.clone());
     captures.uploads.silence = Duration::from_millis(20);
     let path = folder.path().to_owned();
@@ -232,10 +232,10 @@ async fn impatient(uploads: &mut UploadSite) -> (Site, tempfile::TempDir) {
         folder: path,
         live: live.clone(),
         starter: starter.clone(),
-        gate,
+        access,
         captures,
         exports: Exports::default(),
-        streams: Places::new(STREAMS),
+        streams: Slots::new(STREAMS),
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped,
     };

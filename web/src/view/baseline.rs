@@ -13,11 +13,12 @@ use super::{time, url};
 struct Page<'a> {
     name: &'a str,
     target: String,
-    /// The run that represents the target: its address, its start, and why it is partial.
+    /// The run that represents the target ([`Latest`]): the address of its page, its start time,
+    /// and why it is partial.
     last: Option<(String, String, Option<&'static str>)>,
     is_configured: bool,
     entries: Vec<Entry<'a>>,
-    /// Reports of that run about entries that the baseline no longer has.
+    /// Messages of the run in `last` about stale entries that `entries` does not contain.
     stale: Vec<&'a str>,
 }
 
@@ -26,14 +27,15 @@ struct Entry<'a> {
     outcome: String,
     signature: &'a str,
     reason: &'a str,
-    /// The link for details, and whether it may be clickable.
+    /// The link for details, and whether the page may show it as a clickable link.
     link: Option<(&'a str, bool)>,
-    /// The results of that run that the entry expects.
+    /// The cases of the run in `last` whose results the entry expects: key and address.
     expects: Vec<(String, String)>,
+    /// Why the entry is stale, if it is stale.
     stale: Option<&'a str>,
 }
 
-/// The page. `last` are the results that represent the target.
+/// Renders the page. `last` has the results that represent the target.
 pub(crate) fn baseline(
     name: &str,
     configured: Option<&Target>,
@@ -57,7 +59,7 @@ pub(crate) fn baseline(
         });
     }
     if configured.is_none() {
-        // Only the entries with effects on the newest run are known.
+        // Without the target file, only entries that had an effect on that run are known.
         for one in expected {
             match entries.iter_mut().find(|entry| entry.reason == one.reason && entry.case == one.key.case) {
                 Some(entry) => entry.expects.push(line(one)),
@@ -81,7 +83,8 @@ pub(crate) fn baseline(
     Page { name, target: url::target(name), last, is_configured: configured.is_some(), entries, stale }.render()
 }
 
-/// Other schemes (`javascript:`) stay text.
+/// Returns the link, and whether the page may show it as a clickable link. Links with other schemes
+/// than `http` and `https` (for example `javascript:`) stay text.
 fn web_link(link: &str) -> (&str, bool) {
     (link, link.starts_with("https://") || link.starts_with("http://"))
 }
@@ -90,7 +93,7 @@ fn is_about(case: &str, one: &ExpectedResult) -> bool {
     case == one.key.case || case == one.key.to_string()
 }
 
-/// Is a report of a stale entry (`CASE: why`) about this case?
+/// Returns whether a message about a stale entry (`CASE: reason`) is about this case.
 fn is_about_case(text: &str, case: &str) -> bool {
     text.strip_prefix(case).is_some_and(|rest| rest.starts_with(": "))
 }

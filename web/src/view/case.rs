@@ -1,4 +1,5 @@
-//! One case of a run: requirement, expected, actual, ladder, bytes, evidence.
+//! The page of one case of a run: requirements, expected and actual behaviour, ladder diagram,
+//! bytes, evidence.
 
 use askama::Template;
 use weft_core::Requirement;
@@ -8,10 +9,10 @@ use weft_suites::report;
 use weft_suites::report::hex::{self, HexRow};
 use weft_suites::store::{PastResult, RunDetail};
 
-use super::hand::Hand;
+use super::operator::OperatorForms;
 use super::{time, url};
 
-/// Bytes of a step that the page shows.
+/// The maximum number of bytes of a step on the page.
 const SHOWN: usize = 1024;
 
 #[derive(Template)]
@@ -26,12 +27,13 @@ struct Page<'a> {
     requirements: Vec<Judged>,
     ladder: String,
     steps: Vec<StepView<'a>>,
-    /// Addresses of the files, with a name for each.
+    /// The files of evidence: name and address.
     files: Vec<(&'static str, String)>,
-    /// The address of the pages of the pcapng file.
+    /// The address of the page with the packets of the pcapng file.
     packets: Option<String>,
+    /// Whether the files of evidence exist.
     is_kept: bool,
-    /// Results of the case on this target, in this run and in others.
+    /// Results of the case on this target, in this run and in other runs.
     past: Vec<Past>,
     previous: Option<String>,
     next: Option<String>,
@@ -51,7 +53,7 @@ struct Past {
 struct Judged {
     row: &'static Requirement,
     verdict: Option<Verdict>,
-    seen_on_the_way: bool,
+    also_observed: bool,
 }
 
 struct StepView<'a> {
@@ -70,17 +72,18 @@ struct MarkView<'a> {
     why: &'static str,
 }
 
-/// The page of the case at `place` of the plan. `is_kept`: its files exist.
+/// Renders the page of the case at index `place` in the plan of the run. `is_kept` is `true` if the
+/// files of evidence exist.
 pub(crate) fn case(
     run: &RunDetail,
     place: usize,
     result: Option<&CaseResult>,
     is_kept: bool,
     past: &[PastResult],
-    hand: Option<Hand<'_>>,
+    forms: Option<OperatorForms<'_>>,
 ) -> Result<String, askama::Error> {
     let id = &run.record.info.id;
-    let Some(planned) = run.planned.get(place) else { return Err(askama::Error::custom("no such place in the plan")) };
+    let Some(planned) = run.planned.get(place) else { return Err(askama::Error::custom("the plan has no such case")) };
     let key = &planned.key;
     let case = run.cases.iter().find(|case| case.id == key.case);
     let neighbour = |place: Option<usize>| Some(url::case(id, &run.planned.get(place?)?.key));
@@ -102,7 +105,7 @@ pub(crate) fn case(
         past: past.iter().map(|one| past_line(id, one)).collect(),
         previous: neighbour(place.checked_sub(1)),
         next: neighbour(place.checked_add(1)),
-        form_key: hand.map(|hand| hand.key),
+        form_key: forms.map(|forms| forms.key),
         path: key.path(),
     };
     page.render()
@@ -124,20 +127,21 @@ fn judged(case: Option<&CaseInfo>, result: Option<&CaseResult>) -> Vec<Judged> {
             let judged = result.requirements.iter().map(|judged| Judged {
                 row: judged.requirement.row(),
                 verdict: Some(judged.verdict),
-                seen_on_the_way: judged.seen_on_the_way,
+                also_observed: judged.also_observed,
             });
             judged.collect()
         }
         (None, Some(case)) => {
             let planned =
-                case.requirements.iter().map(|id| Judged { row: id.row(), verdict: None, seen_on_the_way: false });
+                case.requirements.iter().map(|id| Judged { row: id.row(), verdict: None, also_observed: false });
             planned.collect()
         }
         (None, None) => Vec::new(),
     }
 }
 
-/// The view of a step with bytes; the ladder has the other steps.
+/// Returns the view of a step. Returns `None` if the step has no bytes. Only the ladder diagram
+/// shows such steps.
 fn step(step: &Step) -> Option<StepView<'_>> {
     let octets = step.octets.as_ref()?;
     let marks = octets.marks.iter().filter_map(|mark| {

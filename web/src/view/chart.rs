@@ -1,5 +1,5 @@
-//! A chart with one bar for each run; the parts of a bar are verdicts. Colours are classes, because
-//! pages have no inline styles.
+//! A chart with one bar for each run. The parts of a bar are the numbers of cases by verdict.
+//! Colours are CSS classes, because pages have no inline styles.
 
 use std::fmt::Write as _;
 
@@ -8,16 +8,18 @@ use weft_suites::store::RunRecord;
 
 use super::{time, url};
 
-/// In units of the drawing.
+/// Height of the chart, in user units of the SVG, like all lengths here.
 const HEIGHT: u64 = 120;
+/// Width of a bar.
 const BAR: usize = 16;
+/// Distance between the left edges of two bars.
 const STEP: usize = 20;
 
-/// The chart.
+/// The chart, as SVG.
 pub(super) struct Chart(String);
 
 impl Chart {
-    /// The chart of `runs`, which are newest first; the newest is on the right.
+    /// Makes the chart. The newest run is first in `runs`, and on the right in the chart.
     pub(super) fn of(runs: &[RunRecord]) -> Self {
         let over: Vec<_> = runs.iter().rev().filter_map(|run| Some((run, run.summary.as_ref()?))).collect();
         let total = |at: usize| shown(&over[at].1.counts).iter().map(|(_, number)| number).sum::<u64>();
@@ -40,7 +42,7 @@ impl Chart {
                 time::utc(run.info.started_unix_ms)
             );
             for (verdict, number) in shown(&summary.counts) {
-                // Even a small part is visible.
+                // At least 2 units, so that a small part is visible.
                 let height = if number == 0 { 0 } else { (number * (HEIGHT - 8) / most).max(2) };
                 y = y.saturating_sub(height);
                 if height > 0 {
@@ -56,7 +58,7 @@ impl Chart {
         Chart(svg)
     }
 
-    /// The drawing; empty for fewer than two runs.
+    /// Returns the SVG. Empty if there are fewer than two finished runs.
     pub(super) fn svg(self) -> String {
         self.0
     }

@@ -1,7 +1,7 @@
-//! The differences between two runs.
+//! The page with the differences between two runs.
 
 use askama::Template;
-use weft_suites::diff::{Change, Diff, Observed};
+use weft_suites::diff::{Change, Diff, ObservedViolation};
 use weft_suites::model::{RunInfo, Verdict};
 
 use super::{time, url};
@@ -11,10 +11,10 @@ use super::{time, url};
 struct Page<'a> {
     before: Side<'a>,
     after: Side<'a>,
-    /// The comparison with before and after swapped.
+    /// The address of the comparison with before and after swapped.
     turned: String,
     lists: Vec<(&'static str, Vec<Line>)>,
-    observations: Vec<(&'static str, &'a [Observed])>,
+    observations: Vec<(&'static str, &'a [ObservedViolation])>,
     same: usize,
 }
 
@@ -31,7 +31,7 @@ struct Line {
     text: String,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn compare(before: &RunInfo, after: &RunInfo, diff: &Diff) -> Result<String, askama::Error> {
     let line = |change: &Change| Line {
         key: change.key.to_string(),

@@ -3,7 +3,8 @@
 use weft_suites::model::{Counts, RunStatus, Verdict};
 use weft_suites::store::RunRecord;
 
-/// Why a run is partial, so that it does not represent its target; `None` if it is complete.
+/// Returns why a run is partial, or `None` if the run is complete. A partial run represents its
+/// target only if the target has no complete run.
 pub(super) fn partial(record: &RunRecord) -> Option<&'static str> {
     match record.status {
         _ if !record.is_partial() => None,
@@ -20,7 +21,7 @@ pub(super) struct Count {
     pub(super) number: u64,
 }
 
-/// The verdicts that occur, worst first.
+/// Returns the verdicts that occur, with their numbers. The worst verdict is first.
 pub(super) fn counts(counts: &Counts) -> Vec<Count> {
     let order = Verdict::ALL.into_iter().rev();
     order.map(|verdict| Count { verdict, number: counts.of(verdict) }).filter(|count| count.number > 0).collect()

@@ -7,15 +7,21 @@ use crate::access::{Role, Session};
 #[derive(Template)]
 #[template(path = "login.html")]
 struct Page<'a> {
-    asks: bool,
+    has_tokens: bool,
     role: Option<Role>,
     form_key: &'a str,
     next: &'a str,
     wrong: &'a str,
 }
 
-/// The page. `asks`: the server has tokens; `wrong`: why the last token was rejected, or empty.
-pub(crate) fn login(asks: bool, session: Option<&Session>, next: &str, wrong: &str) -> Result<String, askama::Error> {
+/// Renders the page. `has_tokens` is `true` if the server requires tokens. `next` is the address to
+/// open after signing in. `wrong` is the reason why a token was rejected, or empty.
+pub(crate) fn login(
+    has_tokens: bool,
+    session: Option<&Session>,
+    next: &str,
+    wrong: &str,
+) -> Result<String, askama::Error> {
     let form_key = session.and_then(|session| session.form_key.as_deref()).unwrap_or_default();
-    Page { asks, role: session.map(|session| session.role), form_key, next, wrong }.render()
+    Page { has_tokens, role: session.map(|session| session.role), form_key, next, wrong }.render()
 }

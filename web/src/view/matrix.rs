@@ -1,4 +1,5 @@
-//! The verdicts of the run that represents each target, by case.
+//! The page with the verdicts of all cases (rows) for all targets (columns). For each target it
+//! shows the run that represents the target ([`Latest`]).
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use weft_suites::store::{Latest, PlannedCase};
 use super::counts::partial;
 use super::{time, url};
 
-/// One target.
+/// The data of one target.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) latest: Latest,
     pub(crate) planned: Vec<PlannedCase>,
 }
 
-/// Which cases are shown.
+/// Which cases the page shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Show {
@@ -26,16 +27,16 @@ pub(crate) enum Show {
     All,
     /// Cases that a target fails.
     Failing,
-    /// Cases whose verdicts differ, among the targets that have one.
+    /// Cases whose verdicts differ between targets. Targets without a verdict do not count.
     Differing,
 }
 
 /// The filter of the matrix.
 #[derive(Debug)]
 pub(crate) struct Filter<'a> {
-    /// Part of the name of a target.
+    /// Shows only targets whose name contains this text.
     pub(crate) target: &'a str,
-    /// Part of the key of a case.
+    /// Shows only cases whose key contains this text.
     pub(crate) case: &'a str,
     pub(crate) show: Show,
 }
@@ -45,9 +46,9 @@ pub(crate) struct Filter<'a> {
 struct Page<'a> {
     heads: Vec<Head<'a>>,
     rows: Vec<Row>,
-    /// Number of rows that the filter excludes.
+    /// Number of cases that the filter excludes.
     hidden: usize,
-    /// Number of targets over the limit.
+    /// Number of targets that are not shown, because there are too many.
     left_out: usize,
     filter: &'a Filter<'a>,
     legend: [(Verdict, &'static str); 6],
@@ -63,20 +64,21 @@ struct Head<'a> {
 
 struct Row {
     key: String,
-    /// A verdict with the address of its page; `None` if the run of the target has none.
+    /// One cell for each target: the verdict and the address of the case's page. `None` if the run
+    /// has no verdict for this case.
     cells: Vec<Option<(Verdict, String)>>,
 }
 
 const LEGEND: [(Verdict, &str); 6] = [
     (Verdict::Pass, "the requirement was met"),
     (Verdict::Fail, "a requirement was violated"),
-    (Verdict::Inconclusive, "the observations do not decide it"),
+    (Verdict::Inconclusive, "the observations do not show whether the requirement was met"),
     (Verdict::Error, "the tester failed"),
     (Verdict::NotApplicable, "the target has another role, or lacks a capability"),
-    (Verdict::Unimplemented, "the target reports that it does not implement this"),
+    (Verdict::Unimplemented, "the target reports that it does not implement the tested function"),
 ];
 
-/// The page.
+/// Renders the page.
 pub(crate) fn matrix(columns: &[Column], left_out: usize, filter: &Filter<'_>) -> Result<String, askama::Error> {
     let verdicts = verdicts(columns);
     let all = verdicts.len();
@@ -95,7 +97,7 @@ pub(crate) fn matrix(columns: &[Column], left_out: usize, filter: &Filter<'_>) -
     Page { heads: heads.collect(), hidden: all - rows.len(), rows, left_out, filter, legend: LEGEND }.render()
 }
 
-/// The verdicts of each case, in the order of the columns.
+/// Returns the verdicts of each case. The verdicts of a case are in the order of the columns.
 pub(crate) fn verdicts(columns: &[Column]) -> BTreeMap<&CaseKey, Vec<Option<Verdict>>> {
     let mut verdicts: BTreeMap<&CaseKey, Vec<Option<Verdict>>> = BTreeMap::new();
     for (at, column) in columns.iter().enumerate() {
@@ -110,7 +112,7 @@ pub(crate) fn verdicts(columns: &[Column]) -> BTreeMap<&CaseKey, Vec<Option<Verd
 }
 
 impl Filter<'_> {
-    /// Does the case of `key`, with these verdicts, pass the filter?
+    /// Returns whether the filter shows the case with this key and these verdicts.
     pub(crate) fn shows(&self, key: &CaseKey, row: &[Option<Verdict>]) -> bool {
         let mut known = row.iter().flatten();
         let by_verdict = match self.show {

@@ -1,7 +1,8 @@
-//! Pages: the data of the templates, made from the content of the store. One file for each page.
+//! Renders the pages: makes the data of the templates from the content of the store. One file for
+//! each page.
 //!
-//! Templates escape their data. Only SVG is passed as markup: the chart of a target, and the ladder
-//! diagram, which escapes its texts and has no inline styles ([`weft_suites::report::ladder`]).
+//! Templates escape all data except SVG: the chart of a target, and the ladder diagrams. A ladder
+//! diagram escapes its texts and has no inline styles ([`weft_suites::report::ladder`]).
 
 mod baseline;
 pub(crate) mod captures;
@@ -9,9 +10,9 @@ mod case;
 mod chart;
 mod compare;
 mod counts;
-mod hand;
 mod login;
 mod matrix;
+mod operator;
 mod pairs;
 mod run;
 mod runs;
@@ -26,12 +27,12 @@ use axum::http::StatusCode;
 pub(crate) use baseline::baseline;
 pub(crate) use case::case;
 pub(crate) use compare::compare;
-pub(crate) use hand::Hand;
 pub(crate) use login::login;
 pub(crate) use matrix::{Column, Filter, Show, matrix, verdicts};
+pub(crate) use operator::OperatorForms;
 pub(crate) use pairs::pairs;
 pub(crate) use run::{RunPage, run};
-pub(crate) use runs::{Shown, runs};
+pub(crate) use runs::{RunsPart, runs};
 pub(crate) use sections::sections;
 pub(crate) use target::{TargetPage, target, targets};
 
@@ -42,7 +43,7 @@ struct ErrorPage<'a> {
     words: &'a str,
 }
 
-/// The page for a failed request.
+/// Renders the page for a failed request.
 pub(crate) fn error(status: StatusCode, words: &str) -> Result<String, askama::Error> {
     ErrorPage { status, words }.render()
 }

@@ -1,5 +1,5 @@
-//! Initiators against responders. The tester is one endpoint of each connection, so the table fills
-//! only the tester's row and column.
+//! The page with a table of initiators (rows) and responders (columns). weft is one endpoint of
+//! each connection, so only weft's row and weft's column have results.
 
 use askama::Template;
 use weft_suites::model::{ExitCode, Role, Summary};
@@ -28,7 +28,7 @@ struct Cell {
     partial: Option<&'static str>,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn pairs(newest: &[Latest]) -> Result<String, askama::Error> {
     let of = |role: Role| {
         let plays = move |latest: &&Latest| latest.record.info.target.role.plays(role);
@@ -41,7 +41,7 @@ fn cell(Latest { record, score, .. }: &Latest) -> Cell {
     let info = &record.info;
     let partial = partial(record);
     let (class, words) = match outcome(record.summary.as_ref()) {
-        // Only a complete run with expected results is green.
+        // The class of a partial run is not `pass`, so that only a complete run is green.
         ("pass", words) if partial.is_some() => ("", words),
         outcome => outcome,
     };
@@ -57,7 +57,7 @@ fn cell(Latest { record, score, .. }: &Latest) -> Cell {
     }
 }
 
-/// The class of the cell, and its text.
+/// Returns the CSS class and the text of a cell.
 fn outcome(summary: Option<&Summary>) -> (&'static str, &'static str) {
     match summary.map(|summary| summary.exit_code) {
         None => ("", "not finished"),

@@ -1,4 +1,4 @@
-//! One run.
+//! The page of one run.
 
 use askama::Template;
 use weft_core::RequirementId;
@@ -7,9 +7,9 @@ use weft_suites::model::{CaseInfo, Counts, ExitCode, ExpectedResult, RunInfo, Ru
 use weft_suites::store::{PlannedCase, RunDetail};
 
 use super::counts::{Count, counts, partial};
-use super::hand::Hand;
+use super::operator::OperatorForms;
 use super::{time, url};
-use crate::live::Moment;
+use crate::live::LiveState;
 
 #[derive(Template)]
 #[template(path = "run.html")]
@@ -18,48 +18,48 @@ struct Page<'a> {
     status: RunStatus,
     finished: u64,
     planned: u64,
-    /// Why the run is partial, once it is over.
+    /// Why the run is partial. `None` if the run is complete, or not yet over.
     partial: Option<&'static str>,
-    /// Address of the run whose cases it reruns.
+    /// If the run is a rerun: the address of the original run.
     rerun_of: Option<String>,
     started: String,
     took: Option<String>,
     exit_code: Option<u8>,
     /// The reasons for the exit code.
     reasons: &'a [String],
-    /// The class of the bar: the outcome of the run, or the worst verdict so far.
+    /// CSS class of the progress bar: the outcome of the run, or the worst verdict so far.
     outcome: &'static str,
     counts: Vec<Count>,
-    /// Address of the run's events; `None` if the run is over.
+    /// Address of the run's events. `None` if the run is over.
     events: Option<String>,
     failing: Vec<RequirementId>,
     /// Results that the target's baseline expects.
     expected: Vec<Expected<'a>>,
     /// Stale entries of the baseline.
     stale: &'a [String],
-    /// If the run is over: the first [`UNSOUND`] cases that neither passed nor were skipped.
-    unsound: Vec<Line>,
-    /// The number of further such cases.
-    unsound_more: usize,
+    /// If the run is over: the first [`MAX_NOT_PASSED`] cases that neither passed nor were skipped.
+    not_passed: Vec<Line>,
+    /// The number of such cases that are not in `not_passed`.
+    not_passed_more: usize,
     groups: Vec<Group<'a>>,
-    /// Requirements that are met, by level.
+    /// The numbers of met requirements, by level.
     score: String,
-    /// The instruction to the user, and the seconds that the run still waits for it.
+    /// The instruction to the user, and the seconds that the run still waits for the user.
     waits: Option<(String, u64)>,
     /// The estimated remaining time.
     left: Option<String>,
     target_href: String,
     self_href: String,
-    acts: Option<Acts<'a>>,
+    actions: Option<RunActions<'a>>,
 }
 
 /// The actions of an operator on a run.
-struct Acts<'a> {
+struct RunActions<'a> {
     key: &'a str,
-    /// Number of the job that can be stopped.
+    /// Number of the job to stop, if this server executes the run.
     stop: Option<u64>,
     run_href: String,
-    /// Number of cases that did not pass, once the run is over.
+    /// Number of cases that did not pass. `None` until the run is over.
     failed: Option<u64>,
 }
 
@@ -67,18 +67,18 @@ struct Acts<'a> {
 pub(crate) struct RunPage<'a> {
     pub(crate) detail: &'a RunDetail,
     pub(crate) score: Option<Score>,
-    pub(crate) moment: Option<Moment>,
+    pub(crate) live_state: Option<LiveState>,
     /// Number of the job, if this server started the run and it is not over.
     pub(crate) job: Option<u64>,
     /// The rights of an operator, if the server may run against the target.
-    pub(crate) hand: Option<Hand<'a>>,
+    pub(crate) forms: Option<OperatorForms<'a>>,
 }
 
 struct Expected<'a> {
     key: String,
     href: String,
     reason: &'a str,
-    /// The link for details, and whether it may be clickable.
+    /// The link for details, and whether the page may show it as a clickable link.
     link: Option<(&'a str, bool)>,
 }
 
@@ -97,23 +97,24 @@ struct Line {
 }
 
 /// The maximum number of failed cases at the top of the page.
-const UNSOUND: usize = 60;
+const MAX_NOT_PASSED: usize = 60;
 
-/// The page.
+/// Renders the page.
 pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
-    let RunPage { detail, score, moment, job, hand } = shown;
+    let RunPage { detail, score, live_state, job, forms } = shown;
     let record = &detail.record;
     let mut so_far = Counts::default();
     for verdict in detail.planned.iter().filter_map(|case| case.verdict) {
         so_far.add(verdict);
     }
     let summary = record.summary.as_ref();
-    let moment = moment.unwrap_or_default();
-    // A run reports that it waits before the store has that status.
-    let status = if moment.waits.is_some() { RunStatus::WaitingForTarget } else { record.status };
+    let live_state = live_state.unwrap_or_default();
+    // The events of a run report the wait for the target earlier than the store does.
+    let status = if live_state.waits.is_some() { RunStatus::WaitingForTarget } else { record.status };
     let is_live = summary.is_none() && status != RunStatus::Broken;
-    let is_unsound = |case: &&PlannedCase| case.verdict.is_some_and(|verdict| verdict > Verdict::Pass);
-    let unsound: Vec<&PlannedCase> = detail.planned.iter().filter(is_unsound).filter(|_| summary.is_some()).collect();
+    let has_not_passed = |case: &&PlannedCase| case.verdict.is_some_and(|verdict| verdict > Verdict::Pass);
+    let not_passed: Vec<&PlannedCase> =
+        detail.planned.iter().filter(has_not_passed).filter(|_| summary.is_some()).collect();
     let page = Page {
         info: &record.info,
         status,
@@ -131,16 +132,16 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
         expected: summary.map(|summary| expected(&record.info.id, summary)).unwrap_or_default(),
         stale: summary.map_or(&[], |summary| &summary.stale),
-        unsound_more: unsound.len().saturating_sub(UNSOUND),
-        unsound: unsound.into_iter().take(UNSOUND).map(|case| line(&record.info.id, case)).collect(),
+        not_passed_more: not_passed.len().saturating_sub(MAX_NOT_PASSED),
+        not_passed: not_passed.into_iter().take(MAX_NOT_PASSED).map(|case| line(&record.info.id, case)).collect(),
         groups: groups(detail),
         score: score.as_ref().map(ToString::to_string).unwrap_or_default(),
-        waits: moment.waits,
-        left: moment.left,
+        waits: live_state.waits,
+        left: live_state.left,
         target_href: url::target(&record.info.target.name),
         self_href: url::run(&record.info.id),
-        acts: hand.map(|hand| Acts {
-            key: hand.key,
+        actions: forms.map(|forms| RunActions {
+            key: forms.key,
             stop: job,
             run_href: url::run(&record.info.id),
             failed: summary.map(|_| so_far.fail + so_far.error + so_far.inconclusive),
@@ -154,13 +155,14 @@ fn expected<'a>(run: &str, summary: &'a Summary) -> Vec<Expected<'a>> {
         key: expected.key.to_string(),
         href: url::case(run, &expected.key),
         reason: &expected.reason,
-        // Other schemes (`javascript:`) stay text.
+        // Links with other schemes (for example `javascript:`) stay text.
         link: expected.link.as_deref().map(|link| (link, link.starts_with("https://") || link.starts_with("http://"))),
     };
     summary.expected.iter().map(one).collect()
 }
 
-/// The class of the bar. Only a run with the expected results is green.
+/// Returns the CSS class of the progress bar. A finished run is green only if its results are as
+/// expected.
 fn outcome(summary: Option<&Summary>, so_far: &Counts) -> &'static str {
     let worst = || {
         [Verdict::Error, Verdict::Fail, Verdict::Inconclusive, Verdict::Pass].into_iter().find(|v| so_far.of(*v) > 0)

@@ -1,4 +1,4 @@
-//! The list of runs.
+//! The page with the list of runs.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::{time, url};
 
 /// The part of the list that the page shows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct RunsPart<'a> {
     pub(crate) target: Option<&'a str>,
     pub(crate) before: Option<&'a str>,
-    /// There are older runs.
+    /// Whether there are older runs.
     pub(crate) is_more: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Shown<'a> {
 struct Page<'a> {
     runs: Vec<Line<'a>>,
     targets: &'a [TargetRecord],
-    shown: Shown<'a>,
+    shown: RunsPart<'a>,
     newest: String,
     older: Option<String>,
 }
@@ -35,22 +35,22 @@ struct Line<'a> {
     started: String,
     took: String,
     counts: Vec<Count>,
-    /// Violated requirements, by level: `3 MUST`.
+    /// The numbers of violated requirements, by level, for example `3 MUST`.
     failing: String,
-    /// Requirements that are met, by level.
+    /// The numbers of met requirements, by level.
     score: String,
     target_href: String,
     exit_code: Option<u8>,
-    /// Why it is partial.
+    /// Why the run is partial.
     partial: Option<&'static str>,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn runs(
     records: &[RunRecord],
     scores: &BTreeMap<String, Score>,
     targets: &[TargetRecord],
-    shown: Shown<'_>,
+    shown: RunsPart<'_>,
 ) -> Result<String, askama::Error> {
     let last = records.last().filter(|_| shown.is_more);
     Page {

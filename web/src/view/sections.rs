@@ -1,4 +1,4 @@
-//! The requirements that a run judged, by section of the specifications.
+//! The page with the requirements that a run judged, by section of the specifications.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ impl Line {
     }
 }
 
-/// The page. `judged` has the worst verdict of each requirement.
+/// Renders the page. `judged` has the worst verdict of each requirement.
 pub(crate) fn sections(info: &RunInfo, judged: &BTreeMap<RequirementId, Verdict>) -> Result<String, askama::Error> {
     let sections = sections_of(judged.clone());
     let line = |section: &Section| {

@@ -4,22 +4,23 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use weft_suites::model::{RunStatus, Score, Tier};
-use weft_suites::store::{RunRecord, TargetRecord, Unsteady};
+use weft_suites::store::{RunRecord, TargetRecord, UnstableCase};
 use weft_suites::targets::Target;
 
 use super::chart::Chart;
 use super::counts::{Count, counts, partial};
-use super::hand::Hand;
+use super::operator::OperatorForms;
 use super::{time, url};
-use crate::starter::LaneState;
+use crate::starter::QueueState;
 
 #[derive(Template)]
 #[template(path = "targets.html")]
 struct ListPage<'a> {
     lines: Vec<ListLine<'a>>,
-    /// The server may start runs.
-    starts: bool,
-    may: bool,
+    /// Whether the server may start runs.
+    can_start: bool,
+    /// Whether the client is an operator.
+    is_operator: bool,
 }
 
 struct ListLine<'a> {
@@ -29,15 +30,16 @@ struct ListLine<'a> {
     role: String,
     runs: u64,
     last: Option<String>,
-    state: Option<&'a LaneState>,
+    state: Option<&'a QueueState>,
     running: Option<String>,
 }
 
-/// All targets: those that the server may run against, then the others of the store.
+/// Renders the list of all targets: first the targets that the server may run against, then the
+/// other targets of the store.
 pub(crate) fn targets(
-    configured: &[(&Target, LaneState)],
+    configured: &[(&Target, QueueState)],
     stored: &[TargetRecord],
-    hand: Option<Hand<'_>>,
+    forms: Option<OperatorForms<'_>>,
 ) -> Result<String, askama::Error> {
     let find = |name: &str| stored.iter().find(|one| one.name == name);
     let own = configured.iter().map(|(target, state)| {
@@ -65,21 +67,22 @@ pub(crate) fn targets(
         state: None,
         running: None,
     });
-    ListPage { lines: own.chain(others).collect(), starts: !configured.is_empty(), may: hand.is_some() }.render()
+    ListPage { lines: own.chain(others).collect(), can_start: !configured.is_empty(), is_operator: forms.is_some() }
+        .render()
 }
 
 /// The data of the page of a target.
 pub(crate) struct TargetPage<'a> {
     pub(crate) name: &'a str,
-    /// Present if the server may run against the target.
-    pub(crate) configured: Option<(&'a Target, LaneState)>,
-    /// A run that can be resumed.
+    /// The target and its jobs. `None` if the server may not run against the target.
+    pub(crate) configured: Option<(&'a Target, QueueState)>,
+    /// Id of a run that can be resumed.
     pub(crate) unfinished: Option<&'a str>,
-    /// Newest first.
+    /// The newest runs of the target, newest first.
     pub(crate) runs: &'a [RunRecord],
     pub(crate) scores: &'a BTreeMap<String, Score>,
-    pub(crate) unsteady: &'a [Unsteady],
-    pub(crate) hand: Option<Hand<'a>>,
+    pub(crate) unsteady: &'a [UnstableCase],
+    pub(crate) forms: Option<OperatorForms<'a>>,
 }
 
 #[derive(Template)]
@@ -88,10 +91,10 @@ struct Page<'a> {
     name: &'a str,
     href: String,
     reached_by: Option<String>,
-    state: Option<LaneState>,
+    state: Option<QueueState>,
     running: Option<String>,
-    hand: Option<Hand<'a>>,
-    /// A run that can be resumed: its address and its start.
+    forms: Option<OperatorForms<'a>>,
+    /// A run that can be resumed: address and start time.
     resume: Option<(String, String)>,
     tiers: [Tier; 3],
     chart: String,
@@ -107,7 +110,7 @@ struct Line<'a> {
     counts: Vec<Count>,
     score: String,
     exit_code: Option<u8>,
-    /// Why it is partial.
+    /// Why the run is partial.
     partial: Option<&'static str>,
     /// Address of the comparison with the previous run.
     compare: Option<String>,
@@ -119,9 +122,9 @@ struct UnsteadyLine {
     counts: Vec<Count>,
 }
 
-/// The page of a target.
+/// Renders the page of a target.
 pub(crate) fn target(shown: TargetPage<'_>) -> Result<String, askama::Error> {
-    let TargetPage { name, configured, unfinished, runs, scores, unsteady, hand } = shown;
+    let TargetPage { name, configured, unfinished, runs, scores, unsteady, forms } = shown;
     let (reached_by, state) = match configured {
         Some((target, state)) => (Some(target.info().reached_by), Some(state)),
         None => (runs.first().map(|run| run.info.target.reached_by.clone()), None),
@@ -139,7 +142,7 @@ pub(crate) fn target(shown: TargetPage<'_>) -> Result<String, askama::Error> {
         reached_by,
         running: running.as_deref().map(url::run),
         state,
-        hand,
+        forms,
         resume,
         tiers: Tier::ALL,
         chart: Chart::of(runs).svg(),

@@ -2,7 +2,7 @@
 
 use weft_suites::clock;
 
-/// Milliseconds since 1970 as `2026-01-31 12:00:00 UTC`.
+/// Formats milliseconds since 1970 as `2026-01-31 12:00:00 UTC`.
 pub(super) fn utc(unix_ms: u64) -> String {
     let time = clock::rfc3339(unix_ms);
     let (date, time) = time.split_once('T').unwrap_or((&time, ""));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use weft_core::requirement::Severity;
-use weft_dissector::StreamId;
+use weft_dissector::{FrameNumber, StreamId};
 use weft_suites::model::CaseKey;
 
 /// The page of a run.
@@ -29,7 +29,7 @@ pub(super) fn baseline(name: &str) -> String {
     format!("{}/baseline", target(name))
 }
 
-/// Two runs compared.
+/// The comparison of two runs.
 pub(super) fn compare(before: &str, after: &str) -> String {
     format!("/compare?before={}&after={}", escaped(before, false), escaped(after, false))
 }
@@ -39,22 +39,22 @@ pub(crate) fn case(run_id: &str, key: &CaseKey) -> String {
     format!("{}/cases/{}", run(run_id), escaped(&key.path(), true))
 }
 
-/// A file of a case; `kind` is the name in the route.
+/// A file of evidence of a case. `kind` is `pcapng` or `transcript`.
 pub(super) fn evidence(run_id: &str, kind: &str, key: &CaseKey) -> String {
     format!("{}/evidence/{kind}/{}", run(run_id), escaped(&key.path(), true))
 }
 
-/// A capture; [`evidence_capture`] has the id of the capture of a case.
+/// The first page of a capture. [`evidence_capture`] makes the id of the capture of a case.
 pub(crate) fn capture(id: &str) -> String {
     format!("/captures/{}", escaped(id, false))
 }
 
-/// The id of the capture of a case; `place` is the case's place in the plan of the run.
+/// The id of the capture of a case. `place` is the index of the case in the plan of the run.
 pub(crate) fn evidence_capture(run_id: &str, place: usize) -> String {
     format!("{run_id}~{place}")
 }
 
-/// A part of the list of packets; `base` is the address of the capture.
+/// A part of the list of packets, from index `from` on. `base` is the address of the capture.
 pub(super) fn packets(base: &str, filter: &str, from: usize) -> String {
     match (filter, from) {
         ("", 0) => base.to_owned(),
@@ -64,8 +64,8 @@ pub(super) fn packets(base: &str, filter: &str, from: usize) -> String {
     }
 }
 
-/// A packet in the list of packets that pass the filter.
-pub(crate) fn packet(base: &str, number: u64, filter: &str) -> String {
+/// The page of a packet. Its links to other packets lead to packets that match the filter.
+pub(crate) fn packet(base: &str, number: FrameNumber, filter: &str) -> String {
     match filter {
         "" => format!("{base}/packets/{number}"),
         _ => format!("{base}/packets/{number}?filter={}", escaped(filter, false)),
@@ -77,18 +77,19 @@ pub(super) fn connection(base: &str, stream: StreamId) -> String {
     format!("{base}/connections/{stream}")
 }
 
-/// A part of the findings of a capture.
+/// A part of the findings of a capture, from index `from` on.
 pub(super) fn findings(base: &str, severity: Option<Severity>, from: usize) -> String {
     let severity = severity.map(|severity| format!("severity={severity}&")).unwrap_or_default();
     format!("{base}/findings?{severity}from={from}")
 }
 
-/// A part of another list of a capture.
+/// A part of another list of a capture, from index `from` on.
 pub(super) fn part(base: &str, list: &str, from: usize) -> String {
     format!("{base}/{list}?from={from}")
 }
 
-/// Percent-encodes all bytes with a meaning in an address; `keeps_slashes` excepts slashes.
+/// Percent-encodes all bytes that are not letters, digits, `-`, `.`, `_` or `~`. If `keeps_slashes`
+/// is `true`, slashes also stay.
 fn escaped(text: &str, keeps_slashes: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for octet in text.bytes() {

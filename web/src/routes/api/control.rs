@@ -1,4 +1,5 @@
-//! Starting and stopping runs through the API. The door admits only operators.
+//! Starts and stops runs through the API. [`authorize`](mod@crate::authorize) admits only
+//! operators.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,12 +10,12 @@ use serde_json::Number;
 use weft_suites::model::Tier;
 
 use super::super::control::{repeated, resumed};
-use super::ask::{Address, Sent};
+use super::extract::{JsonBody, PathParams};
 use super::failure::ApiFailure;
 use super::model::Accepted;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::starter::{NotTaken, Wanted};
+use crate::starter::{JobError, JobRequest};
 
 /// A request to start a run.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
@@ -25,10 +26,10 @@ pub(super) struct Start {
     #[serde(default)]
     #[schemars(length(max = 64), inner(length(max = 200)))]
     pub(super) select: Vec<String>,
-    /// How many of the selected cases.
+    /// Which variants of the selected cases to run.
     #[serde(default)]
     pub(super) tier: Tier,
-    /// Seed of all random choices; random if omitted.
+    /// Seed of all random choices. If omitted, the server chooses a random seed.
     #[serde(default, deserialize_with = "integer")]
     #[schemars(range(max = 18_446_744_073_709_551_615_u64))]
     pub(super) seed: Option<u64>,
@@ -38,7 +39,7 @@ pub(super) struct Start {
     pub(super) resume: bool,
 }
 
-/// An integer as JSON Schema defines it, where 7.0 is one, too.
+/// Reads an integer as JSON Schema defines it: 7.0 is also an integer.
 fn integer<'a, D: Deserializer<'a>>(from: D) -> Result<Option<u64>, D::Error> {
     let Some(number) = Option::<Number>::deserialize(from)? else { return Ok(None) };
     let integer = number.as_u64().or_else(|| {
@@ -54,7 +55,7 @@ fn integer<'a, D: Deserializer<'a>>(from: D) -> Result<Option<u64>, D::Error> {
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Again {
-    /// The selected cases.
+    /// The cases to rerun.
     pub(super) which: Which,
     /// The `path` of the case, if `which` is `case`.
     #[serde(default)]
@@ -67,25 +68,25 @@ pub(super) struct Again {
 pub(super) enum Which {
     /// All cases.
     All,
-    /// The cases that did not pass.
+    /// The cases that neither passed nor were skipped.
     Failed,
-    /// One case.
+    /// The case in `case`.
     Case,
 }
 
 pub(super) async fn start(
     State(app): State<App>,
-    Address(target): Address<String>,
-    Sent(start): Sent<Start>,
+    PathParams(target): PathParams<String>,
+    JsonBody(start): JsonBody<Start>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
     let wanted = match start.resume {
         true if !start.select.is_empty() || start.tier != Tier::default() || start.seed.is_some() => {
-            return Err(Failure::from(NotTaken::KeepsPlan).into());
+            return Err(Failure::from(JobError::ResumeKeepsPlan).into());
         }
         true => resumed(&app, &target).await?,
         false => {
             let words: Vec<&str> = start.select.iter().map(String::as_str).collect();
-            app.starter.wanted(&words, start.tier, start.seed)?
+            app.starter.request(&words, start.tier, start.seed)?
         }
     };
     accept(&app, target, wanted)
@@ -93,8 +94,8 @@ pub(super) async fn start(
 
 pub(super) async fn again(
     State(app): State<App>,
-    Address(run): Address<String>,
-    Sent(again): Sent<Again>,
+    PathParams(run): PathParams<String>,
+    JsonBody(again): JsonBody<Again>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
     let which = match again.which {
         Which::All => "all",
@@ -105,14 +106,14 @@ pub(super) async fn again(
     accept(&app, target, wanted)
 }
 
-fn accept(app: &App, target: String, wanted: Wanted) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
+fn accept(app: &App, target: String, wanted: JobRequest) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
     let (job, _) = app.starter.start(&target, wanted)?;
     Ok((StatusCode::ACCEPTED, Json(Accepted { target, job })))
 }
 
 pub(super) async fn stop(
     State(app): State<App>,
-    Address((target, job)): Address<(String, u64)>,
+    PathParams((target, job)): PathParams<(String, u64)>,
 ) -> Result<StatusCode, ApiFailure> {
     app.starter.stop(&target, job)?;
     Ok(StatusCode::NO_CONTENT)

@@ -9,10 +9,10 @@ use weft_suites::model::CaseResult;
 use super::control::{Again, Start};
 use super::model::{Accepted, Baseline, Cases, Matrix, Pairs, Run, Runs, Sections, Targets, Trend};
 use super::openapi::{json_of, parameter, path, problem_answer, refusals};
-use super::{MOST_RUNS, RUNS};
+use super::{DEFAULT_RUNS, MAX_RUNS};
 use crate::failure::Problem;
 
-/// The document.
+/// Makes the OpenAPI document.
 pub(super) fn document() -> Value {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.definitions_path = "/components/schemas".into();
@@ -28,7 +28,7 @@ pub(super) fn document() -> Value {
             "limit",
             "query",
             "Maximum number of runs",
-            &json!({"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": RUNS}),
+            &json!({"type": "integer", "minimum": 1, "maximum": MAX_RUNS, "default": DEFAULT_RUNS}),
         ),
     ];
     let problem = made.subschema_for::<Problem>();
@@ -93,7 +93,7 @@ pub(super) fn document() -> Value {
     })
 }
 
-/// The export of a run.
+/// Describes the export of a run.
 fn zip(problem: &Schema, parameters: &[Value]) -> Value {
     let about = "Returns the report, evidence and hashes of a run as a zip file";
     let mut answers = refusals(problem);
@@ -103,7 +103,7 @@ fn zip(problem: &Schema, parameters: &[Value]) -> Value {
     json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
 }
 
-/// A request of an operator with a document.
+/// Describes a request of an operator that has a document in its body.
 fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str, parameters: &[Value]) -> Value {
     let mut answers = refusals(problem);
     answers["202"] = json!({"description": "The run is queued", "content": json_of(&made.subschema_for::<Accepted>())});
@@ -114,10 +114,10 @@ fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str,
     );
     answers["409"] = problem_answer(
         problem,
-        "The queue of the target is full, there is no run to resume, or the document changes its plan",
+        "The queue of the target is full, there is no run to resume, or the document changes the plan of that run",
     );
     answers["413"] = problem_answer(problem, "The document is too long");
-    // Unlike the schemas of answers, that of a request has defaults.
+    // The schema of a request has default values, unlike the schemas of responses.
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
     settings.inline_subschemas = true;
@@ -126,7 +126,7 @@ fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str,
     json!({"post": {"summary": about, "parameters": parameters, "requestBody": body, "responses": answers}})
 }
 
-/// Stopping a job.
+/// Describes the request that stops a job.
 fn stop(problem: &Schema, parameters: &[Value]) -> Value {
     let about = "Stops a run or removes it from the queue; the results of finished cases remain";
     let mut answers = refusals(problem);

@@ -1,4 +1,4 @@
-//! How a route of the API fails.
+//! The error type of the routes of the API.
 
 use axum::response::{IntoResponse, Response};
 

@@ -1,14 +1,14 @@
 //! The API: the content of the pages as JSON. Where possible, the documents have the form of
 //! `report.json`, so that a program can read both.
 
-mod ask;
 mod captures;
 mod control;
 mod describe;
+mod evaluations;
+mod extract;
 mod failure;
 mod model;
 mod openapi;
-mod over;
 
 use axum::extract::State;
 use axum::middleware::from_fn_with_state;
@@ -22,14 +22,15 @@ use weft_suites::store::RunsPage;
 use super::find::{find_case, find_run};
 use crate::app::App;
 use crate::failure::Failure;
-use crate::routes::unless_gone::unless_gone;
-use ask::{Address, Params};
+use crate::routes::store_available::require_store;
+use extract::{PathParams, QueryParams};
 use failure::ApiFailure;
 use model::{Cases, Run, RunEntry, Runs, TargetEntry, Targets};
 
-/// The default and the maximum number of runs in an answer.
-const RUNS: usize = 50;
-const MOST_RUNS: usize = 200;
+/// The default number of runs in a response.
+const DEFAULT_RUNS: usize = 50;
+/// The maximum number of runs in a response.
+const MAX_RUNS: usize = 200;
 
 pub(super) fn routes(app: &App) -> Router<App> {
     of_store(app)
@@ -48,30 +49,30 @@ fn of_store(app: &App) -> Router<App> {
         .route("/runs/{run}", get(run))
         .route("/runs/{run}/cases", get(cases))
         .route("/runs/{run}/cases/{*case}", get(case))
-        .route("/runs/{run}/sections", get(over::sections))
+        .route("/runs/{run}/sections", get(evaluations::sections))
         .route("/runs/{run}/export.zip", get(export))
         .route("/targets", get(targets))
-        .route("/targets/{target}", get(over::trend))
-        .route("/targets/{target}/baseline", get(over::baseline))
-        .route("/compare", get(over::compare))
-        .route("/matrix", get(over::matrix))
-        .route("/pairs", get(over::pairs))
-        .route_layer(from_fn_with_state(app.clone(), unless_gone))
+        .route("/targets/{target}", get(evaluations::trend))
+        .route("/targets/{target}/baseline", get(evaluations::baseline))
+        .route("/compare", get(evaluations::compare))
+        .route("/matrix", get(evaluations::matrix))
+        .route("/pairs", get(evaluations::pairs))
+        .route_layer(from_fn_with_state(app.clone(), require_store))
 }
 
 /// The query of the list of runs.
 #[derive(Debug, Deserialize)]
-struct Wanted {
+struct RunsQuery {
     target: Option<String>,
     before: Option<String>,
     limit: Option<usize>,
 }
 
-async fn runs(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<Json<Runs>, ApiFailure> {
-    let limit = ask::count(wanted.limit, RUNS, MOST_RUNS)?;
-    let page = RunsPage { target: wanted.target.as_deref(), before: wanted.before.as_deref(), limit: limit as u32 + 1 };
+async fn runs(State(app): State<App>, QueryParams(query): QueryParams<RunsQuery>) -> Result<Json<Runs>, ApiFailure> {
+    let limit = extract::count(query.limit, DEFAULT_RUNS, MAX_RUNS)?;
+    let page = RunsPage { target: query.target.as_deref(), before: query.before.as_deref(), limit: limit as u32 + 1 };
     let mut runs: Vec<RunEntry> = app.store.runs_of(page).await?.into_iter().map(RunEntry::from).collect();
-    // The query has one more, to know whether there are older runs.
+    // The query reads one run more, to know whether there are older runs.
     let is_more = runs.len() > limit;
     runs.truncate(limit);
     let ids: Vec<&str> = runs.iter().map(|entry| entry.run.id.as_str()).collect();
@@ -83,20 +84,20 @@ async fn runs(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<
     Ok(Json(Runs { runs, older }))
 }
 
-async fn run(State(app): State<App>, Address(run): Address<String>) -> Result<Json<Run>, ApiFailure> {
+async fn run(State(app): State<App>, PathParams(run): PathParams<String>) -> Result<Json<Run>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
     let score = app.store.scores(&[&run]).await?.remove(&run);
     Ok(Json(Run { entry: RunEntry { score, ..detail.record.into() }, cases: detail.cases }))
 }
 
-async fn cases(State(app): State<App>, Address(run): Address<String>) -> Result<Json<Cases>, ApiFailure> {
+async fn cases(State(app): State<App>, PathParams(run): PathParams<String>) -> Result<Json<Cases>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
     Ok(Json(Cases { cases: detail.planned.into_iter().map(model::CaseEntry::from).collect() }))
 }
 
 async fn case(
     State(app): State<App>,
-    Address((run, case)): Address<(String, String)>,
+    PathParams((run, case)): PathParams<(String, String)>,
 ) -> Result<Json<CaseResult>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
     let (_, key) = find_case(&detail, &case)?;
@@ -104,8 +105,8 @@ async fn case(
     Ok(Json(result.ok_or(Failure::NotFound("The case has no result yet."))?))
 }
 
-async fn export(state: State<App>, Address(run): Address<String>) -> Result<Response, ApiFailure> {
-    Ok(super::export::zip(state, super::ask::Path(run)).await?)
+async fn export(state: State<App>, PathParams(run): PathParams<String>) -> Result<Response, ApiFailure> {
+    Ok(super::export::zip(state, super::extract::Path(run)).await?)
 }
 
 async fn targets(State(app): State<App>) -> Result<Json<Targets>, ApiFailure> {

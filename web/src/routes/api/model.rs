@@ -1,4 +1,6 @@
-//! The JSON documents of the API that do not occur in a report.
+//! The JSON documents of the API, except for documents that also occur in a report.
+//!
+//! The comments are also the descriptions in the OpenAPI document.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,7 +10,7 @@ use weft_suites::model::{
 };
 use weft_suites::store::{PlannedCase, RunRecord, TargetRecord};
 
-use crate::starter::{Job, LaneState};
+use crate::starter::{Job, QueueState};
 
 /// A page of runs, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -28,12 +30,12 @@ pub(super) struct RunEntry {
     pub(super) finished: u64,
     /// Number of all cases.
     pub(super) planned: u64,
-    /// The run is not over, was stopped, or has only a selection of the cases.
+    /// Whether the run is not over, was stopped, or has only a selection of the cases.
     pub(super) partial: bool,
     /// The summary, once the run is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<Summary>,
-    /// How many requirements are met; omitted if none was judged.
+    /// Numbers of requirements by level and result. Omitted if no requirement was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) score: Option<Score>,
 }
@@ -43,11 +45,11 @@ pub(super) struct RunEntry {
 pub(super) struct Run {
     #[serde(flatten)]
     pub(super) entry: RunEntry,
-    /// The selected cases, by id.
+    /// The selected cases, in the order of their ids.
     pub(super) cases: Vec<CaseInfo>,
 }
 
-/// The plan of a run, in order.
+/// The plan of a run: its cases, in the order in which they are planned.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Cases {
     pub(super) cases: Vec<CaseEntry>,
@@ -67,7 +69,8 @@ pub(super) struct CaseEntry {
     pub(super) duration_us: Option<u64>,
 }
 
-/// The targets that this server may run against, then the other targets of the store, each by name.
+/// The targets that this server may run against, then the other targets of the store. Both parts
+/// are in the order of the names.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Targets {
     pub(super) targets: Vec<TargetEntry>,
@@ -79,13 +82,13 @@ pub(super) struct TargetEntry {
     pub(super) name: String,
     /// Number of runs.
     pub(super) runs: u64,
-    /// Id of the run that represents the target: the newest complete run, else the newest partial
-    /// run.
+    /// Id of the run that represents the target. This is the newest complete run, or if there is no
+    /// complete run, the newest partial run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<String>,
     /// Current and queued runs, if this server may run against the target.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) control: Option<LaneState>,
+    pub(super) control: Option<QueueState>,
 }
 
 /// A run that was queued.
@@ -101,8 +104,8 @@ pub(super) struct Trend {
     pub(super) name: String,
     /// Current and queued runs, if this server may run against the target.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) control: Option<LaneState>,
-    /// The last runs, newest first.
+    pub(super) control: Option<QueueState>,
+    /// The newest runs, newest first.
     pub(super) runs: Vec<RunEntry>,
     /// Cases whose verdicts differ in these runs.
     pub(super) unsteady: Vec<UnsteadyEntry>,
@@ -119,9 +122,10 @@ pub(super) struct UnsteadyEntry {
 /// The baseline of a target.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Baseline {
-    /// The entries of its file, if this server may run against the target.
+    /// The entries of the baseline file. Empty if this server may not run against the target.
     pub(super) entries: Vec<BaselineEntry>,
-    /// The run that represents the target. `expected` and `stale` come from it and its reruns.
+    /// Id of the run that represents the target. `expected` and `stale` come from this run and its
+    /// reruns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) run: Option<String>,
     /// Results that the baseline expected.
@@ -130,7 +134,7 @@ pub(super) struct Baseline {
     pub(super) stale: Vec<String>,
 }
 
-/// A run by the sections of the specifications.
+/// The results of a run by section of the specifications.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Sections {
     pub(super) sections: Vec<SectionEntry>,
@@ -146,15 +150,16 @@ pub(super) struct SectionEntry {
     pub(super) held: usize,
     pub(super) broken: usize,
     pub(super) undecided: usize,
-    /// Requirements of the section whose violation shows on the wire or in a reaction.
+    /// Number of requirements of the section whose violation shows in packets on the wire or in a
+    /// reaction of the target.
     pub(super) observable: usize,
 }
 
 /// The verdicts of all targets, by case.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Matrix {
-    /// The run that represents each target: the newest complete run, else the newest partial run.
-    /// Results of its reruns count.
+    /// The run that represents each target. This is the newest complete run, or if there is no
+    /// complete run, the newest partial run. Results of reruns of its cases count.
     pub(super) runs: Vec<RunEntry>,
     /// Number of targets that are not included.
     pub(super) left_out: usize,
@@ -165,7 +170,8 @@ pub(super) struct Matrix {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct MatrixLine {
     pub(super) key: CaseKey,
-    /// In the order of the runs; `null` if the run has no verdict.
+    /// One verdict for each run, in the order of `runs`. `null` if the run has no verdict for this
+    /// case.
     pub(super) verdicts: Vec<Option<Verdict>>,
 }
 
@@ -175,7 +181,7 @@ pub(super) struct Pairs {
     pub(super) pairs: Vec<Pair>,
 }
 
-/// An initiator and a responder; one of them is weft.
+/// The result for an initiator and a responder. One of the two is weft.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Pair {
     pub(super) initiator: String,
@@ -184,7 +190,7 @@ pub(super) struct Pair {
     pub(super) status: RunStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exit_code: Option<ExitCode>,
-    /// The target has no complete run.
+    /// Whether the target has no complete run.
     pub(super) partial: bool,
     pub(super) score: Score,
 }

@@ -1,15 +1,16 @@
-//! The parts of which the description of the API is made: parameters, resources and errors.
+//! Functions that make the parts of the OpenAPI document: parameters, resources and errors.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
-/// A parameter of a path or query.
+/// Describes a parameter. `place` is `path` or `query`.
 pub(super) fn parameter(name: &str, place: &str, about: &str, schema: &Value) -> Value {
     json!({"name": name, "in": place, "description": about, "required": place == "path", "schema": schema})
 }
 
-/// A resource that can be read. `is_named`: its path names a thing that may not exist.
+/// Describes a resource that a client reads with GET. `is_named` is `true` if the path names an
+/// object that may not exist.
 pub(super) fn path<T: JsonSchema>(
     made: &mut SchemaGenerator,
     problem: &Schema,
@@ -28,7 +29,7 @@ pub(super) fn path<T: JsonSchema>(
     json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
 }
 
-/// Errors that every resource may return.
+/// Describes the errors that every resource may return.
 pub(super) fn refusals(problem: &Schema) -> Value {
     json!({
         "401": problem_answer(problem, "The token is missing or not valid"),
@@ -41,7 +42,7 @@ pub(super) fn refusals(problem: &Schema) -> Value {
     })
 }
 
-/// An answer whose document is a [`Problem`].
+/// Describes a response whose document has the schema `problem`.
 pub(super) fn problem_answer(problem: &Schema, about: &str) -> Value {
     json!({"description": about, "content": json_of(problem)})
 }

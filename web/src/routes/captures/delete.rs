@@ -1,4 +1,4 @@
-//! Deletes a capture of the folder. The capture of a case belongs to its run.
+//! Deletes a capture in the folder. The capture of a case belongs to its run and cannot be deleted.
 
 use axum::extract::{Extension, State};
 use axum::response::Redirect;
@@ -7,7 +7,7 @@ use super::find;
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::routes::ask::Path;
+use crate::routes::extract::Path;
 
 pub(in crate::routes) async fn form(
     State(app): State<App>,
@@ -20,8 +20,8 @@ pub(in crate::routes) async fn form(
 
 pub(in crate::routes) async fn remove(app: &App, session: &Session, id: &str) -> Result<(), Failure> {
     let subject = find(app, session, id).await?;
-    let (Some(shelf), Some(entry)) = (&app.captures.shelf, &subject.entry) else {
+    let (Some(folder), Some(entry)) = (&app.captures.folder, &subject.entry) else {
         return Err(Failure::Forbidden("The capture of a case belongs to its run and cannot be deleted."));
     };
-    shelf.remove(entry).await.map_err(Failure::File)
+    folder.remove(entry).await.map_err(Failure::File)
 }

@@ -11,7 +11,7 @@ use super::find;
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::routes::ask::Path;
+use crate::routes::extract::Path;
 
 pub(in crate::routes) async fn file(
     State(app): State<App>,
@@ -20,7 +20,7 @@ pub(in crate::routes) async fn file(
 ) -> Result<Response, Failure> {
     let subject = find(&app, &session, &id).await?;
     let file = tokio::fs::File::open(&subject.source.path).await.map_err(Failure::File)?;
-    // If the file grows meanwhile, only its first `len` bytes are sent.
+    // If the file grows meanwhile, the response has only the first `len` bytes.
     let body = Body::from_stream(ReaderStream::new(file.take(subject.source.len)));
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '=' | '-') { c } else { '_' };
     let name: String = subject.name.chars().map(safe).collect();

@@ -1,7 +1,7 @@
 //! Checks display filters.
 
 use tokio::sync::Semaphore;
-use weft_dissector::filter::{Filter, FilterError, Wanted};
+use weft_dissector::filter::{Filter, FilterError, WantedFields};
 
 use crate::failure::Failure;
 
@@ -10,21 +10,22 @@ const STOPPING: Failure = Failure::Busy("This server is stopping.");
 /// Limits how many filters are compiled at the same time.
 static COMPILERS: Semaphore = Semaphore::const_new(2);
 
-/// The error in a filter, if any. Compiles the filter on a blocking thread: expressions may take
-/// milliseconds each, and would block a runtime thread.
+/// Returns the error in a display filter, or `None` if the filter is valid. Compiles the filter on
+/// a blocking thread. Each regular expression may take milliseconds, which would block a runtime
+/// thread.
 ///
 /// # Errors
-/// The server stops before the filter is compiled.
+/// Returns an error if the server stops before the filter is compiled.
 pub(in crate::routes) async fn filter_error(text: String) -> Result<Option<FilterError>, Failure> {
-    // The closure owns the permit, because it continues if the client disconnects. The semaphore is
-    // never closed.
+    // The closure owns the permit, because the closure continues if the client disconnects. The
+    // semaphore is never closed.
     let permit = COMPILERS.acquire().await.map_err(|_| STOPPING)?;
     let compile = move || {
         let _permit = permit;
-        Filter::parse(&text, &mut Wanted::default()).err()
+        Filter::parse(&text, &mut WantedFields::default()).err()
     };
-    // A runtime that stops cancels blocking tasks that still wait for a thread; that is not a
-    // panic.
+    // A runtime that stops cancels blocking tasks that still wait for a thread. Only a panic in the
+    // task is a fault.
     tokio::task::spawn_blocking(compile).await.map_err(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(_) => STOPPING,

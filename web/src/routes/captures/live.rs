@@ -1,4 +1,4 @@
-//! The live page of a capture of the folder, and its Server-Sent Events.
+//! The live page of a capture in the folder, and the Server-Sent Events of the page.
 
 use std::convert::Infallible;
 
@@ -14,10 +14,10 @@ use crate::access::Session;
 use crate::app::App;
 use crate::captures::follow::follow;
 use crate::failure::Failure;
-use crate::routes::ask::Path;
+use crate::routes::extract::Path;
 use crate::view;
 
-/// Batches that wait for one browser.
+/// The maximum number of batches that wait for one browser.
 const QUEUE: usize = 4;
 
 pub(in crate::routes) async fn page(
@@ -35,21 +35,22 @@ pub(in crate::routes) async fn events(
     Path(id): Path<String>,
 ) -> Result<impl IntoResponse, Failure> {
     let subject = growing(&app, &session, &id).await?;
-    let Some(place) = app.captures.followers.take(Some(&session)) else {
+    let Some(slot) = app.captures.followers.take(Some(&session)) else {
         return Err(Failure::Busy("Too many live pages of captures are open. Close one, or try again later."));
     };
     let (sender, receiver) = mpsc::channel(QUEUE);
     let (stopped, share) = (app.stopped.clone(), app.captures.memory.share());
     tokio::task::spawn_blocking(move || {
         follow(&subject.source.path, sender, &stopped, &share);
-        drop(place);
+        drop(slot);
     });
     let events = ReceiverStream::new(receiver)
         .filter_map(|batch| Event::default().json_data(&batch).ok().map(Ok::<_, Infallible>));
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
-/// A capture of the folder: the capture of a case does not grow.
+/// Returns the capture in the folder with this id. The id of the capture of a case is an error,
+/// because that capture does not grow.
 async fn growing(app: &App, session: &Session, id: &str) -> Result<Subject, Failure> {
     let subject = find(app, session, id).await?;
     match subject.entry {

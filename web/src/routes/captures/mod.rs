@@ -1,4 +1,4 @@
-//! The captures of the folder and of cases.
+//! Pages about the captures in the folder and the captures of cases.
 
 pub(super) mod delete;
 pub(super) mod file;
@@ -18,8 +18,8 @@ use weft_suites::model::EvidenceKind;
 use super::evidence;
 use crate::access::Session;
 use crate::app::App;
-use crate::captures::shelf::Entry;
-use crate::captures::{Got, Requester, Source};
+use crate::captures::folder::Entry;
+use crate::captures::{CacheResult, Requester, Source};
 use crate::failure::Failure;
 use crate::view::{self, url};
 
@@ -32,19 +32,20 @@ pub(super) struct Subject {
     pub(super) source: Source,
     /// The client of the request.
     pub(super) requester: Requester,
-    /// The entry of the folder; `None` for the capture of a case.
+    /// The entry of the folder. `None` for the capture of a case.
     pub(super) entry: Option<Entry>,
-    /// Key and page of the case that recorded it.
+    /// Key and address of the case that recorded the capture.
     pub(super) case: Option<(String, String)>,
 }
 
-/// The capture with this id.
+/// Returns the capture with this id. The id of the capture of a case is `RUN~INDEX`, with the index
+/// of the case in the plan of the run.
 pub(super) async fn find(app: &App, session: &Session, id: &str) -> Result<Subject, Failure> {
     if let Some((run, place)) = id.rsplit_once('~') {
-        return app.watch.unless_gone(of_case(app, session, (id, run, place))).await?;
+        return app.watch.while_available(of_case(app, session, (id, run, place))).await?;
     }
-    let shelf = app.captures.shelf.as_ref().ok_or(NO_CAPTURE)?;
-    let entry = shelf.find(id).await.map_err(Failure::File)?.ok_or(NO_CAPTURE)?;
+    let folder = app.captures.folder.as_ref().ok_or(NO_CAPTURE)?;
+    let entry = folder.find(id).await.map_err(Failure::File)?.ok_or(NO_CAPTURE)?;
     let (name, source) = (entry.name.clone(), entry.source.clone());
     let requester = Requester::new(session, &source);
     Ok(Subject { id: entry.id.clone(), name, source, requester, entry: Some(entry), case: None })
@@ -54,7 +55,8 @@ async fn of_case(app: &App, session: &Session, (id, run, place): (&str, &str, &s
     let detail = super::find::find_run(app, run).await?;
     let planned = place.parse::<usize>().ok().and_then(|place| detail.planned.get(place)).ok_or(NO_CAPTURE)?;
     let result = app.store.result(run, &planned.key).await?.ok_or(NO_CAPTURE)?;
-    let path = evidence::place(app, &detail.record.info, &result, EvidenceKind::Pcapng).await.ok_or(NO_CAPTURE)?;
+    let path =
+        evidence::evidence_path(app, &detail.record.info, &result, EvidenceKind::Pcapng).await.ok_or(NO_CAPTURE)?;
     let meta = tokio::fs::metadata(&path).await.map_err(Failure::File)?;
     let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     let source = Source { path, len: meta.len(), changed };
@@ -72,13 +74,13 @@ pub(super) async fn survey(app: &App, subject: &Subject) -> Result<Arc<Survey>, 
     ready(app.captures.survey(subject.requester.clone(), &subject.source).await)
 }
 
-/// The result, or why there is none yet.
-pub(super) fn ready<V>(got: Got<V>) -> Result<Arc<V>, Failure> {
-    match got {
-        Got::Ready(value) => Ok(value),
-        Got::Failed(why) => Err(Failure::Unreadable(why)),
-        Got::Reading(frames) => Err(Failure::Reading(frames)),
-        Got::Busy => Err(Failure::Busy("Too many captures are being read. Try again in a second.")),
+/// Returns the result, or an error with the reason why there is no result yet.
+pub(super) fn ready<V>(result: CacheResult<V>) -> Result<Arc<V>, Failure> {
+    match result {
+        CacheResult::Ready(value) => Ok(value),
+        CacheResult::Failed(why) => Err(Failure::Unreadable(why)),
+        CacheResult::Reading(frames) => Err(Failure::Reading(frames)),
+        CacheResult::Busy => Err(Failure::Busy("Too many captures are being read. Try again in a second.")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The packets of a capture, and the page of one packet.
+//! The page with the packets of a capture, and the page of one packet.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::{Subject, find, head, ready, survey};
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::routes::ask::{Path, Query};
+use crate::routes::extract::{Path, Query};
 use crate::view::captures::{self, List};
 use crate::view::url;
 
 pub(in crate::routes) const NO_PACKET: Failure = Failure::NotFound("The capture has no such packet.");
 
 #[derive(Deserialize)]
-pub(in crate::routes) struct Wanted {
+pub(in crate::routes) struct PacketsQuery {
     #[serde(default)]
     filter: String,
     #[serde(default)]
@@ -33,11 +33,11 @@ pub(in crate::routes) async fn list(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path(id): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<PacketsQuery>,
 ) -> Result<Response, Failure> {
     let subject = find(&app, &session, &id).await?;
-    let filter = wanted.filter.trim();
-    if let Some(number) = wanted.number.as_deref().filter(|number| !number.is_empty()) {
+    let filter = query.filter.trim();
+    if let Some(number) = query.number.as_deref().filter(|number| !number.is_empty()) {
         let number = number.trim().parse().map_err(|_| NO_PACKET)?;
         return Ok(Redirect::to(&url::packet(&url::capture(&id), number, filter)).into_response());
     }
@@ -49,7 +49,7 @@ pub(in crate::routes) async fn list(
             return Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response());
         }
     };
-    let list = List { filter, passed: passed.as_deref(), from: wanted.from };
+    let list = List { filter, passed: passed.as_deref(), from: query.from };
     Ok(Html(captures::packets(head("packets", &subject, &survey), &survey.index, &list)?).into_response())
 }
 
@@ -57,15 +57,15 @@ pub(in crate::routes) async fn one(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path((id, number)): Path<(String, String)>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<PacketsQuery>,
 ) -> Result<Html<String>, Failure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let index = &survey.index;
     let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
-    // With an invalid filter there are no links to other packets; the list shows the error.
-    let passed = passed(&app, &subject, wanted.filter.trim()).await?.unwrap_or_default();
-    let list = List { filter: wanted.filter.trim(), passed: passed.as_deref(), from: 0 };
+    // If the filter is invalid, links lead to all packets. The list of packets shows the error.
+    let passed = passed(&app, &subject, query.filter.trim()).await?.unwrap_or_default();
+    let list = List { filter: query.filter.trim(), passed: passed.as_deref(), from: 0 };
     let place = match &passed {
         Some(passed) => passed.find(row.number),
         None => index.find(row.number),
@@ -76,8 +76,8 @@ pub(in crate::routes) async fn one(
     Ok(Html(captures::packet(head("packet", &subject, &survey), &survey, &list, place, (row, detail))?))
 }
 
-/// The numbers of the packets that pass the filter, or the error in the filter. `None`: all packets
-/// pass, because the filter is empty.
+/// Returns the numbers of the packets that match the filter, or the error in the filter as text.
+/// Returns `None` if the filter is empty, because an empty filter matches all packets.
 pub(in crate::routes) async fn passed(
     app: &App,
     subject: &Subject,
@@ -89,5 +89,6 @@ pub(in crate::routes) async fn passed(
     if let Some(error) = filter_error(filter.to_owned()).await? {
         return Ok(Err(format!("{error}\n{}", error.pointed(filter))));
     }
-    ready(app.captures.sifted(subject.requester.clone(), &subject.source, filter).await).map(|passed| Ok(Some(passed)))
+    ready(app.captures.filtered(subject.requester.clone(), &subject.source, filter).await)
+        .map(|passed| Ok(Some(passed)))
 }

@@ -1,4 +1,4 @@
-//! The other pages of a capture: findings, connections, a ladder, operations, statistics.
+//! The other pages of a capture: findings, connections, one connection, operations, statistics.
 
 use axum::extract::{Extension, State};
 use axum::response::Html;
@@ -9,11 +9,11 @@ use super::{find, head, ready, survey};
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::routes::ask::{Path, Query};
+use crate::routes::extract::{Path, Query};
 use crate::view::captures;
 
 #[derive(Deserialize)]
-pub(in crate::routes) struct Wanted {
+pub(in crate::routes) struct PartQuery {
     #[serde(default)]
     from: usize,
     #[serde(default)]
@@ -24,24 +24,24 @@ pub(in crate::routes) async fn findings(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path(id): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<PartQuery>,
 ) -> Result<Html<String>, Failure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let named = [Severity::Note, Severity::Warning, Severity::Error];
-    let severity = named.into_iter().find(|severity| severity.to_string() == wanted.severity);
-    Ok(Html(captures::findings(head("findings", &subject, &survey), &survey, severity, wanted.from)?))
+    let severity = named.into_iter().find(|severity| severity.to_string() == query.severity);
+    Ok(Html(captures::findings(head("findings", &subject, &survey), &survey, severity, query.from)?))
 }
 
 pub(in crate::routes) async fn connections(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path(id): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<PartQuery>,
 ) -> Result<Html<String>, Failure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
-    Ok(Html(captures::connections(head("connections", &subject, &survey), &survey, wanted.from)?))
+    Ok(Html(captures::connections(head("connections", &subject, &survey), &survey, query.from)?))
 }
 
 pub(in crate::routes) async fn connection(
@@ -62,11 +62,11 @@ pub(in crate::routes) async fn operations(
     State(app): State<App>,
     Extension(session): Extension<Session>,
     Path(id): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<PartQuery>,
 ) -> Result<Html<String>, Failure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
-    Ok(Html(captures::operations(head("operations", &subject, &survey), &survey, wanted.from)?))
+    Ok(Html(captures::operations(head("operations", &subject, &survey), &survey, query.from)?))
 }
 
 pub(in crate::routes) async fn statistics(

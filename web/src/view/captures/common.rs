@@ -4,29 +4,31 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use weft_core::requirement::Severity;
+use weft_dissector::FrameNumber;
 use weft_dissector::browse::Survey;
 use weft_dissector::output::text::counted;
 
 use crate::view::url;
 
-/// Lines on a page.
+/// The maximum number of lines of a list on one page.
 pub(crate) const LINES: usize = 100;
 
 /// The head of each page of a capture.
 pub(crate) struct Head {
     pub(super) page: &'static str,
     pub(super) name: String,
-    /// The address of the capture. The addresses of its pages begin with it.
+    /// The address of the capture. The addresses of the capture's pages begin with it.
     pub(super) base: String,
     pub(super) size: String,
     pub(super) packets: usize,
     /// Number of the last packet.
-    pub(super) last: u64,
+    pub(super) last: FrameNumber,
     pub(super) counts: Vec<Count>,
     pub(super) note: Option<String>,
     pub(super) remarks: Vec<String>,
-    /// The case that recorded the capture, and its page.
+    /// The case that recorded the capture: key and address.
     pub(super) case: Option<(String, String)>,
+    /// The links to the pages of the capture: name of the page, address, text.
     pub(super) tabs: Vec<(&'static str, String, &'static str)>,
 }
 
@@ -52,7 +54,7 @@ impl Head {
             name: name.to_owned(),
             size: octets(len),
             packets: rows.len(),
-            last: rows.last().map_or(0, |row| row.number),
+            last: rows.last().map_or(FrameNumber::NONE, |row| row.number),
             counts: counts(survey.index.counts()),
             note: survey.note.clone(),
             remarks: survey.remarks.clone(),
@@ -74,7 +76,8 @@ pub(crate) struct Count {
     pub(super) words: String,
 }
 
-/// From the numbers of notes, warnings and errors: those that are not zero, errors first.
+/// Takes the numbers of notes, warnings and errors. Returns the numbers that are not zero, errors
+/// first.
 pub(crate) fn counts(counts: [u64; 3]) -> Vec<Count> {
     let named = [Severity::Note, Severity::Warning, Severity::Error].into_iter().zip(counts).rev();
     let some = named.filter(|(_, count)| *count > 0);
@@ -90,7 +93,7 @@ pub(super) fn class(severity: Severity) -> &'static str {
     }
 }
 
-/// A number of bytes, for people.
+/// Formats a number of bytes for people, with decimal units.
 pub(crate) fn octets(len: u64) -> String {
     match len {
         0..1000 => counted(len, "byte"),
@@ -100,7 +103,7 @@ pub(crate) fn octets(len: u64) -> String {
     }
 }
 
-/// Nanoseconds as seconds.
+/// Formats nanoseconds as seconds with six decimals.
 pub(super) fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000)
 }
@@ -109,10 +112,11 @@ pub(super) fn pair(ends: Option<(SocketAddr, SocketAddr)>) -> (String, String) {
     ends.map_or_else(Default::default, |(from, to)| (from.to_string(), to.to_string()))
 }
 
-/// Links to other parts of a list: relation, address, text.
+/// Links to other parts of a list: value of `rel`, address, text.
 pub(super) type Links = Vec<(&'static str, String, &'static str)>;
 
-/// The part of a list of `total` lines that begins at `from`, and the links to its other parts.
+/// Returns the part of a list of `total` lines that begins at index `from`, and the links to the
+/// other parts of the list.
 pub(super) fn part(from: usize, total: usize, href: impl Fn(usize) -> String) -> (std::ops::Range<usize>, Links) {
     let from = if from < total { from } else { total.saturating_sub(1) / LINES * LINES };
     let end = total.min(from.saturating_add(LINES));
@@ -128,9 +132,10 @@ pub(super) fn part(from: usize, total: usize, href: impl Fn(usize) -> String) ->
     (from..end, links)
 }
 
-/// Ranges for the page's script: `54-70 71-72`.
-pub(super) fn ranges(place: &weft_dissector::browse::detail::Place) -> String {
-    place.here.iter().filter(|range| !range.is_empty()).fold(String::new(), |mut text, range| {
+/// Formats byte ranges for the page's script, for example `54-70 71-72`. The second number is the
+/// offset after the last byte.
+pub(super) fn ranges(location: &weft_dissector::browse::detail::FrameLocation) -> String {
+    location.in_frame.iter().filter(|range| !range.is_empty()).fold(String::new(), |mut text, range| {
         let gap = if text.is_empty() { "" } else { " " };
         let _ = write!(text, "{gap}{}-{}", range.start, range.end);
         text

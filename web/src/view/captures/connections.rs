@@ -1,17 +1,18 @@
-//! The connections of a capture, and one of them as a ladder.
+//! The page with the connections of a capture, and the page of one connection with its ladder
+//! diagram.
 
 use askama::Template;
-use weft_dissector::StreamId;
 use weft_dissector::browse::Survey;
 use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::stats::ConnectionStats;
+use weft_dissector::{FrameNumber, StreamId};
 use weft_suites::clock;
 
 use super::common::{Count, Head, Links, counts, part};
 use crate::view::url;
 
-/// Links below a ladder.
-const MOST_MARKED: usize = 100;
+/// The maximum number of links below a ladder diagram.
+const MAX_MARKED: usize = 100;
 
 #[derive(Template)]
 #[template(path = "capture_connections.html")]
@@ -19,8 +20,9 @@ struct Page<'a> {
     head: Head,
     rows: Vec<Line<'a>>,
     pages: Links,
-    /// Number of connections that the survey does not keep.
+    /// Number of connections that the survey counts but does not list.
     further: u64,
+    /// Number of TCP connections without iWARP or SDP.
     others: u64,
     port_mapper: u64,
 }
@@ -37,13 +39,13 @@ struct Line<'a> {
     packets: String,
 }
 
-/// The page.
+/// Renders the page with the connections. `from` is the index of the first connection to show.
 pub(crate) fn connections(head: Head, survey: &Survey, from: usize) -> Result<String, askama::Error> {
     let base = head.base.clone();
     let total = survey.stats.connections().count();
     let (range, pages) = part(from, total, |from| url::part(&base, "connections", from));
     let rows = survey.stats.connections().skip(range.start).take(range.len()).map(|one| line(&base, one)).collect();
-    let (further, others) = (survey.stats.further(), survey.stats.others());
+    let (further, others) = (survey.stats.unstored_connections(), survey.stats.others());
     Page { head, rows, pages, further, others, port_mapper: survey.stats.port_mapper() }.render()
 }
 
@@ -62,7 +64,7 @@ fn line<'a>(base: &str, connection: &'a ConnectionStats) -> Line<'a> {
     }
 }
 
-/// The filter of a connection's packets.
+/// The display filter that selects the packets of a connection.
 fn of_stream(stream: StreamId) -> String {
     format!("tcp.stream == {stream}")
 }
@@ -74,13 +76,13 @@ struct LadderPage {
     stream: StreamId,
     packets: String,
     svg: String,
-    /// Unusual rows: address of the packet, its number, the text of the row.
-    marked: Vec<(String, u64, String)>,
-    /// The output of `weft stats`.
+    /// Unusual rows of the diagram: address of the packet, number of the packet, text of the row.
+    marked: Vec<(String, FrameNumber, String)>,
+    /// The output of `weft stats` for this connection.
     numbers: String,
 }
 
-/// The page of one connection.
+/// Renders the page of one connection.
 pub(crate) fn ladder(head: Head, survey: &Survey, stream: StreamId, ladder: &Ladder) -> Result<String, askama::Error> {
     let base = head.base.clone();
     let unusual = ladder.rows.iter().filter(|row| matches!(row.tone, Tone::Wrong | Tone::Notable));
@@ -93,7 +95,7 @@ pub(crate) fn ladder(head: Head, survey: &Survey, stream: StreamId, ladder: &Lad
         stream,
         packets: url::packets(&base, &of_stream(stream), 0),
         svg: ladder.svg(),
-        marked: marked.take(MOST_MARKED).collect(),
+        marked: marked.take(MAX_MARKED).collect(),
         numbers: numbers.map(ToString::to_string).unwrap_or_default(),
         head,
     };

@@ -1,4 +1,4 @@
-//! The findings of a capture.
+//! The page with the findings of a capture.
 
 use askama::Template;
 use weft_core::requirement::Severity;
@@ -28,7 +28,8 @@ struct Line<'a> {
     class: &'static str,
 }
 
-/// The page with the findings of one severity, or of all.
+/// Renders the page with the findings of one severity, or with all findings if `severity` is
+/// `None`.
 pub(crate) fn findings(
     head: Head,
     survey: &Survey,

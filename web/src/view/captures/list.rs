@@ -1,4 +1,4 @@
-//! The captures of the folder.
+//! The page with the captures in the folder.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,7 +7,7 @@ use askama::Template;
 use weft_dissector::browse::Survey;
 
 use super::common::{Count, counts, octets};
-use crate::captures::shelf::Entry;
+use crate::captures::folder::Entry;
 use crate::view::{time, url};
 
 #[derive(Template)]
@@ -35,7 +35,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// `known`: the survey of the capture, or the error, if it was read.
+    /// Makes the line of a capture. `known` is the result of reading the capture: the survey or the
+    /// error. It is `None` if the server has not read the capture yet.
     pub(crate) fn new(entry: &Entry, known: Option<Result<Arc<Survey>, Arc<str>>>) -> Self {
         let since = entry.source.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let survey = known.as_ref().and_then(|known| known.as_ref().ok());
@@ -56,7 +57,8 @@ impl Line {
     }
 }
 
-/// The page; without a folder `lines` is `None`.
+/// Renders the page. `lines` is `None` if the server has no folder of captures. `more` is the
+/// number of captures that are not in `lines`.
 pub(crate) fn list(
     lines: Option<Vec<Line>>,
     more: usize,

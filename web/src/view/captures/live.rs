@@ -1,4 +1,4 @@
-//! The live page of a capture. Its script receives the content as events.
+//! The live page of a capture. The script of the page receives the content as events.
 
 use askama::Template;
 
@@ -11,7 +11,7 @@ struct Page<'a> {
     base: String,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn live(id: &str, name: &str) -> Result<String, askama::Error> {
     Page { name, base: url::capture(id) }.render()
 }

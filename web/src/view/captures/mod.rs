@@ -1,4 +1,4 @@
-//! Pages about captures, one file each, and their common parts.
+//! Pages about captures. One file for each page, and one for the common parts.
 
 mod common;
 mod connections;
@@ -28,7 +28,7 @@ struct Reading {
     frames: u64,
 }
 
-/// The page while a capture is being read.
+/// Renders the page that a client gets while a capture is being read.
 pub(crate) fn reading(frames: u64) -> Result<String, askama::Error> {
     Reading { frames }.render()
 }

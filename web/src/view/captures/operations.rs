@@ -1,4 +1,4 @@
-//! Reads and atomic operations of a capture, with their latency.
+//! The page with the RDMA Reads and atomic operations of a capture, and their latency.
 
 use askama::Template;
 use weft_dissector::StreamId;
@@ -28,7 +28,7 @@ struct Line<'a> {
     microseconds: String,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn operations(head: Head, survey: &Survey, from: usize) -> Result<String, askama::Error> {
     let base = head.base.clone();
     let all = survey.operations.list();
@@ -45,7 +45,7 @@ pub(crate) fn operations(head: Head, survey: &Survey, from: usize) -> Result<Str
         first: range.start + 1,
         last: range.end,
         total: all.len(),
-        left_out: survey.operations.left_out(),
+        left_out: survey.operations.omitted(),
         pages,
         head,
     };

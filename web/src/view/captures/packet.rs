@@ -1,23 +1,23 @@
-//! One packet: findings, fields, bytes.
+//! The page of one packet: findings, fields, bytes.
 
 use std::fmt::Write as _;
 
 use askama::Template;
 use weft_core::Requirement;
-use weft_dissector::StreamId;
 use weft_dissector::browse::Survey;
-use weft_dissector::browse::detail::{Detail, FieldDetail, FindingDetail, Place};
+use weft_dissector::browse::detail::{Detail, FieldDetail, FindingDetail, FrameLocation};
 use weft_dissector::browse::index::Row;
+use weft_dissector::{FrameNumber, StreamId};
 
 use super::common::{Head, LINES, class, ranges};
 use super::packets::List;
 use crate::view::{time, url};
 
-/// Bytes that the page shows.
+/// The maximum number of bytes on the page.
 const SHOWN: usize = 8192;
-/// Bytes in a row.
+/// The number of bytes in a row.
 const ROW: usize = 16;
-/// Other packets that a field links to.
+/// The maximum number of other packets that a field links to.
 const ELSEWHERE: usize = 3;
 
 #[derive(Template)]
@@ -31,7 +31,7 @@ struct Page<'a> {
     stream: Option<(StreamId, String)>,
     previous: Option<String>,
     next: Option<String>,
-    /// Its part of the list.
+    /// The address of the part of the list that contains the packet.
     list: String,
     findings: Vec<Finding<'a>>,
     units: Vec<Unit<'a>>,
@@ -45,7 +45,7 @@ struct Finding<'a> {
     row: &'static Requirement,
     expected: &'a str,
     found: &'a str,
-    /// Its bytes, and the first of them.
+    /// The byte ranges of the finding, for the page's script.
     at: String,
     first: usize,
 }
@@ -62,7 +62,7 @@ struct Field {
     about: String,
     at: String,
     first: usize,
-    elsewhere: Vec<(u64, String)>,
+    elsewhere: Vec<(FrameNumber, String)>,
 }
 
 struct HexRow {
@@ -76,7 +76,8 @@ struct Cell {
     hex: String,
 }
 
-/// The page of the packet at `place` of the list.
+/// Renders the page of a packet. `place` is the index of the packet in `list`, or `None` if the
+/// packet is not in `list`.
 pub(crate) fn packet(
     head: Head,
     survey: &Survey,
@@ -90,7 +91,7 @@ pub(crate) fn packet(
     let page = Page {
         time: time::utc(detail.time / 1_000_000),
         ends: index.ends(row).map(|(from, to)| (from.to_string(), to.to_string())),
-        words: index.words(row),
+        words: index.text(row),
         stream: row.stream().map(|stream| (stream, url::connection(&base, stream))),
         previous: neighbour(place.and_then(|place| place.checked_sub(1))),
         next: neighbour(place.and_then(|place| place.checked_add(1))),
@@ -119,8 +120,8 @@ fn finding(detail: &FindingDetail) -> Finding<'_> {
         row: detail.requirement.row(),
         expected: &detail.expected,
         found: &detail.found,
-        at: ranges(&detail.place),
-        first: first(&detail.place),
+        at: ranges(&detail.location),
+        first: first(&detail.location),
     }
 }
 
@@ -132,10 +133,10 @@ fn field(detail: &FieldDetail, base: &str, filter: &str) -> Field {
         is_header: detail.is_header,
         text: format!("{}{separator}{}", detail.label, detail.value),
         about: about.collect::<Vec<_>>().join(", "),
-        at: ranges(&detail.place),
-        first: first(&detail.place),
+        at: ranges(&detail.location),
+        first: first(&detail.location),
         elsewhere: if detail.depth == 0 {
-            let others = detail.place.elsewhere.iter().take(ELSEWHERE);
+            let others = detail.location.other_frames.iter().take(ELSEWHERE);
             others.map(|number| (*number, url::packet(base, *number, filter))).collect()
         } else {
             Vec::new()
@@ -143,8 +144,8 @@ fn field(detail: &FieldDetail, base: &str, filter: &str) -> Field {
     }
 }
 
-fn first(place: &Place) -> usize {
-    place.here.iter().find(|range| !range.is_empty()).map_or(0, |range| range.start)
+fn first(location: &FrameLocation) -> usize {
+    location.in_frame.iter().find(|range| !range.is_empty()).map_or(0, |range| range.start)
 }
 
 fn hex(octets: &[u8]) -> Vec<HexRow> {

@@ -1,6 +1,7 @@
-//! The packets of a capture, in pages.
+//! The list of the packets of a capture, divided into pages.
 
 use askama::Template;
+use weft_dissector::FrameNumber;
 use weft_dissector::browse::FrameList;
 use weft_dissector::browse::index::{Index, Row};
 use weft_dissector::output::text::counted;
@@ -13,7 +14,7 @@ use crate::view::url;
 struct Page<'a> {
     head: Head,
     filter: &'a str,
-    /// What is wrong with the filter.
+    /// The error in the filter, if the filter is invalid.
     wrong: Option<String>,
     rows: Vec<Line>,
     first: usize,
@@ -24,7 +25,7 @@ struct Page<'a> {
 
 struct Line {
     href: String,
-    number: u64,
+    number: FrameNumber,
     seconds: String,
     from: String,
     to: String,
@@ -34,23 +35,23 @@ struct Line {
     findings: String,
 }
 
-/// The selected packets.
+/// The list of selected packets.
 pub(crate) struct List<'a> {
-    /// The display filter; empty for all packets.
+    /// The display filter. Empty for all packets.
     pub(crate) filter: &'a str,
-    /// Numbers of the packets that pass the filter.
+    /// Numbers of the packets that match the filter. `None` if there is no filter.
     pub(crate) passed: Option<&'a FrameList>,
-    /// Index of the first one on the page.
+    /// Index, in the list, of the first packet on the page.
     pub(crate) from: usize,
 }
 
 impl List<'_> {
-    /// The number of packets.
+    /// Returns the number of packets in the list.
     pub(crate) fn len(&self, index: &Index) -> usize {
         self.passed.map_or(index.rows().len(), FrameList::len)
     }
 
-    /// The packet at an index of the list.
+    /// Returns the packet at index `at` of the list.
     pub(crate) fn row<'i>(&self, index: &'i Index, at: usize) -> Option<&'i Row> {
         let place = match self.passed {
             Some(passed) => index.find(passed.get(at)?)?,
@@ -60,7 +61,7 @@ impl List<'_> {
     }
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn packets(head: Head, index: &Index, list: &List<'_>) -> Result<String, askama::Error> {
     let listed = list.len(index);
     let base = head.base.clone();
@@ -73,7 +74,8 @@ pub(crate) fn packets(head: Head, index: &Index, list: &List<'_>) -> Result<Stri
         .render()
 }
 
-/// The page for an invalid filter; `wrong` has the error and points at its position.
+/// Renders the page for an invalid filter. `wrong` has the error message, and a line that points at
+/// the position of the error.
 pub(crate) fn invalid(head: Head, filter: &str, wrong: String) -> Result<String, askama::Error> {
     let (rows, pages) = (Vec::new(), Vec::new());
     Page { head, filter, wrong: Some(wrong), rows, first: 0, last: 0, listed: 0, pages }.render()
@@ -92,7 +94,7 @@ fn line(base: &str, filter: &str, index: &Index, row: &Row, origin: u64) -> Line
         from,
         to,
         octets: row.wire_len,
-        words: index.words(row),
+        words: index.text(row),
         class: row.worst.map_or("", class),
         findings: findings.unwrap_or_default(),
     }

@@ -1,4 +1,4 @@
-//! The statistics of a capture, as `weft stats` prints them.
+//! The page with the statistics of a capture, as `weft stats` prints them.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use weft_dissector::output::text::exchange_line;
 
 use super::common::Head;
 
-/// The maximum number of connections on the page.
-const MOST: usize = 100;
+/// The maximum number of connections, and of port mapper exchanges, on the page.
+const MAX_LISTED: usize = 100;
 
 #[derive(Template)]
 #[template(path = "capture_statistics.html")]
@@ -17,19 +17,19 @@ struct Page {
     head: Head,
     text: String,
     more: usize,
-    /// Number of connections that the survey does not keep.
+    /// Number of connections that are in the totals only.
     further: u64,
     more_exchanges: usize,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn statistics(head: Head, survey: &Survey) -> Result<String, askama::Error> {
     let stats = &survey.stats;
     let mut text = String::new();
-    for connection in stats.connections().take(MOST) {
+    for connection in stats.connections().take(MAX_LISTED) {
         let _ = writeln!(text, "{connection}");
     }
-    for exchange in stats.exchanges().take(MOST) {
+    for exchange in stats.exchanges().take(MAX_LISTED) {
         let _ = writeln!(text, "{}", exchange_line(exchange));
     }
     let totals = stats.totals();
@@ -42,9 +42,9 @@ pub(crate) fn statistics(head: Head, survey: &Survey) -> Result<String, askama::
     Page {
         head,
         text,
-        further: stats.further(),
-        more: stats.connections().count().saturating_sub(MOST),
-        more_exchanges: stats.exchanges().count().saturating_sub(MOST),
+        further: stats.unstored_connections(),
+        more: stats.connections().count().saturating_sub(MAX_LISTED),
+        more_exchanges: stats.exchanges().count().saturating_sub(MAX_LISTED),
     }
     .render()
 }

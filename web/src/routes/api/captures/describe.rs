@@ -1,4 +1,4 @@
-//! The captures in the description of the API.
+//! The part of the OpenAPI document about captures.
 
 use schemars::Schema;
 use schemars::generate::SchemaGenerator;
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::super::openapi::{parameter, path, problem_answer};
 use super::model::{Capture, Captures, FilterRead, Findings, Made, Packet, Packets};
-use super::{LINES, MOST_LINES, TYPES};
+use super::{DEFAULT_LINES, MAX_LINES, TYPES};
 
-/// Their paths.
+/// Describes the paths of the resources about captures.
 pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema) -> Map<String, Value> {
     let id =
-        parameter("id", "path", "Id of a capture, or RUN~PLACE for the capture of a case", &json!({"type": "string"}));
+        parameter("id", "path", "Id of a capture, or RUN~INDEX for the capture of a case", &json!({"type": "string"}));
     let number = parameter("number", "path", "Number of a packet", &json!({"type": "integer", "minimum": 1}));
     let text = |name: &str, about: &str| parameter(name, "query", about, &json!({"type": "string"}));
     let from = parameter(
@@ -20,7 +20,7 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
         "Number of entries to skip",
         &json!({"type": "integer", "minimum": 0, "maximum": usize::MAX, "default": 0}),
     );
-    let limit = json!({"type": "integer", "minimum": 1, "maximum": MOST_LINES, "default": LINES});
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": MAX_LINES, "default": DEFAULT_LINES});
     let limit = parameter("limit", "query", "Maximum number of entries", &limit);
     let filter = text("filter", "Only packets that pass this display filter");
     let one = [id.clone()];
@@ -60,7 +60,7 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
     paths
 }
 
-/// The answers to clients that are not operators.
+/// Adds the responses for clients that are not operators.
 fn forbidden(answers: &mut Value, problem: &Schema) {
     answers["403"] = problem_answer(problem, "Only an operator may do that");
     answers["401"] = problem_answer(problem, "A token is required");

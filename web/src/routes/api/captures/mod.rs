@@ -1,4 +1,4 @@
-//! Captures as JSON.
+//! The resources of the API about captures.
 
 pub(super) mod describe;
 mod model;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
-use super::ask::{Address, Params, count};
+use super::extract::{PathParams, QueryParams, count};
 use super::failure::ApiFailure;
 use crate::access::Session;
 use crate::app::App;
@@ -30,10 +30,11 @@ use model::{
     PacketField, PacketFinding, PacketUnit, Packets,
 };
 
-/// The default and the maximum number of entries in an answer.
-const LINES: usize = 100;
-const MOST_LINES: usize = 1000;
-/// Media types for a capture in the body. No form can send them.
+/// The default number of entries in a response.
+const DEFAULT_LINES: usize = 100;
+/// The maximum number of entries in a response.
+const MAX_LINES: usize = 1000;
+/// Media types for a capture in the body. No HTML form can send these types.
 const TYPES: [&str; 2] = ["application/octet-stream", "application/vnd.tcpdump.pcap"];
 
 pub(super) fn routes() -> Router<App> {
@@ -47,11 +48,11 @@ pub(super) fn routes() -> Router<App> {
 }
 
 async fn captures(State(app): State<App>) -> Result<Json<Captures>, ApiFailure> {
-    let entries = match &app.captures.shelf {
-        Some(shelf) => shelf.entries().await.map_err(Failure::File)?,
+    let entries = match &app.captures.folder {
+        Some(folder) => folder.entries().await.map_err(Failure::File)?,
         None => Vec::new(),
     };
-    let entry = |entry: &crate::captures::shelf::Entry| {
+    let entry = |entry: &crate::captures::folder::Entry| {
         let since = entry.source.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         CaptureEntry {
             id: entry.id.clone(),
@@ -60,7 +61,7 @@ async fn captures(State(app): State<App>) -> Result<Json<Captures>, ApiFailure> 
             changed_unix_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         }
     };
-    Ok(Json(Captures { captures: entries.iter().take(list::MOST).map(entry).collect() }))
+    Ok(Json(Captures { captures: entries.iter().take(list::MAX_LISTED).map(entry).collect() }))
 }
 
 #[derive(Deserialize)]
@@ -71,7 +72,7 @@ struct Named {
 
 async fn add(
     State(app): State<App>,
-    Params(named): Params<Named>,
+    QueryParams(named): QueryParams<Named>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiFailure> {
@@ -87,7 +88,7 @@ async fn add(
 async fn remove(
     State(app): State<App>,
     Extension(session): Extension<Session>,
-    Address(id): Address<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<StatusCode, ApiFailure> {
     delete::remove(&app, &session, &id).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -96,7 +97,7 @@ async fn remove(
 async fn capture(
     State(app): State<App>,
     Extension(session): Extension<Session>,
-    Address(id): Address<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<Capture>, ApiFailure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
@@ -107,7 +108,7 @@ async fn capture(
         size: subject.source.len,
         packets: survey.index.rows().len() as u64,
         findings: Counts { errors, warnings, notes },
-        connections: survey.stats.connections().count() as u64 + survey.stats.further(),
+        connections: survey.stats.connections().count() as u64 + survey.stats.unstored_connections(),
         note: survey.note.clone(),
         remarks: survey.remarks.clone(),
     }))
@@ -124,15 +125,15 @@ struct Lines {
 
 impl Lines {
     fn limit(&self) -> Result<usize, ApiFailure> {
-        count(self.limit, LINES, MOST_LINES)
+        count(self.limit, DEFAULT_LINES, MAX_LINES)
     }
 }
 
 async fn packets(
     State(app): State<App>,
     Extension(session): Extension<Session>,
-    Address(id): Address<String>,
-    Params(lines): Params<Lines>,
+    PathParams(id): PathParams<String>,
+    QueryParams(lines): QueryParams<Lines>,
 ) -> Result<Response, ApiFailure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
@@ -143,21 +144,21 @@ async fn packets(
     };
     let index = &survey.index;
     let list = List { filter, passed: passed.as_deref(), from: lines.from };
-    let places = lines.from..lines.from.saturating_add(lines.limit()?).min(list.len(index));
-    let packets = places.filter_map(|at| list.row(index, at)).map(|row| packet_entry(index, row)).collect();
+    let range = lines.from..lines.from.saturating_add(lines.limit()?).min(list.len(index));
+    let packets = range.filter_map(|at| list.row(index, at)).map(|row| packet_entry(index, row)).collect();
     Ok(Json(Packets { listed: list.len(index) as u64, packets }).into_response())
 }
 
 fn packet_entry(index: &Index, row: &Row) -> PacketEntry {
     let (from, to) = index.ends(row).map(|(from, to)| (from.to_string(), to.to_string())).unzip();
     PacketEntry {
-        number: row.number,
+        number: row.number.into(),
         time_ns: row.time,
         length: row.wire_len,
         from,
         to,
         stream: row.stream().map(u32::from),
-        words: index.words(row),
+        words: index.text(row),
         findings: row.findings,
     }
 }
@@ -165,7 +166,7 @@ fn packet_entry(index: &Index, row: &Row) -> PacketEntry {
 async fn packet(
     State(app): State<App>,
     Extension(session): Extension<Session>,
-    Address((id, number)): Address<(String, String)>,
+    PathParams((id, number)): PathParams<(String, String)>,
 ) -> Result<Json<Packet>, ApiFailure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
@@ -191,7 +192,7 @@ async fn packet(
         text
     });
     Ok(Json(Packet {
-        number: detail.number,
+        number: detail.number.into(),
         time_ns: detail.time,
         length: detail.wire_len,
         octets,
@@ -206,21 +207,21 @@ fn field(field: &FieldDetail) -> PacketField {
         name: field.name.to_owned(),
         label: field.label.to_owned(),
         value: field.value.clone(),
-        octets: field.place.here.iter().map(|range| [range.start, range.end]).collect(),
+        octets: field.location.in_frame.iter().map(|range| [range.start, range.end]).collect(),
     }
 }
 
 async fn findings(
     State(app): State<App>,
     Extension(session): Extension<Session>,
-    Address(id): Address<String>,
-    Params(lines): Params<Lines>,
+    PathParams(id): PathParams<String>,
+    QueryParams(lines): QueryParams<Lines>,
 ) -> Result<Json<Findings>, ApiFailure> {
     let subject = find(&app, &session, &id).await?;
     let survey = survey(&app, &subject).await?;
     let some = survey.index.findings().iter().skip(lines.from).take(lines.limit()?);
     let findings = some.map(|finding| CaptureFinding {
-        packet: finding.frame,
+        packet: finding.frame.into(),
         stream: finding.stream.map(u32::from),
         finding: PacketFinding {
             requirement: finding.requirement,
@@ -239,7 +240,7 @@ struct Text {
     text: String,
 }
 
-async fn filter(Params(Text { text }): Params<Text>) -> Result<Json<FilterRead>, ApiFailure> {
+async fn filter(QueryParams(Text { text }): QueryParams<Text>) -> Result<Json<FilterRead>, ApiFailure> {
     let error = filter_error(text).await?;
     let column = error.as_ref().map(|error| error.column);
     Ok(Json(FilterRead { column, error: error.map(|error| error.to_string()) }))

@@ -37,8 +37,8 @@ pub(in crate::routes::api) struct Capture {
     /// Why the capture was not read to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
-    /// Connections that were joined or dropped to bound memory, and frames that were not read: one
-    /// sentence for each kind.
+    /// Sentences about connections that were merged or dropped to limit memory, and about frames
+    /// that were not read.
     pub(super) remarks: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub(in crate::routes::api) struct Counts {
 /// A page of a list of packets.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct Packets {
-    /// Length of the complete list: the number of packets that pass the filter.
+    /// Length of the complete list: the number of packets that match the filter.
     pub(super) listed: u64,
     pub(super) packets: Vec<PacketEntry>,
 }
@@ -106,15 +106,16 @@ pub(in crate::routes::api) struct PacketUnit {
 /// A header or field.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct PacketField {
-    /// 0 for headers.
+    /// Depth in the tree of fields. 0 for headers.
     pub(super) depth: usize,
     /// The name in display filters.
     pub(super) name: String,
     /// The name in the specification.
     pub(super) label: String,
-    /// The value as text; empty for headers.
+    /// The value as text. Empty for headers.
     pub(super) value: String,
-    /// Byte ranges in the packet: for each part its first byte, and the byte after its last.
+    /// Byte ranges of the field in the packet. Each range has the offset of its first byte, and the
+    /// offset after its last byte.
     pub(super) octets: Vec<[usize; 2]>,
 }
 
@@ -134,7 +135,8 @@ pub(in crate::routes::api) struct PacketFinding {
 pub(in crate::routes::api) struct Findings {
     /// Number of all findings.
     pub(super) total: u64,
-    /// How many of them, at the end, are counted but cannot be listed.
+    /// Number of findings that are counted in `total` but cannot be listed. These are the last
+    /// findings of the capture.
     pub(super) left_out: u64,
     pub(super) findings: Vec<CaptureFinding>,
 }
@@ -142,7 +144,7 @@ pub(in crate::routes::api) struct Findings {
 /// A finding of a capture.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct CaptureFinding {
-    /// The packet that shows it.
+    /// Number of the packet that shows the finding.
     pub(super) packet: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stream: Option<u32>,
@@ -153,10 +155,10 @@ pub(in crate::routes::api) struct CaptureFinding {
 /// The result of checking a display filter.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct FilterRead {
-    /// Why the text is not a display filter.
+    /// Why the text is not a valid display filter. Omitted if it is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
-    /// The position of the first wrong character, counted from 1.
+    /// The position of the first wrong character, from 1. Omitted if the text is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) column: Option<usize>,
 }

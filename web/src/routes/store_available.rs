@@ -7,13 +7,13 @@ use axum::response::Response;
 use crate::app::App;
 
 /// The middleware of each route that reads the store.
-pub(super) async fn unless_gone(
+pub(super) async fn require_store(
     State(app): State<App>,
     OriginalUri(uri): OriginalUri,
     request: Request,
     next: Next,
 ) -> Response {
-    match app.watch.unless_gone(next.run(request)).await {
+    match app.watch.while_available(next.run(request)).await {
         Ok(response) => response,
         Err(failure) => failure.answer(uri.path()),
     }

@@ -1,4 +1,4 @@
-//! The state of access control.
+//! The state of access control: tokens, sessions, and limits for clients.
 
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -9,97 +9,98 @@ use axum::http::{HeaderMap, header};
 use super::failures::Failures;
 use super::lock::locked;
 use super::log_limit::LogLimit;
-use super::places::{Places, REQUESTS};
 use super::session::Session;
 use super::sessions::{self, Sessions};
+use super::slots::{REQUESTS, Slots};
 use super::tokens::{Holder, Role, Tokens};
 
-/// The longest form or document, in bytes.
-pub(crate) const FORM: usize = 16 << 10;
-/// How long a form may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The maximum length of the body of a form or of a JSON document in bytes.
+pub(crate) const MAX_FORM: usize = 16 << 10;
+/// The time within which the complete body of a form must arrive.
+const FORM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The tokens of the server, and its names.
+/// The tokens of clients, and the host names of the server.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// The tokens. Without tokens, the server listens on loopback only.
     pub tokens: Tokens,
-    /// Names that the server answers to, in addition to loopback names and, with tokens, plain
-    /// addresses. A name is the host in a browser's address bar, without a port.
+    /// Host names that the server accepts in requests, without ports. It also accepts loopback
+    /// names and, with tokens, IP addresses.
     pub names: Vec<String>,
 }
 
 /// Why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum TokenRejection {
     /// The request has no token.
-    None,
+    Missing,
     /// The token is not valid.
     Wrong,
-    /// The token is not valid, and the address sent too many of them. It has to wait for this many
-    /// seconds.
+    /// The token is not valid, and the client's address has sent too many wrong tokens. The address
+    /// has to wait for this many seconds.
     TooMany(u64),
 }
 
-/// The state of the door, shared by all requests.
+/// The state of access control, shared by all requests.
 #[derive(Debug)]
-pub(crate) struct Gate {
-    access: Access,
+pub(crate) struct AccessControl {
+    config: Access,
     /// The session of all clients of a server without tokens.
     local: Session,
     sessions: Mutex<Sessions>,
     failures: Mutex<Failures>,
     log_limit: Mutex<LogLimit>,
-    /// Requests in progress.
-    pub(crate) requests: Places,
-    /// How long a form may take to arrive.
-    pub(crate) patience: Duration,
+    /// Slots for requests in progress.
+    pub(crate) requests: Slots,
+    /// The time within which the complete body of a form must arrive.
+    pub(crate) form_timeout: Duration,
 }
 
-impl Gate {
+impl AccessControl {
     pub(crate) fn new(access: Access) -> Result<Self, getrandom::Error> {
         let local = Session { role: Role::Operator, owner: None, form_key: Some(sessions::random()?.into()) };
-        Ok(Gate {
-            access,
+        Ok(AccessControl {
+            config: access,
             local,
             sessions: Mutex::default(),
             failures: Mutex::default(),
             log_limit: Mutex::default(),
-            requests: Places::new(REQUESTS),
-            patience: PATIENCE,
+            requests: Slots::new(REQUESTS),
+            form_timeout: FORM_TIMEOUT,
         })
     }
 
-    /// Does the server need tokens?
-    pub(crate) fn asks(&self) -> bool {
-        !self.access.tokens.is_empty()
+    /// Returns whether the server requires tokens.
+    pub(crate) fn requires_token(&self) -> bool {
+        !self.config.tokens.is_empty()
     }
 
-    /// Is this a configured name of the server?
+    /// Returns whether `name` is a configured name of the server.
     pub(crate) fn is_named(&self, name: &str) -> bool {
-        self.access.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+        self.config.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The holder of a token in a request for `path`. A wrong token is logged, unless the address
-    /// has to wait.
-    pub(crate) fn holder(&self, token: &str, from: IpAddr, path: &str, now: Instant) -> Result<Holder, Refused> {
-        if let Some(holder) = self.access.tokens.holder(token) {
+    /// Returns the holder of a token in a request for `path`, or an error if the token is wrong.
+    /// Counts and logs the wrong token, unless the address `from` has already sent too many wrong
+    /// tokens.
+    pub(crate) fn holder(&self, token: &str, from: IpAddr, path: &str, now: Instant) -> Result<Holder, TokenRejection> {
+        if let Some(holder) = self.config.tokens.holder(token) {
             return Ok(holder);
         }
         let mut failures = locked(&self.failures);
-        if let Some(seconds) = failures.closed_for(from, now) {
-            return Err(Refused::TooMany(seconds));
+        if let Some(seconds) = failures.remaining_wait(from, now) {
+            return Err(TokenRejection::TooMany(seconds));
         }
         failures.add(from, now);
         match locked(&self.log_limit).admit(now) {
             Some(0) => tracing::warn!("wrong token from {from} for {path}"),
-            Some(left_out) => tracing::warn!("wrong token from {from} for {path}; {left_out} such lines were left out"),
+            Some(left_out) => tracing::warn!("wrong token from {from} for {path}; not logged before it: {left_out}"),
             None => {}
         }
-        Err(Refused::Wrong)
+        Err(TokenRejection::Wrong)
     }
 
-    /// Opens a session; returns the value of its cookie.
+    /// Opens a session. Returns the value of the session's cookie.
     pub(crate) fn open(&self, holder: Holder, now: Instant) -> Result<String, getrandom::Error> {
         locked(&self.sessions).open(holder, now)
     }
@@ -111,15 +112,16 @@ impl Gate {
         }
     }
 
-    /// The session of a request; `None` if it has neither a token nor a valid cookie.
+    /// Returns the session of a request. Returns `None` if the request has neither a token nor a
+    /// valid cookie, and an error if the request has a wrong token.
     pub(crate) fn session(
         &self,
         headers: &HeaderMap,
         from: IpAddr,
         path: &str,
         now: Instant,
-    ) -> Result<Option<Session>, Refused> {
-        if !self.asks() {
+    ) -> Result<Option<Session>, TokenRejection> {
+        if !self.requires_token() {
             return Ok(Some(self.local.clone()));
         }
         if let Some(token) = bearer(headers) {
@@ -130,8 +132,9 @@ impl Gate {
     }
 }
 
-/// The token of a request. The case of the scheme does not matter (RFC 9110, section 11.1). Other
-/// schemes are ignored: they are for a proxy, which may pass them on.
+/// Returns the token of a request. The name of the authentication scheme may be in upper or lower
+/// case (RFC 9110, section 11.1). Schemes other than `Bearer` are ignored, because a proxy may
+/// forward a header that the client sent for the proxy itself.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
     let mut schemes = given.filter_map(|value| value.trim().split_once(' '));

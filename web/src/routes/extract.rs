@@ -13,7 +13,8 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        // A part that is not UTF-8, or not the expected number, names nothing.
+        // No page has a path with a part that is not UTF-8, or that is not a number where a number
+        // is expected.
         match extract::Path::from_request_parts(parts, state).await {
             Ok(extract::Path(parts)) => Ok(Path(parts)),
             Err(_) => Err(Failure::NotFound("There is nothing at this address.")),
@@ -29,7 +30,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         let query = extract::Query::from_request_parts(parts, state).await;
-        query.map(|extract::Query(query)| Query(query)).map_err(|error| Failure::Unclear(error.to_string()))
+        query.map(|extract::Query(query)| Query(query)).map_err(|error| Failure::Invalid(error.to_string()))
     }
 }
 
@@ -41,6 +42,6 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Form<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         let sent = extract::Form::from_request(request, state).await;
-        sent.map(|extract::Form(sent)| Form(sent)).map_err(|error| Failure::Unclear(error.to_string()))
+        sent.map(|extract::Form(sent)| Form(sent)).map_err(|error| Failure::Invalid(error.to_string()))
     }
 }

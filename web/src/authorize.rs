@@ -1,4 +1,5 @@
-//! The door: admits clients and their POST requests.
+//! Authorizes requests: finds the client's session, and checks the client's role. A form must come
+//! from a page of this server.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
@@ -9,12 +10,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use crate::access::{FORM, Peer, Refused, Role, Session};
+use crate::access::{MAX_FORM, Peer, Role, Session, TokenRejection};
 use crate::app::App;
 use crate::failure::Failure;
-use crate::kept::Kept;
+use crate::owning_body::OwningBody;
 
-/// The field of every form that holds the session's key.
+/// Name of the hidden field in every form. The field contains the form key of the session.
 const FORM_KEY: &str = "key";
 
 /// The error for a fetch by a page of another site.
@@ -22,23 +23,24 @@ const FOREIGN: Failure = Failure::Forbidden("A page of another site may link to 
 /// The error for a form of another site.
 pub(crate) const FORGED: Failure = Failure::Forbidden("This form was not sent by a page of this server.");
 
-/// Admits or rejects a request, and adds the [`Session`] to it.
-pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// Admits or rejects a request. Adds the client's [`Session`] to the extensions of an admitted
+/// request.
+pub(crate) async fn authorize(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let from = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(address)| *address);
-    // The health check needs no token and no place, and ignores headers that a proxy adds.
+    // The health check needs no token and no slot, and ignores headers that a proxy adds.
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if path == "/healthz" && is_read && !is_embedded_elsewhere(request.headers()) {
         return next.run(request).await;
     }
-    let session = match app.gate.session(request.headers(), from, path, Instant::now()) {
+    let session = match app.access.session(request.headers(), from, path, Instant::now()) {
         Ok(session) => session,
         Err(refused) => return Failure::Token(refused).answer(path),
     };
-    let Some(place) = app.gate.requests.take(session.as_ref()) else {
+    let Some(slot) = app.access.requests.take(session.as_ref()) else {
         return Failure::Busy("Too many requests are in progress. Try again in a second.").answer(path);
     };
-    // The page for signing in, and its style, show nothing of a run.
+    // The sign-in page and the assets contain no results, so these requests need no session.
     let is_open = path == "/login" || path.starts_with("/assets/");
     if session.is_none() && !is_open {
         return reject_unknown(&request);
@@ -55,14 +57,14 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
         let path = path.to_owned();
         let whose = session.as_ref();
         let looked_at =
-            if is_upload(&request) { upload(request) } else { posted(request, whose, app.gate.patience).await };
+            if is_upload(&request) { upload(request) } else { posted(request, whose, app.access.form_timeout).await };
         request = match looked_at {
             Ok(request) => request,
             Err(failure) => return failure.answer(&path),
         };
     }
-    // Logged before the action, because a client that disconnects ends this function anywhere. The
-    // route for signing in logs by itself.
+    // Write the log line before the action, because this function can end at any await if the
+    // client disconnects. The sign-in route writes its own log lines.
     if !is_read
         && request.uri().path() != "/login"
         && session.as_ref().is_some_and(|session| session.role == Role::Operator)
@@ -72,11 +74,11 @@ pub(crate) async fn door(State(app): State<App>, mut request: Request, next: Nex
     if let Some(session) = session {
         request.extensions_mut().insert(session);
     }
-    // The request keeps its place until its complete answer is sent.
-    next.run(request).await.map(|body| Kept::body(body, place))
+    // The request keeps its slot until the complete response is sent.
+    next.run(request).await.map(|body| OwningBody::body(body, slot))
 }
 
-/// Redirects a browser to the page for signing in; other clients get an error.
+/// Redirects a browser to the sign-in page. Other clients get an error.
 fn reject_unknown(request: &Request) -> Response {
     let wants_page = request.method() == Method::GET
         && request.headers().get(header::ACCEPT).is_some_and(|kinds| kinds.as_bytes().starts_with(b"text/html"));
@@ -85,32 +87,35 @@ fn reject_unknown(request: &Request) -> Response {
         let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
-    Failure::Token(Refused::None).into_json()
+    Failure::Token(TokenRejection::Missing).into_json()
 }
 
-/// Reads the complete body, which a page of this server must have sent.
-async fn posted(request: Request, session: Option<&Session>, patience: Duration) -> Result<Request, Failure> {
+/// Reads the complete body of a request. Returns an error if a page of another site sent the
+/// request, or if the body is too slow or too long.
+async fn posted(request: Request, session: Option<&Session>, form_timeout: Duration) -> Result<Request, Failure> {
     if !is_same_origin(request.headers()) {
         return Err(FORGED);
     }
     let (parts, body) = request.into_parts();
-    let read = tokio::time::timeout(patience, to_bytes(body, FORM));
+    let read = tokio::time::timeout(form_timeout, to_bytes(body, MAX_FORM));
     let form = read.await.map_err(|_| Failure::TooSlow)?.map_err(|_| Failure::TooLong)?;
-    // For JSON and DELETE from another site, a browser asks the server first, which never agrees.
+    // Before a page of another site can send JSON or DELETE, its browser sends an OPTIONS request,
+    // which this server rejects. So only requests that a form can send need the form key.
     let is_form = !parts.uri.path().starts_with("/api/") || parts.method == Method::POST && !is_json(&parts.headers);
-    // A client without a session has no key. It may only post a token, which other sites do not
-    // know.
+    // A client without a session has no key. Such a client can only post a token, and other sites
+    // do not know the token.
     if let Some(session) = session.filter(|_| is_form) {
         let given = form_urlencoded::parse(&form).find(|(name, _)| name == FORM_KEY);
-        if !session.takes(given.as_ref().map_or("", |(_, given)| given)) {
+        if !session.is_form_key(given.as_ref().map_or("", |(_, given)| given)) {
             return Err(FORGED);
         }
     }
     Ok(Request::from_parts(parts, Body::from(form)))
 }
 
-/// An upload is too long for memory here. Its route checks the key of the form, or a content type
-/// that no form can send.
+/// Returns whether the request is an upload. The body of an upload may be too long to keep in
+/// memory, so the upload routes check the request themselves. The page's route checks the form key.
+/// The API's route requires a content type that no form can send.
 fn is_upload(request: &Request) -> bool {
     *request.method() == Method::POST && matches!(request.uri().path(), "/captures" | "/api/captures")
 }
@@ -124,9 +129,10 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// True if a page of another site fetches this as a script, image or frame: without tokens, any
-/// such page could make the server work. Links pass. Only browsers send these headers, and over
-/// plain HTTP only to loopback.
+/// Returns whether a page of another site fetches this address as a script, image or frame. On a
+/// server without tokens, any such page could put load on the server. Links from other sites are
+/// not rejected. Only browsers send the `Sec-Fetch` headers. Over plain HTTP, they send them only
+/// to loopback addresses.
 fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     let value = |name: &'static str| headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
     let is_foreign = matches!(value("sec-fetch-site"), Some(b"cross-site" | b"same-site"));
@@ -134,8 +140,9 @@ fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     is_foreign && !is_link
 }
 
-/// Browsers send the origin of a POST request, which must be this server. Other programs may omit
-/// it.
+/// Returns whether a request can come from a page of this server. Browsers send the origin of the
+/// page with a POST request, and the origin must be this server. Programs that are not browsers may
+/// omit the `Origin` header.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers.get(HeaderName::from_static("sec-fetch-site"));
     if site.is_some_and(|site| site != "same-origin") {

@@ -1,4 +1,4 @@
-//! Ends runs of a killed server: writes a summary of their finished cases.
+//! Finishes runs that a killed server left unfinished: writes a summary of the finished cases.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use weft_suites::folder;
 use weft_suites::model::{RunStatus, Summary};
 use weft_suites::store::{Store, StoreError};
 
-/// Writes the summary of the run whose files are at the top of `out`, if it is unfinished and no
-/// process is writing there.
-pub(super) async fn settle(store: &Store, out: &Path) {
-    let Some(left) = folder::left(out) else { return };
+/// Writes the summary of the run whose files are directly in `out`, if that run is unfinished and
+/// no process is writing into `out`.
+pub(super) async fn finish_killed(store: &Store, out: &Path) {
+    let Some(left) = folder::lock_idle(out) else { return };
     if let Err(error) = sum_up(store, left.run()).await {
         tracing::error!("run {}: {error}", left.run());
     }

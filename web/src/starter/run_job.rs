@@ -1,5 +1,5 @@
-//! Runs the cases of one job on a separate thread and runtime, so that pages never wait for a
-//! script.
+//! Runs the cases of one job on a separate thread with a separate async runtime, so that pages
+//! never wait for a test script.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,30 +10,30 @@ use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{RunOptions, Schedule, report};
 
-use super::{Played, Wanted};
+use super::{JobRequest, JobResult};
 use crate::live::Live;
 
-/// The destinations of the runs of a target.
+/// The parts that all runs against a target share: output folder, store, suites and live events.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct JobContext {
     pub(super) out: PathBuf,
     pub(super) store_url: String,
     pub(super) suites: Suites,
     pub(super) live: Live,
 }
 
-/// Runs the cases; calls `begun` with the run's id.
-pub(super) async fn play(
+/// Runs the cases of a job. Calls `begun` with the id of the run when the run starts.
+pub(super) async fn run_job(
     target: Target,
-    place: Place,
-    wanted: Wanted,
+    context: JobContext,
+    wanted: JobRequest,
     cancel: watch::Receiver<bool>,
     begun: impl FnOnce(&str) + Send + 'static,
-) -> Played {
+) -> JobResult {
     let (done, end) = oneshot::channel();
     let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
         // The receiver may be gone if the server is stopping.
-        let _ = done.send(on_thread(target, place, wanted, cancel, begun));
+        let _ = done.send(on_thread(target, context, wanted, cancel, begun));
     });
     match thread {
         Ok(_) => end.await.unwrap_or_else(|_| Err("the run failed; see the log of the server".to_owned())),
@@ -43,14 +43,14 @@ pub(super) async fn play(
 
 fn on_thread(
     target: Target,
-    place: Place,
-    wanted: Wanted,
+    context: JobContext,
+    wanted: JobRequest,
     cancel: watch::Receiver<bool>,
     begun: impl FnOnce(&str) + Send + 'static,
-) -> Played {
+) -> JobResult {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
-    let Place { out, store_url, suites, live } = place;
+    let JobContext { out, store_url, suites, live } = context;
     let begun = Mutex::new(Some(begun));
     let first = move |event: &Event| {
         if let Event::RunStarted { run, .. } = event
@@ -59,9 +59,9 @@ fn on_thread(
             begun(&run.id);
         }
     };
-    // The journal exists before a client gets the id of the run.
+    // `live` is first, so that the journal exists before a client gets the id of the run.
     let sink: Arc<dyn EventSink> = Arc::new(Fanout(vec![live.sink(), Arc::new(first)]));
-    let Wanted { filter, seed, resume, .. } = wanted;
+    let JobRequest { filter, seed, resume, .. } = wanted;
     let options = RunOptions { target, suites, filter, out: out.clone(), seed, cancel: Some(cancel) };
     let schedule = Schedule { store: Some(store_url), resume, ..Schedule::default() };
     let report = runtime.block_on(weft_suites::run_with(options, schedule, sink)).map_err(|error| error.to_string())?;

@@ -9,13 +9,16 @@ use weft_suites::model::Verdict;
 use weft_suites::report::sections_of;
 
 use super::super::{compare, matrix, pairs, sections, targets};
-use super::ask::{Address, Params};
+use super::extract::{PathParams, QueryParams};
 use super::failure::ApiFailure;
 use super::model::{Baseline, Matrix, MatrixLine, Pair, Pairs, RunEntry, SectionEntry, Sections, Trend, UnsteadyEntry};
 use crate::app::App;
 use crate::failure::Failure;
 
-pub(super) async fn trend(State(app): State<App>, Address(name): Address<String>) -> Result<Json<Trend>, ApiFailure> {
+pub(super) async fn trend(
+    State(app): State<App>,
+    PathParams(name): PathParams<String>,
+) -> Result<Json<Trend>, ApiFailure> {
     let targets::Trend { runs, mut scores, unsteady } = targets::trend(&app, &name).await?;
     let control = app.starter.state(&name).map(|(_, state)| state);
     let entry = |record: weft_suites::store::RunRecord| {
@@ -29,7 +32,7 @@ pub(super) async fn trend(State(app): State<App>, Address(name): Address<String>
 
 pub(super) async fn baseline(
     State(app): State<App>,
-    Address(name): Address<String>,
+    PathParams(name): PathParams<String>,
 ) -> Result<Json<Baseline>, ApiFailure> {
     let configured = app.starter.state(&name).map(|(target, _)| target.baseline().to_vec());
     let last = app.store.latest(&name).await?.map(|latest| latest.record).filter(|last| last.summary.is_some());
@@ -44,7 +47,7 @@ pub(super) async fn baseline(
 
 pub(super) async fn sections(
     State(app): State<App>,
-    Address(run): Address<String>,
+    PathParams(run): PathParams<String>,
 ) -> Result<Json<Sections>, ApiFailure> {
     let (_, judged) = sections::judged(&app, &run).await?;
     let entry = |section: weft_suites::report::Section| SectionEntry {
@@ -61,7 +64,7 @@ pub(super) async fn sections(
 
 pub(super) async fn compare(
     State(app): State<App>,
-    Params(runs): Params<compare::Runs>,
+    QueryParams(runs): QueryParams<compare::Runs>,
 ) -> Result<Json<Diff>, ApiFailure> {
     let (_, _, diff) = compare::compared(&app, &runs).await?;
     Ok(Json(diff))
@@ -69,7 +72,7 @@ pub(super) async fn compare(
 
 pub(super) async fn matrix(
     State(app): State<App>,
-    Params(wanted): Params<matrix::Wanted>,
+    QueryParams(wanted): QueryParams<matrix::MatrixQuery>,
 ) -> Result<Json<Matrix>, ApiFailure> {
     let (columns, left_out) = matrix::columns(&app, &wanted.target).await?;
     let mut lines: BTreeMap<_, Vec<Option<Verdict>>> = BTreeMap::new();

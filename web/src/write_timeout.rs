@@ -1,4 +1,5 @@
-//! A stream whose peer must read: a peer that does not would keep its request open forever.
+//! A stream that fails if its peer stops reading. Without this limit, such a peer would keep its
+//! request open forever.
 
 use std::io;
 use std::pin::Pin;
@@ -8,22 +9,22 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Fails writing if the peer reads nothing for a while.
+/// A stream whose writes fail with `TimedOut` if the peer reads nothing for `timeout`.
 #[derive(Debug)]
-pub(crate) struct Patient<S> {
+pub(crate) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
+    timeout: Duration,
     /// Runs while a write is pending.
     timer: Pin<Box<Sleep>>,
     waits: bool,
 }
 
-impl<S> Patient<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
-        Patient { stream, patience, timer: Box::pin(sleep(patience)), waits: false }
+impl<S> WriteTimeout<S> {
+    pub(crate) fn new(stream: S, timeout: Duration) -> Self {
+        WriteTimeout { stream, timeout, timer: Box::pin(sleep(timeout)), waits: false }
     }
 
-    /// The result of a write, or an error if it has been pending for too long.
+    /// Returns the result of a write, or `TimedOut` if the write has been pending for `timeout`.
     fn limited<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waits = false;
@@ -31,20 +32,20 @@ impl<S> Patient<S> {
         }
         if !self.waits {
             self.waits = true;
-            self.timer.as_mut().reset(Instant::now() + self.patience);
+            self.timer.as_mut().reset(Instant::now() + self.timeout);
         }
         ready!(self.timer.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, into)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, octets);
         self.limited(context, written)
@@ -82,7 +83,7 @@ mod tests {
     #[tokio::test]
     async fn fails_if_the_peer_reads_nothing() {
         let (near, _far) = tokio::io::duplex(4);
-        let mut near = Patient::new(near, Duration::from_millis(20));
+        let mut near = WriteTimeout::new(near, Duration::from_millis(20));
         near.write_all(b"1234").await.unwrap();
         assert_eq!(near.write_all(b"1").await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
@@ -90,7 +91,7 @@ mod tests {
     #[tokio::test]
     async fn tolerates_a_slow_peer() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut near = Patient::new(near, Duration::from_secs(60));
+        let mut near = WriteTimeout::new(near, Duration::from_secs(60));
         let mut taken = [0; 12];
         let slow = async {
             for part in taken.chunks_mut(1) {

@@ -6,47 +6,48 @@ use serde::de::DeserializeOwned;
 
 use super::failure::ApiFailure;
 use crate::failure::Failure;
-use crate::routes::ask::{Path, Query};
+use crate::routes::extract::{Path, Query};
 
 /// The parameters in the path.
-pub(super) struct Address<T>(pub(super) T);
+pub(super) struct PathParams<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Address<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParams<T> {
     type Rejection = ApiFailure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFailure> {
-        Path::from_request_parts(parts, state).await.map(|Path(parts)| Address(parts)).map_err(ApiFailure)
+        Path::from_request_parts(parts, state).await.map(|Path(parts)| PathParams(parts)).map_err(ApiFailure)
     }
 }
 
 /// The query string.
-pub(super) struct Params<T>(pub(super) T);
+pub(super) struct QueryParams<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = ApiFailure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFailure> {
-        Query::from_request_parts(parts, state).await.map(|Query(query)| Params(query)).map_err(ApiFailure)
+        Query::from_request_parts(parts, state).await.map(|Query(query)| QueryParams(query)).map_err(ApiFailure)
     }
 }
 
-/// The number of entries in an answer: `limit`, which may be at most `most`.
+/// Returns the maximum number of entries in a response: `limit`, or `default` if `limit` is `None`.
+/// Returns an error if `limit` is 0 or greater than `most`.
 pub(super) fn count(limit: Option<usize>, default: usize, most: usize) -> Result<usize, ApiFailure> {
     let count = limit.unwrap_or(default);
     if (1..=most).contains(&count) {
         return Ok(count);
     }
-    Err(ApiFailure(Failure::Unclear(format!("limit: expected a number from 1 to {most}"))))
+    Err(ApiFailure(Failure::Invalid(format!("limit: expected a number from 1 to {most}"))))
 }
 
 /// The JSON document in the body.
-pub(super) struct Sent<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiFailure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiFailure> {
         let sent = Json::from_request(request, state).await;
-        sent.map(|Json(sent)| Sent(sent)).map_err(|error| ApiFailure(Failure::Unclear(error.to_string())))
+        sent.map(|Json(sent)| JsonBody(sent)).map_err(|error| ApiFailure(Failure::Invalid(error.to_string())))
     }
 }

@@ -1,4 +1,4 @@
-//! The lane of a target: its current run and its queue.
+//! The current run and the waiting runs against one target.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -9,42 +9,44 @@ use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 use weft_suites::targets::Target;
 
-use super::play::{self, Place};
-use super::{NotTaken, Wanted};
+use super::run_job::{self, JobContext};
+use super::{JobError, JobRequest};
 
-/// The maximum length of the queue.
-pub(super) const MOST: usize = 8;
+/// The maximum number of waiting runs.
+pub(super) const MAX_WAITING: usize = 8;
 
 /// A requested run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Job {
-    /// Its number among the jobs of the target since the server started.
+    /// Number of the job. The server counts the jobs of each target, from 0.
     pub(crate) id: u64,
     /// The selected cases, as text.
     pub(crate) about: String,
-    /// Id of the run, once it has started.
+    /// Id of the run. Omitted until the run has started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<String>,
-    /// A stop was requested; current cases end without a result.
+    /// Whether a stop was requested. Cases in progress then end without a result.
     pub(crate) stops: bool,
 }
 
 /// The current and queued runs against a target.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub(crate) struct LaneState {
+// Clients that are generated from the OpenAPI document use this name.
+#[schemars(rename = "LaneState")]
+pub(crate) struct QueueState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) running: Option<Job>,
-    /// The queue, in order.
+    /// The waiting runs, in the order in which they start.
     pub(crate) waiting: Vec<Job>,
-    /// The error of the newest run, if it ended with one.
+    /// The error of the run that ended last, if that run ended with an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
 }
 
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct TargetQueue {
     target: Target,
-    place: Place,
+    context: JobContext,
     inner: Arc<Inner>,
 }
 
@@ -67,7 +69,7 @@ struct Jobs {
 #[derive(Debug)]
 struct Waiting {
     job: Job,
-    wanted: Wanted,
+    wanted: JobRequest,
     begun: oneshot::Sender<String>,
 }
 
@@ -78,10 +80,10 @@ impl Inner {
     }
 }
 
-impl Lane {
-    pub(super) fn new(target: Target, place: Place) -> Self {
+impl TargetQueue {
+    pub(super) fn new(target: Target, context: JobContext) -> Self {
         let inner = Inner { jobs: Mutex::default(), busy: watch::Sender::new(false) };
-        Lane { target, place, inner: Arc::new(inner) }
+        TargetQueue { target, context, inner: Arc::new(inner) }
     }
 
     pub(super) fn target(&self) -> &Target {
@@ -89,38 +91,38 @@ impl Lane {
     }
 
     pub(super) fn out(&self) -> &Path {
-        &self.place.out
+        &self.context.out
     }
 
-    pub(super) fn state(&self) -> LaneState {
+    pub(super) fn state(&self) -> QueueState {
         let jobs = self.inner.jobs();
-        LaneState {
+        QueueState {
             running: jobs.running.as_ref().map(|(job, _)| job.clone()),
             waiting: jobs.waiting.iter().map(|waiting| waiting.job.clone()).collect(),
             trouble: jobs.trouble.clone(),
         }
     }
 
-    pub(super) fn add(&self, wanted: Wanted) -> Result<(Job, oneshot::Receiver<String>), NotTaken> {
+    pub(super) fn add(&self, wanted: JobRequest) -> Result<(Job, oneshot::Receiver<String>), JobError> {
         let mut jobs = self.inner.jobs();
-        if jobs.waiting.len() >= MOST {
-            return Err(NotTaken::Full);
+        if jobs.waiting.len() >= MAX_WAITING {
+            return Err(JobError::QueueFull);
         }
         if jobs.is_closed {
-            return Err(NotTaken::Over);
+            return Err(JobError::AlreadyOver);
         }
         let job = Job { id: jobs.next, about: wanted.about.clone(), run: None, stops: false };
         jobs.next += 1;
         let (begun, begins) = oneshot::channel();
         jobs.waiting.push_back(Waiting { job: job.clone(), wanted, begun });
-        // A running task takes the job from the queue.
+        // If a task already runs jobs, that task takes the job from the queue.
         if !self.inner.busy.send_replace(true) {
-            tokio::spawn(work(self.inner.clone(), self.target.clone(), self.place.clone()));
+            tokio::spawn(work(self.inner.clone(), self.target.clone(), self.context.clone()));
         }
         Ok((job, begins))
     }
 
-    pub(super) fn stop(&self, id: u64) -> Result<(), NotTaken> {
+    pub(super) fn stop(&self, id: u64) -> Result<(), JobError> {
         let mut jobs = self.inner.jobs();
         if let Some((job, stop)) = jobs.running.as_mut().filter(|(job, _)| job.id == id) {
             job.stops = true;
@@ -129,7 +131,7 @@ impl Lane {
         }
         let before = jobs.waiting.len();
         jobs.waiting.retain(|waiting| waiting.job.id != id);
-        if jobs.waiting.len() < before { Ok(()) } else { Err(NotTaken::Over) }
+        if jobs.waiting.len() < before { Ok(()) } else { Err(JobError::AlreadyOver) }
     }
 
     /// Clears the queue and stops the current run.
@@ -145,18 +147,18 @@ impl Lane {
 
     /// Waits until no job is running.
     pub(super) async fn idle(&self) {
-        // The sender exists as long as `self`.
+        // Waiting cannot fail, because the sender exists as long as `self`.
         let _ = self.inner.busy.subscribe().wait_for(|busy| !*busy).await;
     }
 }
 
 /// Runs jobs until the queue is empty.
-async fn work(inner: Arc<Inner>, target: Target, place: Place) {
+async fn work(inner: Arc<Inner>, target: Target, context: JobContext) {
     loop {
         let (wanted, begun, cancel) = {
             let mut jobs = inner.jobs();
             let Some(Waiting { job, wanted, begun }) = jobs.waiting.pop_front() else {
-                // Under the lock, so that the next job starts a new task.
+                // The lock is still held, so a job that is added later starts a new task.
                 inner.busy.send_replace(false);
                 return;
             };
@@ -172,10 +174,10 @@ async fn work(inner: Arc<Inner>, target: Target, place: Place) {
             // The receiver may be gone.
             let _ = begun.send(run.to_owned());
         };
-        let played = play::play(target.clone(), place.clone(), wanted, cancel, note).await;
+        let result = run_job::run_job(target.clone(), context.clone(), wanted, cancel, note).await;
         let mut jobs = inner.jobs();
         jobs.running = None;
-        jobs.trouble = played.err();
+        jobs.trouble = result.err();
         if let Some(trouble) = &jobs.trouble {
             tracing::error!("{}: {trouble}", target.name());
         }

@@ -1,5 +1,5 @@
-//! The folder of captures. A request identifies a file by an id, a hash of its name; nothing from a
-//! request is ever a path.
+//! The folder of captures. A request identifies a file by an id, which is a hash of the file name.
+//! No part of a request is ever used as a path.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -13,60 +13,60 @@ use super::id::id;
 use super::source::Source;
 
 /// The maximum number of names that are read from the folder.
-const MOST_NAMES: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 /// The prefix of the names of unfinished uploads.
 pub(super) const UNFINISHED: &str = ".weft-upload-";
-/// Older unfinished uploads are leftovers of a server that is gone.
+/// The age after which an unfinished upload counts as left over by a server that was killed.
 const OLD: Duration = Duration::from_secs(24 * 3600);
-/// File name extensions of captures, each also with `.gz` and `.zst`.
+/// File name extensions of captures. `.gz` or `.zst` may follow.
 const ENDINGS: [&str; 3] = ["pcap", "pcapng", "cap"];
 
-/// The folder. Cheap to clone.
+/// The folder of captures. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
-    pub(super) folder: Arc<Path>,
+pub(crate) struct CaptureFolder {
+    pub(super) path: Arc<Path>,
 }
 
 /// A capture in the folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// 16 hexadecimal digits.
+    /// The id of the capture: 16 hexadecimal digits.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) source: Source,
-    /// The capture could not be read, or a server ended while reading it, and it did not change
-    /// since.
+    /// Whether an earlier attempt to read the capture did not finish, and the file has not changed
+    /// since then.
     pub(crate) was_attempted: bool,
 }
 
-impl Shelf {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Shelf { folder: folder.into() }
+impl CaptureFolder {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        CaptureFolder { path: path.into() }
     }
 
-    /// The captures, last changed first.
+    /// Returns the captures in the folder. The last changed capture is first.
     pub(crate) async fn entries(&self) -> io::Result<Vec<Entry>> {
-        let folder = Arc::clone(&self.folder);
-        tokio::task::spawn_blocking(move || entries(&folder)).await.map_err(io::Error::other)?
+        let path = Arc::clone(&self.path);
+        tokio::task::spawn_blocking(move || entries(&path)).await.map_err(io::Error::other)?
     }
 
-    /// The capture with this id.
+    /// Returns the capture with this id, or `None` if there is no such capture.
     pub(crate) async fn find(&self, id: &str) -> io::Result<Option<Entry>> {
         Ok(self.entries().await?.into_iter().find(|entry| entry.id == id))
     }
 
-    /// Deletes the capture and its mark.
+    /// Deletes the capture and its mark file.
     pub(crate) async fn remove(&self, entry: &Entry) -> io::Result<()> {
         tokio::fs::remove_file(&entry.source.path).await?;
-        // There may be no mark.
-        let _ = tokio::fs::remove_file(self.folder.join(format!("{BEGUN}{}", entry.id))).await;
+        // The error is ignored, because there may be no mark file.
+        let _ = tokio::fs::remove_file(self.path.join(format!("{BEGUN}{}", entry.id))).await;
         Ok(())
     }
 
-    /// Deletes old unfinished uploads, and the marks of captures that are gone.
+    /// Deletes old unfinished uploads, and the mark files of captures that no longer exist.
     pub(crate) fn sweep(&self) -> io::Result<()> {
-        let entries = entries(&self.folder)?;
-        for file in std::fs::read_dir(&self.folder)?.take(MOST_NAMES) {
+        let entries = entries(&self.path)?;
+        for file in std::fs::read_dir(&self.path)?.take(MAX_NAMES) {
             let file = file?;
             let is_unfinished = file.file_name().to_string_lossy().starts_with(UNFINISHED);
             let age = file.metadata().and_then(|meta| meta.modified()).ok().and_then(|since| since.elapsed().ok());
@@ -80,13 +80,14 @@ impl Shelf {
     }
 }
 
-fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
+fn entries(path: &Path) -> io::Result<Vec<Entry>> {
     let (mut found, mut marked) = (Vec::new(), HashSet::new());
-    for file in std::fs::read_dir(folder)?.take(MOST_NAMES) {
+    for file in std::fs::read_dir(path)?.take(MAX_NAMES) {
         let file = file?;
         let name = file.file_name();
         marked.extend(attempt::marked(&name).map(ToOwned::to_owned));
-        // The metadata of the entry itself, because links are not followed. The file may be gone.
+        // `metadata` of an entry does not follow links, so links are ignored. An error means that
+        // the file was deleted meanwhile.
         let Ok(meta) = file.metadata() else { continue };
         if !is_capture(&name) || !meta.is_file() {
             continue;
@@ -96,13 +97,13 @@ fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
         found.push(Entry { id: id(&name), name: name.to_string_lossy().into_owned(), source, was_attempted: false });
     }
     for entry in found.iter_mut().filter(|entry| marked.contains(&entry.id)) {
-        entry.was_attempted = attempt::is_of(&folder.join(format!("{BEGUN}{}", entry.id)), &entry.source);
+        entry.was_attempted = attempt::is_of(&path.join(format!("{BEGUN}{}", entry.id)), &entry.source);
     }
     found.sort_by(|a, b| (b.source.changed, &a.name).cmp(&(a.source.changed, &b.name)));
     Ok(found)
 }
 
-/// Does the name have the extension of a capture?
+/// Returns whether this is the name of a visible file with the extension of a capture.
 pub(super) fn is_capture(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
@@ -125,37 +126,37 @@ mod tests {
         }
         std::fs::create_dir(folder.path().join("g.pcap")).unwrap();
         std::os::unix::fs::symlink(outside.path(), folder.path().join("h.pcap")).unwrap();
-        let shelf = Shelf::new(folder.path().to_owned());
-        let mut names: Vec<String> = shelf.entries().await.unwrap().into_iter().map(|entry| entry.name).collect();
+        let captures = CaptureFolder::new(folder.path().to_owned());
+        let mut names: Vec<String> = captures.entries().await.unwrap().into_iter().map(|entry| entry.name).collect();
         names.sort();
         assert_eq!(names, ["B.PCAPNG", "a.pcap", "c.cap.gz", "d.pcapng.zst"]);
-        let entry = shelf.find(&id(OsStr::new("a.pcap"))).await.unwrap().unwrap();
+        let entry = captures.find(&id(OsStr::new("a.pcap"))).await.unwrap().unwrap();
         assert_eq!((entry.name.as_str(), entry.id.len(), entry.source.len), ("a.pcap", 16, 1));
         for unknown in ["", "a.pcap", "../a.pcap", &id(OsStr::new("h.pcap")), &id(OsStr::new("e.txt"))] {
-            assert!(shelf.find(unknown).await.unwrap().is_none(), "{unknown}");
+            assert!(captures.find(unknown).await.unwrap().is_none(), "{unknown}");
         }
-        shelf.remove(&entry).await.unwrap();
-        assert!(shelf.find(&entry.id).await.unwrap().is_none());
+        captures.remove(&entry).await.unwrap();
+        assert!(captures.find(&entry.id).await.unwrap().is_none());
     }
 
     #[tokio::test]
     async fn a_capture_that_killed_the_server_is_marked_until_it_changes() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(folder.path().to_owned());
+        let captures = CaptureFolder::new(folder.path().to_owned());
         let path = folder.path().join("a.pcap");
         std::fs::write(&path, "x").unwrap();
-        let entry = async || shelf.entries().await.unwrap().remove(0);
+        let entry = async || captures.entries().await.unwrap().remove(0);
         assert!(!entry().await.was_attempted);
         // The server is killed before the attempt ends.
         let attempt = Attempt::begin(&entry().await.source).unwrap();
-        assert!(entry().await.was_attempted && shelf.entries().await.unwrap().len() == 1);
-        shelf.sweep().unwrap();
+        assert!(entry().await.was_attempted && captures.entries().await.unwrap().len() == 1);
+        captures.sweep().unwrap();
         assert!(entry().await.was_attempted, "also after a restart");
         std::fs::write(&path, "changed").unwrap();
         assert!(!entry().await.was_attempted);
         attempt.succeed();
         let _left = Attempt::begin(&entry().await.source).unwrap();
-        shelf.remove(&entry().await).await.unwrap();
+        captures.remove(&entry().await).await.unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -167,14 +168,14 @@ mod tests {
         let source = entries(folder.path()).unwrap().remove(0).source;
         let _left = Attempt::begin(&source).unwrap();
         std::fs::remove_file(path).unwrap();
-        Shelf::new(folder.path().to_owned()).sweep().unwrap();
+        CaptureFolder::new(folder.path().to_owned()).sweep().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn deletes_old_unfinished_uploads() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(folder.path().to_owned());
+        let captures = CaptureFolder::new(folder.path().to_owned());
         let [old, new, other] =
             [".weft-upload-old", ".weft-upload-new", "old.pcap"].map(|name| folder.path().join(name));
         for path in [&old, &new, &other] {
@@ -183,7 +184,7 @@ mod tests {
                 file.set_modified(SystemTime::now() - 2 * OLD).unwrap();
             }
         }
-        shelf.sweep().unwrap();
+        captures.sweep().unwrap();
         assert_eq!([&old, &new, &other].map(|path| path.exists()), [false, true, true]);
     }
 }

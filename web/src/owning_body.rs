@@ -1,4 +1,5 @@
-//! A body that owns a value, such as the place of its request, until it is sent or dropped.
+//! A response body that owns a value, such as the slot of its request, until the body is sent or
+//! dropped.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,20 +7,20 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
 
-/// The body; `T` is dropped with it.
-pub(crate) struct Kept<T> {
+/// A body and the value that is dropped with the body.
+pub(crate) struct OwningBody<T> {
     body: Body,
-    _thing: T,
+    _owned: T,
 }
 
-impl<T: Send + Unpin + 'static> Kept<T> {
-    /// Attaches `thing` to the body.
-    pub(crate) fn body(body: Body, thing: T) -> Body {
-        Body::new(Kept { body, _thing: thing })
+impl<T: Send + Unpin + 'static> OwningBody<T> {
+    /// Attaches `owned` to the body.
+    pub(crate) fn body(body: Body, owned: T) -> Body {
+        Body::new(OwningBody { body, _owned: owned })
     }
 }
 
-impl<T: Unpin> hyper::body::Body for Kept<T> {
+impl<T: Unpin> hyper::body::Body for OwningBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 
