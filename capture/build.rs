@@ -1,7 +1,8 @@
-//! Looks for libpcap where the linker will, and sets `libpcap` when it is there.
+//! Searches for libpcap in the same way as the linker. Sets the cfg `libpcap` if libpcap exists.
 //!
-//! The package pcap is linked only by code that names it (an unused dependency brings no `-lpcap`),
-//! so a machine without libpcap builds too, with a warning that names what to install.
+//! The linker needs libpcap only if code uses the package pcap. Without the cfg `libpcap`, no code
+//! uses it. So weft also builds on a machine without libpcap. The build then prints a warning that
+//! names the package to install.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -17,15 +18,15 @@ fn main() {
     let folder = env::var_os("LIBPCAP_LIBDIR").map(PathBuf::from);
     let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     if features.split(',').any(|feature| feature == "crt-static") {
-        // An archive of a distribution may need libraries that have no static form, as Debian's
-        // does.
+        // The libpcap.a of a distribution may need libraries of which there is no static version.
+        // Debian's libpcap.a is an example.
         if let Some(library) = folder.map(|folder| folder.join("libpcap.a")).filter(|library| library.exists()) {
             println!("cargo::rustc-cfg=libpcap");
             watch(&library);
         } else {
             println!(
-                "cargo::warning=building without live capture: a static build needs LIBPCAP_LIBDIR, a folder with a \
-                 libpcap.a that needs no other library (dist/build static makes one)"
+                "cargo::warning=building weft without live capture; to include live capture in a static build, set \
+                 LIBPCAP_LIBDIR to a folder with a libpcap.a that needs no other library (dist/build static makes it)"
             );
         }
         return;
@@ -37,20 +38,21 @@ fn main() {
         return;
     }
     println!(
-        "cargo::warning=libpcap is not there: building without live capture (Debian: apt-get install libpcap-dev)"
+        "cargo::warning=libpcap not found, building weft without live capture; to include live capture, install \
+         libpcap (Debian: apt-get install libpcap-dev)"
     );
-    // Where its package will put something.
+    // The package of libpcap will add a file to this folder. Cargo then runs this script again.
     if let Some(folder) = known_to_the_compiler("libc.so").as_deref().and_then(Path::parent) {
         let descriptions = folder.join("pkgconfig");
         watch(if descriptions.is_dir() { &descriptions } else { folder });
     }
 }
 
-/// The path of a library, as the C compiler that links knows it.
+/// Returns the path at which the C compiler, which also links, finds a library.
 fn known_to_the_compiler(library: &str) -> Option<PathBuf> {
     let linker = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
     let output = Command::new(linker).arg(format!("-print-file-name={library}")).output().ok()?;
-    // A name that it does not know comes back as it is.
+    // If the compiler does not find the library, it prints the name unchanged.
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
     path.is_absolute().then_some(path)
 }

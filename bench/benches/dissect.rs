@@ -1,9 +1,10 @@
-//! The way from a capture's octets to units and findings, in octets a second: `cargo bench
-//! --manifest-path bench/Cargo.toml`.
+//! Measures how fast the dissector reads a capture, in bytes per second. Run it with
+//! `cargo bench --manifest-path bench/Cargo.toml`.
 //!
-//! The capture is made in memory (8 connections, every 50th CRC wrong), so no disk is measured.
-//! `read` is the source alone, `units` adds the dissector with its rules, `json` a line for each
-//! unit.
+//! The capture is made in memory (8 connections, every 50th CRC wrong), so that the result does not
+//! depend on a disk. There are three benchmarks. `read` only reads the frames of the capture.
+//! `units` also dissects the frames and checks the rules. `json` also writes a line of JSON for
+//! each message.
 
 use std::hint::black_box;
 use std::io::{Cursor, sink};
@@ -15,7 +16,7 @@ use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Sink};
 
-/// Octets of the capture.
+/// Length of the capture in bytes.
 const OCTETS: u64 = 4_000_000;
 
 #[derive(Default)]
@@ -57,8 +58,8 @@ fn benches(c: &mut Criterion) {
     let truth = generate(&mut octets, OCTETS, 8, 50).expect("memory takes everything");
     let mut count = Count::default();
     dissect(&octets, &mut count);
-    // Beside the FPDUs, a Request and a Reply for each connection.
-    assert_eq!(count.units, truth.fpdus + 16, "what is measured is not what was made");
+    // In addition to the FPDUs, each connection has an MPA Request and an MPA Reply.
+    assert_eq!(count.units, truth.fpdus + 16, "the number of parsed units differs from the number of generated units");
     let mut group = c.benchmark_group("dissect");
     group.throughput(Throughput::Bytes(octets.len() as u64));
     group.bench_function("read", |b| {

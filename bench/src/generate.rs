@@ -1,5 +1,6 @@
-//! `generate OUT MEGABYTES [CONNECTIONS [BAD_CRC_EVERY]]`: a pcap of iWARP connections, and what it
-//! holds as one line on standard output: `frames N, FPDUs N, bad CRCs N`.
+//! `generate OUT MEGABYTES [CONNECTIONS [BAD_CRC_EVERY]]` writes a pcap file with iWARP connections
+//! to OUT. Every FPDU number BAD_CRC_EVERY has a bad CRC. The program prints one line about the
+//! content: `frames N, FPDUs N, bad CRCs N`.
 
 use std::fs::File;
 use std::io::{self, BufWriter};

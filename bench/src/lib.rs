@@ -1,8 +1,9 @@
-//! Makes captures to measure with: a pcap of iWARP connections, and what it holds.
+//! Makes captures for benchmarks. A capture is a pcap file with iWARP connections. The generator
+//! also returns the numbers of frames and FPDUs in the file.
 //!
-//! Each connection is opened, starts MPA with CRC and without markers, and then carries RDMA
-//! Writes, Sends, Reads and their Responses, one FPDU a segment, in an order that depends on
-//! nothing but the arguments.
+//! Each connection has a TCP handshake and an MPA start-up with CRC and without markers. Then it
+//! carries RDMA Writes, Sends, Reads and Read Responses, with one FPDU in each TCP segment. The
+//! same arguments always give the same capture.
 
 use std::io::{self, Write};
 
@@ -10,38 +11,38 @@ use weft_core::wire::ddp::{Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Framing, fpdu};
 use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
 
-/// What a generated capture holds.
+/// The content of a generated capture.
 #[derive(Debug, Clone, Copy)]
-pub struct Truth {
-    /// Frames.
+pub struct CaptureContents {
+    /// Number of frames.
     pub frames: u64,
-    /// FPDUs.
+    /// Number of FPDUs.
     pub fpdus: u64,
-    /// FPDUs whose CRC is wrong.
+    /// Number of FPDUs with a wrong CRC.
     pub bad: u64,
 }
 
-/// Writes a pcap of at least `octets` octets with `connections` connections to `out`. Every
-/// `bad_every`th CRC is wrong; if it is 0, all are right.
+/// Writes a pcap file of at least `octets` bytes with `connections` connections to `out`. Every
+/// `bad_every`th FPDU has a wrong CRC. If `bad_every` is 0, all CRCs are correct.
 ///
 /// # Errors
-/// Writing to `out` failed, or there are more connections than ports.
-pub fn generate(out: impl Write, octets: u64, connections: usize, bad_every: u64) -> io::Result<Truth> {
+/// Returns an error if writing to `out` fails, or if there are more connections than ports.
+pub fn generate(out: impl Write, octets: u64, connections: usize, bad_every: u64) -> io::Result<CaptureContents> {
     let mut capture = Capture { out, octets: 24, frames: 0, fpdus: 0, bad: 0, bad_every };
     capture.out.write_all(b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0")?;
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    let pool: Vec<u8> = (0..1 << 16).map(|_| dice.below(256) as u8).collect();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let pool: Vec<u8> = (0..1 << 16).map(|_| random.below(256) as u8).collect();
     let mut open = (0..connections).map(|index| capture.open(index)).collect::<io::Result<Vec<_>>>()?;
     while capture.octets < octets {
-        let index = dice.below(connections);
-        capture.operation(&mut open[index], &mut dice, &pool)?;
+        let index = random.below(connections);
+        capture.operation(&mut open[index], &mut random, &pool)?;
     }
     for connection in &mut open {
         capture.segment(connection, 0, FIN_ACK, &[])?;
         capture.segment(connection, 1, FIN_ACK, &[])?;
     }
     capture.out.flush()?;
-    Ok(Truth { frames: capture.frames, fpdus: capture.fpdus, bad: capture.bad })
+    Ok(CaptureContents { frames: capture.frames, fpdus: capture.fpdus, bad: capture.bad })
 }
 
 const FRAMING: Framing = Framing { markers: false, crc: true };
@@ -50,13 +51,13 @@ const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 const PUSH_ACK: u8 = 0x18;
 const FIN_ACK: u8 = 0x11;
-/// Responder's port.
+/// TCP port of the responder.
 const PORT: u16 = 4210;
 
-/// Numbers that look random and are the same each time (xorshift).
-struct Dice(u64);
+/// A pseudo-random generator (xorshift) that gives the same numbers in each run.
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -65,13 +66,13 @@ impl Dice {
     }
 }
 
-/// One connection; index 0 is the MPA Initiator.
+/// One connection. In all arrays, index 0 is the MPA initiator and index 1 is the responder.
 struct Connection {
     ports: [u16; 2],
     seq: [u32; 2],
-    /// Stream position of the next FPDU.
+    /// Position of the next FPDU in the byte stream of each endpoint.
     position: [u64; 2],
-    /// MSN of the next Send, and of the next Read Request.
+    /// For each endpoint: MSN of the next Send, and MSN of the next Read Request.
     msn: [[u32; 2]; 2],
 }
 
@@ -94,7 +95,8 @@ impl<W: Write> Capture<W> {
         }
         head.extend_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0]);
         head.extend_from_slice(&length.to_be_bytes());
-        // Identification, Don't Fragment, time to live, TCP; checksums are left to offloading.
+        // These bytes are the identification, Don't Fragment, the time to live, the protocol TCP,
+        // and a checksum. The checksum is 0, as in a capture of a host that offloads checksums.
         head.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
         let addresses = [[10, 0, 1, 1], [10, 0, 2, 1]];
         head.extend_from_slice(&addresses[from]);
@@ -141,16 +143,17 @@ impl<W: Write> Capture<W> {
         Ok(connection)
     }
 
-    /// One operation: 60 of 100 Writes, 20 Sends, 20 Reads with their Response.
-    fn operation(&mut self, connection: &mut Connection, dice: &mut Dice, pool: &[u8]) -> io::Result<()> {
-        let from = dice.below(2);
-        let length = PAYLOADS[dice.below(4)];
-        let at = dice.below(pool.len() - length);
+    /// Writes one random operation: a Write (60 %), a Send (20 %), or a Read with its Response
+    /// (20 %).
+    fn operation(&mut self, connection: &mut Connection, random: &mut Random, pool: &[u8]) -> io::Result<()> {
+        let from = random.below(2);
+        let length = PAYLOADS[random.below(4)];
+        let at = random.below(pool.len() - length);
         let payload = &pool[at..at + length];
         let mut header = Vec::with_capacity(48);
         let untagged = |opcode| UntaggedUlp { control: Control::new(opcode, 1), word: 0 };
         let tagged = Tagged { last: true, stag: 0x12300, tagged_offset: connection.position[from] };
-        match dice.below(100) {
+        match random.below(100) {
             0..60 => {
                 tagged.emit(1, Control::new(Opcode::WRITE, 1), &mut header);
                 self.fpdu(connection, from, &header, payload)

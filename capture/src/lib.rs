@@ -1,12 +1,12 @@
-//! Frames from a network interface, as libpcap gives them.
+//! Captures frames from a network interface with libpcap.
 //!
-//! [`Live`] is an interface that is being captured on; [`interfaces`] lists what there is;
-//! [`privilege::drop_all`] gives up what opening needed. Nothing here looks into a frame, writes a
-//! file or decides when to stop.
+//! [`Live`] captures on an interface. [`interfaces`] lists the interfaces of this machine.
+//! [`privilege::drop_all`] drops the privileges that opening an interface needs. This crate does
+//! not parse frames, does not write files, and does not decide when to stop.
 //!
-//! libpcap is the only library of the system that weft uses, and it need not be there: a build that
-//! does not find it (or is made without the feature `live`) has the same functions, and they
-//! report what to install.
+//! libpcap is the only system library that weft uses, and it is optional. If a build does not find
+//! libpcap, or if the feature `live` is disabled, the crate has the same functions, but they return
+//! an error that names the package to install.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
@@ -22,31 +22,33 @@ pub use live::{Live, interfaces};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Octets of a frame that are kept by default: more than any frame has, as tcpdump and
-/// tshark have it.
+/// The default maximum number of bytes to capture of each frame. This is the default of tcpdump and
+/// tshark, and longer than any frame.
 pub const SNAP_LEN: u32 = 262_144;
 
-/// How an interface is captured on.
+/// Settings of a live capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Its name, as the operating system has it.
+    /// Name of the interface in the operating system, for example `eth0`.
     pub interface: String,
-    /// The frames that the kernel passes on, in the language of pcap-filter(7); `None` for all
-    /// frames.
+    /// Capture filter in the language of pcap-filter(7). The kernel passes only frames that match.
+    /// `None` passes all frames.
     pub filter: Option<String>,
-    /// Octets kept of each frame; 1 to [`SNAP_LEN`].
+    /// The maximum number of bytes to capture of each frame, from 1 to [`SNAP_LEN`].
     pub snap_len: u32,
-    /// Frames that are for other stations too.
+    /// Whether to also capture frames for other stations (promiscuous mode).
     pub promiscuous: bool,
-    /// MiB of the kernel's buffer, 1 to 2047. Frames that find it full are dropped, and counted.
+    /// Size of the kernel's buffer in MiB, from 1 to 2047. If the buffer is full, the kernel drops
+    /// frames and counts them.
     pub buffer_mib: u32,
-    /// How long the kernel may hold frames back to hand on several at once, in milliseconds;
-    /// also how long [`Live::next_frame`] waits.
+    /// The kernel may delay frames for at most this time, to pass several frames at once.
+    /// [`Live::next_frame`] also waits for a frame for at most this time. The resolution is 1 ms.
     pub batch: Duration,
 }
 
 impl Settings {
-    /// Complete frames of everything on `interface`, in batches of a tenth of a second.
+    /// Makes settings that capture all complete frames on `interface`, in promiscuous mode and with
+    /// a delay of at most 100 ms.
     #[must_use]
     pub fn new(interface: &str) -> Self {
         Settings {
@@ -63,61 +65,62 @@ impl Settings {
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// When the kernel saw it: nanoseconds since 1970-01-01 UTC.
+    /// Time stamp of the kernel, in nanoseconds since 1970-01-01 UTC.
     pub time: u64,
-    /// What was captured of it.
+    /// The captured bytes of the frame.
     pub octets: &'a [u8],
-    /// How many octets it had on the wire; never less than `octets.len()`.
+    /// Length of the frame on the wire in bytes, at least `octets.len()`.
     pub wire_len: u32,
 }
 
-/// What [`Live::next_frame`] gives.
+/// The result of [`Live::next_frame`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// A frame.
     Packet(Packet<'a>),
-    /// There is nothing right now.
+    /// There is no frame now. Frames may follow.
     Idle,
-    /// Nothing more will come; why.
+    /// The capture has ended and no frame follows. Contains the reason.
     Over(String),
 }
 
-/// Counts of the frames since the capture began.
+/// Counts of received and dropped frames since the capture began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// That passed the filter.
+    /// Number of frames that passed the filter.
     pub received: u64,
-    /// The part of them that did not fit into the kernel's buffer.
+    /// Number of frames that passed the filter, but were dropped because the kernel's buffer was
+    /// full.
     pub kernel: u64,
-    /// That the interface or its driver lost before.
+    /// Number of frames that the interface or its driver dropped before the filter.
     pub interface: u64,
 }
 
-/// An interface that can be named.
+/// An interface of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// The name for [`Settings::interface`].
     pub name: String,
     /// A description, if the system has one.
     pub description: Option<String>,
-    /// Its addresses.
+    /// IP addresses of the interface.
     pub addresses: Vec<IpAddr>,
-    /// Is it up?
+    /// Whether the interface is up.
     pub up: bool,
 }
 
-/// Why an interface cannot be captured on.
+/// Why weft cannot capture on an interface.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// This weft was built without libpcap.
     #[error(
-        "this weft was built without libpcap, which live capture needs: install it (Debian: apt-get install libpcap-dev) and build weft again"
+        "this weft was built without libpcap, which live capture needs; install libpcap (Debian: apt-get install libpcap-dev) and build weft again"
     )]
     NotBuilt,
-    /// The operating system refuses.
+    /// The process has no permission to capture.
     #[error(
-        "{interface}: no permission to capture: run weft with sudo, or let this program capture for everybody with: sudo setcap \
-         cap_net_raw,cap_net_admin=eip {}",
+        "{interface}: no permission to capture; run weft with sudo, or allow every user to capture with this program: \
+         sudo setcap cap_net_raw,cap_net_admin=eip {}",
         program()
     )]
     NotPermitted {
@@ -125,22 +128,22 @@ pub enum OpenError {
         interface: String,
     },
     /// There is no such interface.
-    #[error("{interface}: there is no such interface; there are {}", .known.join(", "))]
+    #[error("{interface}: there is no such interface; this host has {}", .known.join(", "))]
     NoSuchInterface {
         /// The interface.
         interface: String,
-        /// What there is instead.
+        /// Names of the existing interfaces.
         known: Vec<String>,
     },
-    /// The filter makes no sense.
-    #[error("capture filter {filter:?}: {why} (pcap-filter(7) is its language; display filters go with -Y)")]
+    /// The capture filter is not valid.
+    #[error("the capture filter {filter:?} is not valid: {why} (see pcap-filter(7); for a display filter, use -Y)")]
     Filter {
         /// The filter.
         filter: String,
         /// libpcap's message.
         why: String,
     },
-    /// Something else.
+    /// Any other error of libpcap.
     #[error("{interface}: {why}")]
     Other {
         /// The interface.
@@ -150,7 +153,7 @@ pub enum OpenError {
     },
 }
 
-/// The path of this program, as `setcap` needs it.
+/// Returns the path of this program, for the `setcap` command in the error message.
 fn program() -> String {
     std::env::current_exe().map_or_else(|_| "weft".to_owned(), |path| path.display().to_string())
 }

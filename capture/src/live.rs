@@ -1,4 +1,4 @@
-//! libpcap, by way of the package pcap.
+//! Live captures with libpcap, through the crate `pcap`.
 
 use std::fmt;
 
@@ -9,13 +9,14 @@ use pcap::{Active, Capture, Device, Error, Precision};
 
 use crate::{Drops, Interface, Next, OpenError, Packet, Settings};
 
-/// An interface that is being captured on.
+/// A live capture on an interface.
 pub struct Live {
     capture: Capture<Active>,
     link_type: u16,
     drops: Counters,
     batch: Timespec,
-    /// Was there nothing at the last look? Then the next one waits.
+    /// Whether the last call of `next_frame` returned no frame. The next call then waits for a
+    /// frame.
     dry: bool,
 }
 
@@ -26,11 +27,11 @@ impl fmt::Debug for Live {
 }
 
 impl Live {
-    /// Begins to capture; frames from now on are not missed while the kernel's buffer has room for
-    /// them.
+    /// Starts a capture. From now on, the kernel stores frames in its buffer, so no frame is lost
+    /// unless the buffer is full.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// Returns an [`OpenError`] if the interface cannot be opened, or if the filter is not valid.
     pub fn open(settings: &Settings) -> Result<Self, OpenError> {
         let failed = |error: &Error| refusal(&settings.interface, error);
         let clamped = |value: u128, most: i32| i32::try_from(value).unwrap_or(most).clamp(1, most);
@@ -43,8 +44,8 @@ impl Live {
             .precision(Precision::Nano)
             .open()
             .map_err(|error| failed(&error))?
-            // Otherwise libpcap waits for a frame for ever: its timeout is the kernel's for a batch
-            // that has begun.
+            // In blocking mode, libpcap may wait for a frame forever. Its timeout starts only when
+            // the first frame of a batch arrives.
             .setnonblock()
             .map_err(|error| failed(&error))?;
         if let Some(filter) = &settings.filter {
@@ -52,20 +53,21 @@ impl Live {
                 .filter(filter, true)
                 .map_err(|error| OpenError::Filter { filter: filter.clone(), why: words(&error) })?;
         }
-        // All types of today fit into it; a reader of frames reports any other.
+        // All known link types fit into 16 bits. The reader of the frames reports unknown types.
         let link_type = u16::try_from(capture.get_datalink().0).unwrap_or(u16::MAX);
         let batch = Timespec::try_from(settings.batch).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         Ok(Live { capture, link_type: as_in_files(link_type), drops: Counters::default(), batch, dry: false })
     }
 
-    /// Link type of its frames, as <https://www.tcpdump.org/linktypes.html> numbers it.
+    /// Returns the link type of the frames, as a number of
+    /// <https://www.tcpdump.org/linktypes.html>.
     #[must_use]
     pub fn link_type(&self) -> u16 {
         self.link_type
     }
 
-    /// The next frame. Where there was none the last time, waits for one during
-    /// [`Settings::batch`].
+    /// Returns the next frame. If the last call returned [`Next::Idle`], waits for a frame at most
+    /// for [`Settings::batch`].
     pub fn next_frame(&mut self) -> Next<'_> {
         if self.dry {
             match poll(&mut [PollFd::new(&self.capture, PollFlags::IN)], Some(&self.batch)) {
@@ -78,7 +80,7 @@ impl Live {
             Ok(packet) => {
                 self.dry = false;
                 let seconds = u64::try_from(packet.header.ts.tv_sec).unwrap_or(0);
-                // In the precision that was requested.
+                // `tv_usec` has nanoseconds here, because `open` requested this precision.
                 let fraction = u64::try_from(packet.header.ts.tv_usec).unwrap_or(0);
                 Next::Packet(Packet {
                     time: seconds.saturating_mul(1_000_000_000).saturating_add(fraction),
@@ -94,8 +96,8 @@ impl Live {
         }
     }
 
-    /// What was lost so far. Call it at least every 2^32 frames: the kernel's counters are no
-    /// longer than that.
+    /// Returns the numbers of received and dropped frames. Call this function at least once per
+    /// 2^32 frames, because the kernel's counters have 32 bits.
     pub fn drops(&mut self) -> Drops {
         if let Ok(now) = self.capture.stats() {
             self.drops.advance([now.received, now.dropped, now.if_dropped]);
@@ -105,15 +107,15 @@ impl Live {
     }
 }
 
-/// libpcap's numbers are those of the operating system where they differ from those in files:
-/// raw IP is the one that Linux has.
+/// Converts a link type of libpcap (DLT) to the number in capture files (LINKTYPE). On Linux, only
+/// the number of raw IP differs.
 fn as_in_files(link_type: u16) -> u16 {
     const DLT_RAW: u16 = 12;
     const LINKTYPE_RAW: u16 = 101;
     if link_type == DLT_RAW { LINKTYPE_RAW } else { link_type }
 }
 
-/// Counters of 32 bits that go round.
+/// Computes 64-bit counts from 32-bit counters that wrap around.
 #[derive(Debug, Default)]
 struct Counters {
     last: [u32; 3],
@@ -129,12 +131,12 @@ impl Counters {
     }
 }
 
-/// The interfaces of this machine (of this network namespace).
+/// Lists the interfaces of this machine, in the current network namespace.
 ///
 /// # Errors
-/// [`OpenError::Other`] when the system does not list them.
+/// Returns [`OpenError::Other`] if the system cannot list the interfaces.
 pub fn interfaces() -> Result<Vec<Interface>, OpenError> {
-    let failed = |error: Error| OpenError::Other { interface: "interfaces".to_owned(), why: words(&error) };
+    let failed = |error: Error| OpenError::Other { interface: "cannot list interfaces".to_owned(), why: words(&error) };
     Ok(Device::list().map_err(failed)?.into_iter().map(interface).collect())
 }
 
@@ -147,7 +149,8 @@ fn interface(device: Device) -> Interface {
     }
 }
 
-/// Why opening failed. libpcap has numbers for this, and the package pcap gives only its words.
+/// Finds out from libpcap's message why opening failed. libpcap has error numbers, but the crate
+/// `pcap` passes only the message.
 fn refusal(interface: &str, error: &Error) -> OpenError {
     let (interface, why) = (interface.to_owned(), words(error));
     let lower = why.to_lowercase();
@@ -161,7 +164,7 @@ fn refusal(interface: &str, error: &Error) -> OpenError {
     OpenError::Other { interface, why }
 }
 
-/// libpcap's message, without the package's own prefix.
+/// Returns libpcap's message, without the prefix of the crate `pcap`.
 fn words(error: &Error) -> String {
     match error {
         Error::PcapError(text) => text.trim_end_matches('\n').to_owned(),
@@ -190,7 +193,7 @@ mod tests {
     #[test]
     fn refusals_name_the_remedy() {
         let refused = |why: &str| refusal("lo", &Error::PcapError(why.to_owned()));
-        // The words of libpcap 1.10 for EPERM, and of older ones.
+        // The messages of libpcap 1.10 and of older versions for EPERM.
         for why in [
             "Attempt to create packet socket failed - CAP_NET_RAW may be required",
             "socket: Operation not permitted",
@@ -203,7 +206,7 @@ mod tests {
         );
         let missing = refusal("weft-none0", &Error::PcapError("No such device exists".to_owned())).to_string();
         assert!(
-            missing.starts_with("weft-none0: there is no such interface; there are ") && missing.contains("lo"),
+            missing.starts_with("weft-none0: there is no such interface; this host has ") && missing.contains("lo"),
             "{missing}"
         );
         assert_eq!(refused("odd").to_string(), "lo: odd");

@@ -1,44 +1,44 @@
-//! In the place of `live` where a build has no libpcap: the same names, none of which ever
-//! captures.
+//! Replaces `live` in a build without libpcap. The functions are the same, but each returns an
+//! error.
 
 use std::convert::Infallible;
 
 use crate::{Drops, Interface, Next, OpenError, Settings};
 
-/// An interface that is being captured on; in this build there is none.
+/// A live capture. In this build, a value of this type cannot exist.
 #[derive(Debug)]
 pub struct Live(Infallible);
 
 impl Live {
-    /// Refuses.
+    /// Always fails.
     ///
     /// # Errors
-    /// [`OpenError::NotBuilt`], always.
+    /// Always returns [`OpenError::NotBuilt`].
     pub fn open(_: &Settings) -> Result<Self, OpenError> {
         Err(OpenError::NotBuilt)
     }
 
-    /// Link type of its frames.
+    /// Returns the link type of the frames.
     #[must_use]
     pub fn link_type(&self) -> u16 {
         match self.0 {}
     }
 
-    /// The next frame.
+    /// Returns the next frame.
     pub fn next_frame(&mut self) -> Next<'_> {
         match self.0 {}
     }
 
-    /// What was lost so far.
+    /// Returns the numbers of received and dropped frames.
     pub fn drops(&mut self) -> Drops {
         match self.0 {}
     }
 }
 
-/// Refuses.
+/// Always fails.
 ///
 /// # Errors
-/// [`OpenError::NotBuilt`], always.
+/// Always returns [`OpenError::NotBuilt`].
 pub fn interfaces() -> Result<Vec<Interface>, OpenError> {
     Err(OpenError::NotBuilt)
 }

@@ -1,31 +1,36 @@
-//! Giving up what opening an interface needed, so that hostile octets meet a program that may do
-//! little.
+//! Drops the privileges that opening an interface needs. A hostile frame that exploits a bug in the
+//! program then gets no privileges.
 
 use std::io;
 
-/// What [`drop_all`] did.
+/// The privileges that [`drop_all`] dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
-    /// There was nothing to give up.
+    /// The process had no privileges to drop.
     Nothing,
-    /// The process is the user's again who called sudo.
+    /// The process was root because of sudo. It now runs as the user who called sudo.
     Root {
-        /// That user's number.
+        /// Number of that user.
         user: u32,
     },
-    /// The process keeps its user and has no capability any more.
+    /// The process keeps its user but has no capabilities any more.
     Capabilities,
 }
 
-/// Gives up root where sudo gave it (the user becomes the one who called it, with that user's first
-/// group and no other), and every capability otherwise. Root without sudo stays root by number:
-/// what root owns it may still read and write, and nothing more.
+/// Drops all privileges of the process.
 ///
-/// Linux keeps both for each thread: call it before there is a second one. Elsewhere it does
-/// nothing.
+/// If sudo made the process root, the process changes to the user who called sudo, with the primary
+/// group of that user and no other group. Otherwise the process drops all capabilities. If it is
+/// root without sudo, it keeps user number 0. It may then still read and write files that root
+/// owns, but has no other privileges.
+///
+/// On Linux, users and capabilities belong to a thread, and this function changes only the calling
+/// thread. So call it before the process starts a second thread. On other systems, this function
+/// does nothing.
 ///
 /// # Errors
-/// The kernel refuses: then something may be left, and the process should end.
+/// Returns an error if the kernel rejects a change. The process may then still have privileges and
+/// should exit.
 pub fn drop_all() -> io::Result<Dropped> {
     let number = |name| std::env::var(name).ok()?.parse::<u32>().ok().filter(|number| *number != 0);
     drop_for(number("SUDO_UID").zip(number("SUDO_GID")))
@@ -42,8 +47,8 @@ fn drop_for(sudo: Option<(u32, u32)>) -> io::Result<Dropped> {
         let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(group));
         set_thread_groups(&[gid])?;
         set_thread_res_gid(gid, gid, gid)?;
-        // Every capability goes with the last of the user's three numbers that was root's:
-        // capabilities(7).
+        // When the real, effective and saved user numbers are all no longer 0, the kernel clears
+        // all capabilities: capabilities(7).
         set_thread_res_uid(uid, uid, uid)?;
         return Ok(Dropped::Root { user });
     }
@@ -64,14 +69,14 @@ fn drop_for(_: Option<(u32, u32)>) -> io::Result<Dropped> {
 mod tests {
     use super::*;
 
-    /// The kernel's state of the calling thread.
+    /// Returns the field `field` in the status that the kernel reports for the calling thread.
     fn status(field: &str) -> String {
         let text = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    // Each in a thread of its own, since dropped privileges do not come back.
+    // Each test has its own thread, because a thread cannot get dropped privileges back.
 
     #[test]
     fn nothing_is_left_of_capabilities() {
@@ -91,7 +96,7 @@ mod tests {
             let was = status("Uid:");
             let done = drop_for(Some((65_534, 65_533)));
             if was != "0 0 0 0" {
-                println!("not root: sudo's numbers mean nothing");
+                println!("not tested: only root can change its user");
                 assert!(!matches!(done, Ok(Dropped::Root { .. })));
                 assert_eq!(status("Uid:"), was);
                 return;
@@ -99,8 +104,8 @@ mod tests {
             match done {
                 Ok(dropped) => assert_eq!(dropped, Dropped::Root { user: 65_534 }),
                 Err(error) => {
-                    // Root of a user namespace that has no such user.
-                    println!("not possible here: {error}");
+                    // The process is root in a user namespace that has no such user.
+                    println!("not tested: this user namespace has no such user: {error}");
                     return;
                 }
             }

@@ -1,4 +1,4 @@
-//! The agent's control connection: any lines.
+//! Sends arbitrary lines on the agent's control connection.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

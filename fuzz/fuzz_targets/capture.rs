@@ -1,4 +1,4 @@
-//! Any octets as a capture file, through everything up to the outputs.
+//! Reads arbitrary bytes as a capture file and writes all output formats.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! DDP segments: what is read is written again as it was.
+//! Parses DDP segments. If a segment is emitted and parsed again, the result must be the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

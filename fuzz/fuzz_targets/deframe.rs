@@ -1,4 +1,5 @@
-//! FPDUs good and bad, and junk between them: every split into TCP segments gives the same units.
+//! Dissects correct and wrong FPDUs with random bytes between them. The units must not depend on
+//! how the stream is split into TCP segments.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

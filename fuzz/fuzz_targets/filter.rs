@@ -1,4 +1,4 @@
-//! Display filters: any text.
+//! Parses arbitrary text as a display filter.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Complete FPDUs, written and read back; any octets under any layout.
+//! Emits complete FPDUs and reads them again. Reads arbitrary bytes with arbitrary layouts.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

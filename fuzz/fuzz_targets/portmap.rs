@@ -1,4 +1,4 @@
-//! Port mapper messages.
+//! Parses port mapper messages.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! RDMAP messages after the DDP header.
+//! Parses the RDMAP headers that follow a DDP header.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

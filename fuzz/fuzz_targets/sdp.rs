@@ -1,4 +1,4 @@
-//! SDP messages in both field orders.
+//! Parses SDP messages in both field orders.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! TCP segments with any sequence numbers, flags, cuts, in any order.
+//! Dissects TCP segments in any order, with arbitrary sequence numbers, flags and truncation.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

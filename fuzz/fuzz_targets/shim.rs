@@ -1,4 +1,4 @@
-//! Lines of the preload library and its agent.
+//! Parses lines between the preload library and its agent.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! MPA Request and Reply frames.
+//! Parses MPA Request and Reply frames.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! What peers send to the workloads.
+//! Parses messages that the workloads receive from peers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

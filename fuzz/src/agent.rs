@@ -1,15 +1,15 @@
-//! The agent's control connection. What is held against docs/agent.md is what the agent's own tests
-//! hold.
+//! The agent's control connection. This target uses the checks of the agent's own tests, which
+//! compare the agent with docs/agent.md.
 
 #[path = "../../agent/tests/session/mod.rs"]
-#[allow(dead_code, reason = "tests use more of it")]
+#[allow(dead_code, reason = "the tests use all of it, the fuzz target only a part")]
 mod session;
 
 const TOKEN: &str = "secret";
 const HELLO: &[u8] = b"{\"id\":1,\"do\":{\"hello\":{\"version\":1,\"token\":\"secret\"}}}\n";
 
-/// A tester sends `data` without its first octet. This octet selects whether a correct hello
-/// precedes it, and the size of the pieces in which it arrives.
+/// Sends `data`, without its first byte, to the agent. The first byte has options: whether the
+/// tester sends a correct hello first, and the size of the pieces in which the bytes arrive.
 pub fn control_connection(data: &[u8]) {
     let Some((options, sent)) = data.split_first() else { return };
     let sent = if options & 1 == 0 { [HELLO, sent].concat() } else { sent.to_vec() };

@@ -1,4 +1,4 @@
-//! Any octets as a capture file.
+//! Reads arbitrary bytes as a capture file.
 
 use std::io::Cursor;
 
@@ -8,15 +8,15 @@ use weft_dissector::tree::tree;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
-/// Shows everything in every way.
+/// Writes all units, findings and packets in all output formats.
 #[derive(Default)]
-struct Shown {
+struct AllOutputs {
     json: JsonWriter,
     senders: Senders,
     octets: usize,
 }
 
-impl Sink for Shown {
+impl Sink for AllOutputs {
     fn unit(&mut self, unit: &Unit<'_>) {
         let tree = tree(unit);
         for node in &tree {
@@ -37,10 +37,10 @@ impl Sink for Shown {
     }
 }
 
-/// Reads `data` as a capture file, to its end.
+/// Reads `data` as a capture file up to its end, and dissects all frames.
 pub fn read(data: &[u8]) {
     let Ok(mut capture) = Capture::from_reader(Box::new(Cursor::new(data.to_vec()))) else { return };
-    let (mut dissector, mut shown) = (Dissector::default(), Shown::default());
+    let (mut dissector, mut shown) = (Dissector::default(), AllOutputs::default());
     while let Some(frame) = capture.next_frame() {
         assert!(frame.wire_len as usize >= frame.octets.len());
         dissector.frame(&frame, &mut shown);

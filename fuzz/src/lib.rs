@@ -1,13 +1,13 @@
-//! What the fuzz targets do: each target in `fuzz_targets/` is one call into here.
+//! The code of the fuzz targets. Each target in `fuzz_targets/` calls one function of this crate.
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | [`wire`] | parsers of the core: no octets panic, and what was read is written again as it was |
-//! | [`stream`] | TCP segments made up here, through the dissector |
-//! | [`capture`] | capture files, through the dissector and the outputs |
-//! | [`filter`] | display filters |
-//! | [`agent`] | lines of the agent's control connection |
-//! | [`messages`] | what peers send to the workloads; lines of the preload library and its agent |
+//! | [`wire`] | the parsers of `core`; they never panic, and `emit` and `parse` return the same value |
+//! | [`stream`] | the dissector, with synthetic TCP segments |
+//! | [`capture`] | the dissector and all output formats, with capture files |
+//! | [`filter`] | the parser of display filters |
+//! | [`agent`] | the agent, with lines on its control connection |
+//! | [`messages`] | the parsers of messages to workloads, to the preload library and to its agent |
 #![forbid(unsafe_code)]
 
 pub mod agent;

@@ -1,10 +1,12 @@
-//! Parsers of the peer crate: private data and Sends of the workloads, lines of the preload library
-//! and its agent.
+//! Tests parsers of the peer crate. They parse private data and Sends that a workload receives, and
+//! messages between the preload library and its agent.
 
-use weft_peer::shim::{Answer, LONGEST, Request};
+use weft_peer::shim::{Answer, MAX_LINE_LEN, Request};
 use weft_peer::workload::{bench, cat, ping, probe};
 
-/// The data as what a peer sends to `ping`, `probe`, `bench` and `cat`.
+/// Parses `data` as private data, and as a message, that the workloads `ping`, `probe`, `bench` and
+/// `cat` receive from a peer. If a parsed advertisement is written again, the bytes or the value
+/// must be the same.
 pub fn workload(data: &[u8]) {
     let advertised = ping::Advertisement::parse(data);
     assert_eq!(advertised.map(|it| it.emit()).as_ref().map(|octets| &octets[..]), data.get(..16));
@@ -22,11 +24,11 @@ pub fn workload(data: &[u8]) {
         assert!((1..=plan.depth).contains(&plan.answered()), "{plan:?}");
         assert!(plan.memory() <= 2 * u64::from(bench::MAX_SIZE), "{plan:?}");
     }
-    let _ = cat::Ask::parse(data);
+    let _ = cat::TransferRequest::parse(data);
 }
 
-/// The data as a request and as an answer; what comes of it is written and read again, and must be
-/// the same.
+/// Parses `data` as a request and as an answer. If a parsed request or answer is written and parsed
+/// again, the result must be the same.
 pub fn shim(data: &[u8]) {
     let Ok(line) = std::str::from_utf8(data) else { return };
     if let Ok(request) = line.parse::<Request>() {
@@ -35,10 +37,10 @@ pub fn shim(data: &[u8]) {
     }
     if let Ok(answer) = line.parse::<Answer>() {
         let written = answer.to_string();
-        // With its end.
-        assert!(written.len() < LONGEST && !written.contains(['\n', '\r']), "{written:?}");
+        // There must also be space for the line feed at the end.
+        assert!(written.len() < MAX_LINE_LEN && !written.contains(['\n', '\r']), "{written:?}");
         match (&answer, written.parse::<Answer>()) {
-            // Long explanations are cut.
+            // Long explanations are truncated.
             (Answer::Failed(failure, _), Ok(Answer::Failed(again, _))) => assert_eq!(*failure, again),
             (_, again) => assert_eq!(again, Ok(answer)),
         }

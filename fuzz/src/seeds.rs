@@ -1,5 +1,6 @@
-//! Fills the seed corpus from the captures and from what the agent's tests keep: `seeds CAPTURES
-//! CONTROL CORPUS`.
+//! `seeds CAPTURES CONTROL CORPUS` fills the seed corpus in the folder CORPUS. The seeds come from
+//! two folders. CAPTURES has captures, and CONTROL has the control connections of the agent's
+//! tests.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -8,11 +9,12 @@ use weft_dissector::source::Capture;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Sink};
 
-// Built with the targets' instrumentation, so it needs what they link.
+// This program is built with the instrumentation of the fuzz targets, so it needs the libraries
+// that they link.
 libfuzzer_sys::fuzz_target!(|_data: &[u8]| {});
 
-/// Seeds of one target that are enough.
-const MOST: usize = 200;
+/// The maximum number of seeds for one target.
+const MAX_SEEDS: usize = 200;
 
 struct Writer {
     corpus: PathBuf,
@@ -20,13 +22,13 @@ struct Writer {
     written: [usize; TARGETS.len()],
 }
 
-/// Those that units make seeds for.
+/// The targets whose seeds come from the messages in captures.
 const TARGETS: [&str; 7] = ["startup", "ddp", "rdmap", "sdp", "portmap", "fpdu", "deframe"];
 
 impl Writer {
     fn seed(&mut self, target: usize, octets: &[u8]) {
         let count = &mut self.written[target];
-        if self.failed.is_ok() && *count < MOST {
+        if self.failed.is_ok() && *count < MAX_SEEDS {
             *count += 1;
             self.failed = fs::write(self.corpus.join(TARGETS[target]).join(format!("seed-{count:03}")), octets);
         }
@@ -115,7 +117,7 @@ fn main() -> io::Result<()> {
         fs::write(corpus.join("shim").join(format!("seed-{n:03}")), line)?;
     }
     for (n, entry) in fs::read_dir(control)?.enumerate() {
-        // They contain the hello, and arrive in one piece.
+        // The first byte 1 means: the file already has the hello, and arrives in one piece.
         let sent = [vec![1], fs::read(entry?.path())?].concat();
         fs::write(corpus.join("agent").join(format!("seed-{n:03}")), sent)?;
     }

@@ -1,16 +1,17 @@
-//! Streams of one connection, put into TCP segments here.
+//! Passes the synthetic TCP streams of one connection to the dissector, in various segments.
 
 use etherparse::PacketBuilder;
 use weft_core::wire::mpa::{Framing, fpdu};
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Sink, parse};
+use weft_dissector::{Dissector, FrameNumber, Sink, parse};
 
 const PORTS: [u16; 2] = [49152, 4210];
 const FIRST: [u32; 2] = [u32::MAX - 700, 5000];
 
-/// Octets to make choices by; zeros when they run out.
+/// The bytes of the fuzzer. All choices depend on these bytes. After the last byte, each further
+/// byte is 0.
 struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
@@ -31,7 +32,8 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// The units of each direction as JSON, without the frame that they came with and its time.
+/// The units of each direction as JSON. Number and time of the frame are 0, so that results with
+/// different segments can be compared.
 #[derive(Default)]
 struct Units {
     json: JsonWriter,
@@ -41,14 +43,14 @@ struct Units {
 impl Sink for Units {
     fn unit(&mut self, unit: &Unit<'_>) {
         let mut out = Vec::new();
-        let parsed = parse::Unit { frame: 0, time: 0, ..**unit };
+        let parsed = parse::Unit { frame: FrameNumber::NONE, time: 0, ..**unit };
         let unit = Unit { parsed: &parsed, context: unit.context };
         self.json.write(&unit, &mut out).expect("a vector takes everything");
         self.lines[usize::from(unit.direction)].push(String::from_utf8(out).expect("JSON is text"));
     }
 }
 
-/// A connection on its way into a dissector.
+/// A connection whose segments go to a dissector.
 #[derive(Default)]
 struct Wire {
     dissector: Dissector,
@@ -64,7 +66,7 @@ impl Wire {
         wire
     }
 
-    /// `cut` octets of the frame are not captured.
+    /// Passes a segment to the dissector. The last `cut` bytes of the frame are not captured.
     fn segment(&mut self, from: usize, seq: u32, flags: u8, octets: &[u8], cut: usize) {
         let addresses = [[10, 0, 0, 1], [10, 0, 0, 2]];
         let mut builder =
@@ -86,8 +88,14 @@ impl Wire {
         self.frames += 1;
         let captured = &frame[..frame.len() - cut.min(frame.len())];
         let wire_len = u32::try_from(frame.len()).expect("segments here are short");
-        let frame =
-            Frame { number: self.frames, time: self.frames, interface: 0, link_type: 101, octets: captured, wire_len };
+        let frame = Frame {
+            number: self.frames.into(),
+            time: self.frames,
+            interface: 0,
+            link_type: 101,
+            octets: captured,
+            wire_len,
+        };
         self.dissector.frame(&frame, &mut self.units);
     }
 
@@ -97,14 +105,17 @@ impl Wire {
     }
 }
 
-/// A Request or Reply with CRC on, so that what follows proves itself.
+/// Makes an MPA Request or Reply that enables CRC. The dissector then recognises FPDUs by their
+/// CRCs.
 fn startup(reply: bool, markers: bool) -> Vec<u8> {
     let mut frame = if reply { b"MPA ID Rep Frame".to_vec() } else { b"MPA ID Req Frame".to_vec() };
     frame.extend_from_slice(&[if markers { 0xc0 } else { 0x40 }, 1, 0, 2, 7, 7]);
     frame
 }
 
-/// One direction: its start-up frame, then FPDUs, some of them broken, and junk.
+/// Makes the stream of one direction: an MPA Request or Reply, then correct FPDUs, FPDUs with wrong
+/// bytes, and random bytes. `wanted` has two flags: whether the MPA frame requests markers, and
+/// whether the FPDUs have markers.
 fn stream(choices: &mut Choices<'_>, reply: bool, wanted: [bool; 2]) -> Vec<u8> {
     let mut out = startup(reply, wanted[0]);
     let zero = out.len();
@@ -132,7 +143,7 @@ fn stream(choices: &mut Choices<'_>, reply: bool, wanted: [bool; 2]) -> Vec<u8> 
     out
 }
 
-/// Puts both streams into segments that end at `cuts`.
+/// Passes both streams to a dissector, in segments with lengths from `cuts`. Returns the units.
 fn in_segments(streams: &[Vec<u8>; 2], mut cuts: Choices<'_>) -> [Vec<String>; 2] {
     let mut wire = Wire::opened();
     let mut at = [0usize; 2];
@@ -146,13 +157,14 @@ fn in_segments(streams: &[Vec<u8>; 2], mut cuts: Choices<'_>) -> [Vec<String>; 2
             wire.segment(from, seq, 16, &streams[from][at[from]..end], 0);
             at[from] = end;
         }
-        // The Request goes first; after that either may go on.
+        // The first segment is from the initiator. The direction changes after a segment if its
+        // `cut` requires this, or if the stream has ended.
         from = if cut & 0x80 != 0 || at[from] == streams[from].len() { 1 - from } else { from };
     }
     wire.units()
 }
 
-/// Every split gives the same units.
+/// Checks that the units do not depend on how the streams are split into segments.
 pub fn any_split(data: &[u8]) {
     let mut choices = Choices(data);
     let cuts = choices.octets(48);
@@ -162,7 +174,7 @@ pub fn any_split(data: &[u8]) {
     assert_eq!(in_segments(&streams, Choices(cuts)), in_segments(&streams, Choices(&[])));
 }
 
-/// Segments with any sequence numbers, flags and cuts.
+/// Passes segments with arbitrary sequence numbers, flags and truncation to a dissector.
 pub fn any_segments(data: &[u8]) {
     let mut choices = Choices(data);
     let mut wire = Wire::default();

@@ -1,12 +1,13 @@
-//! Parsers of the core.
+//! Tests the parsers of the core crate.
 
 use weft_core::wire::ddp::{Segment, Tagged, Untagged};
 use weft_core::wire::mpa::{Fpdu, Framing, Layout, Startup, fpdu as wire_fpdu};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, Immediate, ReadRequest, Terminate};
 use weft_core::wire::sdp::{FieldOrder, Message};
 
-/// Parses `$data` as `$type`; what comes of it is emitted and parsed again, and must be the same.
-macro_rules! again {
+/// Parses `$data` as `$type`. If parsing succeeds and the value is emitted and parsed again, the
+/// result must be the same value.
+macro_rules! round_trip {
     ($type:ty, $data:expr $(, $order:expr)?) => {
         if let Ok(first) = <$type>::parse($data $(, $order)?) {
             let mut out = Vec::new();
@@ -16,12 +17,12 @@ macro_rules! again {
     };
 }
 
-/// MPA Request and Reply frames.
+/// Tests MPA Request and Reply frames.
 pub fn startup(data: &[u8]) {
-    again!(Startup<'_>, data);
+    round_trip!(Startup<'_>, data);
 }
 
-/// DDP segments, tagged and untagged, of any version.
+/// Tests tagged and untagged DDP segments of both versions.
 pub fn ddp(data: &[u8]) {
     let _ = Segment::parse(data);
     for version in 0..=1 {
@@ -40,32 +41,32 @@ pub fn ddp(data: &[u8]) {
     }
 }
 
-/// RDMAP headers after the DDP header.
+/// Tests the RDMAP headers that follow a DDP header.
 pub fn rdmap(data: &[u8]) {
-    again!(ReadRequest, data);
-    again!(Terminate, data);
-    again!(AtomicRequest, data);
-    again!(AtomicResponse, data);
-    again!(Immediate, data);
+    round_trip!(ReadRequest, data);
+    round_trip!(Terminate, data);
+    round_trip!(AtomicRequest, data);
+    round_trip!(AtomicResponse, data);
+    round_trip!(Immediate, data);
 }
 
-/// SDP messages in both field orders.
+/// Tests SDP messages in both field orders.
 pub fn sdp(data: &[u8]) {
-    again!(Message<'_>, data, FieldOrder::Figure);
-    again!(Message<'_>, data, FieldOrder::Mirrored);
+    round_trip!(Message<'_>, data, FieldOrder::Figure);
+    round_trip!(Message<'_>, data, FieldOrder::Mirrored);
     let _ = (FieldOrder::of_hello(data), FieldOrder::of_hello_ack(data));
 }
 
-/// Port mapper messages.
+/// Tests port mapper messages.
 pub fn portmap(data: &[u8]) {
-    again!(weft_core::wire::portmap::Message, data);
+    round_trip!(weft_core::wire::portmap::Message, data);
 }
 
-/// FPDUs: position, settings and ULPDU from the data; then the same data under any layout of its
-/// length.
+/// Tests FPDUs. First emits an FPDU whose position, settings and ULPDU come from `data`, and reads
+/// this FPDU. Then reads bytes of `data` as an FPDU whose layout also comes from `data`.
 pub fn fpdu(data: &[u8]) {
     let [high, low, flags, length_high, length_low, rest @ ..] = data else { return };
-    // FPDUs and markers begin at multiples of four from the start.
+    // FPDUs and markers begin at multiples of four bytes from the start of the stream.
     let position = u64::from(u16::from_be_bytes([*high, *low])) * 4;
     let framing = Framing { markers: flags & 1 != 0, crc: flags & 2 != 0 };
     let (front, back) = rest.split_at(rest.len() / 2);
