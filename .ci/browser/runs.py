@@ -87,8 +87,14 @@ def stop_and_resume(person):
     done = int(page.locator("#done").inner_text())
     check(0 < done < planned, f"the stopped run has {done} of {planned} cases")
     check(page.get_by_role("button", name="Rerun all cases").is_visible(), "a stopped run cannot be repeated")
-    page.goto("/targets/builtin-tcp")
-    page.get_by_role("button", name="Resume it").click()
+    # The status changes before the server has written the reports. Until then, the run is active.
+    resume = page.get_by_role("button", name="Resume it")
+    for _ in range(RUN // 500):
+        page.goto("/targets/builtin-tcp")
+        if resume.is_visible():
+            break
+        page.wait_for_timeout(500)
+    resume.click()
     page.wait_for_url(run)
     wait_for_progress(page, done)
     page.get_by_role("button", name="Stop the run").click()
