@@ -15,6 +15,7 @@ mod key;
 mod monitor_finding;
 mod octets;
 mod old_ids;
+mod old_phrases;
 mod program_end;
 mod reasons;
 mod report;
