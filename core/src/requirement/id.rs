@@ -1,5 +1,6 @@
 //! [`RequirementId`]: the id of a requirement in a catalogue. Unknown ids cannot be constructed.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -45,30 +46,23 @@ pub const fn by_name(id: &str) -> Option<RequirementId> {
     while low < high {
         let middle = usize::midpoint(low, high);
         match compare(BY_ID[middle].0.as_bytes(), id.as_bytes()) {
-            0 => return Some(RequirementId(BY_ID[middle].1)),
-            1 => high = middle,
-            _ => low = middle + 1,
+            Ordering::Equal => return Some(RequirementId(BY_ID[middle].1)),
+            Ordering::Greater => high = middle,
+            Ordering::Less => low = middle + 1,
         }
     }
     None
 }
 
-/// Returns 0 if `a` equals `b`, 1 if `a` is greater, 2 if `a` is less. Replaces `Ord`, which
-/// constant expressions cannot call.
-const fn compare(a: &[u8], b: &[u8]) -> u8 {
-    let mut i = 0;
-    while i < a.len() && i < b.len() {
-        if a[i] != b[i] {
-            return if a[i] > b[i] { 1 } else { 2 };
-        }
-        i += 1;
-    }
-    if a.len() == b.len() {
-        0
-    } else if a.len() > b.len() {
-        1
-    } else {
-        2
+/// Compares `a` with `b`. Replaces `Ord`, which constant expressions cannot call.
+const fn compare(a: &[u8], b: &[u8]) -> Ordering {
+    match (a, b) {
+        ([], []) => Ordering::Equal,
+        ([], _) => Ordering::Less,
+        (_, []) => Ordering::Greater,
+        ([first, a @ ..], [second, b @ ..]) if *first == *second => compare(a, b),
+        ([first, ..], [second, ..]) if *first < *second => Ordering::Less,
+        _ => Ordering::Greater,
     }
 }
 

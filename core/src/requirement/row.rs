@@ -28,15 +28,7 @@ pub enum Catalogue {
 
 impl fmt::Display for Catalogue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Catalogue::Mpa => "mpa",
-            Catalogue::MpaP2p => "mpa-p2p",
-            Catalogue::Ddp => "ddp",
-            Catalogue::Rdmap => "rdmap",
-            Catalogue::Sdp => "sdp",
-            Catalogue::SdpPm => "sdp-pm",
-            Catalogue::Verbs => "verbs",
-        })
+        self.serialize(f)
     }
 }
 

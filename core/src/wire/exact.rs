@@ -3,7 +3,7 @@
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::RequirementId;
-use crate::error::{Found, Layer, WireError};
+use crate::error::{Layer, WireError};
 
 /// Returns the raw view of `octets`, which must have exactly the length of `T`. Otherwise returns
 /// an error with the given `layer`, `field`, `expected` and `requirement`.
@@ -14,12 +14,7 @@ pub(crate) fn exact<'a, T: FromBytes + Immutable + KnownLayout + Unaligned>(
     expected: &'static str,
     requirement: RequirementId,
 ) -> Result<&'a T, WireError> {
-    T::ref_from_bytes(octets).map_err(|_| WireError {
-        layer,
-        field,
-        offset: 0,
-        expected,
-        found: Found::Octets(octets.len()),
-        requirement: Some(requirement),
-    })
+    let requirement = Some(requirement);
+    let error = WireError { requirement, ..WireError::too_short(layer, field, expected, octets.len()) };
+    T::ref_from_bytes(octets).map_err(|_| error)
 }

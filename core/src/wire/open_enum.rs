@@ -2,16 +2,14 @@
 //!
 //! Such an enumeration is a newtype over an integer with named constants. Values that no
 //! specification assigns therefore survive a round trip, and a test can send them.
-//! [`rdmap::Opcode`](crate::wire::rdmap::Opcode) does not use the macro, because the type has more
-//! methods than the macro generates.
 
 /// Declares a newtype over an integer with named constants, a list `ALL` of the constants,
-/// `name()`, `is_assigned()`, `Display` and `Debug`. A range of unassigned values may have its own
-/// name.
+/// `name()`, `is_assigned()`, `Display` and `Debug`. The format of `Debug` has the value and the
+/// name as arguments. A range of unassigned values may have its own name.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
-        $name:ident($int:ty), otherwise $other:literal $(, $range:pat => $range_text:literal)* {
+        $name:ident($int:ty), debug $debug:literal, otherwise $other:literal $(, $range:pat => $range_text:literal)* {
             $($(#[$doc:meta])* $constant:ident = $value:literal => $text:literal,)+
         }
     ) => {
@@ -53,7 +51,7 @@ macro_rules! open_enum {
 
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "{:#x} ({})", self.0, self.name())
+                write!(f, $debug, self.0, self.name())
             }
         }
     };

@@ -36,7 +36,7 @@ use crate::wire::open_enum::open_enum;
 
 open_enum! {
     /// MT, two bits.
-    MessageType(u8), otherwise "reserved" {
+    MessageType(u8), debug "{:#x} ({})", otherwise "reserved" {
         /// The client requests an SDP Address (IP address and TCP port).
         PM_REQ = 0 => "PMReq",
         /// The server returns the SDP Address.

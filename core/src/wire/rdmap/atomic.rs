@@ -43,7 +43,7 @@ use crate::wire::open_enum::open_enum;
 
 open_enum! {
     /// AOpCode, four bits (RFC 7306 Figure 5 and section 10.1).
-    AtomicOpcode(u8), otherwise "unassigned" {
+    AtomicOpcode(u8), debug "{:#x} ({})", otherwise "unassigned" {
         /// Adds under a mask and returns the value before the addition.
         FETCH_ADD = 0 => "FetchAdd",
         /// Named "Reserved" in the IANA registry.

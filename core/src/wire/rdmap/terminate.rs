@@ -23,8 +23,7 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{RawReadRequest, ReadRequest, TerminateError};
-use crate::RequirementId;
-use crate::error::{Found, Layer, WireError};
+use crate::error::{Layer, WireError};
 use crate::requirement;
 use crate::wire::ddp::{Control, RawHeader};
 
@@ -156,13 +155,9 @@ impl Terminate {
     /// # Errors
     /// The fixed part, or a part that M, D or R announces, is missing or incomplete.
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
-        let missing = |field, offset, expected, have, requirement: RequirementId| WireError {
-            layer: Layer::Rdmap,
-            field,
-            offset,
-            expected,
-            found: Found::Octets(have),
-            requirement: Some(requirement),
+        let missing = |field, offset, expected, have, requirement| {
+            let requirement = Some(requirement);
+            WireError { offset, requirement, ..WireError::too_short(Layer::Rdmap, field, expected, have) }
         };
         let (fixed, rest) = RawTerminate::ref_from_prefix(octets).map_err(|_| {
             missing("Terminate header", 0, "at least 4 octets", octets.len(), requirement!("RDMAP-4.8-1"))

@@ -11,7 +11,7 @@ use crate::wire::open_enum::open_enum;
 
 open_enum! {
     /// Layer, four bits (RFC 5040 4.8).
-    ErrorLayer(u8), otherwise "reserved" {
+    ErrorLayer(u8), debug "{:#x} ({})", otherwise "reserved" {
         /// RDMAP itself.
         RDMAP = 0 => "RDMAP",
         /// DDP.

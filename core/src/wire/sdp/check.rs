@@ -17,12 +17,9 @@ pub(super) fn extension<'a, T: RawHeader>(
     name: &'static str,
 ) -> Result<(T, &'a [u8]), WireError> {
     T::read(octets, order).ok_or(WireError {
-        layer: Layer::Sdp,
-        field: name,
         offset: EXTENSION_AT,
-        expected: "the complete extended header",
-        found: Found::Octets(octets.len()),
         requirement: Some(crate::requirement!("SDP-6.1.1-1")),
+        ..WireError::too_short(Layer::Sdp, name, "the complete extended header", octets.len())
     })
 }
 

@@ -142,27 +142,13 @@ impl Hello {
         };
         let (adverts, ird, ord) =
             (requirement!("SDP-6.2.1.3-1"), requirement!("SDP-6.2.1.6-2"), requirement!("SDP-6.2.1.7-2"));
-        let (desired, local) = (requirement!("SDP-6.2.1.4-3"), requirement!("SDP-6.2.1.5-1"));
-        let Hello { max_adverts, des_rem_rcv_sz, local_rcv_sz, loc_ird, loc_ord, .. } = hello;
-        let least = requirement!("SDP-10-7");
+        let (least, most) = (requirement!("SDP-10-7"), requirement!("SDP-6.2.1.5-1"));
+        let most_desired = requirement!("SDP-6.2.1.4-3");
+        let Hello { max_adverts, des_rem_rcv_sz: desired, local_rcv_sz: local, loc_ird, loc_ord, .. } = hello;
         field(max_adverts > 0, "MaxAdverts", (order, 16, 2), "1 to 65535", 0, Some(adverts))?;
-        field(
-            des_rem_rcv_sz <= MAX_SIZE,
-            "DesRemRcvSz",
-            (order, 20, 4),
-            "at most 2^31",
-            des_rem_rcv_sz,
-            Some(desired),
-        )?;
-        field(
-            local_rcv_sz >= MIN_PRIVATE_BUFFER,
-            "LocalRcvSz",
-            (order, 24, 4),
-            "at least 37",
-            local_rcv_sz,
-            Some(least),
-        )?;
-        field(local_rcv_sz <= MAX_SIZE, "LocalRcvSz", (order, 24, 4), "at most 2^31", local_rcv_sz, Some(local))?;
+        field(desired <= MAX_SIZE, "DesRemRcvSz", (order, 20, 4), "at most 2^31", desired, Some(most_desired))?;
+        field(local >= MIN_PRIVATE_BUFFER, "LocalRcvSz", (order, 24, 4), "at least 37", local, Some(least))?;
+        field(local <= MAX_SIZE, "LocalRcvSz", (order, 24, 4), "at most 2^31", local, Some(most))?;
         field(loc_ird > 0, "LocIRD", (order, 28, 2), "1 to 65535", 0, Some(ird))?;
         field(loc_ord > 0, "LocORD", (order, 30, 2), "1 to 65535", 0, Some(ord))?;
         Ok((hello, rest))

@@ -92,36 +92,26 @@ impl<'a> Body<'a> {
     /// BSDH.
     fn parse(mid: Mid, octets: &'a [u8], order: FieldOrder) -> Result<Self, WireError> {
         let (body, rest) = match mid {
-            Mid::HELLO => Hello::parse(octets, order).map(|(header, rest)| (Body::Hello(header), rest))?,
-            Mid::HELLO_ACK => HelloAck::parse(octets, order).map(|(header, rest)| (Body::HelloAck(header), rest))?,
+            Mid::HELLO => with_header(Body::Hello, Hello::parse(octets, order)?),
+            Mid::HELLO_ACK => with_header(Body::HelloAck, HelloAck::parse(octets, order)?),
             Mid::DIS_CONN => (Body::DisConn, octets),
             Mid::ABORT_CONN => (Body::AbortConn, octets),
             Mid::SEND_SM => (Body::SendSm, octets),
-            Mid::RDMA_WR_COMPL => {
-                RdmaWrCompl::parse(octets, order).map(|(header, rest)| (Body::RdmaWrCompl(header), rest))?
-            }
-            Mid::RDMA_RD_COMPL => {
-                RdmaRdCompl::parse(octets, order).map(|(header, rest)| (Body::RdmaRdCompl(header), rest))?
-            }
-            Mid::MODE_CHANGE => {
-                ModeChange::parse(octets, order).map(|(header, rest)| (Body::ModeChange(header), rest))?
-            }
+            Mid::RDMA_WR_COMPL => with_header(Body::RdmaWrCompl, RdmaWrCompl::parse(octets, order)?),
+            Mid::RDMA_RD_COMPL => with_header(Body::RdmaRdCompl, RdmaRdCompl::parse(octets, order)?),
+            Mid::MODE_CHANGE => with_header(Body::ModeChange, ModeChange::parse(octets, order)?),
             Mid::SRC_AVAIL_CANCEL => (Body::SrcAvailCancel, octets),
             Mid::SINK_AVAIL_CANCEL => (Body::SinkAvailCancel, octets),
             Mid::SINK_CANCEL_ACK => (Body::SinkCancelAck, octets),
-            Mid::CH_RCV_BUF => ChRcvBuf::parse(octets, order).map(|(header, rest)| (Body::ChRcvBuf(header), rest))?,
-            Mid::CH_RCV_BUF_ACK => {
-                ChRcvBufAck::parse(octets, order).map(|(header, rest)| (Body::ChRcvBufAck(header), rest))?
-            }
-            Mid::SUSP_COMM => SuspComm::parse(octets, order).map(|(header, rest)| (Body::SuspComm(header), rest))?,
+            Mid::CH_RCV_BUF => with_header(Body::ChRcvBuf, ChRcvBuf::parse(octets, order)?),
+            Mid::CH_RCV_BUF_ACK => with_header(Body::ChRcvBufAck, ChRcvBufAck::parse(octets, order)?),
+            Mid::SUSP_COMM => with_header(Body::SuspComm, SuspComm::parse(octets, order)?),
             Mid::SUSP_COMM_ACK => (Body::SuspCommAck, octets),
             Mid::SINK_AVAIL => {
-                let (header, payload) = SinkAvail::parse(octets, order)?;
-                return Ok(Body::SinkAvail(header, payload));
+                return SinkAvail::parse(octets, order).map(|(header, payload)| Body::SinkAvail(header, payload));
             }
             Mid::SRC_AVAIL => {
-                let (header, payload) = SrcAvail::parse(octets, order)?;
-                return Ok(Body::SrcAvail(header, payload));
+                return SrcAvail::parse(octets, order).map(|(header, payload)| Body::SrcAvail(header, payload));
             }
             Mid::DATA => return Ok(Body::Data(octets)),
             other => {
@@ -165,6 +155,11 @@ impl<'a> Body<'a> {
         }
         out.extend_from_slice(self.payload());
     }
+}
+
+/// Returns the body for the header in `parsed`, and the octets after the header.
+fn with_header<'a, T>(body: fn(T) -> Body<'a>, parsed: (T, &'a [u8])) -> (Body<'a>, &'a [u8]) {
+    (body(parsed.0), parsed.1)
 }
 
 /// The requirement that forbids the unassigned MID `mid`; `None` for experimental MIDs, which are

@@ -4,7 +4,7 @@ use crate::wire::open_enum::open_enum;
 
 open_enum! {
     /// MID, eight bits. Reserved and experimental values are kept as they are.
-    Mid(u8), otherwise "reserved", 0x40..=0x7f => "experimental" {
+    Mid(u8), debug "{:#x} ({})", otherwise "reserved", 0x40..=0x7f => "experimental" {
         /// Hello.
         HELLO = 0x00 => "Hello",
         /// HelloAck.

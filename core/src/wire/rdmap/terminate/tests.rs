@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use zerocopy::network_endian::{U32, U64};
 
 use super::*;
+use crate::error::Found;
 use crate::wire::ddp::{RawTagged, RawUntagged};
 use crate::wire::rdmap;
 
