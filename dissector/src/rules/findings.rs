@@ -25,23 +25,22 @@ enum SeverityPolicy {
 }
 
 /// Location of a violation that is not described by a range of octets of the current unit.
-pub(crate) enum Evidence {
+pub(crate) struct Evidence {
     /// Number of the frame that shows the violation.
-    Frame(FrameNumber),
-    /// Location of the octets that show the violation. If the location has no octets, only its
-    /// frame is used.
-    Octets(Location),
+    frame: FrameNumber,
+    /// Location of the octets that show the violation, if any.
+    octets: Option<Location>,
 }
 
 impl From<FrameNumber> for Evidence {
     fn from(frame: FrameNumber) -> Self {
-        Evidence::Frame(frame)
+        Evidence { frame, octets: None }
     }
 }
 
 impl From<Location> for Evidence {
     fn from(located: Location) -> Self {
-        Evidence::Octets(located)
+        Evidence { frame: located.frame, octets: (located.len > 0).then_some(located) }
     }
 }
 
@@ -67,7 +66,13 @@ impl<'f> Findings<'f> {
     /// Returns a collector whose findings are notes. Used for ambiguous or informative
     /// requirements, and for defaults.
     pub(crate) fn as_note(&mut self) -> Findings<'_> {
-        Findings { stream: self.stream, found: self.found, severity_policy: SeverityPolicy::Note }
+        self.as_note_if(true)
+    }
+
+    /// Like [`Findings::as_note`] if `is_note`. Otherwise the severity does not change.
+    pub(crate) fn as_note_if(&mut self, is_note: bool) -> Findings<'_> {
+        let severity_policy = if is_note { SeverityPolicy::Note } else { self.severity_policy };
+        Findings { stream: self.stream, found: self.found, severity_policy }
     }
 
     /// Adds the finding that octets `range` of `unit` violate `requirement`.
@@ -77,11 +82,11 @@ impl<'f> Findings<'f> {
         unit: &Unit<'_>,
         range: Range<usize>,
         expected: &str,
-        found: String,
+        found: impl Into<String>,
     ) {
         let located = unit.locate(range.clone());
         let frame = located.iter().map(|l| l.frame).max().unwrap_or(unit.frame);
-        self.push(requirement, unit.direction, frame, (range, located), expected, found);
+        self.push(requirement, unit.direction, frame, (range, located), expected, found.into());
     }
 
     /// Adds the finding that the sender of `direction` violates `requirement`. `evidence` is the
@@ -92,15 +97,11 @@ impl<'f> Findings<'f> {
         direction: Direction,
         evidence: impl Into<Evidence>,
         expected: &str,
-        found: String,
+        found: impl Into<String>,
     ) {
-        let (frame, located) = match evidence.into() {
-            Evidence::Frame(frame) => (frame, Vec::new()),
-            Evidence::Octets(located) => {
-                (located.frame, Some(located).filter(|located| located.len > 0).into_iter().collect())
-            }
-        };
-        self.push(requirement, u8::from(direction), frame, (0..0, located), expected, found);
+        let Evidence { frame, octets } = evidence.into();
+        let located = octets.into_iter().collect();
+        self.push(requirement, u8::from(direction), frame, (0..0, located), expected, found.into());
     }
 
     /// Adds one finding for each of `requirements`. Octets `range` of `unit` violate all of them.
@@ -113,7 +114,21 @@ impl<'f> Findings<'f> {
         found: &str,
     ) {
         for requirement in requirements {
-            self.report(*requirement, unit, range.clone(), expected, found.to_owned());
+            self.report(*requirement, unit, range.clone(), expected, found);
+        }
+    }
+
+    /// Adds one finding for each of `requirements`. The sender of `direction` violates all of them.
+    pub(crate) fn report_each_in_frame(
+        &mut self,
+        requirements: &[RequirementId],
+        direction: Direction,
+        evidence: impl Into<Evidence> + Copy,
+        expected: &str,
+        found: &str,
+    ) {
+        for requirement in requirements {
+            self.report_in_frame(*requirement, direction, evidence, expected, found);
         }
     }
 
@@ -127,12 +142,10 @@ impl<'f> Findings<'f> {
         expected: &str,
         found: &str,
     ) {
-        for requirement in requirements {
-            if remark.range.is_empty() {
-                self.report_in_frame(*requirement, remark.direction, remark.octets, expected, found.to_owned());
-            } else {
-                self.report(*requirement, unit, remark.range.clone(), expected, found.to_owned());
-            }
+        if remark.range.is_empty() {
+            self.report_each_in_frame(requirements, remark.direction, remark.octets, expected, found);
+        } else {
+            self.report_each(requirements, unit, remark.range.clone(), expected, found);
         }
     }
 

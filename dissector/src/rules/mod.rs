@@ -8,6 +8,14 @@
 //! test with two similar streams: one stream violates the requirement, and the other one meets it
 //! (`testing::proves`).
 
+/// Returns a slice of the requirements with these ids. An id that is in no catalogue does not
+/// compile.
+macro_rules! requirements {
+    ($($id:literal),+ $(,)?) => {
+        const { &[$(weft_core::requirement!($id)),+] as &[weft_core::RequirementId] }
+    };
+}
+
 mod ddp;
 mod findings;
 mod mpa;

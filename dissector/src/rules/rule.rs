@@ -2,7 +2,7 @@
 
 use weft_core::RequirementId;
 
-use super::findings::Findings;
+pub(super) use super::findings::Findings;
 use super::portmap::view::PmView;
 use super::sdp::view::SdpView;
 use crate::follow::{ConnectionState, Remark};
@@ -42,4 +42,11 @@ pub(crate) enum Check {
     PortMapper(fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>)),
     /// When the connection or the capture ends.
     End(fn(&ConnectionState, &mut Findings<'_>)),
+}
+
+impl Check {
+    /// Returns a rule with this event and function that reports violations of `requirements`.
+    pub(super) const fn covers(self, requirements: &'static [RequirementId]) -> Rule {
+        Rule { requirements, check: self }
+    }
 }

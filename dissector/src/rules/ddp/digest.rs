@@ -4,10 +4,9 @@ use weft_core::requirement;
 
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static DIGEST: Rule = Rule { requirements: &[requirement!("DDP-3-7")], check: Check::End(digest) };
+pub(super) static DIGEST: Rule = Check::End(digest).covers(requirements!["DDP-3-7"]);
 
 /// Reports each direction without checked CRCs once. The finding is a note, because MPA lets peers
 /// agree to omit the CRC, while DDP requires a digest without exception.

@@ -1,30 +1,25 @@
 //! The two control octets of a DDP segment. The first octet has T, L, Rsvd and DV. DDP carries the
 //! second octet for RDMAP.
 
-use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static FIXED_FIELDS: Rule = Rule {
-    requirements: &[
-        requirement!("DDP-4.1-1"),
-        requirement!("DDP-4.1-2"),
-        requirement!("DDP-4.1-3"),
-        requirement!("DDP-4.1-10"),
-        requirement!("DDP-4.1-12"),
-        requirement!("DDP-4.2-2"),
-        requirement!("DDP-4.3-2"),
-        requirement!("DDP-5.2-9"),
-    ],
-    check: Check::Header(fixed_fields),
-};
+pub(super) static FIXED_FIELDS: Rule = Check::Header(fixed_fields).covers(requirements![
+    "DDP-4.1-1",
+    "DDP-4.1-2",
+    "DDP-4.1-3",
+    "DDP-4.1-10",
+    "DDP-4.1-12",
+    "DDP-4.2-2",
+    "DDP-4.3-2",
+    "DDP-5.2-9"
+]);
 
-pub(super) static VERSION: Rule = Rule { requirements: &[requirement!("DDP-4.1-13")], check: Check::Segment(version) };
+pub(super) static VERSION: Rule = Check::Segment(version).covers(requirements!["DDP-4.1-13"]);
 
 const CONTROL: std::ops::Range<usize> = ULPDU_AT..ULPDU_AT + 1;
 
@@ -61,9 +56,6 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     let is_right = |version| state.traffic.wrong_version(version).is_none();
     let goes_with = second.version() == control.version() || !is_right(control.version()) && is_right(second.version());
     let fits = goes_with && second.reserved() == 0;
-    let report_ulp_octets = |findings: &mut Findings<'_>, id: RequirementId, range, expected| {
-        findings.report(id, unit, range, expected, format!("{:02x?}", &view.header[1..view.header_len.min(6)]));
-    };
     match &view.segment {
         Segment::Tagged(..) => {
             // An unassigned opcode may have T=0 or T=1. One example is opcode 0xF, which is for
@@ -84,7 +76,8 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
             let word = header.ulp_word.get() != 0 && opcode.is_tagged().is_some() && !opcode.invalidates();
             if !fits || opcode.is_tagged() == Some(true) || word {
                 let expected = "RDMAP's control byte, then zero unless the opcode invalidates an STag";
-                report_ulp_octets(findings, requirement!("DDP-4.3-2"), ULPDU_AT + 1..ULPDU_AT + 6, expected);
+                let found = format!("{:02x?}", &view.header[1..view.header_len.min(6)]);
+                findings.report(requirement!("DDP-4.3-2"), unit, ULPDU_AT + 1..ULPDU_AT + 6, expected, found);
             }
         }
     }

@@ -5,21 +5,12 @@ use weft_core::requirement;
 
 use crate::follow::ConnectionState;
 use crate::parse::{Fpdu, ULPDU_AT, Unit, is_trusted};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static HEADER: Rule = Rule {
-    requirements: &[
-        requirement!("DDP-4.2-1"),
-        requirement!("DDP-4.3-1"),
-        requirement!("DDP-4.4-1"),
-        requirement!("RDMAP-3.1-1"),
-        requirement!("RDMAP-3.1-5"),
-    ],
-    check: Check::Fpdu(header),
-};
+pub(super) static HEADER: Rule =
+    Check::Fpdu(header).covers(requirements!["DDP-4.2-1", "DDP-4.3-1", "DDP-4.4-1", "RDMAP-3.1-1", "RDMAP-3.1-5"]);
 
-pub(super) static MULPDU: Rule = Rule { requirements: &[requirement!("DDP-5.2-12")], check: Check::Fpdu(fits_mulpdu) };
+pub(super) static MULPDU: Rule = Check::Fpdu(fits_mulpdu).covers(requirements!["DDP-5.2-12"]);
 
 fn fits_mulpdu(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = fpdu.layout.ulpdu_length;
@@ -45,17 +36,13 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut 
     }
     let (expected, all): (_, &[RequirementId]) = match (len, tagged) {
         (0, _) => ("a DDP segment", &[]),
-        (_, true) => {
-            ("at least 14 bytes for a tagged DDP header", &[requirement!("DDP-4.2-1"), requirement!("RDMAP-3.1-5")])
-        }
-        (_, false) => {
-            ("at least 18 bytes for an untagged DDP header", &[requirement!("DDP-4.3-1"), requirement!("RDMAP-3.1-5")])
-        }
+        (_, true) => ("at least 14 bytes for a tagged DDP header", requirements!["DDP-4.2-1", "RDMAP-3.1-5"]),
+        (_, false) => ("at least 18 bytes for an untagged DDP header", requirements!["DDP-4.3-1", "RDMAP-3.1-5"]),
     };
     let found = format!("a ULPDU of {len} bytes");
     findings.report_each(all, unit, 0..ULPDU_AT + len, expected, &found);
-    let always = [requirement!("DDP-4.4-1"), requirement!("RDMAP-3.1-1")];
-    findings.report_each(&always, unit, 0..ULPDU_AT + len, expected, &found);
+    let always = requirements!["DDP-4.4-1", "RDMAP-3.1-1"];
+    findings.report_each(always, unit, 0..ULPDU_AT + len, expected, &found);
 }
 
 #[cfg(test)]

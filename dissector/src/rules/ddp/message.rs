@@ -13,97 +13,75 @@
 //! a new Read Response ends the previous Read Response. Tagged segments have no message number:
 //! only their order shows to which message they belong.
 
-use weft_core::RequirementId;
 use weft_core::requirement;
 
 use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static OFFSETS: Rule = Rule {
-    requirements: &[
-        requirement!("DDP-1.2-5"),
-        requirement!("DDP-4.2-9"),
-        requirement!("DDP-4.3-10"),
-        requirement!("DDP-4.3-11"),
-        requirement!("DDP-5.2-3"),
-        requirement!("DDP-5.2-5"),
-        requirement!("DDP-5.2-6"),
-        requirement!("DDP-5.3-2"),
-    ],
-    check: Check::Remark(offsets),
-};
+pub(super) static OFFSETS: Rule = Check::Remark(offsets).covers(requirements![
+    "DDP-1.2-5",
+    "DDP-4.2-9",
+    "DDP-4.3-10",
+    "DDP-4.3-11",
+    "DDP-5.2-3",
+    "DDP-5.2-5",
+    "DDP-5.2-6",
+    "DDP-5.3-2"
+]);
 
-pub(super) static LAST: Rule = Rule {
-    requirements: &[
-        requirement!("DDP-4.1-4"),
-        requirement!("DDP-4.1-5"),
-        requirement!("DDP-4.1-6"),
-        requirement!("DDP-4.1-7"),
-        requirement!("DDP-5.2-1"),
-        requirement!("DDP-5.2-8"),
-    ],
-    check: Check::Remark(last),
-};
+pub(super) static LAST: Rule = Check::Remark(last).covers(requirements![
+    "DDP-4.1-4",
+    "DDP-4.1-5",
+    "DDP-4.1-6",
+    "DDP-4.1-7",
+    "DDP-5.2-1",
+    "DDP-5.2-8"
+]);
 
-pub(super) static NUMBERS: Rule = Rule {
-    requirements: &[
-        requirement!("DDP-4.3-6"),
-        requirement!("DDP-4.3-7"),
-        requirement!("DDP-5.2-7"),
-        requirement!("DDP-5.3-1"),
-    ],
-    check: Check::Remark(numbers),
-};
+pub(super) static NUMBERS: Rule =
+    Check::Remark(numbers).covers(requirements!["DDP-4.3-6", "DDP-4.3-7", "DDP-5.2-7", "DDP-5.3-1"]);
 
-pub(super) static CONSTANT: Rule = Rule {
-    requirements: &[
-        requirement!("DDP-4.2-4"),
-        requirement!("DDP-4.2-6"),
-        requirement!("DDP-4.2-10"),
-        requirement!("DDP-4.2-13"),
-        requirement!("DDP-4.3-3"),
-        requirement!("DDP-4.3-5"),
-        requirement!("DDP-4.3-9"),
-        requirement!("DDP-4.3-15"),
-        requirement!("DDP-4.3-16"),
-    ],
-    check: Check::Remark(constant),
-};
+pub(super) static CONSTANT: Rule = Check::Remark(constant).covers(requirements![
+    "DDP-4.2-4",
+    "DDP-4.2-6",
+    "DDP-4.2-10",
+    "DDP-4.2-13",
+    "DDP-4.3-3",
+    "DDP-4.3-5",
+    "DDP-4.3-9",
+    "DDP-4.3-15",
+    "DDP-4.3-16"
+]);
 
-pub(super) static RESPONSE: Rule =
-    Rule { requirements: &[requirement!("DDP-4.2-11"), requirement!("DDP-4.2-12")], check: Check::Remark(response) };
+pub(super) static RESPONSE: Rule = Check::Remark(response).covers(requirements!["DDP-4.2-11", "DDP-4.2-12"]);
 
 fn offsets(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let name = |tagged| if tagged { "TO" } else { "MO" };
     match remark.kind {
         RemarkKind::FirstOffset(mo) => {
-            let ids = [requirement!("DDP-1.2-5"), requirement!("DDP-4.3-10")];
-            findings.report_remark(&ids, unit, remark, "MO 0 in the first segment of the message", &format!("MO {mo}"));
+            let ids = requirements!["DDP-1.2-5", "DDP-4.3-10"];
+            findings.report_remark(ids, unit, remark, "MO 0 in the first segment of the message", &format!("MO {mo}"));
         }
         RemarkKind::Offset { tagged, expected, found, missing } => {
-            let ids = if tagged {
-                [requirement!("DDP-4.2-9"), requirement!("DDP-5.2-6")]
-            } else {
-                [requirement!("DDP-4.3-11"), requirement!("DDP-5.2-5")]
-            };
+            let of_to = requirements!["DDP-4.2-9", "DDP-5.2-6"];
+            let ids = if tagged { of_to } else { requirements!["DDP-4.3-11", "DDP-5.2-5"] };
             let expected = format!("{} {expected:#x}, the end of the previous segment's payload", name(tagged));
             let found = format!("{} {found:#x}", name(tagged));
-            findings.report_remark(&ids, unit, remark, &expected, &found);
+            findings.report_remark(ids, unit, remark, &expected, &found);
             if missing {
                 let found = format!("{found}, and no segment with the bytes in between");
-                findings.report_remark(&[requirement!("DDP-5.2-3")], unit, remark, "all bytes of the message", &found);
+                findings.report_remark(requirements!["DDP-5.2-3"], unit, remark, "all bytes of the message", &found);
             }
         }
         RemarkKind::ResponseLength { expected, found, .. } if found < u64::from(expected) => {
             let (expected, found) = (format!("{expected} bytes in the Read Response"), format!("{found} bytes"));
-            findings.report_remark(&[requirement!("DDP-5.2-3")], unit, remark, &expected, &found);
+            findings.report_remark(requirements!["DDP-5.2-3"], unit, remark, &expected, &found);
         }
         RemarkKind::Order { tagged, expected, found } => {
-            let (name, ids) = (name(tagged), [requirement!("DDP-5.3-2")]);
+            let (name, ids) = (name(tagged), requirements!["DDP-5.3-2"]);
             let expected = format!("segments in increasing {name}, with {name} {expected:#x} next");
-            findings.report_remark(&ids, unit, remark, &expected, &format!("{name} {found:#x}"));
+            findings.report_remark(ids, unit, remark, &expected, &format!("{name} {found:#x}"));
         }
         _ => {}
     }
@@ -113,7 +91,7 @@ fn last(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Fi
     match remark.kind {
         RemarkKind::NoLastSegment(opcode) => {
             let found = format!("L=0 in the last segment of the {opcode}, before the next message");
-            findings.report_remark(&[requirement!("DDP-4.1-4")], unit, remark, "L=1 in the last segment", &found);
+            findings.report_remark(requirements!["DDP-4.1-4"], unit, remark, "L=1 in the last segment", &found);
         }
         RemarkKind::AfterLast { last, found, again } => {
             let (id, expected) = if again {
@@ -129,28 +107,28 @@ fn last(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Fi
         RemarkKind::NoHeader => {
             let expected = "a DDP header in front of each part of the message";
             let found = "bytes that are not a DDP header, in the middle of a message";
-            findings.report_remark(&[requirement!("DDP-5.2-1")], unit, remark, expected, found);
+            findings.report_remark(requirements!["DDP-5.2-1"], unit, remark, expected, found);
         }
         RemarkKind::EmptySegments(segments) => {
             let found = format!("{segments} segments without payload");
-            let ids = [requirement!("DDP-5.2-8")];
-            findings.report_remark(&ids, unit, remark, "one segment for a message without payload", &found);
+            let ids = requirements!["DDP-5.2-8"];
+            findings.report_remark(ids, unit, remark, "one segment for a message without payload", &found);
         }
         _ => {}
     }
 }
 
 fn numbers(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    let (ids, expected, queue, found): (&[RequirementId], _, _, _) = match remark.kind {
-        RemarkKind::FirstMsn { queue, found } => (&[requirement!("DDP-4.3-7")], 1, queue, found),
-        RemarkKind::MsnGap { queue, expected, found } => (&[requirement!("DDP-4.3-6")], expected, queue, found),
+    let (ids, expected, queue, found) = match remark.kind {
+        RemarkKind::FirstMsn { queue, found } => (requirements!["DDP-4.3-7"], 1, queue, found),
+        RemarkKind::MsnGap { queue, expected, found } => (requirements!["DDP-4.3-6"], expected, queue, found),
         RemarkKind::MsnRepeated { queue, expected, found } => {
-            (&[requirement!("DDP-4.3-6"), requirement!("DDP-5.2-7")], expected, queue, found)
+            (requirements!["DDP-4.3-6", "DDP-5.2-7"], expected, queue, found)
         }
         RemarkKind::MsnOutOfOrder { queue, found, .. } => {
             let expected = "messages of a queue in the order of their MSN";
             let found = format!("MSN {found} on queue {queue} after a higher MSN");
-            findings.report_remark(&[requirement!("DDP-5.3-1")], unit, remark, expected, &found);
+            findings.report_remark(requirements!["DDP-5.3-1"], unit, remark, expected, &found);
             return;
         }
         _ => return,
@@ -160,29 +138,29 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut
 }
 
 fn constant(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    let (ids, expected, found): (&[RequirementId], _, _) = match remark.kind {
+    let (ids, expected, found) = match remark.kind {
         RemarkKind::MsnChanged { from, to } => (
-            &[requirement!("DDP-4.3-9"), requirement!("DDP-4.3-16")],
+            requirements!["DDP-4.3-9", "DDP-4.3-16"],
             format!("MSN {from}, as in the earlier segments"),
             format!("MSN {to}"),
         ),
         RemarkKind::QnChanged { from, to } => (
-            &[requirement!("DDP-4.3-5"), requirement!("DDP-4.3-15")],
+            requirements!["DDP-4.3-5", "DDP-4.3-15"],
             format!("QN {from}, as in the earlier segments"),
             format!("QN {to}"),
         ),
         RemarkKind::StagChanged { from, to, .. } => (
-            &[requirement!("DDP-4.2-6"), requirement!("DDP-4.2-13")],
+            requirements!["DDP-4.2-6", "DDP-4.2-13"],
             format!("STag {from:#010x}, as in the earlier segments"),
             format!("STag {to:#010x}"),
         ),
         RemarkKind::UlpChanged { tagged: true, from, to } => (
-            &[requirement!("DDP-4.2-4"), requirement!("DDP-4.2-10")],
+            requirements!["DDP-4.2-4", "DDP-4.2-10"],
             format!("RDMAP's control byte {:#04x}, as in the earlier segments", from.0),
             format!("RDMAP's control byte {:#04x}", to.0),
         ),
         RemarkKind::UlpChanged { tagged: false, from, to } => (
-            &[requirement!("DDP-4.3-3")],
+            requirements!["DDP-4.3-3"],
             format!("RDMAP's bytes {:#04x} and {:#010x}, as in the earlier segments", from.0, from.1),
             format!("RDMAP's bytes {:#04x} and {:#010x}", to.0, to.1),
         ),

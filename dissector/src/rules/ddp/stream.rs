@@ -6,21 +6,16 @@ use weft_core::wire::rdmap::Opcode;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::parse::{Kind, STREAMING_HEAD, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static NOT_AN_FPDU: Rule =
-    Rule { requirements: &[requirement!("DDP-6.1-2"), requirement!("RDMAP-6.1-3")], check: Check::Other(not_an_fpdu) };
+pub(super) static NOT_AN_FPDU: Rule = Check::Other(not_an_fpdu).covers(requirements!["DDP-6.1-2", "RDMAP-6.1-3"]);
 
-pub(super) static TEARDOWN: Rule = Rule {
-    requirements: &[requirement!("DDP-6.2.1-1"), requirement!("DDP-6.2.1-6"), requirement!("DDP-6.2.1-8")],
-    check: Check::End(teardown),
-};
+pub(super) static TEARDOWN: Rule =
+    Check::End(teardown).covers(requirements!["DDP-6.2.1-1", "DDP-6.2.1-6", "DDP-6.2.1-8"]);
 
-pub(super) static UNFINISHED: Rule =
-    Rule { requirements: &[requirement!("DDP-4.1-4"), requirement!("DDP-4.1-6")], check: Check::End(unfinished) };
+pub(super) static UNFINISHED: Rule = Check::End(unfinished).covers(requirements!["DDP-4.1-4", "DDP-4.1-6"]);
 
-pub(super) static ERRORS: Rule = Rule { requirements: &[requirement!("DDP-7-1")], check: Check::End(errors) };
+pub(super) static ERRORS: Rule = Check::End(errors).covers(requirements!["DDP-7-1"]);
 
 /// Reports octets that are not an FPDU, if all earlier octets were captured and parsed.
 fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
@@ -35,13 +30,8 @@ fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings
     }
     let found = format!("{len} bytes that are not an FPDU");
     let (direction, octets) = (unit.direction(), unit.locate_first(0..STREAMING_HEAD));
-    findings.report_in_frame(
-        requirement!("DDP-6.1-2"),
-        direction,
-        octets,
-        "only FPDUs after the first FPDU",
-        found.clone(),
-    );
+    let expected = "only FPDUs after the first FPDU";
+    findings.report_in_frame(requirement!("DDP-6.1-2"), direction, octets, expected, found.clone());
     let expected = "only RDMA messages after the stream has entered RDMA mode";
     findings.report_in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
 }
@@ -77,13 +67,8 @@ fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
         {
             let found =
                 format!("L=0 in the last segment of the {opcode}, before another message and FIN in frame {fin}");
-            findings.report_in_frame(
-                requirement!("DDP-4.1-4"),
-                direction,
-                message.control,
-                "L=1 in the last segment",
-                found,
-            );
+            let expected = "L=1 in the last segment";
+            findings.report_in_frame(requirement!("DDP-4.1-4"), direction, message.control, expected, found);
         }
     }
 }
@@ -129,7 +114,7 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
         }
         if connection.rst[direction] == Some(ended) && !terminated && own.fpdus.is_some() {
             let expected = "a graceful close of both halves, unless the ULP aborts";
-            let found = "a reset after the FIN of the peer".to_owned();
+            let found = "a reset after the FIN of the peer";
             findings.as_note().report_in_frame(requirement!("DDP-6.2.1-8"), direction, ended, expected, found);
         }
     }
@@ -148,23 +133,17 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             continue;
         };
         let (bad, end) = (bad.frame, bad.end);
-        match &receiver.terminate {
-            None => {
-                if let Some(closed) = closed.filter(|at| state.mpa.may_know(direction.peer(), *at, bad, end)) {
-                    let found = format!("a close without Terminate after the bad CRC of frame {bad}");
-                    let expected = "a Terminate of layer 2 about the bad CRC";
-                    findings.report_in_frame(requirement!("DDP-7-1"), direction.peer(), closed, expected, found);
-                }
-            }
+        let (frame, found) = match &receiver.terminate {
+            None => (closed, format!("a close without Terminate after the bad CRC of frame {bad}")),
             Some(seen) => {
                 let about_earlier = seen.reported_segment().is_some_and(|target| target.frame < bad);
-                let knew = state.mpa.may_know(direction.peer(), seen.frame, bad, end);
-                if seen.error.layer.0 != 2 && knew && !about_earlier {
-                    let found = format!("{} after the bad CRC of frame {bad}", seen.error);
-                    let expected = "a Terminate of layer 2 about the bad CRC";
-                    findings.report_in_frame(requirement!("DDP-7-1"), direction.peer(), seen.frame, expected, found);
-                }
+                let is_other = seen.error.layer.0 != 2 && !about_earlier;
+                (is_other.then_some(seen.frame), format!("{} after the bad CRC of frame {bad}", seen.error))
             }
+        };
+        if let Some(frame) = frame.filter(|at| state.mpa.may_know(direction.peer(), *at, bad, end)) {
+            let expected = "a Terminate of layer 2 about the bad CRC";
+            findings.report_in_frame(requirement!("DDP-7-1"), direction.peer(), frame, expected, found);
         }
     }
 }

@@ -7,29 +7,24 @@ use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, LoggedSegment, Remark, RemarkKind, TerminateMessage};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
 use crate::rules::rdmap::has_swapped_bits;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 
-pub(super) static REPORT: Rule = Rule {
-    requirements: &[
-        requirement!("DDP-7.1-17"),
-        requirement!("DDP-7.2-1"),
-        requirement!("DDP-7.2-7"),
-        requirement!("DDP-7.2-13"),
-        requirement!("DDP-7.2-14"),
-    ],
-    check: Check::Opcode(TERMINATE, report),
-};
+pub(super) static REPORT: Rule = Check::Opcode(TERMINATE, report).covers(requirements![
+    "DDP-7.1-17",
+    "DDP-7.2-1",
+    "DDP-7.2-7",
+    "DDP-7.2-13",
+    "DDP-7.2-14"
+]);
 
-pub(super) static STAG: Rule =
-    Rule { requirements: &[requirement!("DDP-4.2-5")], check: Check::Opcode(TERMINATE, stag) };
+pub(super) static STAG: Rule = Check::Opcode(TERMINATE, stag).covers(requirements!["DDP-4.2-5"]);
 
-pub(super) static LATE_STAG: Rule = Rule { requirements: &[requirement!("DDP-4.2-5")], check: Check::End(late_stag) };
+pub(super) static LATE_STAG: Rule = Check::End(late_stag).covers(requirements!["DDP-4.2-5"]);
 
-pub(super) static ONE_MORE: Rule = Rule { requirements: &[requirement!("DDP-7.1-19")], check: Check::Remark(one_more) };
+pub(super) static ONE_MORE: Rule = Check::Remark(one_more).covers(requirements!["DDP-7.1-19"]);
 
 fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.error.layer == ErrorLayer::DDP) else {
@@ -113,11 +108,8 @@ fn rejected_stag(
     // An earlier use of the STag may be missing in the capture.
     let log = &state.traffic.directions[sender].log;
     let is_late = seen.reported_segment().is_none();
-    if log.has_earlier_stag_use(header) || is_late && !log.is_complete() {
-        findings.as_note().report_in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
-    } else {
-        findings.report_in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
-    }
+    let mut findings = findings.as_note_if(log.has_earlier_stag_use(header) || is_late && !log.is_complete());
+    findings.report_in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
 }
 
 fn one_more(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
@@ -125,8 +117,8 @@ fn one_more(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings:
     let terminate = state.traffic.directions[remark.direction].terminate;
     if terminate.is_some_and(|seen| seen.error.layer == ErrorLayer::DDP) {
         let expected = "no message after the error except the Terminate";
-        let ids = [requirement!("DDP-7.1-19")];
-        findings.report_remark(&ids, unit, remark, expected, &format!("{opcode} after the Terminate"));
+        let ids = requirements!["DDP-7.1-19"];
+        findings.report_remark(ids, unit, remark, expected, &format!("{opcode} after the Terminate"));
     }
 }
 

@@ -5,10 +5,9 @@ use weft_core::requirement;
 
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static RIGHT_EDGE: Rule = Rule { requirements: &[requirement!("DDP-A-2")], check: Check::End(right_edge) };
+pub(super) static RIGHT_EDGE: Rule = Check::End(right_edge).covers(requirements!["DDP-A-2"]);
 
 fn right_edge(state: &ConnectionState, findings: &mut Findings<'_>) {
     if state.connection.startup.iter().all(Option::is_none) {

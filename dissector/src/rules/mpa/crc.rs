@@ -8,30 +8,26 @@ use weft_core::{RequirementId, crc};
 
 use crate::follow::{ConnectionState, StartupFrame, StartupPair};
 use crate::parse::{CrcStatus, Fpdu, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static CRC_IS_RIGHT: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-4.1-6"),
-        requirement!("MPA-4.3-1"),
-        requirement!("MPA-4.3-8"),
-        requirement!("MPA-4.4-1"),
-        requirement!("MPA-4.4-9"),
-        requirement!("MPA-4.4-14"),
-        requirement!("MPA-4.4-15"),
-        requirement!("MPA-4.4-16"),
-        requirement!("MPA-4.4-17"),
-        requirement!("MPA-4.4-18"),
-        requirement!("MPA-4.4-21"),
-        requirement!("MPA-4.4-22"),
-        requirement!("MPA-7.1.1-12"),
-        requirement!("MPA-B.1-1"),
-        requirement!("MPA-C.1-8"),
-        requirement!("MPA-C.2.5-2"),
-    ],
-    check: Check::Fpdu(crc_is_right),
-};
+pub(super) static CRC_IS_RIGHT: Rule = Check::Fpdu(crc_is_right).covers(requirements![
+    "MPA-4.1-6",
+    "MPA-4.3-1",
+    "MPA-4.3-8",
+    "MPA-4.4-1",
+    "MPA-4.4-9",
+    "MPA-4.4-14",
+    "MPA-4.4-15",
+    "MPA-4.4-16",
+    "MPA-4.4-17",
+    "MPA-4.4-18",
+    "MPA-4.4-21",
+    "MPA-4.4-22",
+    "MPA-7.1.1-12",
+    "MPA-B.1-1",
+    "MPA-C.1-8",
+    "MPA-C.2.5-2"
+]);
 
 /// RFC 5044 Figure 5 up to the CRC field: a Send of 24 zero octets after the first marker.
 const FIGURE_5: [u8; 48] = figure(&[0, 0, 0, 0, 0, 0x2a, 0x41, 0x43], 19, 1, None);

@@ -5,23 +5,14 @@ use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
 use crate::parse::{CrcStatus, Fpdu, MarkerStatus, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static PAD_IS_ZERO: Rule =
-    Rule { requirements: &[requirement!("MPA-4.1-3"), requirement!("MPA-2-5")], check: Check::Fpdu(pad_is_zero) };
+pub(super) static PAD_IS_ZERO: Rule = Check::Fpdu(pad_is_zero).covers(requirements!["MPA-4.1-3", "MPA-2-5"]);
 
-pub(super) static HAS_CRC_FIELD: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-4.4-13"),
-        requirement!("MPA-4.1-8"),
-        requirement!("MPA-4.1-9"),
-        requirement!("MPA-7.1.1-13"),
-    ],
-    check: Check::Fpdu(has_crc_field),
-};
+pub(super) static HAS_CRC_FIELD: Rule =
+    Check::Fpdu(has_crc_field).covers(requirements!["MPA-4.4-13", "MPA-4.1-8", "MPA-4.1-9", "MPA-7.1.1-13"]);
 
-pub(super) static ONE_ULPDU: Rule = Rule { requirements: &[requirement!("MPA-3-7")], check: Check::Fpdu(one_ulpdu) };
+pub(super) static ONE_ULPDU: Rule = Check::Fpdu(one_ulpdu).covers(requirements!["MPA-3-7"]);
 
 fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     // With a bad CRC, the octets may differ from the octets that were sent. With misplaced markers,
@@ -48,10 +39,10 @@ fn has_crc_field(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, find
     }
     let all = 0..fpdu.body.len();
     let overhead = 2 + fpdu.pad().len();
-    let none = || "no CRC field".to_owned();
-    findings.report(requirement!("MPA-4.4-13"), unit, all.clone(), "a CRC field in every FPDU", none());
-    findings.report(requirement!("MPA-4.1-8"), unit, all.clone(), "a CRC field of 4 bytes, with any value", none());
-    findings.report(requirement!("MPA-7.1.1-13"), unit, all.clone(), "a CRC field, even if CRC is not used", none());
+    let none = "no CRC field";
+    findings.report(requirement!("MPA-4.4-13"), unit, all.clone(), "a CRC field in every FPDU", none);
+    findings.report(requirement!("MPA-4.1-8"), unit, all.clone(), "a CRC field of 4 bytes, with any value", none);
+    findings.report(requirement!("MPA-7.1.1-13"), unit, all.clone(), "a CRC field, even if CRC is not used", none);
     let found = format!("{overhead} bytes besides the ULPDU");
     findings.report(requirement!("MPA-4.1-9"), unit, all, "at least 6 bytes besides the ULPDU", found);
 }

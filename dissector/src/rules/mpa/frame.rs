@@ -4,42 +4,31 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, MAX_PD_LENGTH, MAX_REVISION};
 
-use crate::follow::{ConnectionState, StartupFrame};
+use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static FIELDS: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-7.1.1-15"),
-        requirement!("MPA-7.1.1-18"),
-        requirement!("MPA-7.1.1-20"),
-        requirement!("MPA-7.1.1-28"),
-        requirement!("MPA-7.1.1-29"),
-        requirement!("MPA-7.1.2-1"),
-    ],
-    check: Check::Startup(fields),
-};
+pub(super) static FIELDS: Rule = Check::Startup(fields).covers(requirements![
+    "MPA-7.1.1-15",
+    "MPA-7.1.1-18",
+    "MPA-7.1.1-20",
+    "MPA-7.1.1-28",
+    "MPA-7.1.1-29",
+    "MPA-7.1.2-1"
+]);
 
-pub(super) static CRC_BY_DEFAULT: Rule = Rule {
-    requirements: &[requirement!("MPA-1.2-3"), requirement!("MPA-4.4-4"), requirement!("MPA-4.4-5")],
-    check: Check::Startup(crc_by_default),
-};
+pub(super) static CRC_BY_DEFAULT: Rule =
+    Check::Startup(crc_by_default).covers(requirements!["MPA-1.2-3", "MPA-4.4-4", "MPA-4.4-5"]);
 
 pub(super) static REVISION_FITS_VERSION: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-20")], check: Check::Segment(revision_fits_version) };
+    Check::Segment(revision_fits_version).covers(requirements!["MPA-7.1.1-20"]);
 
 const FLAGS_AT: usize = KEY_LEN;
 const REVISION_AT: usize = KEY_LEN + 1;
 const PD_LENGTH_AT: usize = KEY_LEN + 2;
 
-/// Returns the start-up frame in `unit`.
-fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupFrame> {
-    state.connection.startup[unit.direction()].as_ref()
-}
-
 fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = frame_of(state, unit) else { return };
+    let Some(frame) = &state.connection.startup[unit.direction()] else { return };
     let (flags, revision) = (frame.flags, frame.revision);
     let is_request = frame.kind == StartupKind::Request;
     let mut at = |id, from: usize, to: usize, expected: &str, found: String| {
@@ -84,21 +73,21 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
 /// Reports C=0. A start-up frame does not show whether an administrator disabled CRC, so the
 /// findings are notes.
 fn crc_by_default(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = frame_of(state, unit) else { return };
+    let Some(frame) = &state.connection.startup[unit.direction()] else { return };
     if frame.wants_crc() || frame.rejects() {
         return;
     }
     let mut notes = findings.as_note();
     let at = FLAGS_AT..FLAGS_AT + 1;
     let expected = "C = 1, unless an administrator disabled CRC";
-    notes.report(requirement!("MPA-4.4-4"), unit, at.clone(), expected, "C = 0".to_owned());
+    notes.report(requirement!("MPA-4.4-4"), unit, at.clone(), expected, "C = 0");
     let is_off =
         state.connection.startup_pair().is_some_and(|pair| !pair.request.wants_crc() && !pair.reply.wants_crc());
     if is_off {
-        let found = || "C = 0 in Request and Reply".to_owned();
-        notes.report(requirement!("MPA-4.4-5"), unit, at.clone(), "CRC in use by default", found());
+        let found = "C = 0 in Request and Reply";
+        notes.report(requirement!("MPA-4.4-5"), unit, at.clone(), "CRC in use by default", found);
         let expected = "CRC in use, unless the path is known to protect as well as CRC";
-        notes.report(requirement!("MPA-1.2-3"), unit, at, expected, found());
+        notes.report(requirement!("MPA-1.2-3"), unit, at, expected, found);
     }
 }
 
@@ -117,13 +106,8 @@ fn revision_fits_version(
     let own = state.connection.startup[direction].filter(|frame| frame.revision == 0 && frame.wants_markers());
     let Some(frame) = own.filter(|frame| frame.wants_crc() && view.segment.control().version() == 1) else { return };
     let found = format!("Rev = 0, then DDP version 1 in frame {}", unit.frame);
-    findings.report_in_frame(
-        requirement!("MPA-7.1.1-20"),
-        direction,
-        frame.header.part(17..18),
-        "Rev = 1, or 2 with RFC 6581",
-        found,
-    );
+    let expected = "Rev = 1, or 2 with RFC 6581";
+    findings.report_in_frame(requirement!("MPA-7.1.1-20"), direction, frame.header.part(17..18), expected, found);
 }
 
 #[cfg(test)]

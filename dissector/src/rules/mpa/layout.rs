@@ -5,20 +5,16 @@ use weft_core::requirement;
 
 use crate::follow::{AfterStartup, ConnectionState};
 use crate::parse::{Kind, STREAMING_HEAD, SenderError, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static FRAMING_IS_INTACT: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-4.1-1"),
-        requirement!("MPA-4.1-2"),
-        requirement!("MPA-4.1-5"),
-        requirement!("MPA-2-5"),
-        requirement!("MPA-4.4-13"),
-        requirement!("MPA-4.1-6"),
-    ],
-    check: Check::Other(framing_is_intact),
-};
+pub(super) static FRAMING_IS_INTACT: Rule = Check::Other(framing_is_intact).covers(requirements![
+    "MPA-4.1-1",
+    "MPA-4.1-2",
+    "MPA-4.1-5",
+    "MPA-2-5",
+    "MPA-4.4-13",
+    "MPA-4.1-6"
+]);
 
 /// Reports octets that are not an FPDU, if no earlier octets are missing. Only the first such
 /// octets of a direction are reported.

@@ -2,45 +2,38 @@
 //! that requested markers.
 
 use weft_core::marker::INTERVAL;
-use weft_core::requirement;
+use weft_core::{RequirementId, requirement};
 
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, StartupFrame, Stream};
 use crate::parse::{Fpdu, MarkerStatus, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static WHERE_DUE: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-1.2-5"),
-        requirement!("MPA-2-3"),
-        requirement!("MPA-4.3-3"),
-        requirement!("MPA-4.3-4"),
-        requirement!("MPA-4.3-10"),
-        requirement!("MPA-4.3-12"),
-        requirement!("MPA-7.1.1-6"),
-        requirement!("MPA-7.1.1-7"),
-        requirement!("MPA-7.1.1-8"),
-        requirement!("MPA-7.1.1-9"),
-        requirement!("MPA-7.1.2-21"),
-        requirement!("MPA-C.2-2"),
-        requirement!("MPA-C.2.3-1"),
-        requirement!("MPA-C.2.5-2"),
-        requirement!("MPA-C.3-1"),
-    ],
-    check: Check::Fpdu(where_due),
-};
+pub(super) static WHERE_DUE: Rule = Check::Fpdu(where_due).covers(requirements![
+    "MPA-1.2-5",
+    "MPA-2-3",
+    "MPA-4.3-3",
+    "MPA-4.3-4",
+    "MPA-4.3-10",
+    "MPA-4.3-12",
+    "MPA-7.1.1-6",
+    "MPA-7.1.1-7",
+    "MPA-7.1.1-8",
+    "MPA-7.1.1-9",
+    "MPA-7.1.2-21",
+    "MPA-C.2-2",
+    "MPA-C.2.3-1",
+    "MPA-C.2.5-2",
+    "MPA-C.3-1"
+]);
 
-pub(super) static NOT_REQUESTED: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-1.2-5"),
-        requirement!("MPA-7.1.1-8"),
-        requirement!("MPA-7.1.2-21"),
-        requirement!("MPA-C.2-2"),
-        requirement!("MPA-C.3-1"),
-    ],
-    check: Check::Other(not_requested),
-};
+pub(super) static NOT_REQUESTED: Rule = Check::Other(not_requested).covers(requirements![
+    "MPA-1.2-5",
+    "MPA-7.1.1-8",
+    "MPA-7.1.2-21",
+    "MPA-C.2-2",
+    "MPA-C.3-1"
+]);
 
 /// Returns the octets of an FPDU where its first marker is due. If that position is not known, the
 /// result is the range of `ULPDU_Length`.
@@ -73,14 +66,17 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     let first_fpdu = stream.fpdus == 1 && !stream.broken;
     if fpdu.layout.phase().is_some() && is_declined(state, direction) {
         if stream.misplaced == 1 {
-            unrequested(unit, octets, first_fpdu, findings);
+            unrequested(first_fpdu, findings, |findings, ids, expected| {
+                findings.report_each(ids, unit, octets.clone(), expected, "an FPDU with markers");
+            });
         }
         return;
     }
     let expected = "a marker at every multiple of 512 bytes after the start-up frame";
+    let positions = "markers at the positions of section 4.3, as the peer sent M=1";
     let Some(phase) = fpdu.layout.phase() else {
         let due = due_in(state, fpdu, direction);
-        findings.report(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU".to_owned());
+        findings.report(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU");
         // A sender that has sent markers supports markers. If this FPDU has no markers, the sender
         // may have computed wrong positions, for example without its CRC fields.
         if stream.unmarked > 1
@@ -89,33 +85,22 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
         {
             return;
         }
-        let none = || "an FPDU without markers".to_owned();
-        findings.report(requirement!("MPA-4.3-3"), unit, due.clone(), "markers, as the peer sent M=1", none());
-        findings.report(
-            requirement!("MPA-7.1.1-9"),
-            unit,
-            due.clone(),
-            "markers at the positions of section 4.3, as the peer sent M=1",
-            none(),
-        );
+        let none = "an FPDU without markers";
+        findings.report(requirement!("MPA-4.3-3"), unit, due.clone(), "markers, as the peer sent M=1", none);
+        findings.report(requirement!("MPA-7.1.1-9"), unit, due.clone(), positions, none);
         if let Some(pair) = pair {
             let (id, expected) = if pair.initiator == direction {
                 (requirement!("MPA-7.1.1-7"), "markers, as the Reply has M=1")
             } else {
                 (requirement!("MPA-7.1.1-6"), "markers, as the Request has M=1")
             };
-            findings.report(id, unit, due.clone(), expected, none());
+            findings.report(id, unit, due.clone(), expected, none);
         }
         if first_fpdu {
             let first = "the marker 00 00 00 00, then ULPDU_Length";
-            findings.report(
-                requirement!("MPA-4.3-10"),
-                unit,
-                due.clone(),
-                "the first marker before the first FPDU",
-                none(),
-            );
-            findings.report(requirement!("MPA-7.1.2-21"), unit, due.clone(), first, none());
+            let expected = "the first marker before the first FPDU";
+            findings.report(requirement!("MPA-4.3-10"), unit, due.clone(), expected, none);
+            findings.report(requirement!("MPA-7.1.2-21"), unit, due.clone(), first, none);
         }
         informative(state, unit, direction, findings);
         return;
@@ -141,8 +126,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
         findings.report(requirement!("MPA-2-3"), unit, octets.clone(), "512 bytes from marker to marker", found());
     }
     if stream.misplaced == 1 && state.connection.peer_startup(direction).is_some_and(StartupFrame::wants_markers) {
-        let expected = "markers at the positions of section 4.3, as the peer sent M=1";
-        findings.report(requirement!("MPA-7.1.1-9"), unit, octets.clone(), expected, found());
+        findings.report(requirement!("MPA-7.1.1-9"), unit, octets.clone(), positions, found());
         informative(state, unit, direction, findings);
     }
     if first_fpdu {
@@ -155,17 +139,16 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
 fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: Direction, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.startup_pair() else { return };
     let mut notes = findings.as_note();
-    let found = || "markers missing or misplaced".to_owned();
+    let found = "markers missing or misplaced";
     if pair.is_rdmac() {
         let expected = "markers in both directions, as the Reply has Rev 0";
-        notes.report(requirement!("MPA-C.2.3-1"), unit, 0..2, expected, found());
+        notes.report(requirement!("MPA-C.2.3-1"), unit, 0..2, expected, found);
         if pair.initiator == direction && pair.request.revision > 0 {
-            notes.report(requirement!("MPA-C.2.5-2"), unit, 0..2, "markers, as the Reply has Rev 0", found());
+            notes.report(requirement!("MPA-C.2.5-2"), unit, 0..2, "markers, as the Reply has Rev 0", found);
         }
     } else {
         let expected = "markers in a direction exactly if its receiver sent M=1";
-        notes.report(requirement!("MPA-C.2-2"), unit, 0..2, expected, found());
-        notes.report(requirement!("MPA-C.3-1"), unit, 0..2, expected, found());
+        notes.report_each(requirements!["MPA-C.2-2", "MPA-C.3-1"], unit, 0..2, expected, found);
     }
 }
 
@@ -174,20 +157,19 @@ fn is_declined(state: &ConnectionState, direction: Direction) -> bool {
     state.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
 }
 
-/// Reports the first FPDU with markers to a peer that wants no markers. `octets` are the markers.
-fn unrequested(unit: &Unit<'_>, octets: std::ops::Range<usize>, is_first: bool, findings: &mut Findings<'_>) {
-    let found = || "an FPDU with markers".to_owned();
-    let none = "no markers, as the peer sent M=0";
-    findings.report(requirement!("MPA-7.1.1-8"), unit, octets.clone(), none, found());
-    findings.report(requirement!("MPA-1.2-5"), unit, octets.clone(), none, found());
+/// Reports the first markers to a peer that wants no markers, with `report`. `is_first` is set if
+/// no FPDU precedes them.
+fn unrequested(
+    is_first: bool,
+    findings: &mut Findings<'_>,
+    report: impl Fn(&mut Findings<'_>, &[RequirementId], &str),
+) {
+    report(findings, requirements!["MPA-7.1.1-8", "MPA-1.2-5"], "no markers, as the peer sent M=0");
     if is_first {
-        let expected = "ULPDU_Length as the first field, without a marker";
-        findings.report(requirement!("MPA-7.1.2-21"), unit, octets.clone(), expected, found());
+        report(findings, requirements!["MPA-7.1.2-21"], "ULPDU_Length as the first field, without a marker");
     }
-    let mut notes = findings.as_note();
     let expected = "markers in a direction exactly if its receiver sent M=1";
-    notes.report(requirement!("MPA-C.2-2"), unit, octets.clone(), expected, found());
-    notes.report(requirement!("MPA-C.3-1"), unit, octets, expected, found());
+    report(&mut findings.as_note(), requirements!["MPA-C.2-2", "MPA-C.3-1"], expected);
 }
 
 /// Reports octets that could not be parsed because a marker precedes the FPDU, although the
@@ -202,17 +184,10 @@ fn not_requested(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findin
     if !declined || stream.fpdus > 0 {
         return;
     }
-    let found = || "a marker (00 00 00 00) before the first FPDU".to_owned();
-    let marker = unit.locate_first(0..4);
-    let none = "no markers, as the peer sent M=0";
-    findings.report_in_frame(requirement!("MPA-7.1.1-8"), direction, marker, none, found());
-    findings.report_in_frame(requirement!("MPA-1.2-5"), direction, marker, none, found());
-    let expected = "ULPDU_Length as the first field, without a marker";
-    findings.report_in_frame(requirement!("MPA-7.1.2-21"), direction, marker, expected, found());
-    let mut notes = findings.as_note();
-    let expected = "markers in a direction exactly if its receiver sent M=1";
-    notes.report_in_frame(requirement!("MPA-C.2-2"), direction, marker, expected, found());
-    notes.report_in_frame(requirement!("MPA-C.3-1"), direction, marker, expected, found());
+    let (marker, found) = (unit.locate_first(0..4), "a marker (00 00 00 00) before the first FPDU");
+    unrequested(true, findings, |findings, ids, expected| {
+        findings.report_each_in_frame(ids, direction, marker, expected, found);
+    });
 }
 
 #[cfg(test)]

@@ -6,25 +6,21 @@ use weft_core::{RequirementId, requirement};
 
 use crate::follow::ConnectionState;
 use crate::parse::{CrcStatus, Fpdu, MarkerStatus, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static POINTS_TO_HEADER: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-4.2-1"),
-        requirement!("MPA-4.2-2"),
-        requirement!("MPA-4.2-4"),
-        requirement!("MPA-4.2-5"),
-        requirement!("MPA-4.3-5"),
-        requirement!("MPA-4.3-7"),
-        requirement!("MPA-4.3-11"),
-        requirement!("MPA-4.3-13"),
-        requirement!("MPA-4.3-14"),
-        requirement!("MPA-4.3-15"),
-        requirement!("MPA-4.3-16"),
-    ],
-    check: Check::Fpdu(points_to_header),
-};
+pub(super) static POINTS_TO_HEADER: Rule = Check::Fpdu(points_to_header).covers(requirements![
+    "MPA-4.2-1",
+    "MPA-4.2-2",
+    "MPA-4.2-4",
+    "MPA-4.2-5",
+    "MPA-4.3-5",
+    "MPA-4.3-7",
+    "MPA-4.3-11",
+    "MPA-4.3-13",
+    "MPA-4.3-14",
+    "MPA-4.3-15",
+    "MPA-4.3-16"
+]);
 
 /// The correct and the actual value of a marker.
 struct Marker {
@@ -115,14 +111,9 @@ fn points_to_header(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, f
     }
     if differ {
         let at = after_crc..after_crc + 4 * fpdu.markers.len();
-        let found = "markers that point to different positions".to_owned();
-        findings.report(
-            requirement!("MPA-4.3-13"),
-            unit,
-            at,
-            "markers that all point to the ULPDU_Length of the FPDU",
-            found,
-        );
+        let found = "markers that point to different positions";
+        let expected = "markers that all point to the ULPDU_Length of the FPDU";
+        findings.report(requirement!("MPA-4.3-13"), unit, at, expected, found);
     }
 }
 

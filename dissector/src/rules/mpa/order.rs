@@ -8,38 +8,22 @@ use crate::direction::Direction;
 use crate::follow::{AfterStartup, ConnectionState, StartupPair};
 use crate::frame_number::FrameNumber;
 use crate::parse::{Kind, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static REQUEST_COMES_FIRST: Rule = Rule {
-    requirements: &[requirement!("MPA-7.1.2-12"), requirement!("MPA-7.1.2-3")],
-    check: Check::End(request_comes_first),
-};
+pub(super) static REQUEST_COMES_FIRST: Rule =
+    Check::End(request_comes_first).covers(requirements!["MPA-7.1.2-12", "MPA-7.1.2-3"]);
 
-pub(super) static NO_FPDU_BEFORE_BOTH: Rule = Rule {
-    requirements: &[requirement!("MPA-7.1.2-11"), requirement!("MPA-7.1.2-1")],
-    check: Check::End(no_fpdu_before_both),
-};
+pub(super) static NO_FPDU_BEFORE_BOTH: Rule =
+    Check::End(no_fpdu_before_both).covers(requirements!["MPA-7.1.2-11", "MPA-7.1.2-1"]);
 
-pub(super) static INITIATOR_BEGINS: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-7.1.2-17"),
-        requirement!("MPA-7.1.3-2"),
-        requirement!("P2P-3-4"),
-        requirement!("P2P-mail.5-1"),
-    ],
-    check: Check::End(initiator_begins),
-};
+pub(super) static INITIATOR_BEGINS: Rule =
+    Check::End(initiator_begins).covers(requirements!["MPA-7.1.2-17", "MPA-7.1.3-2", "P2P-3-4", "P2P-mail.5-1"]);
 
-pub(super) static REQUEST_IS_ANSWERED: Rule = Rule {
-    requirements: &[requirement!("MPA-7.1.2-5"), requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")],
-    check: Check::End(request_is_answered),
-};
+pub(super) static REQUEST_IS_ANSWERED: Rule =
+    Check::End(request_is_answered).covers(requirements!["MPA-7.1.2-5", "MPA-7.1.2-8", "MPA-7.1.2-20"]);
 
-pub(super) static NOTHING_AFTER_REJECTION: Rule = Rule {
-    requirements: &[requirement!("MPA-7.1.1-17"), requirement!("P2P-9.1-22")],
-    check: Check::Other(nothing_after_rejection),
-};
+pub(super) static NOTHING_AFTER_REJECTION: Rule =
+    Check::Other(nothing_after_rejection).covers(requirements!["MPA-7.1.1-17", "P2P-9.1-22"]);
 
 /// Returns whether all octets of `direction` were captured, from the first octet on.
 pub(super) fn is_complete(state: &ConnectionState, direction: Direction) -> bool {
@@ -86,6 +70,7 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
     if connection.streaming_hello.is_some() {
         return;
     }
+    let expected = "no FPDU before both start-up frames";
     let none = connection.startup.iter().all(Option::is_none);
     // Missing octets may be an SDP Hello, after which no start-up frames are needed.
     let may_be_sdp = state.mpa.streams.iter().any(|stream| stream.begins_with_hole);
@@ -96,17 +81,11 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
                 continue;
             }
             let first = stream.first_octets;
-            let found = || "FPDUs without any start-up frame".to_owned();
-            let expected = "no FPDU before both start-up frames";
-            findings.report_in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found());
+            let found = "FPDUs without any start-up frame";
+            findings.report_in_frame(requirement!("MPA-7.1.2-11"), direction, first, expected, found);
             if connection.active_opener == Some(direction) {
-                findings.report_in_frame(
-                    requirement!("MPA-7.1.2-1"),
-                    direction,
-                    first,
-                    "a valid Request before all FPDUs",
-                    found(),
-                );
+                let expected = "a valid Request before all FPDUs";
+                findings.report_in_frame(requirement!("MPA-7.1.2-1"), direction, first, expected, found);
             }
         }
         return;
@@ -118,8 +97,7 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
         && state.mpa.streams[initiator].first.is_some()
     {
         let first = state.mpa.streams[initiator].first_octets;
-        let expected = "no FPDU before both start-up frames";
-        let found = "an FPDU, although there is no Reply".to_owned();
+        let found = "an FPDU, although there is no Reply";
         findings.report_in_frame(requirement!("MPA-7.1.2-11"), initiator, first, expected, found);
     }
     let Some(pair) = connection.startup_pair() else { return };
@@ -131,7 +109,6 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
             continue;
         }
         let found = format!("an FPDU before the start-up frame in frame {both}");
-        let expected = "no FPDU before both start-up frames";
         findings.report_in_frame(requirement!("MPA-7.1.2-11"), direction, stream.first_octets, expected, found);
     }
 }
@@ -212,7 +189,7 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     if !(good && silent && alone && had) {
         return;
     }
-    let found = || "the connection closed without a Reply".to_owned();
+    let found = "the connection closed without a Reply";
     let expected = "a Reply with R = 0, or with R = 1 if the Private Data is not acceptable";
     // Whether the Responder must answer revision 0 depends on the Responder (RFC 5044 Appendix C).
     // The capture does not show whether the Private Data was acceptable. Most likely it was not
@@ -220,11 +197,8 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     // severity, and the two others are notes.
     let unacceptable = requirement!("MPA-7.1.2-5");
     for id in [unacceptable, requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
-        if request.revision == 0 || id != unacceptable {
-            findings.as_note().report_in_frame(id, responder, frame, expected, found());
-        } else {
-            findings.report_in_frame(id, responder, frame, expected, found());
-        }
+        let is_note = request.revision == 0 || id != unacceptable;
+        findings.as_note_if(is_note).report_in_frame(id, responder, frame, expected, found);
     }
 }
 
@@ -251,13 +225,8 @@ fn nothing_after_rejection(state: &ConnectionState, unit: &Unit<'_>, findings: &
         && (layer, code) != (0x20, 0x06)
     {
         let found = format!("a Terminate with error {layer:02x} {code:02x}");
-        findings.as_note().report_in_frame(
-            requirement!("P2P-9.1-22"),
-            direction,
-            frame,
-            "no Terminate, or one with error 20 06",
-            found,
-        );
+        let expected = "no Terminate, or one with error 20 06";
+        findings.as_note().report_in_frame(requirement!("P2P-9.1-22"), direction, frame, expected, found);
     }
 }
 

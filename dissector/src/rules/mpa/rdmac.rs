@@ -6,18 +6,13 @@ use weft_core::wire::mpa::StartupKind;
 
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static CONSORTIUM_FRAMES: Rule = Rule {
-    requirements: &[requirement!("MPA-C.1-1"), requirement!("MPA-C.2.4-1")],
-    check: Check::Startup(consortium_frames),
-};
+pub(super) static CONSORTIUM_FRAMES: Rule =
+    Check::Startup(consortium_frames).covers(requirements!["MPA-C.1-1", "MPA-C.2.4-1"]);
 
-pub(super) static CONSORTIUM_ANSWERS: Rule = Rule {
-    requirements: &[requirement!("MPA-C.2.3-2"), requirement!("MPA-C.2.4-2"), requirement!("MPA-C.2.5-1")],
-    check: Check::Startup(consortium_answers),
-};
+pub(super) static CONSORTIUM_ANSWERS: Rule =
+    Check::Startup(consortium_answers).covers(requirements!["MPA-C.2.3-2", "MPA-C.2.4-2", "MPA-C.2.5-1"]);
 
 /// Formats M and C of a start-up frame.
 fn flags(markers: bool, crc: bool) -> String {

@@ -14,34 +14,23 @@ use weft_core::requirement;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::frame_number::FrameNumber;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static COMPLETE_FPDUS: Rule = Rule {
-    requirements: &[requirement!("MPA-5.1-4"), requirement!("MPA-5.1-6"), requirement!("MPA-A.1-1")],
-    check: Check::End(complete_fpdus),
-};
+pub(super) static COMPLETE_FPDUS: Rule =
+    Check::End(complete_fpdus).covers(requirements!["MPA-5.1-4", "MPA-5.1-6", "MPA-A.1-1"]);
 
-pub(super) static DIRECTION_ENDS_WITH_FPDU: Rule = Rule {
-    requirements: &[requirement!("MPA-4.1-1"), requirement!("MPA-7.2-1"), requirement!("MPA-A.1-3")],
-    check: Check::End(direction_ends_with_fpdu),
-};
+pub(super) static DIRECTION_ENDS_WITH_FPDU: Rule =
+    Check::End(direction_ends_with_fpdu).covers(requirements!["MPA-4.1-1", "MPA-7.2-1", "MPA-A.1-3"]);
 
-pub(super) static TCP_RULES: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-7.1.5-3"),
-        requirement!("MPA-A.1-4"),
-        requirement!("MPA-A.3-3"),
-        requirement!("MPA-A.5.1-1"),
-    ],
-    check: Check::End(tcp_rules),
-};
+pub(super) static TCP_RULES: Rule =
+    Check::End(tcp_rules).covers(requirements!["MPA-7.1.5-3", "MPA-A.1-4", "MPA-A.3-3", "MPA-A.5.1-1"]);
 
 /// Minimum number of FPDUs of a direction that are needed for a finding about its segmentation.
 const ENOUGH: u64 = 8;
 
 fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
+        let expected = "TCP segments with complete FPDUs only";
         if let Some(frame) = stream.split_after_fpdu_frame {
             let found = || {
                 format!(
@@ -49,7 +38,6 @@ fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
                     stream.split_after_fpdu, stream.fitting_fpdus
                 )
             };
-            let expected = "TCP segments with complete FPDUs only";
             findings.as_note().report_in_frame(requirement!("MPA-A.1-1"), direction, frame, expected, found());
             if stream.fitting_fpdus >= ENOUGH
                 && 2 * stream.split_after_fpdu.min(stream.split_by_choice) > stream.fitting_fpdus
@@ -62,13 +50,7 @@ fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
                 "{} of {} FPDUs begin a segment and continue in the next segment",
                 stream.split_at_start, stream.fitting_fpdus
             );
-            findings.as_note().report_in_frame(
-                requirement!("MPA-A.1-1"),
-                direction,
-                frame,
-                "TCP segments with complete FPDUs only",
-                found,
-            );
+            findings.as_note().report_in_frame(requirement!("MPA-A.1-1"), direction, frame, expected, found);
         }
         if stream.fitting_fpdus < ENOUGH
             || 4 * stream.complete >= stream.fitting_fpdus
@@ -96,13 +78,8 @@ fn direction_ends_with_fpdu(state: &ConnectionState, findings: &mut Findings<'_>
         let expected = "a FIN after the last byte of an FPDU";
         findings.report_in_frame(requirement!("MPA-4.1-1"), direction, octets, "complete FPDUs up to the FIN", found());
         findings.as_behaviour().report_in_frame(requirement!("MPA-7.2-1"), direction, octets, expected, found());
-        findings.as_note().report_in_frame(
-            requirement!("MPA-A.1-3"),
-            direction,
-            octets,
-            "all bytes of each ULPDU that was begun",
-            found(),
-        );
+        let expected = "all bytes of each ULPDU that was begun";
+        findings.as_note().report_in_frame(requirement!("MPA-A.1-3"), direction, octets, expected, found());
     }
 }
 

@@ -10,27 +10,21 @@ use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::follow::tcp::MIN_SEGMENT_LEN;
 use crate::parse::{CrcStatus, Fpdu, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static FITS_SEGMENT: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-3-2"),
-        requirement!("MPA-3-3"),
-        requirement!("MPA-3-4"),
-        requirement!("MPA-3-8"),
-        requirement!("MPA-4.5-1"),
-        requirement!("MPA-4.5-2"),
-        requirement!("MPA-4.5-3"),
-        requirement!("MPA-5.1-1"),
-    ],
-    check: Check::Fpdu(fits_segment),
-};
+pub(super) static FITS_SEGMENT: Rule = Check::Fpdu(fits_segment).covers(requirements![
+    "MPA-3-2",
+    "MPA-3-3",
+    "MPA-3-4",
+    "MPA-3-8",
+    "MPA-4.5-1",
+    "MPA-4.5-2",
+    "MPA-4.5-3",
+    "MPA-5.1-1"
+]);
 
-pub(super) static FILLS_SEGMENT: Rule = Rule {
-    requirements: &[requirement!("MPA-3-3"), requirement!("MPA-4.5-6"), requirement!("MPA-4.5-8")],
-    check: Check::End(fills_segment),
-};
+pub(super) static FILLS_SEGMENT: Rule =
+    Check::End(fills_segment).covers(requirements!["MPA-3-3", "MPA-4.5-6", "MPA-4.5-8"]);
 
 /// Number of octets by which a full ULPDU may be shorter than MULPDU, because of TCP options and
 /// rounding.
@@ -68,8 +62,7 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
         // The ULPDU is too long even without markers, so the sender did not compute MULPDU.
         let expected = expected(capacity.mulpdu);
         findings.as_behaviour().report(requirement!("MPA-4.5-1"), unit, 0..2, &expected, found());
-        findings.report(requirement!("MPA-3-2"), unit, 0..2, &expected, found());
-        findings.report(requirement!("MPA-5.1-1"), unit, 0..2, &expected, found());
+        findings.report_each(requirements!["MPA-3-2", "MPA-5.1-1"], unit, 0..2, &expected, &found());
     }
 }
 
@@ -89,8 +82,8 @@ fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
         // where a buffer of the sender ends.
         if stream.longest < MIN_MULPDU {
             let expected = "a MULPDU of 128 bytes or more, unless DDP chose shorter segments";
-            findings.as_note().report_in_frame(requirement!("MPA-3-3"), direction, frame, expected, found());
-            findings.as_note().report_in_frame(requirement!("MPA-4.5-8"), direction, frame, expected, found());
+            let ids = requirements!["MPA-3-3", "MPA-4.5-8"];
+            findings.as_note().report_each_in_frame(ids, direction, frame, expected, &found());
         }
         let emss = capacity.emss.min(state.mpa.tcp[direction].longest.max(MIN_SEGMENT_LEN));
         let mulpdu = mulpdu(emss, capacity.markers);

@@ -7,12 +7,10 @@ use weft_core::wire::mpa::startup::{HEADER_LEN, KEY_LEN, REPLY_KEY, REQUEST_KEY}
 use super::order::is_complete;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 use crate::tcp::direction_stream::ORIGIN;
 
-pub(super) static WRONG_KEY_IS_CLOSED: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-2")], check: Check::End(wrong_key_is_closed) };
+pub(super) static WRONG_KEY_IS_CLOSED: Rule = Check::End(wrong_key_is_closed).covers(requirements!["MPA-7.1.1-2"]);
 
 /// Reports a Reply to a frame with a wrong key: the Responder did not check the key.
 fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
@@ -43,10 +41,8 @@ fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-pub(super) static KEY_IS_RIGHT: Rule = Rule {
-    requirements: &[requirement!("MPA-7.1.1-1"), requirement!("MPA-7.1.1-3"), requirement!("MPA-7.1.2-1")],
-    check: Check::End(key_is_right),
-};
+pub(super) static KEY_IS_RIGHT: Rule =
+    Check::End(key_is_right).covers(requirements!["MPA-7.1.1-1", "MPA-7.1.1-3", "MPA-7.1.2-1"]);
 
 /// Maximum number of wrong octets with which 16 octets still count as a key.
 const MAX_WRONG_OCTETS: usize = 6;
@@ -83,7 +79,7 @@ fn key_is_right(state: &ConnectionState, findings: &mut Findings<'_>) {
 }
 
 pub(super) static REQUEST_IS_ANSWERED_BY_A_REPLY: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-3")], check: Check::End(request_is_answered_by_a_reply) };
+    Check::End(request_is_answered_by_a_reply).covers(requirements!["MPA-7.1.1-3"]);
 
 /// Reports a Responder that answers a Request with the key of a Request. If two Requests cross,
 /// both endpoints are Initiators, and there is no finding. But an endpoint that sends a Request
@@ -98,13 +94,8 @@ fn request_is_answered_by_a_reply(state: &ConnectionState, findings: &mut Findin
         if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {
             let expected = "the key \"MPA ID Rep Frame\", as a Request had arrived";
             let found = format!("a Request, after the Request in frame {}", first.frame);
-            findings.report_in_frame(
-                requirement!("MPA-7.1.1-3"),
-                direction,
-                own.header.part(0..KEY_LEN as u64),
-                expected,
-                found,
-            );
+            let key = own.header.part(0..KEY_LEN as u64);
+            findings.report_in_frame(requirement!("MPA-7.1.1-3"), direction, key, expected, found);
         }
     }
 }

@@ -8,29 +8,22 @@ use weft_core::wire::mpa::startup::HEADER_LEN;
 use crate::direction::Direction;
 use crate::follow::{AfterStartup, ConnectionState};
 use crate::parse::{Kind, STREAMING_HEAD, SenderError, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static FRAME_ENDS_STREAMING: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-7.1-1"),
-        requirement!("MPA-7.1-2"),
-        requirement!("MPA-7.1.1-24"),
-        requirement!("MPA-7.1.1-25"),
-        requirement!("MPA-7.1.2-16"),
-        requirement!("P2P-6-10"),
-    ],
-    check: Check::Other(frame_ends_streaming),
-};
+pub(super) static FRAME_ENDS_STREAMING: Rule = Check::Other(frame_ends_streaming).covers(requirements![
+    "MPA-7.1-1",
+    "MPA-7.1-2",
+    "MPA-7.1.1-24",
+    "MPA-7.1.1-25",
+    "MPA-7.1.2-16",
+    "P2P-6-10"
+]);
 
-pub(super) static FRAME_IS_PLAIN: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1-5")], check: Check::Startup(frame_is_plain) };
+pub(super) static FRAME_IS_PLAIN: Rule = Check::Startup(frame_is_plain).covers(requirements!["MPA-7.1-5"]);
 
-pub(super) static FRAME_IS_COMPLETE: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-24")], check: Check::End(frame_is_complete) };
+pub(super) static FRAME_IS_COMPLETE: Rule = Check::End(frame_is_complete).covers(requirements!["MPA-7.1.1-24"]);
 
-pub(super) static FRAME_IS_NO_LONGER: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-24")], check: Check::End(frame_is_no_longer) };
+pub(super) static FRAME_IS_NO_LONGER: Rule = Check::End(frame_is_no_longer).covers(requirements!["MPA-7.1.1-24"]);
 
 /// On an accepted connection, reports octets that follow a start-up frame directly but are not an
 /// FPDU.
@@ -80,7 +73,7 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
 fn frame_is_plain(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
     if let Some(frame) = state.mpa.streams[direction].zeros_before {
-        let found = "00 00 00 00, as in a marker, before the key".to_owned();
+        let found = "00 00 00 00, as in a marker, before the key";
         findings.report_in_frame(requirement!("MPA-7.1-5"), direction, frame, "start-up frames without markers", found);
     }
 }

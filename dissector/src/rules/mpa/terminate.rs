@@ -5,17 +5,14 @@ use weft_core::requirement;
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, TerminateSummary};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static ERROR_IS_KNOWN: Rule =
-    Rule { requirements: &[requirement!("MPA-8-5")], check: Check::Opcode(1 << 7, error_is_known) };
+pub(super) static ERROR_IS_KNOWN: Rule = Check::Opcode(1 << 7, error_is_known).covers(requirements!["MPA-8-5"]);
 
 pub(super) static MARKERS_AS_DECLARED: Rule =
-    Rule { requirements: &[requirement!("MPA-7.1.1-5")], check: Check::Opcode(1 << 7, markers_as_declared) };
+    Check::Opcode(1 << 7, markers_as_declared).covers(requirements!["MPA-7.1.1-5"]);
 
-pub(super) static ENDS_CONNECTION: Rule =
-    Rule { requirements: &[requirement!("MPA-8-15")], check: Check::End(ends_connection) };
+pub(super) static ENDS_CONNECTION: Rule = Check::End(ends_connection).covers(requirements!["MPA-8-15"]);
 
 /// The layer of MPA's errors in a Terminate.
 const LLP: u8 = 2;
@@ -48,7 +45,7 @@ fn markers_as_declared(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentV
     {
         return;
     }
-    let found = "an error about markers from an end that sent M = 0".to_owned();
+    let found = "an error about markers from an end that sent M = 0";
     let expected = "M = 1 from an end that needs markers";
     findings.report(requirement!("MPA-7.1.1-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
 }
@@ -60,7 +57,7 @@ fn ends_connection(state: &ConnectionState, findings: &mut Findings<'_>) {
         let id = requirement!("MPA-8-15");
         if let Some(frame) = stream.after_terminate {
             let expected = "nothing more after a Terminate";
-            findings.as_behaviour().report_in_frame(id, direction, frame, expected, "an FPDU".to_owned());
+            findings.as_behaviour().report_in_frame(id, direction, frame, expected, "an FPDU");
             continue;
         }
         let closed = connection.fin.iter().chain(&connection.rst).any(Option::is_some);

@@ -5,25 +5,20 @@ use weft_core::requirement;
 
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static AS_NEGOTIATED: Rule = Rule {
-    requirements: &[
-        requirement!("MPA-3-14"),
-        requirement!("MPA-3-15"),
-        requirement!("MPA-C.1-2"),
-        requirement!("MPA-C.1-5"),
-        requirement!("MPA-C.2-2"),
-        requirement!("MPA-C.2.3-1"),
-        requirement!("MPA-C.2.5-2"),
-        requirement!("MPA-C.3-1"),
-    ],
-    check: Check::Segment(as_negotiated),
-};
+pub(super) static AS_NEGOTIATED: Rule = Check::Segment(as_negotiated).covers(requirements![
+    "MPA-3-14",
+    "MPA-3-15",
+    "MPA-C.1-2",
+    "MPA-C.1-5",
+    "MPA-C.2-2",
+    "MPA-C.2.3-1",
+    "MPA-C.2.5-2",
+    "MPA-C.3-1"
+]);
 
-pub(super) static SAME_BOTH_WAYS: Rule =
-    Rule { requirements: &[requirement!("MPA-C.1-7")], check: Check::Segment(same_both_ways) };
+pub(super) static SAME_BOTH_WAYS: Rule = Check::Segment(same_both_ways).covers(requirements!["MPA-C.1-7"]);
 
 /// Reports the first segment of a direction that has other versions than the start-up frames
 /// negotiated.
@@ -54,8 +49,7 @@ fn as_negotiated(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_
         }
         return;
     }
-    notes.report(requirement!("MPA-C.2-2"), unit, at.clone(), &expected, found());
-    notes.report(requirement!("MPA-C.3-1"), unit, at.clone(), &expected, found());
+    notes.report_each(requirements!["MPA-C.2-2", "MPA-C.3-1"], unit, at.clone(), &expected, &found());
     if state.connection.startup[direction].is_some_and(|frame| frame.revision == 1) {
         notes.report(requirement!("MPA-C.1-2"), unit, at, &expected, found());
     }

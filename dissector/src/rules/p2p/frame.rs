@@ -5,37 +5,25 @@ use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{FLAG_S, MAX_PD_LENGTH, NOT_NEGOTIATED};
 
-use crate::follow::{ConnectionState, StartupFrame};
+use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static FIELDS: Rule = Rule {
-    requirements: &[
-        requirement!("P2P-5-1"),
-        requirement!("P2P-5-2"),
-        requirement!("P2P-6-1"),
-        requirement!("P2P-6-2"),
-        requirement!("P2P-6-4"),
-        requirement!("P2P-6-6"),
-        requirement!("P2P-6-9"),
-        requirement!("P2P-6-10"),
-        requirement!("P2P-9-8"),
-        requirement!("P2P-mail.1-2"),
-    ],
-    check: Check::Startup(fields),
-};
+pub(super) static FIELDS: Rule = Check::Startup(fields).covers(requirements![
+    "P2P-5-1",
+    "P2P-5-2",
+    "P2P-6-1",
+    "P2P-6-2",
+    "P2P-6-4",
+    "P2P-6-6",
+    "P2P-6-9",
+    "P2P-6-10",
+    "P2P-9-8",
+    "P2P-mail.1-2"
+]);
 
-pub(super) static WORDS: Rule = Rule {
-    requirements: &[
-        requirement!("P2P-9.2-1"),
-        requirement!("P2P-9.2-2"),
-        requirement!("P2P-9.2-3"),
-        requirement!("P2P-9.2-24"),
-        requirement!("P2P-10-1"),
-    ],
-    check: Check::Startup(words),
-};
+pub(super) static WORDS: Rule =
+    Check::Startup(words).covers(requirements!["P2P-9.2-1", "P2P-9.2-2", "P2P-9.2-3", "P2P-9.2-24", "P2P-10-1"]);
 
 /// Octet 16: the flags.
 const FLAGS: std::ops::Range<usize> = 16..17;
@@ -44,12 +32,8 @@ const PD_LENGTH: std::ops::Range<usize> = 18..20;
 /// Octets 20 to 23: IRD and ORD with the control flags A to D.
 const WORDS_AT: std::ops::Range<usize> = 20..24;
 
-fn frame_of<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<&'b StartupFrame> {
-    state.connection.startup[unit.direction()].as_ref()
-}
-
 fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = frame_of(state, unit) else { return };
+    let Some(frame) = &state.connection.startup[unit.direction()] else { return };
     let length = frame.pd_length;
     if frame.revision < 2 {
         if frame.revision == 1 && frame.flags & 0x1f != 0 {
@@ -58,7 +42,7 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
             findings.as_note().report(requirement!("P2P-mail.1-2"), unit, FLAGS, expected, found);
         }
         if frame.revision == 1 && frame.flags & FLAG_S != 0 {
-            findings.report(requirement!("P2P-6-6"), unit, 16..18, "Rev 2 or higher with S = 1", "Rev = 1".to_owned());
+            findings.report(requirement!("P2P-6-6"), unit, 16..18, "Rev 2 or higher with S = 1", "Rev = 1");
         }
         return;
     }
@@ -69,7 +53,7 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         findings.report(requirement!("P2P-6-4"), unit, FLAGS, "reserved bits of zero", found());
     }
     if frame.kind == StartupKind::Request && frame.rejects() {
-        findings.report(requirement!("P2P-6-9"), unit, FLAGS, "R = 0 in a Request, as in RFC 5044", "R = 1".to_owned());
+        findings.report(requirement!("P2P-6-9"), unit, FLAGS, "R = 0 in a Request, as in RFC 5044", "R = 1");
     }
     if length > MAX_PD_LENGTH {
         let found = || format!("PD_Length = {length}");
@@ -92,7 +76,7 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
 }
 
 fn words(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
-    let Some(frame) = frame_of(state, unit) else { return };
+    let Some(frame) = &state.connection.startup[unit.direction()] else { return };
     let Some(words) = frame.words else { return };
     let offers = words.rtr_send || words.rtr_write || words.rtr_read;
     let is_request = frame.kind == StartupKind::Request;
@@ -115,7 +99,7 @@ fn words(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
         // 0x3FFF means that the frame negotiates no depth (section 9.1). The sender may have
         // another reason for an enhanced frame, so the finding is a note.
         let expected = "an enhanced frame only if it negotiates something";
-        let found = "S = 1, but A = 0 and IRD = ORD = 0x3fff".to_owned();
+        let found = "S = 1, but A = 0 and IRD = ORD = 0x3fff";
         findings.as_note().report(requirement!("P2P-10-1"), unit, WORDS_AT, expected, found);
     }
 }

@@ -7,28 +7,23 @@ use weft_core::wire::rdmap::{Opcode, TerminateError};
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, Excess};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Length of a Read Request with its DDP header, in octets.
 const REQUEST: u32 = 18 + 28;
 
-pub(super) static ACCEPTED: Rule =
-    Rule { requirements: &[requirement!("P2P-3-1")], check: Check::Opcode(TERMINATE, accepted) };
+pub(super) static ACCEPTED: Rule = Check::Opcode(TERMINATE, accepted).covers(requirements!["P2P-3-1"]);
 
-pub(super) static WITHIN_DEPTHS: Rule = Rule {
-    requirements: &[
-        requirement!("P2P-3-2"),
-        requirement!("P2P-4.1-2"),
-        requirement!("P2P-9.1-2"),
-        requirement!("P2P-9.1-3"),
-        requirement!("P2P-9.1-4"),
-        requirement!("P2P-9.1-5"),
-        requirement!("P2P-9.1-9"),
-    ],
-    check: Check::End(within_depths),
-};
+pub(super) static WITHIN_DEPTHS: Rule = Check::End(within_depths).covers(requirements![
+    "P2P-3-2",
+    "P2P-4.1-2",
+    "P2P-9.1-2",
+    "P2P-9.1-3",
+    "P2P-9.1-4",
+    "P2P-9.1-5",
+    "P2P-9.1-9"
+]);
 
 fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.startup_pair() else { return };
@@ -39,11 +34,7 @@ fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
         let mut report = |id, is_certain: bool, excess: Excess, limit: &str, most: Option<u32>| {
             let expected = format!("at most {} unanswered Read Requests, the {limit}", most.unwrap_or(0));
             let found = format!("{} unanswered Read Requests", excess.outstanding);
-            if is_certain {
-                findings.report_in_frame(id, direction, excess.header, &expected, found);
-            } else {
-                findings.as_note().report_in_frame(id, direction, excess.header, &expected, found);
-            }
+            findings.as_note_if(!is_certain).report_in_frame(id, direction, excess.header, &expected, found);
         };
         if let Some(excess) = own {
             let (limit, most) = ("ORD of the requester", reads.ord.max);

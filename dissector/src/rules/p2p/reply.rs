@@ -5,46 +5,31 @@ use weft_core::{RequirementId, requirement};
 
 use crate::follow::{ConnectionState, StartupPair};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static SAME_VARIANT: Rule = Rule {
-    requirements: &[
-        requirement!("P2P-5-2"),
-        requirement!("P2P-10-2"),
-        requirement!("P2P-10-3"),
-        requirement!("P2P-10-9"),
-        requirement!("P2P-10-11"),
-    ],
-    check: Check::Startup(same_variant),
-};
+pub(super) static SAME_VARIANT: Rule =
+    Check::Startup(same_variant).covers(requirements!["P2P-5-2", "P2P-10-2", "P2P-10-3", "P2P-10-9", "P2P-10-11"]);
 
-pub(super) static DEPTHS: Rule = Rule {
-    requirements: &[
-        requirement!("P2P-9-1"),
-        requirement!("P2P-9-2"),
-        requirement!("P2P-9-7"),
-        requirement!("P2P-9.1-6"),
-        requirement!("P2P-9.1-7"),
-        requirement!("P2P-9.1-12"),
-        requirement!("P2P-9.1-13"),
-        requirement!("P2P-9.1-14"),
-        requirement!("P2P-9.1-20"),
-    ],
-    check: Check::Startup(depths),
-};
+pub(super) static DEPTHS: Rule = Check::Startup(depths).covers(requirements![
+    "P2P-9-1",
+    "P2P-9-2",
+    "P2P-9-7",
+    "P2P-9.1-6",
+    "P2P-9.1-7",
+    "P2P-9.1-12",
+    "P2P-9.1-13",
+    "P2P-9.1-14",
+    "P2P-9.1-20"
+]);
 
-pub(super) static MODEL: Rule = Rule {
-    requirements: &[
-        requirement!("P2P-9.2-4"),
-        requirement!("P2P-9.2-6"),
-        requirement!("P2P-9.2-7"),
-        requirement!("P2P-9.2-20"),
-        requirement!("P2P-9.2-22"),
-        requirement!("P2P-mail.2-1"),
-    ],
-    check: Check::Startup(model),
-};
+pub(super) static MODEL: Rule = Check::Startup(model).covers(requirements![
+    "P2P-9.2-4",
+    "P2P-9.2-6",
+    "P2P-9.2-7",
+    "P2P-9.2-20",
+    "P2P-9.2-22",
+    "P2P-mail.2-1"
+]);
 
 /// Returns both start-up frames if the later one is in `unit`, and `None` otherwise. So each rule
 /// reports once, when both frames have arrived.

@@ -7,38 +7,30 @@ use weft_core::wire::rdmap::Opcode;
 use crate::follow::{ConnectionState, FirstSegment, StartupPair};
 use crate::frame_number::FrameNumber;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static FIRST_FPDU: Rule = Rule {
-    requirements: &[
-        requirement!("P2P-1.1-2"),
-        requirement!("P2P-5-4"),
-        requirement!("P2P-9-3"),
-        requirement!("P2P-9-4"),
-        requirement!("P2P-9-5"),
-        requirement!("P2P-9-6"),
-        requirement!("P2P-9.2-2"),
-        requirement!("P2P-9.2-9"),
-        requirement!("P2P-9.2-10"),
-        requirement!("P2P-9.2-11"),
-        requirement!("P2P-9.2-13"),
-        requirement!("P2P-mail.2-3"),
-        requirement!("P2P-mail.4-1"),
-        requirement!("P2P-mail.7-1"),
-    ],
-    check: Check::Segment(first_fpdu),
-};
+pub(super) static FIRST_FPDU: Rule = Check::Segment(first_fpdu).covers(requirements![
+    "P2P-1.1-2",
+    "P2P-5-4",
+    "P2P-9-3",
+    "P2P-9-4",
+    "P2P-9-5",
+    "P2P-9-6",
+    "P2P-9.2-2",
+    "P2P-9.2-9",
+    "P2P-9.2-10",
+    "P2P-9.2-11",
+    "P2P-9.2-13",
+    "P2P-mail.2-3",
+    "P2P-mail.4-1",
+    "P2P-mail.7-1"
+]);
 
-pub(super) static ONLY_ONE: Rule = Rule { requirements: &[requirement!("P2P-1.1-3")], check: Check::Segment(only_one) };
+pub(super) static ONLY_ONE: Rule = Check::Segment(only_one).covers(requirements!["P2P-1.1-3"]);
 
-pub(super) static IS_SENT: Rule = Rule {
-    requirements: &[requirement!("P2P-3-3"), requirement!("P2P-9.3-1"), requirement!("P2P-mail.0-1")],
-    check: Check::End(is_sent),
-};
+pub(super) static IS_SENT: Rule = Check::End(is_sent).covers(requirements!["P2P-3-3", "P2P-9.3-1", "P2P-mail.0-1"]);
 
-pub(super) static IS_ANSWERED: Rule =
-    Rule { requirements: &[requirement!("P2P-9.2-12"), requirement!("P2P-9.2-5")], check: Check::End(is_answered) };
+pub(super) static IS_ANSWERED: Rule = Check::End(is_answered).covers(requirements!["P2P-9.2-12", "P2P-9.2-5"]);
 
 /// Formats opcode and length of the message for a finding.
 fn describe(first: &FirstSegment) -> String {
@@ -130,13 +122,8 @@ fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fi
     if is_initiator && ready(&first) && ready(&second) && first.opcode != second.opcode {
         let at = ULPDU_AT..ULPDU_AT + view.header_len;
         let expected = "only one ready-to-receive message";
-        findings.as_note().report(
-            requirement!("P2P-1.1-3"),
-            unit,
-            at,
-            expected,
-            format!("a second message, {}", describe(&second)),
-        );
+        let found = format!("a second message, {}", describe(&second));
+        findings.as_note().report(requirement!("P2P-1.1-3"), unit, at, expected, found);
     }
 }
 
@@ -153,13 +140,8 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         let found = || format!("an FPDU before the Reply in frame {}", pair.reply.frame);
         let expected = "the ready-to-receive message after the Reply";
         findings.report_in_frame(requirement!("P2P-3-3"), pair.initiator, own.first_octets, expected, found());
-        findings.report_in_frame(
-            requirement!("P2P-9.3-1"),
-            pair.initiator,
-            own.first_octets,
-            "Request, Reply, ready-to-receive message, then all other messages",
-            found(),
-        );
+        let expected = "Request, Reply, ready-to-receive message, then all other messages";
+        findings.report_in_frame(requirement!("P2P-9.3-1"), pair.initiator, own.first_octets, expected, found());
     }
     // Without the SYN, the acknowledgement cannot be compared with stream positions. It is then
     // enough that the Responder acknowledged octets that the capture has only later.
@@ -173,7 +155,7 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         && !tcp[pair.initiator].missed
         && !had_own(first)
     {
-        let found = "an FPDU of the Responder before the ready-to-receive message".to_owned();
+        let found = "an FPDU of the Responder before the ready-to-receive message";
         let expected = "Request, Reply, ready-to-receive message, then all other messages";
         findings.report_in_frame(requirement!("P2P-9.3-1"), pair.responder, other.first_octets, expected, found);
     }
@@ -184,7 +166,7 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         && state.connection.fin[pair.responder].is_none_or(|other| fin < other)
         && state.connection.rst == [None; 2]
     {
-        let found = "a FIN before any message".to_owned();
+        let found = "a FIN before any message";
         let expected = "a first message from the initiating side";
         findings.as_note().report_in_frame(requirement!("P2P-mail.0-1"), pair.initiator, fin, expected, found);
     }

@@ -7,21 +7,13 @@ use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
 use crate::follow::{ConnectionState, TerminateSummary};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 pub(super) static ESTABLISHMENT_ERROR: Rule =
-    Rule { requirements: &[requirement!("P2P-8-4")], check: Check::Opcode(1 << 7, establishment_error) };
+    Check::Opcode(1 << 7, establishment_error).covers(requirements!["P2P-8-4"]);
 
-pub(super) static RIGHT_CODE: Rule = Rule {
-    requirements: &[
-        requirement!("P2P-9.1-24"),
-        requirement!("P2P-9.2-9"),
-        requirement!("P2P-9.2-23"),
-        requirement!("P2P-9.3-4"),
-    ],
-    check: Check::Opcode(1 << 7, right_code),
-};
+pub(super) static RIGHT_CODE: Rule =
+    Check::Opcode(1 << 7, right_code).covers(requirements!["P2P-9.1-24", "P2P-9.2-9", "P2P-9.2-23", "P2P-9.3-4"]);
 
 const CONTROL_AT: usize = ULPDU_AT + 18;
 /// Length in octets of a Terminate that copies no header. The DDP header does not count.

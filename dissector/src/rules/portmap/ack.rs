@@ -10,29 +10,25 @@ use weft_core::requirement;
 use super::view::{IntendedType, PmView};
 use crate::follow::portmap::PmDatagram;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static ACK: Rule = Rule {
-    requirements: &[
-        requirement!("PM-7.3.1.6-3"),
-        requirement!("PM-7.3.1.7-3"),
-        requirement!("PM-7.3.1.8-2"),
-        requirement!("PM-7.3.1.9-2"),
-        requirement!("PM-7.3.1.10-3"),
-        requirement!("PM-7.4-31"),
-        requirement!("PM-7.4-32"),
-        requirement!("PM-7.4-34"),
-        requirement!("PM-7.4-38"),
-        requirement!("PM-7.4-39"),
-        requirement!("PM-7.4-40"),
-        requirement!("PM-7.4-41"),
-        requirement!("PM-7.4-43"),
-        requirement!("PM-7.4-45"),
-        requirement!("PM-7.4-65"),
-    ],
-    check: Check::PortMapper(ack),
-};
+pub(super) static ACK: Rule = Check::PortMapper(ack).covers(requirements![
+    "PM-7.3.1.6-3",
+    "PM-7.3.1.7-3",
+    "PM-7.3.1.8-2",
+    "PM-7.3.1.9-2",
+    "PM-7.3.1.10-3",
+    "PM-7.4-31",
+    "PM-7.4-32",
+    "PM-7.4-34",
+    "PM-7.4-38",
+    "PM-7.4-39",
+    "PM-7.4-40",
+    "PM-7.4-41",
+    "PM-7.4-43",
+    "PM-7.4-45",
+    "PM-7.4-65"
+]);
 
 fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Some(seen), Some(transaction), Some(IntendedType::Ack)) =
@@ -44,13 +40,8 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let client = transaction.request.src;
     if !transaction.address_pairs.iter().any(|(src, _)| *src == seen.src) {
         let expected = format!("from {client}, the source of the PMReq");
-        findings.report_in_frame(
-            requirement!("PM-7.4-45"),
-            direction,
-            unit.udp_ports(),
-            &expected,
-            format!("from {}", seen.src),
-        );
+        let found = format!("from {}", seen.src);
+        findings.report_in_frame(requirement!("PM-7.4-45"), direction, unit.udp_ports(), &expected, found);
     }
     if !transaction.is_complete() {
         return;
@@ -60,7 +51,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         // later. The ApPort of the PMReq does not identify a PMAccept.
         let requested = transaction.request.raw.ap_port;
         if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, requested].contains(&seen.raw.ap_port)) {
-            let found = "a PMAck".to_owned();
+            let found = "a PMAck";
             findings.report(requirement!("PM-7.4-65"), unit, 0..1, "nothing after a PMDeny", found);
         }
         return;
@@ -80,35 +71,25 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         findings.report(all, unit, 0..48, &expected, found);
     };
     if !fits(&|accept| accept.raw.ipv() == seen.raw.ipv()) {
-        differs(&[requirement!("PM-7.4-34")], 0..1, "IPV", format!("IPV {}", seen.raw.ipv()));
+        differs(requirements!["PM-7.4-34"], 0..1, "IPV", format!("IPV {}", seen.raw.ipv()));
     }
     if !fits(&|accept| accept.raw.ap_port == seen.raw.ap_port) {
-        let ids = [requirement!("PM-7.4-38"), requirement!("PM-7.3.1.6-3")];
-        differs(&ids, 4..6, "ApPort", format!("ApPort {}", seen.raw.ap_port));
+        let ids = requirements!["PM-7.4-38", "PM-7.3.1.6-3"];
+        differs(ids, 4..6, "ApPort", format!("ApPort {}", seen.raw.ap_port));
     }
     if !fits(&|accept| accept.raw.cp_port == seen.raw.cp_port) {
-        let ids = [requirement!("PM-7.4-39"), requirement!("PM-7.3.1.7-3")];
-        differs(&ids, 6..8, "CpPort", format!("CpPort {}", seen.raw.cp_port));
+        let ids = requirements!["PM-7.4-39", "PM-7.3.1.7-3"];
+        differs(ids, 6..8, "CpPort", format!("CpPort {}", seen.raw.cp_port));
     }
     if !fits(&|accept| accept.raw.assoc_handle == seen.raw.assoc_handle) {
-        let ids = [requirement!("PM-7.4-40"), requirement!("PM-7.3.1.8-2")];
-        differs(&ids, 8..16, "AssocHandle", format!("AssocHandle {:#x}", seen.raw.assoc_handle.get()));
+        let ids = requirements!["PM-7.4-40", "PM-7.3.1.8-2"];
+        differs(ids, 8..16, "AssocHandle", format!("AssocHandle {:#x}", seen.raw.assoc_handle.get()));
     }
     if !fits(&|accept| seen.has_cp_address_of(accept)) {
-        differs(
-            &[requirement!("PM-7.4-41"), requirement!("PM-7.3.1.9-2")],
-            16..32,
-            "CpIPAddr",
-            "another address".to_owned(),
-        );
+        differs(requirements!["PM-7.4-41", "PM-7.3.1.9-2"], 16..32, "CpIPAddr", "another address".to_owned());
     }
     if !fits(&|accept| seen.has_ap_address_of(accept)) {
-        differs(
-            &[requirement!("PM-7.4-43"), requirement!("PM-7.3.1.10-3")],
-            32..48,
-            "ApIPAddr",
-            "another address".to_owned(),
-        );
+        differs(requirements!["PM-7.4-43", "PM-7.3.1.10-3"], 32..48, "ApIPAddr", "another address".to_owned());
     }
 }
 

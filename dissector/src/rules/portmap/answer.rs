@@ -6,40 +6,33 @@ use weft_core::requirement;
 use super::view::{IntendedType, PmView};
 use crate::follow::portmap::PmDatagram;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static ACCEPT: Rule = Rule {
-    requirements: &[
-        requirement!("PM-7.4-17"),
-        requirement!("PM-7.4-18"),
-        requirement!("PM-7.4-20"),
-        requirement!("PM-7.4-24"),
-        requirement!("PM-7.4-25"),
-        requirement!("PM-7.4-26"),
-        requirement!("PM-7.3.1.7-2"),
-        requirement!("PM-7.3.1.8-2"),
-        requirement!("PM-7.3.1.9-2"),
-    ],
-    check: Check::PortMapper(accept),
-};
+pub(super) static ACCEPT: Rule = Check::PortMapper(accept).covers(requirements![
+    "PM-7.4-17",
+    "PM-7.4-18",
+    "PM-7.4-20",
+    "PM-7.4-24",
+    "PM-7.4-25",
+    "PM-7.4-26",
+    "PM-7.3.1.7-2",
+    "PM-7.3.1.8-2",
+    "PM-7.3.1.9-2"
+]);
 
-pub(super) static DENY: Rule = Rule {
-    requirements: &[
-        requirement!("PM-7.4-50"),
-        requirement!("PM-7.4-51"),
-        requirement!("PM-7.4-53"),
-        requirement!("PM-7.4-57"),
-        requirement!("PM-7.4-58"),
-        requirement!("PM-7.4-59"),
-        requirement!("PM-7.4-60"),
-        requirement!("PM-7.4-61"),
-        requirement!("PM-7.3.1.6-4"),
-        requirement!("PM-7.3.1.7-4"),
-        requirement!("PM-7.3.1.10-4"),
-    ],
-    check: Check::PortMapper(deny),
-};
+pub(super) static DENY: Rule = Check::PortMapper(deny).covers(requirements![
+    "PM-7.4-50",
+    "PM-7.4-51",
+    "PM-7.4-53",
+    "PM-7.4-57",
+    "PM-7.4-58",
+    "PM-7.4-59",
+    "PM-7.4-60",
+    "PM-7.4-61",
+    "PM-7.3.1.6-4",
+    "PM-7.3.1.7-4",
+    "PM-7.3.1.10-4"
+]);
 
 /// The requirements for one type of answer (PMAccept or PMDeny).
 struct Rows {
@@ -84,13 +77,8 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (requested, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
     let found = format!("ApPort {port}");
     if port == requested && port != 0 {
-        findings.as_note().report(
-            zero,
-            unit,
-            4..6,
-            "ApPort 0, as in section 7.3.1.6 (section 7.4 requires the ApPort of the PMReq)",
-            found,
-        );
+        let expected = "ApPort 0, as in section 7.3.1.6 (section 7.4 requires the ApPort of the PMReq)";
+        findings.as_note().report(zero, unit, 4..6, expected, found);
     } else if port == 0 && requested != 0 {
         let expected = format!("ApPort {requested}, as in the PMReq (section 7.4; section 7.3.1.6 requires 0)");
         findings.as_note().report(echo, unit, 4..6, &expected, found);
@@ -115,23 +103,13 @@ fn check_copied_fields<'a>(
     let all = rows.intended.all_fields();
     if !transaction.address_pairs.contains(&(seen.dst, seen.src)) {
         let expected = format!("from {} to {}, the reverse path of its PMReq", request.dst, request.src);
-        findings.report_in_frame(
-            rows.ends,
-            unit.direction(),
-            unit.udp_ports(),
-            &expected,
-            format!("from {} to {}", seen.src, seen.dst),
-        );
+        let found = format!("from {} to {}", seen.src, seen.dst);
+        findings.report_in_frame(rows.ends, unit.direction(), unit.udp_ports(), &expected, found);
     }
     let (ipv, requested) = (seen.raw.ipv(), request.raw.ipv());
     if ipv != requested {
-        findings.report_each(
-            &[rows.ipv, all],
-            unit,
-            0..1,
-            &format!("IPV {requested}, as in the PMReq"),
-            &format!("IPV {ipv}"),
-        );
+        let expected = format!("IPV {requested}, as in the PMReq");
+        findings.report_each(&[rows.ipv, all], unit, 0..1, &expected, &format!("IPV {ipv}"));
     }
     let (port, requested) = (seen.raw.cp_port.get(), request.raw.cp_port.get());
     if port != requested {

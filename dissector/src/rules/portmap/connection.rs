@@ -7,13 +7,11 @@ use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
 
 use crate::follow::ConnectionState;
 use crate::parse::{Kind, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static IN_IWARP_MODE: Rule =
-    Rule { requirements: &[requirement!("PM-7.1-3")], check: Check::Other(in_iwarp_mode) };
+pub(super) static IN_IWARP_MODE: Rule = Check::Other(in_iwarp_mode).covers(requirements!["PM-7.1-3"]);
 
-pub(super) static IN_UDP: Rule = Rule { requirements: &[requirement!("PM-7.4-3")], check: Check::Other(in_udp) };
+pub(super) static IN_UDP: Rule = Check::Other(in_udp).covers(requirements!["PM-7.4-3"]);
 
 /// Reports octets other than the Hello in streaming mode, on an SDP connection to an address from a
 /// PMAccept.
@@ -44,7 +42,7 @@ fn in_udp(_: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     message.emit(&mut again);
     if message.message_type == MessageType::PM_REQ && again == head {
         let expected = "a PMReq in a UDP datagram";
-        let found = "a PMReq over TCP".to_owned();
+        let found = "a PMReq over TCP";
         findings.report_in_frame(requirement!("PM-7.4-3"), unit.direction(), unit.frame, expected, found);
     }
 }

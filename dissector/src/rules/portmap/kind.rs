@@ -7,24 +7,20 @@ use weft_core::wire::portmap::MessageType;
 use super::view::{IntendedType, PmView};
 use crate::follow::portmap::Role;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static KIND: Rule = Rule {
-    requirements: &[
-        requirement!("PM-7.3.1.2-1"),
-        requirement!("PM-7.3.1.2-2"),
-        requirement!("PM-7.3.1.2-3"),
-        requirement!("PM-7.3.1.2-4"),
-        requirement!("PM-7.3.1.2-5"),
-        requirement!("PM-7.4-2"),
-        requirement!("PM-7.4-7"),
-        requirement!("PM-7.4-21"),
-        requirement!("PM-7.4-35"),
-        requirement!("PM-7.4-54"),
-    ],
-    check: Check::PortMapper(kind),
-};
+pub(super) static KIND: Rule = Check::PortMapper(kind).covers(requirements![
+    "PM-7.3.1.2-1",
+    "PM-7.3.1.2-2",
+    "PM-7.3.1.2-3",
+    "PM-7.3.1.2-4",
+    "PM-7.3.1.2-5",
+    "PM-7.4-2",
+    "PM-7.4-7",
+    "PM-7.4-21",
+    "PM-7.4-35",
+    "PM-7.4-54"
+]);
 
 fn kind(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = view.datagram else { return };
@@ -41,17 +37,12 @@ fn kind(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     findings.report(requirement!("PM-7.3.1.2-1"), unit, 0..1, expected, found.clone());
     let Some(intended) = view.intended_type() else { return };
     let (expected, ids) = match intended {
-        IntendedType::Request => (
-            "MT 0, which opens a transaction",
-            &[requirement!("PM-7.3.1.2-2"), requirement!("PM-7.4-7"), requirement!("PM-7.4-2")][..],
-        ),
-        IntendedType::Accept => {
-            ("MT 1, a positive answer", &[requirement!("PM-7.3.1.2-3"), requirement!("PM-7.4-21")][..])
+        IntendedType::Request => {
+            ("MT 0, which opens a transaction", requirements!["PM-7.3.1.2-2", "PM-7.4-7", "PM-7.4-2"])
         }
-        IntendedType::Ack => ("MT 2, after a PMAccept", &[requirement!("PM-7.3.1.2-4"), requirement!("PM-7.4-35")][..]),
-        IntendedType::Deny => {
-            ("MT 3, a negative answer", &[requirement!("PM-7.3.1.2-5"), requirement!("PM-7.4-54")][..])
-        }
+        IntendedType::Accept => ("MT 1, a positive answer", requirements!["PM-7.3.1.2-3", "PM-7.4-21"]),
+        IntendedType::Ack => ("MT 2, after a PMAccept", requirements!["PM-7.3.1.2-4", "PM-7.4-35"]),
+        IntendedType::Deny => ("MT 3, a negative answer", requirements!["PM-7.3.1.2-5", "PM-7.4-54"]),
     };
     findings.report_each(ids, unit, 0..1, expected, &found);
     findings.report(intended.all_fields(), unit, 0..1, expected, found);

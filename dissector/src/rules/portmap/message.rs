@@ -6,47 +6,24 @@ use weft_core::wire::portmap::RawMessage;
 
 use super::view::{IntendedType, PmView};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static LENGTH: Rule = Rule { requirements: &[requirement!("PM-7.3-1")], check: Check::PortMapper(length) };
+pub(super) static LENGTH: Rule = Check::PortMapper(length).covers(requirements!["PM-7.3-1"]);
 
-pub(super) static VERSION: Rule = Rule {
-    requirements: &[
-        requirement!("PM-7.3.1.1-1"),
-        requirement!("PM-7.4-5"),
-        requirement!("PM-7.4-19"),
-        requirement!("PM-7.4-33"),
-        requirement!("PM-7.4-52"),
-    ],
-    check: Check::PortMapper(version),
-};
+pub(super) static VERSION: Rule =
+    Check::PortMapper(version).covers(requirements!["PM-7.3.1.1-1", "PM-7.4-5", "PM-7.4-19", "PM-7.4-33", "PM-7.4-52"]);
 
-pub(super) static IP_VERSION: Rule = Rule {
-    requirements: &[requirement!("PM-7.3.1.3-5"), requirement!("PM-7.4-6")],
-    check: Check::PortMapper(ip_version),
-};
+pub(super) static IP_VERSION: Rule = Check::PortMapper(ip_version).covers(requirements!["PM-7.3.1.3-5", "PM-7.4-6"]);
 
-pub(super) static ADDRESSES: Rule = Rule {
-    requirements: &[requirement!("PM-7.3.1.3-1"), requirement!("PM-7.3.1.3-4"), requirement!("PM-7.4-6")],
-    check: Check::PortMapper(addresses),
-};
+pub(super) static ADDRESSES: Rule =
+    Check::PortMapper(addresses).covers(requirements!["PM-7.3.1.3-1", "PM-7.3.1.3-4", "PM-7.4-6"]);
 
-pub(super) static PADDING: Rule =
-    Rule { requirements: &[requirement!("PM-7.3.1.3-2")], check: Check::PortMapper(padding) };
+pub(super) static PADDING: Rule = Check::PortMapper(padding).covers(requirements!["PM-7.3.1.3-2"]);
 
-pub(super) static RESERVED: Rule =
-    Rule { requirements: &[requirement!("PM-7.3.1.5-1")], check: Check::PortMapper(reserved) };
+pub(super) static RESERVED: Rule = Check::PortMapper(reserved).covers(requirements!["PM-7.3.1.5-1"]);
 
-pub(super) static TIME: Rule = Rule {
-    requirements: &[
-        requirement!("PM-7.4-8"),
-        requirement!("PM-7.4-36"),
-        requirement!("PM-7.4-55"),
-        requirement!("PM-7.3.1.4-10"),
-    ],
-    check: Check::PortMapper(time),
-};
+pub(super) static TIME: Rule =
+    Check::PortMapper(time).covers(requirements!["PM-7.4-8", "PM-7.4-36", "PM-7.4-55", "PM-7.3.1.4-10"]);
 
 fn length(_: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let len = unit.octets_len();
@@ -118,13 +95,8 @@ fn padding(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         let count = field.iter().skip(4).filter(|octet| **octet != 0).count();
         if count > 0 {
             let found = format!("bytes other than zero: {count}");
-            findings.report(
-                requirement!("PM-7.3.1.3-2"),
-                unit,
-                start + 4..start + 16,
-                "zeros after an IPv4 address",
-                found,
-            );
+            let expected = "zeros after an IPv4 address";
+            findings.report(requirement!("PM-7.3.1.3-2"), unit, start + 4..start + 16, expected, found);
         }
     }
 }

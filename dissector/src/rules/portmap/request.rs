@@ -7,19 +7,15 @@ use weft_core::wire::portmap::MessageType;
 use super::view::PmView;
 use crate::follow::portmap::{RequestConflict, Role};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static CONFLICT: Rule = Rule {
-    requirements: &[
-        requirement!("PM-7.3.1.8-1"),
-        requirement!("PM-7.4-12"),
-        requirement!("PM-7.5.1-1"),
-        requirement!("PM-7.5.1-5"),
-        requirement!("PM-7.5.1-7"),
-    ],
-    check: Check::PortMapper(conflict),
-};
+pub(super) static CONFLICT: Rule = Check::PortMapper(conflict).covers(requirements![
+    "PM-7.3.1.8-1",
+    "PM-7.4-12",
+    "PM-7.5.1-1",
+    "PM-7.5.1-5",
+    "PM-7.5.1-7"
+]);
 
 fn conflict(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = view.datagram.filter(|seen| seen.is_from(Role::Client, MessageType::PM_REQ)) else { return };
@@ -28,25 +24,19 @@ fn conflict(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     match conflict {
         RequestConflict::Changed => {
             let expected = format!("ApPort and ApIPAddr as in frame {frame}, because this PMReq repeats that PMReq");
-            let found = "a different ApPort or ApIPAddr".to_owned();
+            let found = "a different ApPort or ApIPAddr";
             findings.report(requirement!("PM-7.5.1-5"), unit, 0..48, &expected, found);
         }
         RequestConflict::Reused => {
             let expected = format!(
                 "a combination of AssocHandle, CpIPAddr and CpPort that differs from frame {frame} (another service)"
             );
-            findings.report(requirement!("PM-7.5.1-1"), unit, 6..32, &expected, "the same combination".to_owned());
+            findings.report(requirement!("PM-7.5.1-1"), unit, 6..32, &expected, "the same combination");
         }
         RequestConflict::SameHandle => {
             let expected = format!("another AssocHandle than in the PMReq of frame {frame}, which has no answer yet");
             let found = format!("{:#x} again", seen.raw.assoc_handle.get());
-            findings.report_each(
-                &[requirement!("PM-7.3.1.8-1"), requirement!("PM-7.4-12")],
-                unit,
-                8..16,
-                &expected,
-                &found,
-            );
+            findings.report_each(requirements!["PM-7.3.1.8-1", "PM-7.4-12"], unit, 8..16, &expected, &found);
         }
         // The client may have repeated the PMReq from another socket, so the finding is a note.
         RequestConflict::OtherSource => {

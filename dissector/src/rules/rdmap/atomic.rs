@@ -1,51 +1,40 @@
 //! Atomic operations (RFC 7306 section 5).
 
-use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{AtomicOpcode, RawAtomicRequest};
 use zerocopy::FromBytes;
 
 use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const REQUEST: u16 = 1 << 10;
 /// Offset of the atomic header in the FPDU, from `ULPDU_Length`.
 const AT: usize = ULPDU_AT + 18;
 
-pub(super) static FIELDS: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-7306.5.2.1-2"),
-        requirement!("RDMAP-7306.5.2.1-3"),
-        requirement!("RDMAP-7306.5.2.1-4"),
-        requirement!("RDMAP-7306.5.2.1-22"),
-        requirement!("RDMAP-7306.5.2.1-23"),
-    ],
-    check: Check::Opcode(REQUEST, fields),
-};
+pub(super) static FIELDS: Rule = Check::Opcode(REQUEST, fields).covers(requirements![
+    "RDMAP-7306.5.2.1-2",
+    "RDMAP-7306.5.2.1-3",
+    "RDMAP-7306.5.2.1-4",
+    "RDMAP-7306.5.2.1-22",
+    "RDMAP-7306.5.2.1-23"
+]);
 
-pub(super) static ALIGNMENT: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-7306.5.1.1-3"),
-        requirement!("RDMAP-7306.5.1.2-4"),
-        requirement!("RDMAP-7306.5.2.1-13"),
-    ],
-    check: Check::Opcode(REQUEST, alignment),
-};
+pub(super) static ALIGNMENT: Rule = Check::Opcode(REQUEST, alignment).covers(requirements![
+    "RDMAP-7306.5.1.1-3",
+    "RDMAP-7306.5.1.2-4",
+    "RDMAP-7306.5.2.1-13"
+]);
 
-pub(super) static RESPONSE: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-7306.5.1.1-7"),
-        requirement!("RDMAP-7306.5.1.2-8"),
-        requirement!("RDMAP-7306.5.2.2-3"),
-        requirement!("RDMAP-7306.5.2.2-11"),
-        requirement!("RDMAP-7306.5.4-11"),
-        requirement!("RDMAP-7306.7-10"),
-        requirement!("RDMAP-7306.7-14"),
-    ],
-    check: Check::Remark(response),
-};
+pub(super) static RESPONSE: Rule = Check::Remark(response).covers(requirements![
+    "RDMAP-7306.5.1.1-7",
+    "RDMAP-7306.5.1.2-8",
+    "RDMAP-7306.5.2.2-3",
+    "RDMAP-7306.5.2.2-11",
+    "RDMAP-7306.5.4-11",
+    "RDMAP-7306.7-10",
+    "RDMAP-7306.7-14"
+]);
 
 fn request<'a>(view: &SegmentView<'a>) -> Option<&'a RawAtomicRequest> {
     RawAtomicRequest::ref_from_bytes(view.payload.all()?).ok()
@@ -92,14 +81,14 @@ fn alignment(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
     if offset % 8 == 0 {
         return;
     }
-    let by_operation: &[RequirementId] = match raw.opcode() {
-        AtomicOpcode::FETCH_ADD => &[requirement!("RDMAP-7306.5.1.1-3")],
-        AtomicOpcode::CMP_SWAP => &[requirement!("RDMAP-7306.5.1.2-4")],
+    let by_operation = match raw.opcode() {
+        AtomicOpcode::FETCH_ADD => requirements!["RDMAP-7306.5.1.1-3"],
+        AtomicOpcode::CMP_SWAP => requirements!["RDMAP-7306.5.1.2-4"],
         _ => &[],
     };
     let expected = "a TO that is a multiple of 8, unless the buffer has the same misalignment";
     let found = format!("TO {offset:#x}");
-    for ids in [by_operation, &[requirement!("RDMAP-7306.5.2.1-13")]] {
+    for ids in [by_operation, requirements!["RDMAP-7306.5.2.1-13"]] {
         findings.as_note().report_each(ids, unit, AT + 12..AT + 20, expected, &found);
     }
 }
@@ -108,19 +97,19 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
     match remark.kind {
         RemarkKind::Identifier { expected, found } => {
             let (expected, found) = (format!("Request Identifier {expected}"), format!("Request Identifier {found}"));
-            findings.report_remark(&[requirement!("RDMAP-7306.5.2.2-3")], unit, remark, &expected, &found);
+            findings.report_remark(requirements!["RDMAP-7306.5.2.2-3"], unit, remark, &expected, &found);
         }
         RemarkKind::ResponseOrder { atomic, earlier_atomic } => {
-            let (ids, expected): (&[RequirementId], _) = match (atomic, earlier_atomic) {
+            let (ids, expected) = match (atomic, earlier_atomic) {
                 (true, true) => (
-                    &[requirement!("RDMAP-7306.5.2.2-11"), requirement!("RDMAP-7306.5.4-11")],
+                    requirements!["RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-11"],
                     "Atomic Responses in the order of the Requests",
                 ),
                 (false, true) => {
-                    (&[requirement!("RDMAP-7306.7-10")], "the Atomic Response before the Response to the later Read")
+                    (requirements!["RDMAP-7306.7-10"], "the Atomic Response before the Response to the later Read")
                 }
                 (true, false) => (
-                    &[requirement!("RDMAP-7306.7-14")],
+                    requirements!["RDMAP-7306.7-14"],
                     "the Read Response before the Response to the later Atomic Request",
                 ),
                 (false, false) => return,
@@ -130,13 +119,8 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
         RemarkKind::MisalignedAnswered { fetch_add, offset } => {
             let id = if fetch_add { requirement!("RDMAP-7306.5.1.1-7") } else { requirement!("RDMAP-7306.5.1.2-8") };
             let expected = "a Terminate, unless the buffer has the same misalignment as the TO";
-            findings.as_note().report_remark(
-                &[id],
-                unit,
-                remark,
-                expected,
-                &format!("a response, with TO {offset:#x}"),
-            );
+            let found = format!("a response, with TO {offset:#x}");
+            findings.as_note().report_remark(&[id], unit, remark, expected, &found);
         }
         _ => {}
     }

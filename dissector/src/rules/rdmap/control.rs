@@ -6,22 +6,18 @@ use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static FIXED_FIELDS: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-4.1-1"),
-        requirement!("RDMAP-4.1-2"),
-        requirement!("RDMAP-4.1-3"),
-        requirement!("RDMAP-4.1-4"),
-        requirement!("RDMAP-4.1-16"),
-        requirement!("RDMAP-4.1-22"),
-        requirement!("RDMAP-7306.4.1-6"),
-        requirement!("RDMAP-7306.4.1-8"),
-    ],
-    check: Check::Header(fixed_fields),
-};
+pub(super) static FIXED_FIELDS: Rule = Check::Header(fixed_fields).covers(requirements![
+    "RDMAP-4.1-1",
+    "RDMAP-4.1-2",
+    "RDMAP-4.1-3",
+    "RDMAP-4.1-4",
+    "RDMAP-4.1-16",
+    "RDMAP-4.1-22",
+    "RDMAP-7306.4.1-6",
+    "RDMAP-7306.4.1-8"
+]);
 
 fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let (control, opcode) = (view.segment.ulp_control(), view.opcode());

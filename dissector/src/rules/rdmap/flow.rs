@@ -6,22 +6,17 @@ use weft_core::wire::rdmap::Opcode;
 
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, Overrun, RequestKind};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static ANSWERED: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-1.2-1"),
-        requirement!("RDMAP-5.2-1"),
-        requirement!("RDMAP-5.2.1-18"),
-        requirement!("RDMAP-7306.5.2.1-21"),
-        requirement!("RDMAP-7306.5.2.2-3"),
-    ],
-    check: Check::End(answered),
-};
+pub(super) static ANSWERED: Rule = Check::End(answered).covers(requirements![
+    "RDMAP-1.2-1",
+    "RDMAP-5.2-1",
+    "RDMAP-5.2.1-18",
+    "RDMAP-7306.5.2.1-21",
+    "RDMAP-7306.5.2.2-3"
+]);
 
-pub(super) static DEPTH: Rule =
-    Rule { requirements: &[requirement!("RDMAP-6.1-7"), requirement!("RDMAP-7306.5.2-3")], check: Check::End(depth) };
+pub(super) static DEPTH: Rule = Check::End(depth).covers(requirements!["RDMAP-6.1-7", "RDMAP-7306.5.2-3"]);
 
 fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
@@ -41,13 +36,12 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
                 .is_none_or(|message| message.early_last.is_none())
         {
             let expected = "one Read Response for each Read Request";
-            for id in [requirement!("RDMAP-1.2-1"), requirement!("RDMAP-5.2-1")] {
-                findings.report_in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
-            }
+            let ids = requirements!["RDMAP-1.2-1", "RDMAP-5.2-1"];
+            findings.report_each_in_frame(ids, responder, header, expected, "a Response without a Request");
         }
         if let Some((header, Opcode::ATOMIC_RESPONSE)) = operations.unsolicited() {
             let (id, expected) = (requirement!("RDMAP-7306.5.2.2-3"), "one Atomic Response for each Atomic Request");
-            findings.report_in_frame(id, responder, header, expected, "a Response without a Request".to_owned());
+            findings.report_in_frame(id, responder, header, expected, "a Response without a Request");
         }
         // Only a graceful close shows that no more responses will come.
         let reset = connection.rst.iter().any(Option::is_some);
@@ -86,13 +80,8 @@ fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
         if let Some(overrun) = side.operations.mixed_overrun().filter(is_in_order) {
             let expected = format!("at most {} requests without a response, if atomics count as Reads", overrun.limit);
             let found = format!("{} requests without a response", overrun.outstanding);
-            findings.as_note().report_in_frame(
-                requirement!("RDMAP-7306.5.2-3"),
-                requester,
-                overrun.header,
-                &expected,
-                found,
-            );
+            let id = requirement!("RDMAP-7306.5.2-3");
+            findings.as_note().report_in_frame(id, requester, overrun.header, &expected, found);
         }
     }
 }

@@ -1,62 +1,51 @@
 //! RDMA messages and their DDP messages. Each RDMA message is one DDP message, messages keep the
 //! order of their queue, and all segments of a message have the same RDMAP fields.
 
-use weft_core::RequirementId;
-use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static SAME: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-3.1-3"),
-        requirement!("RDMAP-3.1-9"),
-        requirement!("RDMAP-5.1-11"),
-        requirement!("RDMAP-5.2.2-14"),
-        requirement!("RDMAP-5.3-19"),
-    ],
-    check: Check::Remark(same),
-};
+pub(super) static SAME: Rule = Check::Remark(same).covers(requirements![
+    "RDMAP-3.1-3",
+    "RDMAP-3.1-9",
+    "RDMAP-5.1-11",
+    "RDMAP-5.2.2-14",
+    "RDMAP-5.3-19"
+]);
 
-pub(super) static ORDER: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-5.2.1-13"),
-        requirement!("RDMAP-5.3-16"),
-        requirement!("RDMAP-5.5-15"),
-        requirement!("RDMAP-7306.5.2.1-19"),
-        requirement!("RDMAP-7306.6.3-10"),
-    ],
-    check: Check::Remark(order),
-};
+pub(super) static ORDER: Rule = Check::Remark(order).covers(requirements![
+    "RDMAP-5.2.1-13",
+    "RDMAP-5.3-16",
+    "RDMAP-5.5-15",
+    "RDMAP-7306.5.2.1-19",
+    "RDMAP-7306.6.3-10"
+]);
 
 fn same(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     match remark.kind {
         RemarkKind::UlpChanged { tagged, from, to } => {
             let (expected, found) = (format!("{:02x} {:08x}", from.0, from.1), format!("{:02x} {:08x}", to.0, to.1));
             let expected = format!("RDMAP's bytes {expected}, as in the earlier segments");
-            findings.report_remark(&[requirement!("RDMAP-3.1-9")], unit, remark, &expected, &found);
+            findings.report_remark(requirements!["RDMAP-3.1-9"], unit, remark, &expected, &found);
             if Opcode(from.0 & 0xf) != Opcode(to.0 & 0xf) {
                 let expected = format!("{} in all segments up to L=1", Opcode(from.0 & 0xf));
                 let found = Opcode(to.0 & 0xf).to_string();
-                findings.report_remark(&[requirement!("RDMAP-3.1-3")], unit, remark, &expected, &found);
+                findings.report_remark(requirements!["RDMAP-3.1-3"], unit, remark, &expected, &found);
             }
             if !tagged && Opcode(from.0 & 0xf).invalidates() {
                 let expected = format!("Invalidate STag {:#010x} in a {}, as before", from.1, Opcode(from.0 & 0xf));
                 let found = format!("{:#010x} in a {}", to.1, Opcode(to.0 & 0xf));
-                findings.report_remark(&[requirement!("RDMAP-5.3-19")], unit, remark, &expected, &found);
+                findings.report_remark(requirements!["RDMAP-5.3-19"], unit, remark, &expected, &found);
             }
         }
         RemarkKind::StagChanged { opcode, from, to } => {
-            let id = match opcode {
-                Opcode::WRITE => requirement!("RDMAP-5.1-11"),
-                _ => requirement!("RDMAP-5.2.2-14"),
-            };
+            let of_write = requirements!["RDMAP-5.1-11"];
+            let ids = if opcode == Opcode::WRITE { of_write } else { requirements!["RDMAP-5.2.2-14"] };
             let expected = format!("STag {from:#010x} in all segments of the {opcode}");
             let found = format!("STag {to:#010x}");
-            findings.report_remark(&[id], unit, remark, &expected, &found);
+            findings.report_remark(ids, unit, remark, &expected, &found);
         }
         _ => {}
     }
@@ -64,16 +53,16 @@ fn same(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Fi
 
 fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let RemarkKind::MsnOutOfOrder { opcode, queue, found } = remark.kind else { return };
-    let of_opcode: &[RequirementId] = match opcode {
-        Opcode::READ_REQUEST => &[requirement!("RDMAP-5.2.1-13")],
-        Opcode::ATOMIC_REQUEST => &[requirement!("RDMAP-7306.5.2.1-19")],
-        Opcode::IMMEDIATE | Opcode::IMMEDIATE_SE => &[requirement!("RDMAP-7306.6.3-10")],
-        opcode if opcode.is_send() => &[requirement!("RDMAP-5.3-16")],
+    let of_opcode = match opcode {
+        Opcode::READ_REQUEST => requirements!["RDMAP-5.2.1-13"],
+        Opcode::ATOMIC_REQUEST => requirements!["RDMAP-7306.5.2.1-19"],
+        Opcode::IMMEDIATE | Opcode::IMMEDIATE_SE => requirements!["RDMAP-7306.6.3-10"],
+        opcode if opcode.is_send() => requirements!["RDMAP-5.3-16"],
         _ => &[],
     };
     let expected = format!("{opcode} messages in the order of their MSNs");
     let found = format!("MSN {found} on queue {queue} after a higher MSN");
-    for ids in [of_opcode, &[requirement!("RDMAP-5.5-15")]] {
+    for ids in [of_opcode, requirements!["RDMAP-5.5-15"]] {
         findings.report_remark(ids, unit, remark, &expected, &found);
     }
 }

@@ -8,8 +8,7 @@ use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit, queue_of};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 /// The requirements for one opcode. A message with a wrong T bit violates `tagged`, and a message
 /// with a wrong QN violates `queue`. Both also violate the requirements in `either`.
@@ -19,119 +18,105 @@ struct Row {
     either: &'static [RequirementId],
 }
 
-const SENDS_TAGGED: &[RequirementId] = &[requirement!("RDMAP-5.3-1"), requirement!("RDMAP-5.3-12")];
-const SENDS_QUEUE: &[RequirementId] = &[requirement!("RDMAP-5.3-15")];
-const IMMEDIATE_TAGGED: &[RequirementId] = &[requirement!("RDMAP-7306.6.3-5"), requirement!("RDMAP-7306.6.3-6")];
-const IMMEDIATE_QUEUE: &[RequirementId] = &[requirement!("RDMAP-7306.6.3-8")];
+const SENDS_TAGGED: &[RequirementId] = requirements!["RDMAP-5.3-1", "RDMAP-5.3-12"];
+const SENDS_QUEUE: &[RequirementId] = requirements!["RDMAP-5.3-15"];
+const IMMEDIATE_TAGGED: &[RequirementId] = requirements!["RDMAP-7306.6.3-5", "RDMAP-7306.6.3-6"];
+const IMMEDIATE_QUEUE: &[RequirementId] = requirements!["RDMAP-7306.6.3-8"];
 
 /// One row for each of RDMAP's opcodes 0 to 11.
 static ROWS: [Row; 12] = [
     Row {
-        tagged: &[requirement!("RDMAP-5.1-1"), requirement!("RDMAP-5.1-6"), requirement!("RDMAP-3.1-4")],
+        tagged: requirements!["RDMAP-5.1-1", "RDMAP-5.1-6", "RDMAP-3.1-4"],
         queue: &[],
-        either: &[requirement!("RDMAP-4.1-6")],
+        either: requirements!["RDMAP-4.1-6"],
     },
     Row {
-        tagged: &[requirement!("RDMAP-5.2.1-1"), requirement!("RDMAP-5.2.1-10")],
-        queue: &[requirement!("RDMAP-5.2.1-11"), requirement!("RDMAP-5.2.1-12")],
-        either: &[requirement!("RDMAP-4.1-7")],
+        tagged: requirements!["RDMAP-5.2.1-1", "RDMAP-5.2.1-10"],
+        queue: requirements!["RDMAP-5.2.1-11", "RDMAP-5.2.1-12"],
+        either: requirements!["RDMAP-4.1-7"],
     },
     Row {
-        tagged: &[requirement!("RDMAP-5.2.2-1"), requirement!("RDMAP-5.2.2-10"), requirement!("RDMAP-3.1-4")],
+        tagged: requirements!["RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-3.1-4"],
         queue: &[],
-        either: &[requirement!("RDMAP-4.1-8")],
+        either: requirements!["RDMAP-4.1-8"],
     },
-    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: &[requirement!("RDMAP-4.1-9")] },
-    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: &[requirement!("RDMAP-4.1-10")] },
-    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: &[requirement!("RDMAP-4.1-11")] },
-    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: &[requirement!("RDMAP-4.1-12")] },
+    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: requirements!["RDMAP-4.1-9"] },
+    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: requirements!["RDMAP-4.1-10"] },
+    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: requirements!["RDMAP-4.1-11"] },
+    Row { tagged: SENDS_TAGGED, queue: SENDS_QUEUE, either: requirements!["RDMAP-4.1-12"] },
     Row {
-        tagged: &[requirement!("RDMAP-5.4-1"), requirement!("RDMAP-5.4-7")],
-        queue: &[requirement!("RDMAP-5.4-8")],
-        either: &[requirement!("RDMAP-4.1-13")],
+        tagged: requirements!["RDMAP-5.4-1", "RDMAP-5.4-7"],
+        queue: requirements!["RDMAP-5.4-8"],
+        either: requirements!["RDMAP-4.1-13"],
     },
-    Row { tagged: IMMEDIATE_TAGGED, queue: IMMEDIATE_QUEUE, either: &[requirement!("RDMAP-7306.4.1-1")] },
-    Row { tagged: IMMEDIATE_TAGGED, queue: IMMEDIATE_QUEUE, either: &[requirement!("RDMAP-7306.4.1-2")] },
+    Row { tagged: IMMEDIATE_TAGGED, queue: IMMEDIATE_QUEUE, either: requirements!["RDMAP-7306.4.1-1"] },
+    Row { tagged: IMMEDIATE_TAGGED, queue: IMMEDIATE_QUEUE, either: requirements!["RDMAP-7306.4.1-2"] },
     Row {
-        tagged: &[requirement!("RDMAP-7306.5.2.1-6"), requirement!("RDMAP-7306.5.2.1-14")],
-        queue: &[
-            requirement!("RDMAP-7306.5.2-1"),
-            requirement!("RDMAP-7306.5.2.1-17"),
-            requirement!("RDMAP-7306.5.2.1-18"),
-        ],
-        either: &[requirement!("RDMAP-7306.4.1-3")],
+        tagged: requirements!["RDMAP-7306.5.2.1-6", "RDMAP-7306.5.2.1-14"],
+        queue: requirements!["RDMAP-7306.5.2-1", "RDMAP-7306.5.2.1-17", "RDMAP-7306.5.2.1-18"],
+        either: requirements!["RDMAP-7306.4.1-3"],
     },
     Row {
-        tagged: &[requirement!("RDMAP-7306.5.2.2-2"), requirement!("RDMAP-7306.5.2.2-6")],
-        queue: &[
-            requirement!("RDMAP-7306.4.1-10"),
-            requirement!("RDMAP-7306.5.2-2"),
-            requirement!("RDMAP-7306.5.2.2-7"),
-            requirement!("RDMAP-7306.5.2.2-8"),
-        ],
-        either: &[requirement!("RDMAP-7306.4.1-4"), requirement!("RDMAP-7306.5-5")],
+        tagged: requirements!["RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6"],
+        queue: requirements!["RDMAP-7306.4.1-10", "RDMAP-7306.5.2-2", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8"],
+        either: requirements!["RDMAP-7306.4.1-4", "RDMAP-7306.5-5"],
     },
 ];
 
-pub(super) static QUEUES: Rule = Rule {
-    requirements: &[
-        requirement!("DDP-4.3-14"),
-        requirement!("RDMAP-3.1-2"),
-        requirement!("RDMAP-3.1-4"),
-        requirement!("RDMAP-4.1-6"),
-        requirement!("RDMAP-4.1-7"),
-        requirement!("RDMAP-4.1-8"),
-        requirement!("RDMAP-4.1-9"),
-        requirement!("RDMAP-4.1-10"),
-        requirement!("RDMAP-4.1-11"),
-        requirement!("RDMAP-4.1-12"),
-        requirement!("RDMAP-4.1-13"),
-        requirement!("RDMAP-4.1-18"),
-        requirement!("RDMAP-4.1-19"),
-        requirement!("RDMAP-4.1-20"),
-        requirement!("RDMAP-4.1-21"),
-        requirement!("RDMAP-5.1-1"),
-        requirement!("RDMAP-5.1-6"),
-        requirement!("RDMAP-5.2.1-1"),
-        requirement!("RDMAP-5.2.1-10"),
-        requirement!("RDMAP-5.2.1-11"),
-        requirement!("RDMAP-5.2.1-12"),
-        requirement!("RDMAP-5.2.2-1"),
-        requirement!("RDMAP-5.2.2-10"),
-        requirement!("RDMAP-5.3-1"),
-        requirement!("RDMAP-5.3-12"),
-        requirement!("RDMAP-5.3-15"),
-        requirement!("RDMAP-5.4-1"),
-        requirement!("RDMAP-5.4-7"),
-        requirement!("RDMAP-5.4-8"),
-        requirement!("RDMAP-7306.4.1-1"),
-        requirement!("RDMAP-7306.4.1-2"),
-        requirement!("RDMAP-7306.4.1-3"),
-        requirement!("RDMAP-7306.4.1-4"),
-        requirement!("RDMAP-7306.4.1-7"),
-        requirement!("RDMAP-7306.4.1-10"),
-        requirement!("RDMAP-7306.5-5"),
-        requirement!("RDMAP-7306.5.2-1"),
-        requirement!("RDMAP-7306.5.2-2"),
-        requirement!("RDMAP-7306.5.2.1-6"),
-        requirement!("RDMAP-7306.5.2.1-14"),
-        requirement!("RDMAP-7306.5.2.1-17"),
-        requirement!("RDMAP-7306.5.2.1-18"),
-        requirement!("RDMAP-7306.5.2.2-2"),
-        requirement!("RDMAP-7306.5.2.2-6"),
-        requirement!("RDMAP-7306.5.2.2-7"),
-        requirement!("RDMAP-7306.5.2.2-8"),
-        requirement!("RDMAP-7306.6.3-5"),
-        requirement!("RDMAP-7306.6.3-6"),
-        requirement!("RDMAP-7306.6.3-8"),
-    ],
-    check: Check::Header(queues),
-};
+pub(super) static QUEUES: Rule = Check::Header(queues).covers(requirements![
+    "DDP-4.3-14",
+    "RDMAP-3.1-2",
+    "RDMAP-3.1-4",
+    "RDMAP-4.1-6",
+    "RDMAP-4.1-7",
+    "RDMAP-4.1-8",
+    "RDMAP-4.1-9",
+    "RDMAP-4.1-10",
+    "RDMAP-4.1-11",
+    "RDMAP-4.1-12",
+    "RDMAP-4.1-13",
+    "RDMAP-4.1-18",
+    "RDMAP-4.1-19",
+    "RDMAP-4.1-20",
+    "RDMAP-4.1-21",
+    "RDMAP-5.1-1",
+    "RDMAP-5.1-6",
+    "RDMAP-5.2.1-1",
+    "RDMAP-5.2.1-10",
+    "RDMAP-5.2.1-11",
+    "RDMAP-5.2.1-12",
+    "RDMAP-5.2.2-1",
+    "RDMAP-5.2.2-10",
+    "RDMAP-5.3-1",
+    "RDMAP-5.3-12",
+    "RDMAP-5.3-15",
+    "RDMAP-5.4-1",
+    "RDMAP-5.4-7",
+    "RDMAP-5.4-8",
+    "RDMAP-7306.4.1-1",
+    "RDMAP-7306.4.1-2",
+    "RDMAP-7306.4.1-3",
+    "RDMAP-7306.4.1-4",
+    "RDMAP-7306.4.1-7",
+    "RDMAP-7306.4.1-10",
+    "RDMAP-7306.5-5",
+    "RDMAP-7306.5.2-1",
+    "RDMAP-7306.5.2-2",
+    "RDMAP-7306.5.2.1-6",
+    "RDMAP-7306.5.2.1-14",
+    "RDMAP-7306.5.2.1-17",
+    "RDMAP-7306.5.2.1-18",
+    "RDMAP-7306.5.2.2-2",
+    "RDMAP-7306.5.2.2-6",
+    "RDMAP-7306.5.2.2-7",
+    "RDMAP-7306.5.2.2-8",
+    "RDMAP-7306.6.3-5",
+    "RDMAP-7306.6.3-6",
+    "RDMAP-7306.6.3-8"
+]);
 
-pub(super) static RESERVED: Rule = Rule {
-    requirements: &[requirement!("RDMAP-4.1-14"), requirement!("RDMAP-4.1-20")],
-    check: Check::Opcode(0xf000, reserved),
-};
+pub(super) static RESERVED: Rule =
+    Check::Opcode(0xf000, reserved).covers(requirements!["RDMAP-4.1-14", "RDMAP-4.1-20"]);
 
 const OCTETS: std::ops::Range<usize> = ULPDU_AT..ULPDU_AT + 2;
 
@@ -143,7 +128,7 @@ fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     if should != tagged {
         let expected = format!("T={} in {opcode}", u8::from(should));
         let found = format!("T={}", u8::from(tagged));
-        let common: &[_] = if is_of_5040 { &[requirement!("RDMAP-4.1-18"), requirement!("RDMAP-4.1-19")] } else { &[] };
+        let common: &[_] = if is_of_5040 { requirements!["RDMAP-4.1-18", "RDMAP-4.1-19"] } else { &[] };
         for ids in [common, row.tagged, row.either] {
             findings.report_each(ids, unit, OCTETS, &expected, &found);
         }
@@ -157,9 +142,9 @@ fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     let (expected, found) = (format!("QN {queue} for {opcode}"), format!("QN {qn}"));
     let range = ULPDU_AT + 6..ULPDU_AT + 10;
     let common: &[_] = if is_of_5040 {
-        &[requirement!("DDP-4.3-14"), requirement!("RDMAP-3.1-2"), requirement!("RDMAP-4.1-21")]
+        requirements!["DDP-4.3-14", "RDMAP-3.1-2", "RDMAP-4.1-21"]
     } else {
-        &[requirement!("DDP-4.3-14")]
+        requirements!["DDP-4.3-14"]
     };
     for ids in [common, row.queue, row.either] {
         findings.report_each(ids, unit, range.clone(), &expected, &found);
@@ -178,15 +163,12 @@ fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
 fn reserved(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let opcode = view.opcode();
     let range = ULPDU_AT + 1..ULPDU_AT + 2;
-    let found = format!("opcode {:#x}", opcode.0);
+    let (expected, found) = ("an opcode that RFC 5040 or RFC 7306 assigns", format!("opcode {:#x}", opcode.0));
     if opcode.0 == 0xf {
         // RFC 6580 section 3.4 assigns opcode 0xF to experiments, so the finding is a note.
-        let id = requirement!("RDMAP-4.1-14");
-        findings.as_note().report(id, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", found);
-        return;
+        return findings.as_note().report(requirement!("RDMAP-4.1-14"), unit, range, expected, found);
     }
-    let ids = [requirement!("RDMAP-4.1-14"), requirement!("RDMAP-4.1-20")];
-    findings.report_each(&ids, unit, range, "an opcode that RFC 5040 or RFC 7306 assigns", &found);
+    findings.report_each(RESERVED.requirements, unit, range, expected, &found);
 }
 
 #[cfg(test)]

@@ -1,59 +1,46 @@
 //! RDMA Reads: how a Read Response must match its Read Request.
 
-use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{RawReadRequest, ReadRequest};
 
 use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static RESPONSE: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-4.4-5"),
-        requirement!("RDMAP-4.4-8"),
-        requirement!("RDMAP-4.4-9"),
-        requirement!("RDMAP-4.5-1"),
-        requirement!("RDMAP-5.2.1-21"),
-        requirement!("RDMAP-5.2.2-15"),
-    ],
-    check: Check::Remark(response),
-};
+pub(super) static RESPONSE: Rule = Check::Remark(response).covers(requirements![
+    "RDMAP-4.4-5",
+    "RDMAP-4.4-8",
+    "RDMAP-4.4-9",
+    "RDMAP-4.5-1",
+    "RDMAP-5.2.1-21",
+    "RDMAP-5.2.2-15"
+]);
 
-pub(super) static ORDER: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-5.2.1-14"),
-        requirement!("RDMAP-5.2.2-8"),
-        requirement!("RDMAP-5.5-10"),
-        requirement!("RDMAP-B-9"),
-    ],
-    check: Check::Remark(order),
-};
+pub(super) static ORDER: Rule =
+    Check::Remark(order).covers(requirements!["RDMAP-5.2.1-14", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-B-9"]);
 
-pub(super) static SOURCE: Rule =
-    Rule { requirements: &[requirement!("RDMAP-5.2.1-16")], check: Check::Opcode(1 << 1, source) };
+pub(super) static SOURCE: Rule = Check::Opcode(1 << 1, source).covers(requirements!["RDMAP-5.2.1-16"]);
 
 fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     match remark.kind {
         RemarkKind::SinkStag { expected, found, .. } => {
             let expected = format!("STag {expected:#010x}, the SinkSTag of the Read Request");
             let found = format!("STag {found:#010x}");
-            findings.report_remark(&[requirement!("RDMAP-4.4-5")], unit, remark, &expected, &found);
+            findings.report_remark(requirements!["RDMAP-4.4-5"], unit, remark, &expected, &found);
         }
         RemarkKind::SinkOffset { expected, found } => {
             let expected = format!("TO {expected:#x}, the SinkTO of the Read Request");
             let found = format!("TO {found:#x}");
-            findings.report_remark(&[requirement!("RDMAP-4.4-8")], unit, remark, &expected, &found);
+            findings.report_remark(requirements!["RDMAP-4.4-8"], unit, remark, &expected, &found);
         }
         RemarkKind::ResponseLength { expected, found, segments } => {
-            let ids: &[RequirementId] = if expected == 0 {
-                &[requirement!("RDMAP-5.2.1-21")]
+            let ids = if expected == 0 {
+                requirements!["RDMAP-5.2.1-21"]
             } else if found > u64::from(expected) && (found - u64::from(expected)).is_multiple_of(4) {
                 // The superfluous octets may be a repeated header, which consists of 32-bit words.
-                &[requirement!("RDMAP-4.4-9"), requirement!("RDMAP-4.5-1")]
+                requirements!["RDMAP-4.4-9", "RDMAP-4.5-1"]
             } else {
-                &[requirement!("RDMAP-4.4-9")]
+                requirements!["RDMAP-4.4-9"]
             };
             let expected = match expected {
                 0 => "one segment without payload, as RDMARDSZ is 0".to_owned(),
@@ -64,7 +51,7 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
         RemarkKind::SameDirection => {
             let expected = "the Read Response from the other side";
             let found = "a Read Response from the side that sent the Request";
-            findings.report_remark(&[requirement!("RDMAP-5.2.2-15")], unit, remark, expected, found);
+            findings.report_remark(requirements!["RDMAP-5.2.2-15"], unit, remark, expected, found);
         }
         _ => {}
     }
@@ -72,14 +59,9 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
 
 fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     if let RemarkKind::ResponseOrder { atomic: false, earlier_atomic: false } = remark.kind {
-        let ids = [
-            requirement!("RDMAP-5.2.1-14"),
-            requirement!("RDMAP-5.2.2-8"),
-            requirement!("RDMAP-5.5-10"),
-            requirement!("RDMAP-B-9"),
-        ];
+        let ids = requirements!["RDMAP-5.2.1-14", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-B-9"];
         let expected = "Read Responses in the order of their Requests";
-        findings.report_remark(&ids, unit, remark, expected, "the Response to a later Request");
+        findings.report_remark(ids, unit, remark, expected, "the Response to a later Request");
     }
 }
 

@@ -1,46 +1,35 @@
 //! Compares a Terminate with the segment that the Terminate reports.
 
-use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, RawTerminateParts, ReadRequest};
 
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, RequestKind, TerminateMessage};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Offset of the Terminate header in the FPDU, from `ULPDU_Length`.
 const AT: usize = ULPDU_AT + 18;
 
-pub(super) static SEGMENT: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-4.8-8"),
-        requirement!("RDMAP-4.8-13"),
-        requirement!("RDMAP-4.8-41"),
-        requirement!("RDMAP-4.8-44"),
-        requirement!("RDMAP-7.1-4"),
-        requirement!("RDMAP-7.1-5"),
-        requirement!("RDMAP-7.1-6"),
-        requirement!("RDMAP-7306.8.1-3"),
-        requirement!("RDMAP-7306.8.2-9"),
-    ],
-    check: Check::Opcode(TERMINATE, segment),
-};
+pub(super) static SEGMENT: Rule = Check::Opcode(TERMINATE, segment).covers(requirements![
+    "RDMAP-4.8-8",
+    "RDMAP-4.8-13",
+    "RDMAP-4.8-41",
+    "RDMAP-4.8-44",
+    "RDMAP-7.1-4",
+    "RDMAP-7.1-5",
+    "RDMAP-7.1-6",
+    "RDMAP-7306.8.1-3",
+    "RDMAP-7306.8.2-9"
+]);
 
-pub(super) static SYNTHETIC: Rule =
-    Rule { requirements: &[requirement!("RDMAP-4.8-10")], check: Check::End(synthetic) };
+pub(super) static SYNTHETIC: Rule = Check::End(synthetic).covers(requirements!["RDMAP-4.8-10"]);
 
-pub(super) static READ: Rule = Rule {
-    requirements: &[requirement!("RDMAP-4.8-42"), requirement!("RDMAP-4.8-43")],
-    check: Check::Opcode(TERMINATE, read),
-};
+pub(super) static READ: Rule = Check::Opcode(TERMINATE, read).covers(requirements!["RDMAP-4.8-42", "RDMAP-4.8-43"]);
 
-pub(super) static INVALIDATION: Rule = Rule {
-    requirements: &[requirement!("RDMAP-4.1-15"), requirement!("RDMAP-5.3-18")],
-    check: Check::Opcode(TERMINATE, invalidation),
-};
+pub(super) static INVALIDATION: Rule =
+    Check::Opcode(TERMINATE, invalidation).covers(requirements!["RDMAP-4.1-15", "RDMAP-5.3-18"]);
 
 fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
@@ -74,7 +63,7 @@ fn synthetic(state: &ConnectionState, findings: &mut Findings<'_>) {
         let other = &state.traffic.directions[direction.peer()];
         if other.messages.is_complete() && seen.has_unsent_header(&other.log) {
             let expected = "the header of a segment that the peer sent";
-            let found = "a header that no segment of the peer has".to_owned();
+            let found = "a header that no segment of the peer has";
             findings.report_in_frame(requirement!("RDMAP-4.8-10"), direction, seen.copied, expected, found);
         }
     }
@@ -109,11 +98,8 @@ fn by_opcode(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateMessage, 
             let expected = "length, DDP header and RDMA header (M=1, D=1, R=1) of the segment";
             findings.as_behaviour().report(requirement!("RDMAP-7.1-5"), unit, at, expected, found);
         }
-        Opcode::WRITE | Opcode::READ_RESPONSE if !bits.m() || bits.r() => {
-            let expected = "length and DDP header of the segment, but no RDMA header (M=1, D=1, R=0)";
-            findings.as_behaviour().report(requirement!("RDMAP-7.1-4"), unit, at, expected, found);
-        }
-        opcode if opcode.is_send() && (!bits.m() || bits.r()) => {
+        // An RDMA Write, a Read Response or a Send.
+        Opcode(0 | 2..=6) if !bits.m() || bits.r() => {
             let expected = "length and DDP header of the segment, but no RDMA header (M=1, D=1, R=0)";
             findings.as_behaviour().report(requirement!("RDMAP-7.1-4"), unit, at, expected, found);
         }
@@ -190,19 +176,16 @@ fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findin
 fn invalidation(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let Some(target) = seen.reported_segment().filter(|target| target.opcode().invalidates()) else { return };
-    let ids: &[RequirementId] = match (seen.error.layer, seen.error.error_type, seen.error.code) {
-        (ErrorLayer::RDMAP, 1, 0 | 3) => &[requirement!("RDMAP-4.1-15"), requirement!("RDMAP-5.3-18")],
-        (ErrorLayer::RDMAP, 1 | 2, 9) => &[requirement!("RDMAP-5.3-18")],
+    let ids = match (seen.error.layer, seen.error.error_type, seen.error.code) {
+        (ErrorLayer::RDMAP, 1, 0 | 3) => requirements!["RDMAP-4.1-15", "RDMAP-5.3-18"],
+        (ErrorLayer::RDMAP, 1 | 2, 9) => requirements!["RDMAP-5.3-18"],
         _ => return,
     };
     let header = target.header();
     let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
     let found = format!("STag {stag:#010x}, rejected in frame {}: {}", seen.frame, seen.error);
     let sender = unit.direction().peer();
-    for id in ids {
-        let expected = "an STag that the receiver can invalidate";
-        findings.report_in_frame(*id, sender, target.frame, expected, found.clone());
-    }
+    findings.report_each_in_frame(ids, sender, target.frame, "an STag that the receiver can invalidate", &found);
 }
 
 #[cfg(test)]

@@ -1,60 +1,48 @@
 //! Lengths of the messages that have an RDMAP header.
 
-use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, RawAtomicResponse, RawImmediate, RawReadRequest, RawTerminate};
 
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 /// Mask of opcodes: Read Request, Terminate, both types of Immediate Data, Atomic Request and
 /// Atomic Response.
 const WITH_HEADER: u16 = 1 << 1 | 1 << 7 | 0xf << 8;
 
-pub(super) static HEADERS: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-4-1"),
-        requirement!("RDMAP-4.2-3"),
-        requirement!("RDMAP-4.4-1"),
-        requirement!("RDMAP-4.4-3"),
-        requirement!("RDMAP-4.8-1"),
-        requirement!("RDMAP-A-1"),
-        requirement!("RDMAP-7306.4-1"),
-        requirement!("RDMAP-7306.4.2-3"),
-        requirement!("RDMAP-7306.5.2.1-1"),
-        requirement!("RDMAP-7306.5.2.2-1"),
-        requirement!("RDMAP-7306.6.2-1"),
-        requirement!("RDMAP-7306.6.3-9"),
-        requirement!("RDMAP-7306.A-1"),
-    ],
-    check: Check::Opcode(WITH_HEADER, headers),
-};
+pub(super) static HEADERS: Rule = Check::Opcode(WITH_HEADER, headers).covers(requirements![
+    "RDMAP-4-1",
+    "RDMAP-4.2-3",
+    "RDMAP-4.4-1",
+    "RDMAP-4.4-3",
+    "RDMAP-4.8-1",
+    "RDMAP-A-1",
+    "RDMAP-7306.4-1",
+    "RDMAP-7306.4.2-3",
+    "RDMAP-7306.5.2.1-1",
+    "RDMAP-7306.5.2.2-1",
+    "RDMAP-7306.6.2-1",
+    "RDMAP-7306.6.3-9",
+    "RDMAP-7306.A-1"
+]);
 
 fn headers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Segment::Untagged(header, _) = view.segment else { return };
     let opcode = view.opcode();
-    let (size, ids): (usize, &[RequirementId]) = match opcode {
-        Opcode::READ_REQUEST => (RawReadRequest::LEN, &[requirement!("RDMAP-4.4-1"), requirement!("RDMAP-4.2-3")]),
-        Opcode::TERMINATE => (RawTerminate::LEN, &[requirement!("RDMAP-4.8-1"), requirement!("RDMAP-4.2-3")]),
-        Opcode::ATOMIC_REQUEST => (
-            RawAtomicRequest::LEN,
-            &[requirement!("RDMAP-7306.4-1"), requirement!("RDMAP-7306.4.2-3"), requirement!("RDMAP-7306.5.2.1-1")],
-        ),
-        Opcode::ATOMIC_RESPONSE => (
-            RawAtomicResponse::LEN,
-            &[requirement!("RDMAP-7306.4-1"), requirement!("RDMAP-7306.4.2-3"), requirement!("RDMAP-7306.5.2.2-1")],
-        ),
+    let (size, ids) = match opcode {
+        Opcode::READ_REQUEST => (RawReadRequest::LEN, requirements!["RDMAP-4.4-1", "RDMAP-4.2-3"]),
+        Opcode::TERMINATE => (RawTerminate::LEN, requirements!["RDMAP-4.8-1", "RDMAP-4.2-3"]),
+        Opcode::ATOMIC_REQUEST => {
+            (RawAtomicRequest::LEN, requirements!["RDMAP-7306.4-1", "RDMAP-7306.4.2-3", "RDMAP-7306.5.2.1-1"])
+        }
+        Opcode::ATOMIC_RESPONSE => {
+            (RawAtomicResponse::LEN, requirements!["RDMAP-7306.4-1", "RDMAP-7306.4.2-3", "RDMAP-7306.5.2.2-1"])
+        }
         _ => (
             RawImmediate::LEN,
-            &[
-                requirement!("RDMAP-7306.4-1"),
-                requirement!("RDMAP-7306.4.2-3"),
-                requirement!("RDMAP-7306.6.2-1"),
-                requirement!("RDMAP-7306.6.3-9"),
-            ],
+            requirements!["RDMAP-7306.4-1", "RDMAP-7306.4.2-3", "RDMAP-7306.6.2-1", "RDMAP-7306.6.3-9"],
         ),
     };
     let len = view.payload_len as usize;

@@ -7,14 +7,11 @@ use crate::direction::Direction;
 use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::frame_number::FrameNumber;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static CHOICE: Rule =
-    Rule { requirements: &[requirement!("RDMAP-8.1.1-8"), requirement!("RDMAP-8.1.1-9")], check: Check::End(choice) };
+pub(super) static CHOICE: Rule = Check::End(choice).covers(requirements!["RDMAP-8.1.1-8", "RDMAP-8.1.1-9"]);
 
-pub(super) static INVALIDATED: Rule =
-    Rule { requirements: &[requirement!("RDMAP-1.2-2")], check: Check::Remark(invalidated) };
+pub(super) static INVALIDATED: Rule = Check::Remark(invalidated).covers(requirements!["RDMAP-1.2-2"]);
 
 /// Minimum number of different STags that are needed for a finding about their choice.
 const ENOUGH: usize = 8;
@@ -68,13 +65,7 @@ fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findin
     let found = format!("STag {stag:#010x}, invalidated in frame {by} (its owner has sent nothing since then)");
     // The endpoints may have agreed outside this connection that the STag is valid again, so the
     // finding is a warning.
-    findings.as_behaviour().report_remark(
-        &[requirement!("RDMAP-1.2-2")],
-        unit,
-        remark,
-        "an STag that is valid",
-        &found,
-    );
+    findings.as_behaviour().report_remark(requirements!["RDMAP-1.2-2"], unit, remark, "an STag that is valid", &found);
 }
 
 #[cfg(test)]

@@ -6,22 +6,19 @@ use weft_core::wire::rdmap::TerminateError;
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 /// The error of the Terminate that RFC 6581 section 9.3 requires "before resetting the connection".
 const LOCAL_CATASTROPHIC: TerminateError = TerminateError::new(2, 0, 5);
 
-pub(super) static AFTER_TERMINATE: Rule =
-    Rule { requirements: &[requirement!("RDMAP-5.4-12")], check: Check::Remark(after_terminate) };
+pub(super) static AFTER_TERMINATE: Rule = Check::Remark(after_terminate).covers(requirements!["RDMAP-5.4-12"]);
 
-pub(super) static ERRORS: Rule =
-    Rule { requirements: &[requirement!("RDMAP-6.2.1-1"), requirement!("RDMAP-6.2.1-8")], check: Check::End(errors) };
+pub(super) static ERRORS: Rule = Check::End(errors).covers(requirements!["RDMAP-6.2.1-1", "RDMAP-6.2.1-8"]);
 
 fn after_terminate(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     if let RemarkKind::AfterTerminate(opcode) = remark.kind {
         let expected = "no message after a Terminate";
-        findings.report_remark(&[requirement!("RDMAP-5.4-12")], unit, remark, expected, &opcode.to_string());
+        findings.report_remark(requirements!["RDMAP-5.4-12"], unit, remark, expected, &opcode.to_string());
     }
 }
 
@@ -43,12 +40,8 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             if let Some(rst) = rst.filter(|rst| *rst > seen.frame && alone) {
                 let expected = "a graceful close after the Terminate";
                 let found = format!("a reset after the Terminate of frame {}", seen.frame);
-                let id = requirement!("RDMAP-6.2.1-8");
-                if seen.error == LOCAL_CATASTROPHIC {
-                    findings.as_note().report_in_frame(id, side, rst, expected, found);
-                } else {
-                    findings.report_in_frame(id, side, rst, expected, found);
-                }
+                let mut findings = findings.as_note_if(seen.error == LOCAL_CATASTROPHIC);
+                findings.report_in_frame(requirement!("RDMAP-6.2.1-8"), side, rst, expected, found);
             }
             continue;
         }
@@ -72,7 +65,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
         {
             // The capture does not show the reason for the reset. The ULP may have requested the
             // reset.
-            let found = "a reset without a visible reason".to_owned();
+            let found = "a reset without a visible reason";
             let expected = "a Terminate that reports why the stream ends";
             findings.as_note().report_in_frame(requirement!("RDMAP-6.2.1-1"), side, rst, expected, found);
         }

@@ -8,53 +8,42 @@ use zerocopy::FromBytes;
 
 use crate::follow::{ConnectionState, TerminateSummary};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const TERMINATE: u16 = 1 << 7;
 /// Offset of the Terminate header in the FPDU, from `ULPDU_Length`.
 const AT: usize = ULPDU_AT + 18;
 
-pub(super) static NUMBERS: Rule =
-    Rule { requirements: &[requirement!("RDMAP-5.4-2")], check: Check::Opcode(TERMINATE, numbers) };
+pub(super) static NUMBERS: Rule = Check::Opcode(TERMINATE, numbers).covers(requirements!["RDMAP-5.4-2"]);
 
-pub(super) static CODES: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-4.8-2"),
-        requirement!("RDMAP-4.8-3"),
-        requirement!("RDMAP-4.8-4"),
-        requirement!("RDMAP-4.8-6"),
-        requirement!("RDMAP-4.8-31"),
-        requirement!("RDMAP-4.8-37"),
-        requirement!("RDMAP-4.8-38"),
-    ],
-    check: Check::Opcode(TERMINATE, codes),
-};
+pub(super) static CODES: Rule = Check::Opcode(TERMINATE, codes).covers(requirements![
+    "RDMAP-4.8-2",
+    "RDMAP-4.8-3",
+    "RDMAP-4.8-4",
+    "RDMAP-4.8-6",
+    "RDMAP-4.8-31",
+    "RDMAP-4.8-37",
+    "RDMAP-4.8-38"
+]);
 
-pub(super) static PARTS: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-4.2-3"),
-        requirement!("RDMAP-4.2-5"),
-        requirement!("RDMAP-4.8-5"),
-        requirement!("RDMAP-4.8-9"),
-        requirement!("RDMAP-4.8-10"),
-        requirement!("RDMAP-4.8-11"),
-        requirement!("RDMAP-4.8-12"),
-    ],
-    check: Check::Opcode(TERMINATE, parts),
-};
+pub(super) static PARTS: Rule = Check::Opcode(TERMINATE, parts).covers(requirements![
+    "RDMAP-4.2-3",
+    "RDMAP-4.2-5",
+    "RDMAP-4.8-5",
+    "RDMAP-4.8-9",
+    "RDMAP-4.8-10",
+    "RDMAP-4.8-11",
+    "RDMAP-4.8-12"
+]);
 
-pub(super) static FIGURE_10: Rule = Rule {
-    requirements: &[
-        requirement!("RDMAP-3.1-7"),
-        requirement!("RDMAP-4.8-14"),
-        requirement!("RDMAP-4.8-15"),
-        requirement!("RDMAP-4.8-16"),
-        requirement!("RDMAP-4.8-39"),
-        requirement!("RDMAP-4.8-40"),
-    ],
-    check: Check::Opcode(TERMINATE, figure_10),
-};
+pub(super) static FIGURE_10: Rule = Check::Opcode(TERMINATE, figure_10).covers(requirements![
+    "RDMAP-3.1-7",
+    "RDMAP-4.8-14",
+    "RDMAP-4.8-15",
+    "RDMAP-4.8-16",
+    "RDMAP-4.8-39",
+    "RDMAP-4.8-40"
+]);
 
 /// Returns the fixed part of a Terminate. `None` if octets are missing, or if the message is
 /// tagged.

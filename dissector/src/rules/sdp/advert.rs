@@ -13,40 +13,26 @@ use crate::direction::Direction;
 use crate::follow::sdp::Advert;
 use crate::follow::{ConnectionState, RequestKind};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const LEN: Range<usize> = 16..20;
 const NON_DISCARDS: Range<usize> = 32..36;
 /// The largest allowed buffer, in octets.
 const MAX_BUFFER_LEN: u32 = 1 << 31;
 
-pub(super) static FIELDS: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.3.2.1-1"),
-        requirement!("SDP-6.3.2.1-2"),
-        requirement!("SDP-6.3.3.1-2"),
-        requirement!("SDP-6.3.3.1-3"),
-        requirement!("SDP-6.3.3.4-1"),
-    ],
-    check: Check::Sdp(fields),
-};
+pub(super) static FIELDS: Rule = Check::Sdp(fields).covers(requirements![
+    "SDP-6.3.2.1-1",
+    "SDP-6.3.2.1-2",
+    "SDP-6.3.3.1-2",
+    "SDP-6.3.3.1-3",
+    "SDP-6.3.3.4-1"
+]);
 
-pub(super) static NOT_ADVERTISED: Rule = Rule {
-    requirements: &[requirement!("SDP-6.3.2.3-2"), requirement!("SDP-6.3.3.3-2")],
-    check: Check::End(not_advertised),
-};
+pub(super) static NOT_ADVERTISED: Rule =
+    Check::End(not_advertised).covers(requirements!["SDP-6.3.2.3-2", "SDP-6.3.3.3-2"]);
 
-pub(super) static REFUSED_BY_ITS_OWNER: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.3.2-3"),
-        requirement!("SDP-6.3.2.3-1"),
-        requirement!("SDP-6.3.3-1"),
-        requirement!("SDP-6.3.3.1-1"),
-        requirement!("SDP-6.3.3.3-1"),
-    ],
-    check: Check::Opcode(1 << Opcode::TERMINATE.0, refused_by_its_owner),
-};
+pub(super) static REFUSED_BY_ITS_OWNER: Rule = Check::Opcode(1 << Opcode::TERMINATE.0, refused_by_its_owner)
+    .covers(requirements!["SDP-6.3.2-3", "SDP-6.3.2.3-1", "SDP-6.3.3-1", "SDP-6.3.3.1-1", "SDP-6.3.3.3-1"]);
 
 fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (len, ids) = match view.mid() {
@@ -67,7 +53,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         _ => return,
     };
     if len == 0 {
-        findings.report(ids[0], unit, LEN, "a buffer of at least one byte", "Len 0".to_owned());
+        findings.report(ids[0], unit, LEN, "a buffer of at least one byte", "Len 0");
     } else if len > MAX_BUFFER_LEN {
         findings.report(ids[1], unit, LEN, "a buffer of at most 2^31 bytes", format!("Len {len}"));
     }

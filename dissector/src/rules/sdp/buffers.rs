@@ -8,22 +8,12 @@ use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER, Mid, RawChRcvBu
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static NUMBER: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-10-2"),
-        requirement!("SDP-10-4"),
-        requirement!("SDP-10-5"),
-        requirement!("SDP-10.3-1"),
-        requirement!("SDP-10.3-2"),
-    ],
-    check: Check::Sdp(number),
-};
+pub(super) static NUMBER: Rule =
+    Check::Sdp(number).covers(requirements!["SDP-10-2", "SDP-10-4", "SDP-10-5", "SDP-10.3-1", "SDP-10.3-2"]);
 
-pub(super) static SIZE: Rule =
-    Rule { requirements: &[requirement!("SDP-10-2"), requirement!("SDP-10-7")], check: Check::Sdp(size) };
+pub(super) static SIZE: Rule = Check::Sdp(size).covers(requirements!["SDP-10-2", "SDP-10-7"]);
 
 fn number(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let own: RequirementId = match view.mid() {
@@ -51,8 +41,8 @@ fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     };
     let Some((size, figure)) = announced.filter(|(size, _)| *size < MIN_PRIVATE_BUFFER) else { return };
     let (range, found) = (view.range(figure), size.to_string());
-    let ids = [requirement!("SDP-10-7"), requirement!("SDP-10-2")];
-    findings.report_each(&ids, unit, range, "at least 37 bytes, for BSDH, SinkAH and one byte of payload", &found);
+    let ids = requirements!["SDP-10-7", "SDP-10-2"];
+    findings.report_each(ids, unit, range, "at least 37 bytes, for BSDH, SinkAH and one byte of payload", &found);
 }
 
 #[cfg(test)]

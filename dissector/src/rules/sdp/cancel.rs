@@ -7,22 +7,17 @@ use weft_core::wire::sdp::Mid;
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static ACKNOWLEDGED: Rule =
-    Rule { requirements: &[requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")], check: Check::Sdp(acknowledged) };
+pub(super) static ACKNOWLEDGED: Rule = Check::Sdp(acknowledged).covers(requirements!["SDP-9.5.4-5", "SDP-9.5.4-7"]);
 
-pub(super) static SINK_CANCEL_ACK: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.5.5-4"),
-        requirement!("SDP-9.5.5-5"),
-        requirement!("SDP-9.5.5-6"),
-        requirement!("SDP-9.5.5-8"),
-        requirement!("SDP-9.5.5-10"),
-    ],
-    check: Check::Sdp(sink_cancel_ack),
-};
+pub(super) static SINK_CANCEL_ACK: Rule = Check::Sdp(sink_cancel_ack).covers(requirements![
+    "SDP-9.5.5-4",
+    "SDP-9.5.5-5",
+    "SDP-9.5.5-6",
+    "SDP-9.5.5-8",
+    "SDP-9.5.5-10"
+]);
 
 /// Reports an endpoint that acknowledges a SrcAvailCancel before it has reported its RDMA Reads.
 fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -37,9 +32,9 @@ fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findin
         "MSeqAck {}, while {} bytes that RDMA Reads requested are not reported",
         view.bsdh.mseq_ack, moved.read
     );
-    let ids = [requirement!("SDP-9.5.4-5"), requirement!("SDP-9.5.4-7")];
+    let ids = requirements!["SDP-9.5.4-5", "SDP-9.5.4-7"];
     let expected = "an MSeqAck below the MSeq of the SrcAvailCancel until the RdmaRdCompl";
-    findings.report_each(&ids, unit, view.range(12..16), expected, &found);
+    findings.report_each(ids, unit, view.range(12..16), expected, &found);
 }
 
 fn sink_cancel_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -54,10 +49,10 @@ fn sink_cancel_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, fin
         } else {
             (requirement!("SDP-9.5.5-10"), "one SinkCancelAck for each SinkAvailCancel")
         };
-        findings.report(id, unit, range, expected, "a SinkCancelAck".to_owned());
+        findings.report(id, unit, range, expected, "a SinkCancelAck");
     } else if sender.moved.is_some_and(|moved| moved.written > 0) {
-        let ids = [requirement!("SDP-9.5.5-8"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-5")];
-        findings.report_each(&ids, unit, range, "first an RdmaWrCompl for the RDMA Writes", "a SinkCancelAck");
+        let ids = requirements!["SDP-9.5.5-8", "SDP-9.5.5-6", "SDP-9.5.5-5"];
+        findings.report_each(ids, unit, range, "first an RdmaWrCompl for the RDMA Writes", "a SinkCancelAck");
     }
 }
 

@@ -7,30 +7,18 @@ use super::view::SdpView;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static AFTER_DIS_CONN: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.2.3-2"),
-        requirement!("SDP-8.2.1-4"),
-        requirement!("SDP-8.2.1-9"),
-        requirement!("SDP-8.2.1-32"),
-    ],
-    check: Check::Sdp(after_dis_conn),
-};
+pub(super) static AFTER_DIS_CONN: Rule =
+    Check::Sdp(after_dis_conn).covers(requirements!["SDP-6.2.3-2", "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-8.2.1-32"]);
 
-pub(super) static DIS_CONN: Rule =
-    Rule { requirements: &[requirement!("SDP-8.2.1-5"), requirement!("SDP-8.2.1-7")], check: Check::Sdp(dis_conn) };
+pub(super) static DIS_CONN: Rule = Check::Sdp(dis_conn).covers(requirements!["SDP-8.2.1-5", "SDP-8.2.1-7"]);
 
-pub(super) static AFTER_ABORT_CONN: Rule =
-    Rule { requirements: &[requirement!("SDP-8.2.2-13")], check: Check::Sdp(after_abort_conn) };
+pub(super) static AFTER_ABORT_CONN: Rule = Check::Sdp(after_abort_conn).covers(requirements!["SDP-8.2.2-13"]);
 
-pub(super) static ABORT_CONN: Rule =
-    Rule { requirements: &[requirement!("SDP-6.2.4-2")], check: Check::Sdp(abort_conn) };
+pub(super) static ABORT_CONN: Rule = Check::Sdp(abort_conn).covers(requirements!["SDP-6.2.4-2"]);
 
-pub(super) static END_OF_TCP: Rule =
-    Rule { requirements: &[requirement!("SDP-6.2-2"), requirement!("SDP-8.2.1-4")], check: Check::End(end_of_tcp) };
+pub(super) static END_OF_TCP: Rule = Check::End(end_of_tcp).covers(requirements!["SDP-6.2-2", "SDP-8.2.1-4"]);
 
 fn after_dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, sender) = (view.mid(), view.sender_state());
@@ -39,9 +27,9 @@ fn after_dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
     }
     let payload = if mid.may_carry_payload() { view.payload_len() } else { 0 };
     if payload > 0 || mid == Mid::SRC_AVAIL {
-        let ids = [requirement!("SDP-6.2.3-2"), requirement!("SDP-8.2.1-9"), requirement!("SDP-8.2.1-4")];
+        let ids = requirements!["SDP-6.2.3-2", "SDP-8.2.1-9", "SDP-8.2.1-4"];
         let found = format!("{mid} with {payload} bytes");
-        findings.report_each(&ids, unit, view.range(3..4), "no ULP data after the sender's own DisConn", &found);
+        findings.report_each(ids, unit, view.range(3..4), "no ULP data after the sender's own DisConn", &found);
     }
     // After both endpoints have sent DisConn, the sender has to close TCP or send an AbortConn. A
     // message that only grants credit does no harm.
@@ -60,7 +48,7 @@ fn dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: 
     }
     if sender.sent.has(Mid::DIS_CONN) {
         let expected = "one DisConn from each endpoint";
-        findings.report(requirement!("SDP-8.2.1-7"), unit, view.range(3..4), expected, "a second DisConn".to_owned());
+        findings.report(requirement!("SDP-8.2.1-7"), unit, view.range(3..4), expected, "a second DisConn");
         return;
     }
     // If the sender has withdrawn data by a SrcAvailCancel, it does not have to send that data.
@@ -83,13 +71,7 @@ fn abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     let sender = view.sender_state();
     if view.mid() == Mid::ABORT_CONN && sender.certain && !sender.sent.has(Mid::DIS_CONN) {
         let expected = "an earlier DisConn from the same end";
-        findings.report(
-            requirement!("SDP-6.2.4-2"),
-            unit,
-            view.range(3..4),
-            expected,
-            "AbortConn without DisConn".to_owned(),
-        );
+        findings.report(requirement!("SDP-6.2.4-2"), unit, view.range(3..4), expected, "AbortConn without DisConn");
     }
 }
 
@@ -102,26 +84,19 @@ fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
         && closing.susp_comm.iter().all(Option::is_none)
         && connection.rst == [None; 2]
         && directions.iter().all(|side| side.terminate.is_none());
-    let first = match connection.fin {
-        [Some(forth), Some(back)] => {
-            if back < forth {
-                Direction::Reverse
-            } else {
-                Direction::Forward
-            }
-        }
-        [Some(_), None] => Direction::Forward,
-        [None, Some(_)] => Direction::Reverse,
+    let (first, fin) = match connection.fin {
+        [Some(forth), Some(back)] if back < forth => (Direction::Reverse, back),
+        [Some(forth), _] => (Direction::Forward, forth),
+        [None, Some(back)] => (Direction::Reverse, back),
         [None, None] => return,
     };
-    let Some(fin) = connection.fin[first] else { return };
     let peer = first.peer();
     if !is_plain || state.mpa.tcp[peer].may_be_late_at(fin) || closing.dis_conn[peer].is_some() {
         return;
     }
     if closing.dis_conn[first].is_some() {
         let expected = "the peer's DisConn or the sender's AbortConn between the sender's DisConn and FIN";
-        findings.report_in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither message".to_owned());
+        findings.report_in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither message");
     } else {
         // An endpoint that gives up the connection may close TCP at once (section 8.2.2), with FIN
         // or RST (an interpretation of the draft).

@@ -8,35 +8,26 @@ use weft_core::wire::sdp::Mid;
 use super::view::SdpView;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
+use crate::follow::sdp::{SdpState, reached};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static USE: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-10.2-1"),
-        requirement!("SDP-10.3-4"),
-        requirement!("SDP-10.5-1"),
-        requirement!("SDP-10.5-2"),
-        requirement!("SDP-10.5-3"),
-        requirement!("SDP-10.5-4"),
-        requirement!("SDP-10.5-5"),
-        requirement!("SDP-10.5-6"),
-        requirement!("SDP-10.5-7"),
-        requirement!("SDP-10.5-8"),
-    ],
-    check: Check::Sdp(has_credit),
-};
+pub(super) static USE: Rule = Check::Sdp(has_credit).covers(requirements![
+    "SDP-10.2-1",
+    "SDP-10.3-4",
+    "SDP-10.5-1",
+    "SDP-10.5-2",
+    "SDP-10.5-3",
+    "SDP-10.5-4",
+    "SDP-10.5-5",
+    "SDP-10.5-6",
+    "SDP-10.5-7",
+    "SDP-10.5-8"
+]);
 
-pub(super) static ORDER: Rule = Rule { requirements: &[requirement!("SDP-10.1-1")], check: Check::Sdp(order) };
+pub(super) static ORDER: Rule = Check::Sdp(order).covers(requirements!["SDP-10.1-1"]);
 
-pub(super) static REPORTED: Rule =
-    Rule { requirements: &[requirement!("SDP-10-1")], check: Check::End(not_taken_back) };
-
-/// Returns whether `a` is before `b`, both counted modulo 2^32.
-fn before(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).cast_signed() < 0
-}
+pub(super) static REPORTED: Rule = Check::End(not_taken_back).covers(requirements!["SDP-10-1"]);
 
 fn has_credit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let known = view.sender_state();
@@ -47,27 +38,21 @@ fn has_credit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     let edge = view.bsdh.mseq_ack.get().wrapping_add(view.bsdh.bufs.get().into());
     // In its first message after Hello or HelloAck, an endpoint may announce another number of
     // buffers than in Hello or HelloAck (an interpretation of the draft).
-    let widens = known.edge.is_none_or(|edge_before| before(edge_before, edge));
-    let (own, expected): (&[RequirementId], _) = match (credit, has_payload) {
-        (..=0, _) => (const { &[requirement!("SDP-10.5-6")] }, "no message without credit"),
-        (1, true) => (
-            const { &[requirement!("SDP-10.5-7"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] },
-            "no payload with only one credit left",
-        ),
+    let widens = known.edge.is_none_or(|edge_before| !reached(edge_before, edge));
+    let (own, expected) = match (credit, has_payload) {
+        (..=0, _) => (requirements!["SDP-10.5-6"], "no message without credit"),
+        (1, true) => (requirements!["SDP-10.5-7", "SDP-10.5-3", "SDP-10.5-1"], "no payload with only one credit left"),
         (1, false) if !widens => (
-            const { &[requirement!("SDP-10.5-7"), requirement!("SDP-10.5-2"), requirement!("SDP-10.5-1")] },
+            requirements!["SDP-10.5-7", "SDP-10.5-2", "SDP-10.5-1"],
             "a message that grants credit, with only one credit left",
         ),
-        (2, true) => (
-            const { &[requirement!("SDP-10.5-8"), requirement!("SDP-10.5-3"), requirement!("SDP-10.5-1")] },
-            "no payload with only two credits left",
-        ),
+        (2, true) => (requirements!["SDP-10.5-8", "SDP-10.5-3", "SDP-10.5-1"], "no payload with only two credits left"),
         _ => return,
     };
     let found = format!("{} with MSeq {mseq}, although the credit ends at MSeq {granted}", view.mid());
-    let always = [requirement!("SDP-10.2-1"), requirement!("SDP-10.5-4"), requirement!("SDP-10.5-5")];
+    let always = requirements!["SDP-10.2-1", "SDP-10.5-4", "SDP-10.5-5"];
     findings.report_each(own, unit, view.range(8..12), expected, &found);
-    findings.report_each(&always, unit, view.range(8..12), expected, &found);
+    findings.report_each(always, unit, view.range(8..12), expected, &found);
     if known.received == Default::default() {
         findings.report(requirement!("SDP-10.3-4"), unit, view.range(8..12), expected, found);
     }
@@ -91,17 +76,17 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
 /// in it, so the sum of MSeqAck and Bufs never decreases.
 fn not_taken_back(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
-    for (direction, unexplained) in Direction::BOTH.into_iter().zip(&sdp.unexplained) {
-        for decrease in &unexplained.credit_decreases {
-            let expected = format!("MSeqAck + Bufs of at least {}, as in an earlier message", decrease.from);
-            findings.report_in_frame(
-                requirement!("SDP-10-1"),
-                direction,
-                decrease.header,
-                &expected,
-                format!("MSeqAck + Bufs of {}", decrease.to),
-            );
-        }
+    for direction in Direction::BOTH {
+        credit_decreases(requirement!("SDP-10-1"), sdp, direction, findings);
+    }
+}
+
+/// Reports the messages of `direction` that take credit back. They violate `id`.
+pub(super) fn credit_decreases(id: RequirementId, sdp: &SdpState, direction: Direction, findings: &mut Findings<'_>) {
+    for decrease in &sdp.unexplained[direction].credit_decreases {
+        let expected = format!("MSeqAck + Bufs of at least {}, as in an earlier message", decrease.from);
+        let found = format!("MSeqAck + Bufs of {}", decrease.to);
+        findings.report_in_frame(id, direction, decrease.header, &expected, found);
     }
 }
 

@@ -23,19 +23,6 @@ pub(super) fn pair(sender: &SenderState) -> Option<RequirementId> {
     })
 }
 
-/// All rows of Figure 25.
-pub(super) const PAIRS: [RequirementId; 9] = [
-    requirement!("SDP-11-16"),
-    requirement!("SDP-11-17"),
-    requirement!("SDP-11-18"),
-    requirement!("SDP-11-19"),
-    requirement!("SDP-11-20"),
-    requirement!("SDP-11-21"),
-    requirement!("SDP-11-22"),
-    requirement!("SDP-11-23"),
-    requirement!("SDP-11-24"),
-];
-
 /// Requirements that Combined Mode is the first Mode. If no ModeChange preceded a message in the
 /// wrong Mode, the sender may have begun in another Mode, which violates these requirements. But
 /// the message may also violate only a requirement of Combined Mode. So findings with these ids are

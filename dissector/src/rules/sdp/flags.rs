@@ -1,31 +1,26 @@
 //! The Flags octet (section 6.1.2, Figure 4). Position 0 is the least significant bit (an
 //! interpretation of the draft).
 
-use weft_core::requirement;
 use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Flags, Mid};
 
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 /// Mask of the reserved bits: positions 3 to 7.
 const RESERVED: u8 = 0xf8;
 
-pub(super) static FLAGS: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.1.2-1"),
-        requirement!("SDP-6.1.2-2"),
-        requirement!("SDP-6.1.2-3"),
-        requirement!("SDP-6.1.2-4"),
-        requirement!("SDP-6.1.2-5"),
-        requirement!("SDP-6.1.2-8"),
-        requirement!("SDP-6.1.2-16"),
-        requirement!("SDP-6.1.2-17"),
-    ],
-    check: Check::Sdp(flags),
-};
+pub(super) static FLAGS: Rule = Check::Sdp(flags).covers(requirements![
+    "SDP-6.1.2-1",
+    "SDP-6.1.2-2",
+    "SDP-6.1.2-3",
+    "SDP-6.1.2-4",
+    "SDP-6.1.2-5",
+    "SDP-6.1.2-8",
+    "SDP-6.1.2-16",
+    "SDP-6.1.2-17"
+]);
 
 fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, flags) = (view.mid(), view.bsdh.flags);
@@ -37,31 +32,26 @@ fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
         findings.report_each(ids, unit, range.clone(), expected, &found);
     };
     if flags & RESERVED != 0 {
-        wrong(&[requirement!("SDP-6.1.2-5"), requirement!("SDP-6.1.2-1")], "zero in positions 3 to 7");
+        wrong(requirements!["SDP-6.1.2-5", "SDP-6.1.2-1"], "zero in positions 3 to 7");
     }
     if flags & FLAG_OOB_PRES != 0 && mid != Mid::DATA {
-        wrong(&[requirement!("SDP-6.1.2-8"), requirement!("SDP-6.1.2-1")], "OOB_PRES in Data only");
+        wrong(requirements!["SDP-6.1.2-8", "SDP-6.1.2-1"], "OOB_PRES in Data only");
     }
     if flags & FLAG_REQ_PIPE != 0 && !matches!(mid, Mid::RDMA_RD_COMPL | Mid::RDMA_WR_COMPL) {
-        let ids = [
-            requirement!("SDP-6.1.2-4"),
-            requirement!("SDP-6.1.2-16"),
-            requirement!("SDP-6.1.2-17"),
-            requirement!("SDP-6.1.2-1"),
-        ];
-        wrong(&ids, "REQ_PIPE in RdmaRdCompl and RdmaWrCompl only");
+        let ids = requirements!["SDP-6.1.2-4", "SDP-6.1.2-16", "SDP-6.1.2-17", "SDP-6.1.2-1"];
+        wrong(ids, "REQ_PIPE in RdmaRdCompl and RdmaWrCompl only");
     }
     let flags = Flags::from_raw(flags);
     if mid == Mid::DATA && flags.oob_pres {
         if view.payload_len() == 0 {
-            wrong(&[requirement!("SDP-6.1.2-2")], "payload, because OOB_PRES announces an Out-Of-Band byte here");
+            wrong(requirements!["SDP-6.1.2-2"], "payload, because OOB_PRES announces an Out-Of-Band byte here");
         }
         let sender = view.sender_state();
         // On a resumed connection, the octet may have been announced before the suspension (section
         // 13).
         let known = sender.certain && !state.connection.resumes;
         if known && sender.oob_pending == 0 && !flags.oob_pend {
-            wrong(&[requirement!("SDP-6.1.2-3")], "OOB_PEND in this message or in an earlier one");
+            wrong(requirements!["SDP-6.1.2-3"], "OOB_PEND in this message or in an earlier one");
         }
     }
 }

@@ -11,75 +11,65 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::Setup;
 use crate::parse::{Carrier, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 /// The largest size of a Private Buffer, in octets.
-const MAX_PRIVATE_BUFFER: u32 = 1 << 31;
+pub(super) const MAX_PRIVATE_BUFFER: u32 = 1 << 31;
 
-pub(super) static HELLO: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.1.1-2"),
-        requirement!("SDP-6.2.1-2"),
-        requirement!("SDP-6.2.1-3"),
-        requirement!("SDP-6.2.1-5"),
-        requirement!("SDP-6.2.1-6"),
-        requirement!("SDP-6.2.1-7"),
-        requirement!("SDP-6.2.1-9"),
-        requirement!("SDP-6.2.1.1-1"),
-        requirement!("SDP-6.2.1.2-1"),
-        requirement!("SDP-6.2.1.3-1"),
-        requirement!("SDP-6.2.1.4-3"),
-        requirement!("SDP-6.2.1.5-1"),
-        requirement!("SDP-6.2.1.6-2"),
-        requirement!("SDP-6.2.1.7-2"),
-        requirement!("SDP-6.2.1.8-1"),
-        requirement!("SDP-8.1.1-5"),
-        requirement!("SDP-8.1.1-8"),
-        requirement!("SDP-8.1.1-9"),
-        requirement!("SDP-13.1.1-19"),
-    ],
-    check: Check::Sdp(hello),
-};
+pub(super) static HELLO: Rule = Check::Sdp(hello).covers(requirements![
+    "SDP-6.1.1-2",
+    "SDP-6.2.1-2",
+    "SDP-6.2.1-3",
+    "SDP-6.2.1-5",
+    "SDP-6.2.1-6",
+    "SDP-6.2.1-7",
+    "SDP-6.2.1-9",
+    "SDP-6.2.1.1-1",
+    "SDP-6.2.1.2-1",
+    "SDP-6.2.1.3-1",
+    "SDP-6.2.1.4-3",
+    "SDP-6.2.1.5-1",
+    "SDP-6.2.1.6-2",
+    "SDP-6.2.1.7-2",
+    "SDP-6.2.1.8-1",
+    "SDP-8.1.1-5",
+    "SDP-8.1.1-8",
+    "SDP-8.1.1-9",
+    "SDP-13.1.1-19"
+]);
 
-pub(super) static HELLO_ACK: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.2.2-2"),
-        requirement!("SDP-6.2.2-3"),
-        requirement!("SDP-6.2.2-5"),
-        requirement!("SDP-6.2.2-6"),
-        requirement!("SDP-6.2.2-7"),
-        requirement!("SDP-6.2.2-9"),
-        requirement!("SDP-6.2.2.1-1"),
-        requirement!("SDP-6.2.2.2-1"),
-        requirement!("SDP-6.2.2.3-1"),
-        requirement!("SDP-6.2.2.4-1"),
-        requirement!("SDP-6.2.2.5-2"),
-        requirement!("SDP-6.2.2.6-2"),
-        requirement!("SDP-6.2.2.7-1"),
-        requirement!("SDP-8.1.1-24"),
-        requirement!("SDP-8.1.1-25"),
-    ],
-    check: Check::Sdp(hello_ack),
-};
+pub(super) static HELLO_ACK: Rule = Check::Sdp(hello_ack).covers(requirements![
+    "SDP-6.2.2-2",
+    "SDP-6.2.2-3",
+    "SDP-6.2.2-5",
+    "SDP-6.2.2-6",
+    "SDP-6.2.2-7",
+    "SDP-6.2.2-9",
+    "SDP-6.2.2.1-1",
+    "SDP-6.2.2.2-1",
+    "SDP-6.2.2.3-1",
+    "SDP-6.2.2.4-1",
+    "SDP-6.2.2.5-2",
+    "SDP-6.2.2.6-2",
+    "SDP-6.2.2.7-1",
+    "SDP-8.1.1-24",
+    "SDP-8.1.1-25"
+]);
 
-pub(super) static REFUSED: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.2.1.1-2"),
-        requirement!("SDP-6.2.1.3-2"),
-        requirement!("SDP-8.1.1-14"),
-        requirement!("SDP-8.1.1-15"),
-        requirement!("SDP-8.1.1-16"),
-        requirement!("SDP-8.1.1-17"),
-        requirement!("SDP-6.2.2.1-2"),
-        requirement!("SDP-6.2.2.3-2"),
-        requirement!("SDP-8.1.1-31"),
-        requirement!("SDP-8.1.1-32"),
-        requirement!("SDP-8.1.1-33"),
-        requirement!("SDP-8.1.1-34"),
-    ],
-    check: Check::Sdp(refused),
-};
+pub(super) static REFUSED: Rule = Check::Sdp(refused).covers(requirements![
+    "SDP-6.2.1.1-2",
+    "SDP-6.2.1.3-2",
+    "SDP-8.1.1-14",
+    "SDP-8.1.1-15",
+    "SDP-8.1.1-16",
+    "SDP-8.1.1-17",
+    "SDP-6.2.2.1-2",
+    "SDP-6.2.2.3-2",
+    "SDP-8.1.1-31",
+    "SDP-8.1.1-32",
+    "SDP-8.1.1-33",
+    "SDP-8.1.1-34"
+]);
 
 /// Adds a finding for each check that fails.
 struct FieldCheck<'a, 'f, 'u> {
@@ -133,17 +123,16 @@ fn hello(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
         return;
     }
     // The same rules apply to the Hello of a connection that resumes a suspended connection.
-    let also: &[RequirementId] =
-        if state.connection.resumes { const { &[requirement!("SDP-13.1.1-19")] } } else { &[] };
+    let also = if state.connection.resumes { requirements!["SDP-13.1.1-19"] } else { &[] };
     let mut check = FieldCheck { unit, view, findings, also };
     let mid = view.mid();
-    let ids = [requirement!("SDP-6.2.1-3"), requirement!("SDP-6.1.1-2")];
-    check.require(mid == Mid::HELLO, &ids, 3..4, "MID 0, because a Hello is the first message", mid.0.into());
+    let ids = requirements!["SDP-6.2.1-3", "SDP-6.1.1-2"];
+    check.require(mid == Mid::HELLO, ids, 3..4, "MID 0, because a Hello is the first message", mid.0.into());
     check.bsdh([
-        &[requirement!("SDP-6.2.1-5")],
-        &[requirement!("SDP-6.2.1-6"), requirement!("SDP-8.1.1-5")],
-        &[requirement!("SDP-6.2.1-7")],
-        &[requirement!("SDP-6.2.1-9")],
+        requirements!["SDP-6.2.1-5"],
+        requirements!["SDP-6.2.1-6", "SDP-8.1.1-5"],
+        requirements!["SDP-6.2.1-7"],
+        requirements!["SDP-6.2.1-9"],
     ]);
     let Some(raw) = view.extension::<RawHello>() else { return };
     let ids = [
@@ -155,21 +144,16 @@ fn hello(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     ];
     check.adverts(&raw.adverts, ids);
     let (desired, size) = (raw.des_rem_rcv_sz.get(), raw.local_rcv_sz.get());
-    check.require(
-        desired <= MAX_PRIVATE_BUFFER,
-        &[requirement!("SDP-6.2.1.4-3")],
-        20..24,
-        "DesRemRcvSz of at most 2^31 bytes",
-        desired,
-    );
+    let (right, expected) = (desired <= MAX_PRIVATE_BUFFER, "DesRemRcvSz of at most 2^31 bytes");
+    check.require(right, requirements!["SDP-6.2.1.4-3"], 20..24, expected, desired);
     let expected = "LocalRcvSz of 37 to 2^31 bytes";
     let right = (MIN_PRIVATE_BUFFER..=MAX_PRIVATE_BUFFER).contains(&size);
-    check.require(right, &[requirement!("SDP-6.2.1.5-1")], 24..28, expected, size);
-    check.require(size >= MIN_PRIVATE_BUFFER, &[requirement!("SDP-8.1.1-5")], 24..28, expected, size);
-    let ids = [requirement!("SDP-6.2.1.6-2"), requirement!("SDP-8.1.1-8")];
-    check.require(raw.loc_ird.get() > 0, &ids, 28..30, "LocIRD of 1 or more", 0);
-    let ids = [requirement!("SDP-6.2.1.7-2"), requirement!("SDP-8.1.1-9")];
-    check.require(raw.loc_ord.get() > 0, &ids, 30..32, "LocORD of 1 or more", 0);
+    check.require(right, requirements!["SDP-6.2.1.5-1"], 24..28, expected, size);
+    check.require(size >= MIN_PRIVATE_BUFFER, requirements!["SDP-8.1.1-5"], 24..28, expected, size);
+    let ids = requirements!["SDP-6.2.1.6-2", "SDP-8.1.1-8"];
+    check.require(raw.loc_ird.get() > 0, ids, 28..30, "LocIRD of 1 or more", 0);
+    let ids = requirements!["SDP-6.2.1.7-2", "SDP-8.1.1-9"];
+    check.require(raw.loc_ord.get() > 0, ids, 30..32, "LocORD of 1 or more", 0);
 }
 
 fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -179,12 +163,12 @@ fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     }
     let mut check = FieldCheck { unit, view, findings, also: &[] };
     let mid = view.mid();
-    check.require(mid == Mid::HELLO_ACK, &[requirement!("SDP-6.2.2-3")], 3..4, "MID 1", mid.0.into());
+    check.require(mid == Mid::HELLO_ACK, requirements!["SDP-6.2.2-3"], 3..4, "MID 1", mid.0.into());
     check.bsdh([
-        &[requirement!("SDP-6.2.2-5")],
-        &[requirement!("SDP-6.2.2-6")],
-        &[requirement!("SDP-6.2.2-7")],
-        &[requirement!("SDP-6.2.2-9")],
+        requirements!["SDP-6.2.2-5"],
+        requirements!["SDP-6.2.2-6"],
+        requirements!["SDP-6.2.2-7"],
+        requirements!["SDP-6.2.2-9"],
     ]);
     let Some(raw) = view.extension::<RawHelloAck>() else { return };
     let ids = [
@@ -197,11 +181,11 @@ fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     check.adverts(&raw.adverts, ids);
     let size = raw.act_rcv_sz.get();
     let right = (MIN_PRIVATE_BUFFER..=MAX_PRIVATE_BUFFER).contains(&size);
-    check.require(right, &[requirement!("SDP-6.2.2.4-1")], 20..24, "ActRcvSz of 37 to 2^31 bytes", size);
-    let ids = [requirement!("SDP-6.2.2.5-2"), requirement!("SDP-8.1.1-24")];
-    check.require(raw.loc_ird.get() > 0, &ids, 24..26, "LocIRD of 1 or more", 0);
-    let ids = [requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")];
-    check.require(raw.loc_ord.get() > 0, &ids, 26..28, "LocORD of 1 or more", 0);
+    check.require(right, requirements!["SDP-6.2.2.4-1"], 20..24, "ActRcvSz of 37 to 2^31 bytes", size);
+    let ids = requirements!["SDP-6.2.2.5-2", "SDP-8.1.1-24"];
+    check.require(raw.loc_ird.get() > 0, ids, 24..26, "LocIRD of 1 or more", 0);
+    let ids = requirements!["SDP-6.2.2.6-2", "SDP-8.1.1-25"];
+    check.require(raw.loc_ord.get() > 0, ids, 26..28, "LocORD of 1 or more", 0);
 }
 
 /// Reports a peer that continues after a Hello or HelloAck with a faulty version, MaxAdverts,
@@ -219,28 +203,23 @@ fn refused(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let mut found = |faulty: bool, ids: &[RequirementId], what: String| {
         if faulty {
             let expected = "the end of the connection";
-            findings.report_each(
-                ids,
-                unit,
-                view.range(3..4),
-                expected,
-                &format!("{} after the peer sent {what}", view.mid()),
-            );
+            let found = format!("{} after the peer sent {what}", view.mid());
+            findings.report_each(ids, unit, view.range(3..4), expected, &found);
         }
     };
     let ids: [&[RequirementId]; 4] = if accepts {
         [
-            &[requirement!("SDP-6.2.1.1-2"), requirement!("SDP-8.1.1-14")],
-            &[requirement!("SDP-6.2.1.3-2"), requirement!("SDP-8.1.1-15")],
-            &[requirement!("SDP-8.1.1-16")],
-            &[requirement!("SDP-8.1.1-17")],
+            requirements!["SDP-6.2.1.1-2", "SDP-8.1.1-14"],
+            requirements!["SDP-6.2.1.3-2", "SDP-8.1.1-15"],
+            requirements!["SDP-8.1.1-16"],
+            requirements!["SDP-8.1.1-17"],
         ]
     } else {
         [
-            &[requirement!("SDP-6.2.2.1-2"), requirement!("SDP-8.1.1-31")],
-            &[requirement!("SDP-6.2.2.3-2"), requirement!("SDP-8.1.1-32")],
-            &[requirement!("SDP-8.1.1-34")],
-            &[requirement!("SDP-8.1.1-33")],
+            requirements!["SDP-6.2.2.1-2", "SDP-8.1.1-31"],
+            requirements!["SDP-6.2.2.3-2", "SDP-8.1.1-32"],
+            requirements!["SDP-8.1.1-34"],
+            requirements!["SDP-8.1.1-33"],
         ]
     };
     found(majv != due, ids[0], format!("MajV {majv}"));

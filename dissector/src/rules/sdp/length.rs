@@ -9,77 +9,69 @@ use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const SENDS: u16 =
     1 << Opcode::SEND.0 | 1 << Opcode::SEND_INVALIDATE.0 | 1 << Opcode::SEND_SE.0 | 1 << Opcode::SEND_SE_INVALIDATE.0;
 
-pub(super) static BEGINS_WITH_BSDH: Rule =
-    Rule { requirements: &[requirement!("SDP-6-1")], check: Check::Opcode(SENDS, begins_with_bsdh) };
+pub(super) static BEGINS_WITH_BSDH: Rule = Check::Opcode(SENDS, begins_with_bsdh).covers(requirements!["SDP-6-1"]);
 
-pub(super) static HEADER: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6-1"),
-        requirement!("SDP-6-4"),
-        requirement!("SDP-6.1-1"),
-        requirement!("SDP-6.1.4-1"),
-        requirement!("SDP-6.1.1-1"),
-        requirement!("SDP-6.1.1-17"),
-        requirement!("SDP-6.1.1-18"),
-        requirement!("SDP-6.1.1-19"),
-        requirement!("SDP-6.1.1-20"),
-    ],
-    check: Check::Sdp(header),
-};
+pub(super) static HEADER: Rule = Check::Sdp(header).covers(requirements![
+    "SDP-6-1",
+    "SDP-6-4",
+    "SDP-6.1-1",
+    "SDP-6.1.4-1",
+    "SDP-6.1.1-1",
+    "SDP-6.1.1-17",
+    "SDP-6.1.1-18",
+    "SDP-6.1.1-19",
+    "SDP-6.1.1-20"
+]);
 
-pub(super) static LENGTHS: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6-2"),
-        requirement!("SDP-6.1.1-1"),
-        requirement!("SDP-6.1.1-2"),
-        requirement!("SDP-6.1.1-3"),
-        requirement!("SDP-6.1.1-4"),
-        requirement!("SDP-6.1.1-5"),
-        requirement!("SDP-6.1.1-6"),
-        requirement!("SDP-6.1.1-7"),
-        requirement!("SDP-6.1.1-8"),
-        requirement!("SDP-6.1.1-9"),
-        requirement!("SDP-6.1.1-10"),
-        requirement!("SDP-6.1.1-11"),
-        requirement!("SDP-6.1.1-12"),
-        requirement!("SDP-6.1.1-13"),
-        requirement!("SDP-6.1.1-14"),
-        requirement!("SDP-6.1.1-15"),
-        requirement!("SDP-6.1.1-16"),
-        requirement!("SDP-6.1.1-21"),
-        requirement!("SDP-6.1.1-22"),
-        requirement!("SDP-6.1.1-23"),
-        requirement!("SDP-6.2.1-1"),
-        requirement!("SDP-6.2.1-4"),
-        requirement!("SDP-6.2.2-1"),
-        requirement!("SDP-6.2.2-4"),
-        requirement!("SDP-6.2.3-1"),
-        requirement!("SDP-6.2.4-1"),
-        requirement!("SDP-6.3.1-1"),
-        requirement!("SDP-6.3.2-1"),
-        requirement!("SDP-6.3.3-2"),
-        requirement!("SDP-6.3.5-2"),
-        requirement!("SDP-6.3.6-2"),
-        requirement!("SDP-6.3.7-2"),
-        requirement!("SDP-6.3.8-2"),
-        requirement!("SDP-6.3.9-1"),
-        requirement!("SDP-6.3.10-1"),
-        requirement!("SDP-6.3.11-2"),
-        requirement!("SDP-6.4.1-1"),
-        requirement!("SDP-6.4.1-2"),
-        requirement!("SDP-6.4.2-1"),
-        requirement!("SDP-6.4.2-2"),
-        requirement!("SDP-6.5.1-1"),
-        requirement!("SDP-6.5.2-1"),
-    ],
-    check: Check::Sdp(lengths),
-};
+pub(super) static LENGTHS: Rule = Check::Sdp(lengths).covers(requirements![
+    "SDP-6-2",
+    "SDP-6.1.1-1",
+    "SDP-6.1.1-2",
+    "SDP-6.1.1-3",
+    "SDP-6.1.1-4",
+    "SDP-6.1.1-5",
+    "SDP-6.1.1-6",
+    "SDP-6.1.1-7",
+    "SDP-6.1.1-8",
+    "SDP-6.1.1-9",
+    "SDP-6.1.1-10",
+    "SDP-6.1.1-11",
+    "SDP-6.1.1-12",
+    "SDP-6.1.1-13",
+    "SDP-6.1.1-14",
+    "SDP-6.1.1-15",
+    "SDP-6.1.1-16",
+    "SDP-6.1.1-21",
+    "SDP-6.1.1-22",
+    "SDP-6.1.1-23",
+    "SDP-6.2.1-1",
+    "SDP-6.2.1-4",
+    "SDP-6.2.2-1",
+    "SDP-6.2.2-4",
+    "SDP-6.2.3-1",
+    "SDP-6.2.4-1",
+    "SDP-6.3.1-1",
+    "SDP-6.3.2-1",
+    "SDP-6.3.3-2",
+    "SDP-6.3.5-2",
+    "SDP-6.3.6-2",
+    "SDP-6.3.7-2",
+    "SDP-6.3.8-2",
+    "SDP-6.3.9-1",
+    "SDP-6.3.10-1",
+    "SDP-6.3.11-2",
+    "SDP-6.4.1-1",
+    "SDP-6.4.1-2",
+    "SDP-6.4.2-1",
+    "SDP-6.4.2-2",
+    "SDP-6.5.1-1",
+    "SDP-6.5.2-1"
+]);
 
 /// Reports a Send that is too short for a BSDH.
 fn begins_with_bsdh(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -130,22 +122,12 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
             findings.report(requirement!("SDP-6.1.1-19"), unit, 4..8, &expected, found.clone());
         }
         if len.swap_bytes() as usize == size {
-            findings.report(
-                requirement!("SDP-6-4"),
-                unit,
-                4..8,
-                &format!("Len {size} in big-endian order"),
-                "Len in little-endian order".to_owned(),
-            );
+            let expected = format!("Len {size} in big-endian order");
+            findings.report(requirement!("SDP-6-4"), unit, 4..8, &expected, "Len in little-endian order");
         }
         if is_unknown(mid) {
-            findings.report(
-                requirement!("SDP-6-1"),
-                unit,
-                0..RawBsdh::LEN,
-                "a BSDH with a MID of Figure 3 and the right Len",
-                found,
-            );
+            let expected = "a BSDH with a MID of Figure 3 and the right Len";
+            findings.report(requirement!("SDP-6-1"), unit, 0..RawBsdh::LEN, expected, found);
         }
     }
     let other = if view.order == FieldOrder::Figure { FieldOrder::Mirrored } else { FieldOrder::Figure };
@@ -164,32 +146,24 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
 /// of Figure 3. The others come from the section of the draft about the message.
 fn rows(mid: Mid) -> &'static [RequirementId] {
     match mid {
-        Mid::HELLO => {
-            const { &[requirement!("SDP-6.1.1-2"), requirement!("SDP-6.2.1-1"), requirement!("SDP-6.2.1-4")] }
-        }
-        Mid::HELLO_ACK => {
-            const { &[requirement!("SDP-6.1.1-3"), requirement!("SDP-6.2.2-1"), requirement!("SDP-6.2.2-4")] }
-        }
-        Mid::DIS_CONN => const { &[requirement!("SDP-6.1.1-4"), requirement!("SDP-6.2.3-1")] },
-        Mid::ABORT_CONN => const { &[requirement!("SDP-6.1.1-5"), requirement!("SDP-6.2.4-1")] },
-        Mid::SEND_SM => const { &[requirement!("SDP-6.1.1-6"), requirement!("SDP-6.3.5-2")] },
-        Mid::RDMA_WR_COMPL => const { &[requirement!("SDP-6.1.1-7"), requirement!("SDP-6.3.6-2")] },
-        Mid::RDMA_RD_COMPL => const { &[requirement!("SDP-6.1.1-8"), requirement!("SDP-6.3.7-2")] },
-        Mid::MODE_CHANGE => const { &[requirement!("SDP-6.1.1-9"), requirement!("SDP-6.3.8-2")] },
-        Mid::SRC_AVAIL_CANCEL => const { &[requirement!("SDP-6.1.1-10"), requirement!("SDP-6.3.9-1")] },
-        Mid::SINK_AVAIL_CANCEL => const { &[requirement!("SDP-6.1.1-11"), requirement!("SDP-6.3.10-1")] },
-        Mid::SINK_CANCEL_ACK => const { &[requirement!("SDP-6.1.1-12"), requirement!("SDP-6.3.11-2")] },
-        Mid::CH_RCV_BUF => {
-            const { &[requirement!("SDP-6.1.1-13"), requirement!("SDP-6.4.1-1"), requirement!("SDP-6.4.1-2")] }
-        }
-        Mid::CH_RCV_BUF_ACK => {
-            const { &[requirement!("SDP-6.1.1-14"), requirement!("SDP-6.4.2-1"), requirement!("SDP-6.4.2-2")] }
-        }
-        Mid::SUSP_COMM => const { &[requirement!("SDP-6.1.1-15"), requirement!("SDP-6.5.1-1")] },
-        Mid::SUSP_COMM_ACK => const { &[requirement!("SDP-6.1.1-16"), requirement!("SDP-6.5.2-1")] },
-        Mid::SINK_AVAIL => const { &[requirement!("SDP-6.1.1-21"), requirement!("SDP-6.3.3-2")] },
-        Mid::SRC_AVAIL => const { &[requirement!("SDP-6.1.1-22"), requirement!("SDP-6.3.2-1")] },
-        Mid::DATA => const { &[requirement!("SDP-6.1.1-23"), requirement!("SDP-6.3.1-1")] },
+        Mid::HELLO => requirements!["SDP-6.1.1-2", "SDP-6.2.1-1", "SDP-6.2.1-4"],
+        Mid::HELLO_ACK => requirements!["SDP-6.1.1-3", "SDP-6.2.2-1", "SDP-6.2.2-4"],
+        Mid::DIS_CONN => requirements!["SDP-6.1.1-4", "SDP-6.2.3-1"],
+        Mid::ABORT_CONN => requirements!["SDP-6.1.1-5", "SDP-6.2.4-1"],
+        Mid::SEND_SM => requirements!["SDP-6.1.1-6", "SDP-6.3.5-2"],
+        Mid::RDMA_WR_COMPL => requirements!["SDP-6.1.1-7", "SDP-6.3.6-2"],
+        Mid::RDMA_RD_COMPL => requirements!["SDP-6.1.1-8", "SDP-6.3.7-2"],
+        Mid::MODE_CHANGE => requirements!["SDP-6.1.1-9", "SDP-6.3.8-2"],
+        Mid::SRC_AVAIL_CANCEL => requirements!["SDP-6.1.1-10", "SDP-6.3.9-1"],
+        Mid::SINK_AVAIL_CANCEL => requirements!["SDP-6.1.1-11", "SDP-6.3.10-1"],
+        Mid::SINK_CANCEL_ACK => requirements!["SDP-6.1.1-12", "SDP-6.3.11-2"],
+        Mid::CH_RCV_BUF => requirements!["SDP-6.1.1-13", "SDP-6.4.1-1", "SDP-6.4.1-2"],
+        Mid::CH_RCV_BUF_ACK => requirements!["SDP-6.1.1-14", "SDP-6.4.2-1", "SDP-6.4.2-2"],
+        Mid::SUSP_COMM => requirements!["SDP-6.1.1-15", "SDP-6.5.1-1"],
+        Mid::SUSP_COMM_ACK => requirements!["SDP-6.1.1-16", "SDP-6.5.2-1"],
+        Mid::SINK_AVAIL => requirements!["SDP-6.1.1-21", "SDP-6.3.3-2"],
+        Mid::SRC_AVAIL => requirements!["SDP-6.1.1-22", "SDP-6.3.2-1"],
+        Mid::DATA => requirements!["SDP-6.1.1-23", "SDP-6.3.1-1"],
         _ => &[],
     }
 }

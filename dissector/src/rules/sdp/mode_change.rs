@@ -3,37 +3,23 @@
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
 
+use super::figure::name;
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const WORD: std::ops::Range<usize> = 16..20;
 
-pub(super) static FIELDS: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.3.8-1"),
-        requirement!("SDP-6.3.8.2-1"),
-        requirement!("SDP-6.3.8.2-5"),
-        requirement!("SDP-6.3.8.3-1"),
-    ],
-    check: Check::Sdp(fields),
-};
+pub(super) static FIELDS: Rule =
+    Check::Sdp(fields).covers(requirements!["SDP-6.3.8-1", "SDP-6.3.8.2-1", "SDP-6.3.8.2-5", "SDP-6.3.8.3-1"]);
 
-pub(super) static MASTER: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-5-4"),
-        requirement!("SDP-6.3.8.2-2"),
-        requirement!("SDP-6.3.8.2-3"),
-        requirement!("SDP-6.3.8.2-4"),
-    ],
-    check: Check::Sdp(master),
-};
+pub(super) static MASTER: Rule =
+    Check::Sdp(master).covers(requirements!["SDP-5-4", "SDP-6.3.8.2-2", "SDP-6.3.8.2-3", "SDP-6.3.8.2-4"]);
 
 /// A ModeChange to one of the three Modes.
 pub(super) struct Change {
-    /// The Mode that the ModeChange ends; `None` if uncertain.
+    /// The Mode that the ModeChange ends, as its sender knows it; `None` if uncertain.
     pub(super) from: Option<Mode>,
     /// The Mode that the ModeChange starts.
     pub(super) to: Mode,
@@ -42,30 +28,22 @@ pub(super) struct Change {
 }
 
 impl Change {
+    /// Reads a ModeChange. `None` for other messages, and for an invalid Mode.
     pub(super) fn of(view: &SdpView<'_>) -> Option<Self> {
-        if view.mid() != Mid::MODE_CHANGE {
-            return None;
-        }
-        let raw = view.extension::<RawModeChange>()?;
+        let raw: RawModeChange = view.extension_of(Mid::MODE_CHANGE)?;
         let (sender, by_sink) = (view.sender_state(), raw.s());
-        // While the sender holds MSeqAck back, MSeqAck does not show which messages the sender has
-        // received.
-        let sure = sender.certain && !sender.held_back;
         let from = if by_sink { sender.sink_mode } else { sender.source_mode };
-        Some(Change { from: from.filter(|_| sure), to: Mode::from_value(raw.mode())?, by_sink })
+        Some(Change { from: from.filter(|_| sender.certain), to: Mode::from_value(raw.mode())?, by_sink })
     }
 }
 
 fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    if view.mid() != Mid::MODE_CHANGE {
-        return;
-    }
-    let Some(raw) = view.extension::<RawModeChange>() else { return };
+    let Some(raw) = view.extension_of::<RawModeChange>(Mid::MODE_CHANGE) else { return };
     let mut wrong = 0;
     if Mode::from_value(raw.mode()).is_none() {
         wrong += 1;
-        let ids = [requirement!("SDP-6.3.8.2-1"), requirement!("SDP-6.3.8.2-5")];
-        findings.report_each(&ids, unit, WORD, "Mode 0, 1 or 2", &format!("Mode {}", raw.mode()));
+        let ids = requirements!["SDP-6.3.8.2-1", "SDP-6.3.8.2-5"];
+        findings.report_each(ids, unit, WORD, "Mode 0, 1 or 2", &format!("Mode {}", raw.mode()));
     }
     if raw.rsvd() != 0 {
         wrong += 1;
@@ -80,8 +58,11 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
 
 fn master(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(Change { from, to, by_sink }) = Change::of(view) else { return };
-    let (by, in_force) = (if by_sink { "Data Sink" } else { "Data Source" }, mode(from));
-    let found = || format!("a change to {} Mode, from the {by}, in {in_force} Mode", mode(Some(to)));
+    // While the sender holds MSeqAck back, MSeqAck does not show which messages the sender has
+    // received.
+    let from = from.filter(|_| !view.sender_state().held_back);
+    let (by, in_force) = (if by_sink { "Data Sink" } else { "Data Source" }, from.map_or("an unknown Mode", name));
+    let found = || format!("a change to {}, from the {by}, in {in_force}", name(to));
     let mut breaks = |id, expected: &str| findings.report(id, unit, WORD, expected, found());
     let is_from = |due: Mode| from.is_none_or(|from| from == due);
     match to {
@@ -100,15 +81,6 @@ fn master(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     if let Some(from) = from.filter(|from| (*from == Mode::Buffered) != by_sink) {
         let master = if from == Mode::Buffered { "Data Sink" } else { "Data Source" };
         breaks(requirement!("SDP-5-4"), &format!("a change by the {master}, the Mode Master"));
-    }
-}
-
-fn mode(mode: Option<Mode>) -> &'static str {
-    match mode {
-        Some(Mode::Buffered) => "Buffered",
-        Some(Mode::Combined) => "Combined",
-        Some(Mode::Pipelined) => "Pipelined",
-        None => "an unknown",
     }
 }
 

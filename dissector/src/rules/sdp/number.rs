@@ -2,44 +2,29 @@
 
 use weft_core::requirement;
 
+use super::credits::credit_decreases;
 use super::view::SdpView;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::reached;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const MSEQ: std::ops::Range<usize> = 8..12;
 const MSEQ_ACK: std::ops::Range<usize> = 12..16;
 
-pub(super) static NUMBERS: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-5-2"),
-        requirement!("SDP-6.1.5-1"),
-        requirement!("SDP-6.1.5-2"),
-        requirement!("SDP-6.1.6-1"),
-        requirement!("SDP-6.1.6-2"),
-    ],
-    check: Check::Sdp(numbers),
-};
+pub(super) static NUMBERS: Rule =
+    Check::Sdp(numbers).covers(requirements!["SDP-5-2", "SDP-6.1.5-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.1.6-2"]);
 
-pub(super) static AT_THE_END: Rule = Rule {
-    requirements: &[requirement!("SDP-6.1.3-1"), requirement!("SDP-6.1.6-1"), requirement!("SDP-6.1.6-2")],
-    check: Check::End(at_the_end),
-};
+pub(super) static AT_THE_END: Rule =
+    Check::End(at_the_end).covers(requirements!["SDP-6.1.3-1", "SDP-6.1.6-1", "SDP-6.1.6-2"]);
 
 fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mseq, mseq_ack, sender) = (view.bsdh.mseq.get(), view.bsdh.mseq_ack.get(), view.sender_state());
     if view.is_setup_message() {
         if mseq != 0 {
-            findings.report(
-                requirement!("SDP-6.1.5-1"),
-                unit,
-                MSEQ,
-                "MSeq 0 in the first message",
-                format!("MSeq {mseq}"),
-            );
+            let expected = "MSeq 0 in the first message";
+            findings.report(requirement!("SDP-6.1.5-1"), unit, MSEQ, expected, format!("MSeq {mseq}"));
         }
         if mseq_ack != 0 {
             let expected = "MSeqAck 0, because no numbered message precedes this message";
@@ -73,16 +58,7 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
 fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.complete) else { return };
     for (direction, unexplained) in Direction::BOTH.into_iter().zip(&sdp.unexplained) {
-        for decrease in &unexplained.credit_decreases {
-            let expected = format!("MSeqAck + Bufs of at least {}, as in an earlier message", decrease.from);
-            findings.report_in_frame(
-                requirement!("SDP-6.1.3-1"),
-                direction,
-                decrease.header,
-                &expected,
-                format!("MSeqAck + Bufs of {}", decrease.to),
-            );
-        }
+        credit_decreases(requirement!("SDP-6.1.3-1"), sdp, direction, findings);
         let Some(unsent_ack) = unexplained.unsent_ack else { continue };
         let (id, expected) = match unsent_ack.sent {
             Some(sent) => (requirement!("SDP-6.1.6-1"), format!("at most MSeqAck {sent}, the last MSeq of the peer")),

@@ -7,19 +7,16 @@ use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 /// Maximum number of octets between the announcement and the Out-Of-Band octet, not counting that
 /// octet (an interpretation of the draft).
 const MAX_DISTANCE: i64 = 65535;
 
-pub(super) static ANNOUNCED: Rule = Rule {
-    requirements: &[requirement!("SDP-9.5.3-4"), requirement!("SDP-9.5.3-5"), requirement!("SDP-9.5.3-6")],
-    check: Check::Sdp(announced),
-};
+pub(super) static ANNOUNCED: Rule =
+    Check::Sdp(announced).covers(requirements!["SDP-9.5.3-4", "SDP-9.5.3-5", "SDP-9.5.3-6"]);
 
-pub(super) static POSITION: Rule = Rule { requirements: &[requirement!("SDP-9.5.3-8")], check: Check::Sdp(position) };
+pub(super) static POSITION: Rule = Check::Sdp(position).covers(requirements!["SDP-9.5.3-8"]);
 
 fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
@@ -57,7 +54,7 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
             return;
         }
         let expected = "OOB_PEND in this message or an earlier one";
-        findings.report(requirement!("SDP-9.5.3-5"), unit, range, expected, "OOB_PRES without OOB_PEND".to_owned());
+        findings.report(requirement!("SDP-9.5.3-5"), unit, range, expected, "OOB_PRES without OOB_PEND");
         return;
     };
     let octets = i64::try_from(view.payload_len()).unwrap_or(i64::MAX);

@@ -1,40 +1,27 @@
 //! Checks payload that follows an open SrcAvail, Data that a SendSm requested (sections 9.2, 11.2
 //! and 11.3), and Len of Data messages.
 
-use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode};
 
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static AFTER_SRC_AVAIL: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.2-22"),
-        requirement!("SDP-11-10"),
-        requirement!("SDP-11-15"),
-        requirement!("SDP-11.2-6"),
-        requirement!("SDP-11.2-8"),
-        requirement!("SDP-11.3-8"),
-    ],
-    check: Check::Sdp(after_src_avail),
-};
+pub(super) static AFTER_SRC_AVAIL: Rule = Check::Sdp(after_src_avail).covers(requirements![
+    "SDP-9.2-22",
+    "SDP-11-10",
+    "SDP-11-15",
+    "SDP-11.2-6",
+    "SDP-11.2-8",
+    "SDP-11.3-8"
+]);
 
-pub(super) static OWED: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.2-33"),
-        requirement!("SDP-9.2-35"),
-        requirement!("SDP-9.5.2.1-2"),
-        requirement!("SDP-9.5.2.1-6"),
-        requirement!("SDP-11.3-9"),
-    ],
-    check: Check::Sdp(owed),
-};
+pub(super) static OWED: Rule =
+    Check::Sdp(owed).covers(requirements!["SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11.3-9"]);
 
-pub(super) static LEN: Rule = Rule { requirements: &[requirement!("SDP-9.1-2")], check: Check::Sdp(len) };
+pub(super) static LEN: Rule = Check::Sdp(len).covers(requirements!["SDP-9.1-2"]);
 
 fn after_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
@@ -45,12 +32,10 @@ fn after_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, fin
     if payload <= requested {
         return;
     }
-    let ids: &[RequirementId] = match sender.source_mode {
-        Some(Mode::Combined) if view.mid() == Mid::DATA => {
-            const { &[requirement!("SDP-11.2-6"), requirement!("SDP-11-10"), requirement!("SDP-11.2-8")] }
-        }
-        Some(Mode::Combined) => const { &[requirement!("SDP-11.2-6"), requirement!("SDP-11-10")] },
-        Some(Mode::Pipelined) => const { &[requirement!("SDP-11.3-8"), requirement!("SDP-11-15")] },
+    let ids = match sender.source_mode {
+        Some(Mode::Combined) if view.mid() == Mid::DATA => requirements!["SDP-11.2-6", "SDP-11-10", "SDP-11.2-8"],
+        Some(Mode::Combined) => requirements!["SDP-11.2-6", "SDP-11-10"],
+        Some(Mode::Pipelined) => requirements!["SDP-11.3-8", "SDP-11-15"],
         Some(Mode::Buffered) | None => return,
     };
     let expected = format!("no payload while the SrcAvail of frame {} is open", src_avail.frame);
@@ -76,15 +61,9 @@ fn owed(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         _ => false,
     };
     if instead {
-        let ids = [
-            requirement!("SDP-9.2-33"),
-            requirement!("SDP-9.2-35"),
-            requirement!("SDP-9.5.2.1-2"),
-            requirement!("SDP-9.5.2.1-6"),
-            requirement!("SDP-11.3-9"),
-        ];
+        let ids = requirements!["SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11.3-9"];
         let expected = format!("first Data with the {} bytes that a SendSm requested", sender.owed);
-        findings.report_each(&ids, unit, view.range(3..4), &expected, &mid.to_string());
+        findings.report_each(ids, unit, view.range(3..4), &expected, &mid.to_string());
     }
 }
 

@@ -10,53 +10,33 @@ use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::{Advert, EndReason, SenderState};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static AMOUNT: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.2-1"),
-        requirement!("SDP-9.2-12"),
-        requirement!("SDP-9.2-13"),
-        requirement!("SDP-9.2-14"),
-        requirement!("SDP-9.2-38"),
-    ],
-    check: Check::Sdp(amount),
-};
+pub(super) static AMOUNT: Rule =
+    Check::Sdp(amount).covers(requirements!["SDP-9.2-1", "SDP-9.2-12", "SDP-9.2-13", "SDP-9.2-14", "SDP-9.2-38"]);
 
-pub(super) static INVALIDATE: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.2-15"),
-        requirement!("SDP-9.2-26"),
-        requirement!("SDP-9.2-27"),
-        requirement!("SDP-9.5.2.1-3"),
-    ],
-    check: Check::Sdp(invalidate),
-};
+pub(super) static INVALIDATE: Rule =
+    Check::Sdp(invalidate).covers(requirements!["SDP-9.2-15", "SDP-9.2-26", "SDP-9.2-27", "SDP-9.5.2.1-3"]);
 
-pub(super) static AWAITED: Rule =
-    Rule { requirements: &[requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")], check: Check::Sdp(awaited) };
+pub(super) static AWAITED: Rule = Check::Sdp(awaited).covers(requirements!["SDP-9.2-34", "SDP-9.2-36"]);
 
-pub(super) static WITHOUT_SRC_AVAIL: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.2-1"),
-        requirement!("SDP-9.2-15"),
-        requirement!("SDP-9.2-18"),
-        requirement!("SDP-9.5.4-4"),
-        requirement!("SDP-9.5.4-8"),
-        requirement!("SDP-9.5.4-9"),
-        requirement!("SDP-11.3-12"),
-        requirement!("SDP-11.3-13"),
-        requirement!("SDP-11.3-20"),
-        requirement!("SDP-11.3-21"),
-    ],
-    check: Check::Sdp(without_src_avail),
-};
+pub(super) static WITHOUT_SRC_AVAIL: Rule = Check::Sdp(without_src_avail).covers(requirements![
+    "SDP-9.2-1",
+    "SDP-9.2-15",
+    "SDP-9.2-18",
+    "SDP-9.5.4-4",
+    "SDP-9.5.4-8",
+    "SDP-9.5.4-9",
+    "SDP-11.3-12",
+    "SDP-11.3-13",
+    "SDP-11.3-20",
+    "SDP-11.3-21"
+]);
 
 /// Returns Len of an RdmaRdCompl, and the SrcAvail that the RdmaRdCompl answers.
 fn about(view: &SdpView<'_>) -> Option<(u64, Advert)> {
     let sender = view.sender_state();
-    let raw: RawRdmaRdCompl = view.extension().filter(|_| view.mid() == Mid::RDMA_RD_COMPL)?;
+    let raw: RawRdmaRdCompl = view.extension_of(Mid::RDMA_RD_COMPL)?;
     sender.sources.oldest.filter(|_| sender.certain).map(|source| (raw.len.get().into(), source))
 }
 
@@ -71,17 +51,17 @@ fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     };
     if len > source.left {
         let expected = format!("at most the {} remaining bytes", source.left);
-        report(&[requirement!("SDP-9.2-13")], &expected);
+        report(requirements!["SDP-9.2-13"], &expected);
         if sender.sources.count > 1 {
-            report(&[requirement!("SDP-9.2-14")], &expected);
+            report(requirements!["SDP-9.2-14"], &expected);
         }
         return;
     }
     let Some(moved) = sender.moved else { return };
     if moved.read < len {
-        report(&[requirement!("SDP-9.2-1")], &format!("at most the {} bytes that RDMA Reads requested", moved.read));
+        report(requirements!["SDP-9.2-1"], &format!("at most the {} bytes that RDMA Reads requested", moved.read));
     } else if let Some(returned) = moved.returned.filter(|returned| *returned < len) {
-        report(&[requirement!("SDP-9.2-12")], &format!("at most the {returned} bytes that RDMA Reads returned"));
+        report(requirements!["SDP-9.2-12"], &format!("at most the {returned} bytes that RDMA Reads returned"));
     }
 }
 
@@ -96,21 +76,16 @@ fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     let expected = format!("Invalidate STag {:#010x} of the SrcAvail of frame {}", source.stag, source.frame);
     match sent.invalidates {
         None if len >= source.left => {
-            findings.report(
-                requirement!("SDP-9.2-26"),
-                unit,
-                range,
-                &expected,
-                "no Invalidate, although all bytes of the SrcAvail are reported".to_owned(),
-            );
+            let found = "no Invalidate, although all bytes of the SrcAvail are reported";
+            findings.report(requirement!("SDP-9.2-26"), unit, range, &expected, found);
         }
         Some(stag) if stag != source.stag => {
             let found = format!("Invalidate STag {stag:#010x}");
             // The STag may be that of a newer SrcAvail.
             let sources = &view.state.peers[view.direction].sink.sources;
             if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
-                let ids = [requirement!("SDP-9.2-15"), requirement!("SDP-9.5.2.1-3")];
-                findings.report_each(&ids, unit, range.clone(), &expected, &found);
+                let ids = requirements!["SDP-9.2-15", "SDP-9.5.2.1-3"];
+                findings.report_each(ids, unit, range.clone(), &expected, &found);
             }
             findings.report(requirement!("SDP-9.2-26"), unit, range, &expected, found);
         }
@@ -121,9 +96,9 @@ fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
 fn awaited(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     if view.mid() == Mid::RDMA_RD_COMPL && sender.certain && sender.awaited > 0 {
-        let ids = [requirement!("SDP-9.2-34"), requirement!("SDP-9.2-36")];
+        let ids = requirements!["SDP-9.2-34", "SDP-9.2-36"];
         let expected = format!("no RdmaRdCompl until {} bytes arrive as Data, as a SendSm requested", sender.awaited);
-        findings.report_each(&ids, unit, view.range(3..4), &expected, "an RdmaRdCompl");
+        findings.report_each(ids, unit, view.range(3..4), &expected, "an RdmaRdCompl");
     }
 }
 
@@ -141,26 +116,17 @@ fn without_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, f
 
 fn reasons(sender: &SenderState, is_send_sm: bool) -> (&'static [RequirementId], &'static str) {
     if sender.last_source == Some(EndReason::Void) && sender.sink_avails.count > 0 {
-        let ids = const {
-            &[
-                requirement!("SDP-11.3-12"),
-                requirement!("SDP-11.3-13"),
-                requirement!("SDP-11.3-20"),
-                requirement!("SDP-11.3-21"),
-            ]
-        };
+        let ids = requirements!["SDP-11.3-12", "SDP-11.3-13", "SDP-11.3-20", "SDP-11.3-21"];
         return (ids, "the sender's own SinkAvail took precedence");
     }
     match (sender.last_source, is_send_sm) {
         (_, true) if sender.cancels.src_avail_idle => {
-            (const { &[requirement!("SDP-9.5.4-4")] }, "no SrcAvail was open when the SrcAvailCancel arrived")
+            (requirements!["SDP-9.5.4-4"], "no SrcAvail was open when the SrcAvailCancel arrived")
         }
-        (Some(EndReason::Revoked), true) => {
-            (const { &[requirement!("SDP-9.5.4-9")] }, "the SrcAvailCancel was already answered")
-        }
-        (Some(EndReason::Revoked), false) => (const { &[requirement!("SDP-9.5.4-8")] }, "the SrcAvail was canceled"),
-        (_, true) => (const { &[requirement!("SDP-9.2-18")] }, "no SrcAvail is open"),
-        (_, false) => (const { &[requirement!("SDP-9.2-1"), requirement!("SDP-9.2-15")] }, "no SrcAvail is open"),
+        (Some(EndReason::Revoked), true) => (requirements!["SDP-9.5.4-9"], "the SrcAvailCancel was already answered"),
+        (Some(EndReason::Revoked), false) => (requirements!["SDP-9.5.4-8"], "the SrcAvail was canceled"),
+        (_, true) => (requirements!["SDP-9.2-18"], "no SrcAvail is open"),
+        (_, false) => (requirements!["SDP-9.2-1", "SDP-9.2-15"], "no SrcAvail is open"),
     }
 }
 

@@ -8,65 +8,55 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::Mode;
 
-use super::figure::{PAIRS, name, pair};
+use super::figure::{name, pair};
 use super::view::SdpView;
 use super::wr_compl;
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::{EndReason, RdmaAccess, SenderState, UnadvertisedAccess};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static IN_MODE: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-11-8"),
-        PAIRS[0],
-        PAIRS[1],
-        PAIRS[2],
-        PAIRS[3],
-        PAIRS[4],
-        PAIRS[5],
-        PAIRS[6],
-        requirement!("SDP-12-17"),
-        requirement!("SDP-12-20"),
-        requirement!("SDP-12.4-6"),
-        requirement!("SDP-12.5-2"),
-    ],
-    check: Check::Sdp(in_mode),
-};
+pub(super) static IN_MODE: Rule = Check::Sdp(in_mode).covers(requirements![
+    "SDP-11-8",
+    "SDP-11-16",
+    "SDP-11-17",
+    "SDP-11-18",
+    "SDP-11-19",
+    "SDP-11-20",
+    "SDP-11-21",
+    "SDP-11-22",
+    "SDP-12-17",
+    "SDP-12-20",
+    "SDP-12.4-6",
+    "SDP-12.5-2"
+]);
 
-pub(super) static ALLOWED: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.2-1"),
-        requirement!("SDP-9.3-1"),
-        requirement!("SDP-9.3-8"),
-        requirement!("SDP-9.5.1-3"),
-        requirement!("SDP-9.5.1-12"),
-        requirement!("SDP-9.5.1-13"),
-        requirement!("SDP-9.5.2.1-4"),
-        requirement!("SDP-9.5.2.2-2"),
-        requirement!("SDP-9.5.4-2"),
-        requirement!("SDP-9.5.4-6"),
-        requirement!("SDP-9.5.5-2"),
-        requirement!("SDP-11.3-12"),
-        requirement!("SDP-11.3-20"),
-        requirement!("SDP-12.4-8"),
-        requirement!("SDP-12.4-11"),
-        requirement!("SDP-12.4-12"),
-        requirement!("SDP-12.5-4"),
-        requirement!("SDP-12.5-7"),
-    ],
-    check: Check::Sdp(allowed),
-};
+pub(super) static ALLOWED: Rule = Check::Sdp(allowed).covers(requirements![
+    "SDP-9.2-1",
+    "SDP-9.3-1",
+    "SDP-9.3-8",
+    "SDP-9.5.1-3",
+    "SDP-9.5.1-12",
+    "SDP-9.5.1-13",
+    "SDP-9.5.2.1-4",
+    "SDP-9.5.2.2-2",
+    "SDP-9.5.4-2",
+    "SDP-9.5.4-6",
+    "SDP-9.5.5-2",
+    "SDP-11.3-12",
+    "SDP-11.3-20",
+    "SDP-12.4-8",
+    "SDP-12.4-11",
+    "SDP-12.4-12",
+    "SDP-12.5-4",
+    "SDP-12.5-7"
+]);
 
-pub(super) static CANCELED: Rule = Rule {
-    requirements: &[requirement!("SDP-9.5.4-6"), requirement!("SDP-9.5.5-6"), requirement!("SDP-9.5.5-7")],
-    check: Check::Sdp(canceled),
-};
+pub(super) static CANCELED: Rule =
+    Check::Sdp(canceled).covers(requirements!["SDP-9.5.4-6", "SDP-9.5.5-6", "SDP-9.5.5-7"]);
 
-pub(super) static AT_THE_END: Rule =
-    Rule { requirements: &[requirement!("SDP-9.5.5-2"), requirement!("SDP-9.5.5-7")], check: Check::End(at_the_end) };
+pub(super) static AT_THE_END: Rule = Check::End(at_the_end).covers(requirements!["SDP-9.5.5-2", "SDP-9.5.5-7"]);
 
 /// Reports RDMA Writes to a canceled SinkAvail if the endpoint sends no message after the Writes.
 /// An earlier SinkCancelAck shows that the endpoint had received the SinkAvailCancel.
@@ -76,9 +66,7 @@ fn at_the_end(state: &ConnectionState, findings: &mut Findings<'_>) {
         let Some(write) = sdp.write_after_cancel_ack(direction) else { continue };
         let found = format!("an RDMA Write to STag {:#010x}, whose SinkAvail was canceled", write.stag);
         let expected = "no RDMA Write after the sender's own SinkCancelAck";
-        for id in [requirement!("SDP-9.5.5-2"), requirement!("SDP-9.5.5-7")] {
-            findings.report_in_frame(id, direction, write.stag_location, expected, found.clone());
-        }
+        findings.report_each_in_frame(AT_THE_END.requirements, direction, write.stag_location, expected, &found);
     }
 }
 
@@ -88,9 +76,7 @@ fn in_mode(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         return;
     }
     let mut report = |ids: &[RequirementId], access: RdmaAccess, expected: &str, found: &str| {
-        ids.iter().for_each(|id| {
-            findings.report_in_frame(*id, view.direction, access.stag_location, expected, found.to_owned());
-        });
+        findings.report_each_in_frame(ids, view.direction, access.stag_location, expected, found);
     };
     if let (Some(write), Some(mode)) = (sender.rdma_use.write, sender.source_mode)
         && mode != Mode::Pipelined
@@ -98,21 +84,17 @@ fn in_mode(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         let (expected, found) = ("RDMA Writes in Pipelined Mode only", name(mode));
         report(pair(sender).as_slice(), write, expected, found);
         if mode == Mode::Combined {
-            report(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")], write, expected, found);
+            report(requirements!["SDP-11-8", "SDP-12-17"], write, expected, found);
             if sender.changes.previous_mode == Some(Mode::Pipelined) {
-                report(
-                    &[requirement!("SDP-12.4-6"), requirement!("SDP-12.5-2")],
-                    write,
-                    expected,
-                    "an RDMA Write after the ModeChange that ended Pipelined Mode",
-                );
+                let found = "an RDMA Write after the ModeChange that ended Pipelined Mode";
+                report(requirements!["SDP-12.4-6", "SDP-12.5-2"], write, expected, found);
             }
         }
     }
     if let (Some(read), Some(Mode::Buffered)) = (sender.rdma_use.read, sender.sink_mode) {
         let expected = "no RDMA Read in Buffered Mode";
         report(pair(sender).as_slice(), read, expected, "an RDMA Read");
-        report(&[requirement!("SDP-12-17")], read, expected, "an RDMA Read from the Data Sink, the Mode Master");
+        report(requirements!["SDP-12-17"], read, expected, "an RDMA Read from the Data Sink, the Mode Master");
     }
 }
 
@@ -137,10 +119,9 @@ fn allowed(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     let what = if write { "an RDMA Write to" } else { "an RDMA Read from" };
     let found = format!("{what} STag {stag:#010x}, but {clause}");
     let expected = if write { "a usable SinkAvail" } else { "an open SrcAvail" };
-    let mut report = |id| findings.report_in_frame(id, view.direction, stag_location, expected, found.clone());
-    ids.iter().copied().for_each(&mut report);
-    if write && reason == Some(EndReason::Void) {
-        late(sender).iter().copied().for_each(report);
+    let late = if write && reason == Some(EndReason::Void) { late(sender) } else { &[] };
+    for ids in [ids, late] {
+        findings.report_each_in_frame(ids, view.direction, stag_location, expected, &found);
     }
 }
 
@@ -149,25 +130,20 @@ fn allowed(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut
 fn late(sender: &SenderState) -> &'static [RequirementId] {
     match sender.changes.late {
         0 => &[],
-        1 => const { &[requirement!("SDP-12.4-11"), requirement!("SDP-12.5-7")] },
-        _ => const { &[requirement!("SDP-12.4-11"), requirement!("SDP-12.4-12"), requirement!("SDP-12.5-7")] },
+        1 => requirements!["SDP-12.4-11", "SDP-12.5-7"],
+        _ => requirements!["SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-7"],
     }
 }
 
 /// Returns the requirements that a use of an ended SrcAvail violates, and how the SrcAvail ended.
 fn ended(reason: Option<EndReason>) -> (&'static [RequirementId], &'static str) {
     match reason {
-        Some(EndReason::Void | EndReason::Stale) => (
-            const { &[requirement!("SDP-9.5.2.1-4"), requirement!("SDP-11.3-12"), requirement!("SDP-11.3-20")] },
-            "the sender's own SinkAvail took precedence",
-        ),
-        Some(EndReason::Revoked) => {
-            (const { &[requirement!("SDP-9.5.4-2"), requirement!("SDP-9.5.4-6")] }, "the SrcAvail was canceled")
+        Some(EndReason::Void | EndReason::Stale) => {
+            (requirements!["SDP-9.5.2.1-4", "SDP-11.3-12", "SDP-11.3-20"], "the sender's own SinkAvail took precedence")
         }
-        Some(EndReason::Completed | EndReason::ByData) => {
-            (const { &[requirement!("SDP-9.2-1")] }, "the SrcAvail was Processed")
-        }
-        None => (const { &[requirement!("SDP-9.2-1")] }, "no SrcAvail was open"),
+        Some(EndReason::Revoked) => (requirements!["SDP-9.5.4-2", "SDP-9.5.4-6"], "the SrcAvail was canceled"),
+        Some(EndReason::Completed | EndReason::ByData) => (requirements!["SDP-9.2-1"], "the SrcAvail was Processed"),
+        None => (requirements!["SDP-9.2-1"], "no SrcAvail was open"),
     }
 }
 
@@ -179,19 +155,13 @@ fn canceled(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     }
     if let Some(read) = sender.rdma_use.read.filter(|_| sender.cancels.src_avail_was_received) {
         let expected = "no new RDMA Read after the SrcAvailCancel";
-        findings.report_in_frame(
-            requirement!("SDP-9.5.4-6"),
-            view.direction,
-            read.stag_location,
-            expected,
-            "an RDMA Read".to_owned(),
-        );
+        let id = requirement!("SDP-9.5.4-6");
+        findings.report_in_frame(id, view.direction, read.stag_location, expected, "an RDMA Read");
     }
     if let Some(write) = sender.rdma_use.write.filter(|_| sender.cancels.sink_avail_was_received) {
         let expected = "no new RDMA Write after the SinkAvailCancel";
-        for id in [requirement!("SDP-9.5.5-7"), requirement!("SDP-9.5.5-6")] {
-            findings.report_in_frame(id, view.direction, write.stag_location, expected, "an RDMA Write".to_owned());
-        }
+        let ids = requirements!["SDP-9.5.5-7", "SDP-9.5.5-6"];
+        findings.report_each_in_frame(ids, view.direction, write.stag_location, expected, "an RDMA Write");
     }
 }
 

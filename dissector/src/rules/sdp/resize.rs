@@ -3,19 +3,13 @@
 use weft_core::requirement;
 use weft_core::wire::sdp::{MIN_PRIVATE_BUFFER, Mid, RawChRcvBuf, RawChRcvBufAck};
 
+use super::hello::MAX_PRIVATE_BUFFER;
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-/// The largest allowed size of a Private Buffer in a Hello or HelloAck, in octets.
-const MAX_PRIVATE_BUFFER: u32 = 1 << 31;
-
-pub(super) static SIZES: Rule = Rule {
-    requirements: &[requirement!("SDP-6.4.1-2"), requirement!("SDP-6.4.2-2"), requirement!("SDP-6.4.2-3")],
-    check: Check::Sdp(sizes),
-};
+pub(super) static SIZES: Rule = Check::Sdp(sizes).covers(requirements!["SDP-6.4.1-2", "SDP-6.4.2-2", "SDP-6.4.2-3"]);
 
 fn sizes(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (id, size) = match view.mid() {
@@ -26,14 +20,9 @@ fn sizes(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
         _ => return,
     };
     if let Some(size) = size.filter(|size| !(MIN_PRIVATE_BUFFER..=MAX_PRIVATE_BUFFER).contains(size)) {
-        let wrong = |findings: &mut Findings<'_>| {
-            findings.report(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31 bytes", size.to_string());
-        };
-        match view.mid() {
-            // The draft does not limit the size in a request, so the finding is a note.
-            Mid::CH_RCV_BUF => wrong(&mut findings.as_note()),
-            _ => wrong(findings),
-        }
+        // The draft does not limit the size in a request, so the finding is a note.
+        let mut findings = findings.as_note_if(view.mid() == Mid::CH_RCV_BUF);
+        findings.report(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31 bytes", size.to_string());
     }
     let (own, peer) = (&view.state.peers[view.direction], &view.state.peers[view.peer()]);
     if view.mid() == Mid::CH_RCV_BUF_ACK && view.sender_state().certain && own.resize_answers > peer.resize_requests {

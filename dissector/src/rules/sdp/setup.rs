@@ -11,96 +11,63 @@ use super::view::SdpView;
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, Excess};
 use crate::parse::{Carrier, Kind, STREAMING_HEAD, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static ORDER: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-5-3"),
-        requirement!("SDP-6.1.1-2"),
-        requirement!("SDP-6.1.1-3"),
-        requirement!("SDP-6.2-1"),
-        requirement!("SDP-6.2.2-3"),
-        requirement!("SDP-8.1.1-2"),
-        requirement!("SDP-8.1.1-4"),
-        requirement!("SDP-8.1.1-12"),
-    ],
-    check: Check::Sdp(order),
-};
+pub(super) static ORDER: Rule = Check::Sdp(order).covers(requirements![
+    "SDP-5-3",
+    "SDP-6.1.1-2",
+    "SDP-6.1.1-3",
+    "SDP-6.2-1",
+    "SDP-6.2.2-3",
+    "SDP-8.1.1-2",
+    "SDP-8.1.1-4",
+    "SDP-8.1.1-12"
+]);
 
-pub(super) static TOO_EARLY: Rule =
-    Rule { requirements: &[requirement!("SDP-8.1.1-4"), requirement!("SDP-8.1.1-13")], check: Check::End(too_early) };
+pub(super) static TOO_EARLY: Rule = Check::End(too_early).covers(requirements!["SDP-8.1.1-4", "SDP-8.1.1-13"]);
 
-pub(super) static FRAMED: Rule = Rule {
-    requirements: &[requirement!("SDP-6.2.1-1"), requirement!("SDP-8.1.1-1"), requirement!("SDP-8.1.1-41")],
-    check: Check::Other(framed),
-};
+pub(super) static FRAMED: Rule =
+    Check::Other(framed).covers(requirements!["SDP-6.2.1-1", "SDP-8.1.1-1", "SDP-8.1.1-41"]);
 
-pub(super) static COMBINED_FIRST: Rule = Rule {
-    requirements: &[requirement!("SDP-8.1.1-29"), requirement!("SDP-8.1.1-39")],
-    check: Check::Sdp(combined_first),
-};
+pub(super) static COMBINED_FIRST: Rule =
+    Check::Sdp(combined_first).covers(requirements!["SDP-8.1.1-29", "SDP-8.1.1-39"]);
 
-pub(super) static DEPTH: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.2.1.7-1"),
-        requirement!("SDP-6.2.2.6-1"),
-        requirement!("SDP-8.1.1-9"),
-        requirement!("SDP-8.1.1-25"),
-        requirement!("SDP-8.1.1-27"),
-        requirement!("SDP-8.1.1-38"),
-    ],
-    check: Check::End(depth),
-};
+pub(super) static DEPTH: Rule = Check::End(depth).covers(requirements![
+    "SDP-6.2.1.7-1",
+    "SDP-6.2.2.6-1",
+    "SDP-8.1.1-9",
+    "SDP-8.1.1-25",
+    "SDP-8.1.1-27",
+    "SDP-8.1.1-38"
+]);
 
 fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (state, mid, range) = (view.state, view.mid(), view.range(3..4));
     let from_connecting = view.direction == state.connecting;
     if view.carrier == Carrier::PrivateData && from_connecting {
-        let ids = [requirement!("SDP-5-3"), requirement!("SDP-8.1.1-2"), requirement!("SDP-8.1.1-12")];
+        let ids = requirements!["SDP-5-3", "SDP-8.1.1-2", "SDP-8.1.1-12"];
         let found = "a Hello in the private data of an MPA Request";
-        findings.as_note().report_each(
-            &ids,
-            unit,
-            0..view.size(),
-            "the Hello as plain TCP data, before iWARP starts",
-            found,
-        );
+        let expected = "the Hello as plain TCP data, before iWARP starts";
+        findings.as_note().report_each(ids, unit, 0..view.size(), expected, found);
     }
     let Some(sent) = state.latest.send else { return };
     if mid == Mid::HELLO {
-        let ids = [
-            requirement!("SDP-8.1.1-2"),
-            requirement!("SDP-8.1.1-12"),
-            requirement!("SDP-6.1.1-2"),
-            requirement!("SDP-5-3"),
-        ];
-        findings.report_each(&ids, unit, range, "a Hello as plain TCP data, before iWARP starts", "a Hello in a Send");
+        let ids = requirements!["SDP-8.1.1-2", "SDP-8.1.1-12", "SDP-6.1.1-2", "SDP-5-3"];
+        findings.report_each(ids, unit, range, "a Hello as plain TCP data, before iWARP starts", "a Hello in a Send");
     } else if mid == Mid::HELLO_ACK && from_connecting {
         let expected = "a HelloAck from the Accepting Peer only";
-        let found = "a HelloAck from the Connecting Peer".to_owned();
-        findings.report(requirement!("SDP-6.1.1-3"), unit, range, expected, found);
+        findings.report(requirement!("SDP-6.1.1-3"), unit, range, expected, "a HelloAck from the Connecting Peer");
     } else if mid == Mid::HELLO_ACK
         && state.closing.hello_ack.is_some_and(|first| first < unit.frame)
         && sent.follows
         && !sent.is_first()
     {
         let expected = "one HelloAck, as the first message of the Accepting Peer";
-        findings.report(requirement!("SDP-6.2-1"), unit, range, expected, "another HelloAck".to_owned());
+        findings.report(requirement!("SDP-6.2-1"), unit, range, expected, "another HelloAck");
     } else if !from_connecting && state.closing.hello_ack.is_none() && sent.follows && sent.is_first() {
-        let ids = [
-            requirement!("SDP-6.2-1"),
-            requirement!("SDP-6.2.2-3"),
-            requirement!("SDP-6.1.1-3"),
-            requirement!("SDP-8.1.1-4"),
-        ];
-        findings.report_each(
-            &ids,
-            unit,
-            range,
-            "a HelloAck as the first message of the Accepting Peer",
-            &mid.to_string(),
-        );
+        let ids = requirements!["SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3", "SDP-8.1.1-4"];
+        let expected = "a HelloAck as the first message of the Accepting Peer";
+        findings.report_each(ids, unit, range, expected, &mid.to_string());
     }
 }
 
@@ -117,10 +84,9 @@ fn too_early(state: &ConnectionState, findings: &mut Findings<'_>) {
     };
     let (connecting, accepting) = (sdp.connecting, sdp.connecting.peer());
     if tcp[connecting].had_received(frame, &tcp[accepting], end) == Some(false) {
-        for id in [requirement!("SDP-8.1.1-13"), requirement!("SDP-8.1.1-4")] {
-            let expected = "no iWARP message until the HelloAck arrives";
-            findings.report_in_frame(id, connecting, header, expected, "a message before the HelloAck".to_owned());
-        }
+        let ids = requirements!["SDP-8.1.1-13", "SDP-8.1.1-4"];
+        let expected = "no iWARP message until the HelloAck arrives";
+        findings.report_each_in_frame(ids, connecting, header, expected, "a message before the HelloAck");
     }
 }
 
@@ -160,7 +126,7 @@ fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
         let from_connecting = view.direction == state.connecting;
         let id = if from_connecting { requirement!("SDP-8.1.1-39") } else { requirement!("SDP-8.1.1-29") };
         let expected = format!("{expected}, because Combined Mode is the first Mode");
-        findings.report(id, unit, view.range(3..4), &expected, found.to_owned());
+        findings.report(id, unit, view.range(3..4), &expected, found);
     }
 }
 
@@ -179,15 +145,13 @@ fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
             let (Some(excess), Some(limit)) = (excess.filter(is_in_order), limit) else { continue };
             let expected = format!("at most {limit} unanswered Read Requests, the {whose}");
             let ids = match (at, is_connecting) {
-                (0, true) => [requirement!("SDP-6.2.1.7-1"), requirement!("SDP-8.1.1-9")].to_vec(),
-                (0, false) => [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25")].to_vec(),
-                (_, true) => vec![requirement!("SDP-8.1.1-38")],
-                (_, false) => vec![requirement!("SDP-8.1.1-27")],
+                (0, true) => requirements!["SDP-6.2.1.7-1", "SDP-8.1.1-9"],
+                (0, false) => requirements!["SDP-6.2.2.6-1", "SDP-8.1.1-25"],
+                (_, true) => requirements!["SDP-8.1.1-38"],
+                (_, false) => requirements!["SDP-8.1.1-27"],
             };
             let found = format!("{} unanswered Read Requests", excess.outstanding);
-            for id in ids {
-                findings.report_in_frame(id, direction, excess.header, &expected, found.clone());
-            }
+            findings.report_each_in_frame(ids, direction, excess.header, &expected, &found);
         }
     }
 }

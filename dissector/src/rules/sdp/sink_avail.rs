@@ -4,85 +4,62 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawSinkAvail};
 
-use super::figure::{FIRST_MODE, PAIRS, is_first, name, pair};
+use super::figure::{FIRST_MODE, is_first, name, pair};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static SIZE: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9-1"),
-        requirement!("SDP-9.3-2"),
-        requirement!("SDP-9.4-3"),
-        requirement!("SDP-9.5.1-1"),
-        requirement!("SDP-9.5.1-2"),
-        requirement!("SDP-10-2"),
-        requirement!("SDP-10-9"),
-        requirement!("SDP-10.6-15"),
-        requirement!("SDP-10.6-16"),
-    ],
-    check: Check::Sdp(size),
-};
+pub(super) static SIZE: Rule = Check::Sdp(size).covers(requirements![
+    "SDP-9-1",
+    "SDP-9.3-2",
+    "SDP-9.4-3",
+    "SDP-9.5.1-1",
+    "SDP-9.5.1-2",
+    "SDP-10-2",
+    "SDP-10-9",
+    "SDP-10.6-15",
+    "SDP-10.6-16"
+]);
 
-pub(super) static IN_MODE: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.4-2"),
-        requirement!("SDP-9.4-6"),
-        requirement!("SDP-11-2"),
-        requirement!("SDP-11-8"),
-        PAIRS[0],
-        PAIRS[1],
-        PAIRS[3],
-        PAIRS[4],
-        PAIRS[6],
-        PAIRS[7],
-        requirement!("SDP-12-2"),
-        requirement!("SDP-12-19"),
-        requirement!("SDP-12-20"),
-        requirement!("SDP-12-21"),
-        requirement!("SDP-12-23"),
-        requirement!("SDP-12.4-5"),
-        requirement!("SDP-12.5-9"),
-        requirement!("SDP-12.5-16"),
-    ],
-    check: Check::Sdp(in_mode),
-};
+pub(super) static IN_MODE: Rule = Check::Sdp(in_mode).covers(requirements![
+    "SDP-9.4-2",
+    "SDP-9.4-6",
+    "SDP-11-2",
+    "SDP-11-8",
+    "SDP-11-16",
+    "SDP-11-17",
+    "SDP-11-19",
+    "SDP-11-20",
+    "SDP-11-22",
+    "SDP-11-23",
+    "SDP-12-2",
+    "SDP-12-19",
+    "SDP-12-20",
+    "SDP-12-21",
+    "SDP-12-23",
+    "SDP-12.4-5",
+    "SDP-12.5-9",
+    "SDP-12.5-16"
+]);
 
-pub(super) static TIMING: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.3-5"),
-        requirement!("SDP-9.5.5-11"),
-        requirement!("SDP-11.3-13"),
-        requirement!("SDP-11.3-18"),
-    ],
-    check: Check::Sdp(timing),
-};
+pub(super) static TIMING: Rule =
+    Check::Sdp(timing).covers(requirements!["SDP-9.3-5", "SDP-9.5.5-11", "SDP-11.3-13", "SDP-11.3-18"]);
 
-pub(super) static MAX_ADVERTS: Rule = Rule {
-    requirements: &[requirement!("SDP-9.4-6"), PAIRS[8], requirement!("SDP-11.3-23")],
-    check: Check::Sdp(max_adverts),
-};
+pub(super) static MAX_ADVERTS: Rule =
+    Check::Sdp(max_adverts).covers(requirements!["SDP-9.4-6", "SDP-11-24", "SDP-11.3-23"]);
 
 fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
-    let Some(raw) = view.extension::<RawSinkAvail>().filter(|_| view.mid() == Mid::SINK_AVAIL) else { return };
+    let Some(raw) = view.extension_of::<RawSinkAvail>(Mid::SINK_AVAIL) else { return };
     let (len, true, Some(own)) = (raw.len.get(), sender.certain, sender.receive_size) else { return };
     if len > own {
         return;
     }
     let (range, expected) =
         (view.range(16..20), format!("more than {own} bytes, the size of the sender's receive Private Buffers"));
-    let ids = [
-        requirement!("SDP-9-1"),
-        requirement!("SDP-9.3-2"),
-        requirement!("SDP-9.5.1-1"),
-        requirement!("SDP-9.5.1-2"),
-        requirement!("SDP-10-2"),
-        requirement!("SDP-10-9"),
-    ];
-    findings.report_each(&ids, unit, range.clone(), &expected, &format!("{len} bytes"));
+    let ids = requirements!["SDP-9-1", "SDP-9.3-2", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"];
+    findings.report_each(ids, unit, range.clone(), &expected, &format!("{len} bytes"));
     if view.payload_len() > 0 {
         findings.report(requirement!("SDP-9.4-3"), unit, range.clone(), &expected, format!("{len} bytes"));
     }
@@ -104,23 +81,18 @@ fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let (expected, found) = ("Pipelined Mode for the data that the sender receives", name(mode));
     let mut report = |ids: &[RequirementId]| findings.report_each(ids, unit, view.range(3..4), expected, found);
     report(pair(sender).as_slice());
-    report(&[requirement!("SDP-12-20")]);
+    report(requirements!["SDP-12-20"]);
     if view.payload_len() > 0 {
-        report(&[requirement!("SDP-9.4-2"), requirement!("SDP-9.4-6")]);
+        report(requirements!["SDP-9.4-2", "SDP-9.4-6"]);
     }
     if mode == Mode::Combined {
-        report(&[requirement!("SDP-11-8")]);
+        report(requirements!["SDP-11-8"]);
     }
     if sender.changes.sink_left_pipelined {
-        let ids = [
-            requirement!("SDP-12-19"),
-            requirement!("SDP-12-21"),
-            requirement!("SDP-12.4-5"),
-            requirement!("SDP-12.5-9"),
-        ];
-        report(&ids);
+        let ids = requirements!["SDP-12-19", "SDP-12-21", "SDP-12.4-5", "SDP-12.5-9"];
+        report(ids);
     } else if mode == Mode::Combined {
-        report(&[requirement!("SDP-12.5-16")]);
+        report(requirements!["SDP-12.5-16"]);
     }
     if is_first(sender) {
         findings.as_note().report_each(&FIRST_MODE, unit, view.range(3..4), expected, found);
@@ -136,16 +108,16 @@ fn timing(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         let expected = "no SinkAvail or SinkAvailCancel until the previous SinkAvailCancel is Processed";
         findings.report(requirement!("SDP-9.5.5-11"), unit, view.range(3..4), expected, view.mid().to_string());
     }
-    let Some(raw) = view.extension::<RawSinkAvail>().filter(|_| view.mid() == Mid::SINK_AVAIL) else { return };
+    let Some(raw) = view.extension_of::<RawSinkAvail>(Mid::SINK_AVAIL) else { return };
     if raw.non_discards.get() != sender.non_discards {
         let expected = format!("NonDiscards {}", sender.non_discards);
         let found = format!("NonDiscards {}", raw.non_discards.get());
         findings.report(requirement!("SDP-9.3-5"), unit, view.range(32..36), &expected, found);
     }
     if let Some(source) = sender.sources.oldest {
-        let ids = [requirement!("SDP-11.3-13"), requirement!("SDP-11.3-18")];
+        let ids = requirements!["SDP-11.3-13", "SDP-11.3-18"];
         let expected = format!("no SinkAvail until the SrcAvail of frame {} is Processed", source.frame);
-        findings.report_each(&ids, unit, view.range(3..4), &expected, "a SinkAvail");
+        findings.report_each(ids, unit, view.range(3..4), &expected, "a SinkAvail");
     }
 }
 

@@ -7,37 +7,24 @@ use weft_core::wire::sdp::{Mid, RawChRcvBuf, RawChRcvBufAck};
 
 use super::view::SdpView;
 use crate::follow::ConnectionState;
+use crate::follow::sdp::reached;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static LIMIT: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.1-1"),
-        requirement!("SDP-10-2"),
-        requirement!("SDP-10-6"),
-        requirement!("SDP-10.6-2"),
-        requirement!("SDP-10.6-3"),
-        requirement!("SDP-10.6-4"),
-    ],
-    check: Check::Sdp(limit),
-};
+pub(super) static LIMIT: Rule = Check::Sdp(limit).covers(requirements![
+    "SDP-9.1-1",
+    "SDP-10-2",
+    "SDP-10-6",
+    "SDP-10.6-2",
+    "SDP-10.6-3",
+    "SDP-10.6-4"
+]);
 
-pub(super) static REQUEST: Rule = Rule {
-    requirements: &[requirement!("SDP-10.6-17"), requirement!("SDP-10.6-18"), requirement!("SDP-10.6-19")],
-    check: Check::Sdp(request),
-};
+pub(super) static REQUEST: Rule =
+    Check::Sdp(request).covers(requirements!["SDP-10.6-17", "SDP-10.6-18", "SDP-10.6-19"]);
 
-pub(super) static ANSWER: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-10.6-8"),
-        requirement!("SDP-10.6-9"),
-        requirement!("SDP-10.6-10"),
-        requirement!("SDP-10.6-13"),
-        requirement!("SDP-10.6.1-1"),
-    ],
-    check: Check::Sdp(answer),
-};
+pub(super) static ANSWER: Rule =
+    Check::Sdp(answer).covers(requirements!["SDP-10.6-8", "SDP-10.6-9", "SDP-10.6-10", "SDP-10.6-13", "SDP-10.6.1-1"]);
 
 fn limit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
@@ -49,27 +36,25 @@ fn limit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     let wanted = sender.sizes.own_request.map(|request| request.wanted);
     if size > peer {
         let expected = format!("at most {peer} bytes, the size of the peer's receive Private Buffers");
-        report(&[requirement!("SDP-10-2"), requirement!("SDP-10-6")], &expected);
+        report(requirements!["SDP-10-2", "SDP-10-6"], &expected);
         if view.mid().may_carry_payload() && view.payload_len() > 0 {
-            report(&[requirement!("SDP-9.1-1")], &expected);
+            report(requirements!["SDP-9.1-1"], &expected);
         }
         if wanted.is_some_and(|wanted| wanted > peer) {
-            report(&[requirement!("SDP-10.6-3")], &format!("at most {peer} bytes until the ChRcvBufAck"));
+            report(requirements!["SDP-10.6-3"], &format!("at most {peer} bytes until the ChRcvBufAck"));
         }
         if sender.received.has(Mid::CH_RCV_BUF_ACK) {
-            report(&[requirement!("SDP-10.6-4")], &format!("at most {peer} bytes, the size in the ChRcvBufAck"));
+            report(requirements!["SDP-10.6-4"], &format!("at most {peer} bytes, the size in the ChRcvBufAck"));
         }
     } else if let Some(wanted) = wanted.filter(|wanted| size > *wanted && *wanted < peer) {
-        report(
-            &[requirement!("SDP-10.6-2")],
-            &format!("at most {wanted} bytes, the size that the sender's own ChRcvBuf requests"),
-        );
+        let found = format!("at most {wanted} bytes, the size that the sender's own ChRcvBuf requests");
+        report(requirements!["SDP-10.6-2"], &found);
     }
 }
 
 fn request(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
-    let Some(raw) = view.extension::<RawChRcvBuf>().filter(|_| view.mid() == Mid::CH_RCV_BUF) else { return };
+    let Some(raw) = view.extension_of::<RawChRcvBuf>(Mid::CH_RCV_BUF) else { return };
     let (wanted, true, Some(peer)) = (raw.des_sz.get(), sender.certain, sender.sizes.peer) else { return };
     if let Some(request) = sender.sizes.own_request {
         let found = format!("a ChRcvBuf, although the ChRcvBuf with MSeq {} has no answer", request.mseq);
@@ -88,12 +73,12 @@ fn request(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
 
 fn answer(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
-    let Some(raw) = view.extension::<RawChRcvBufAck>().filter(|_| view.mid() == Mid::CH_RCV_BUF_ACK) else { return };
+    let Some(raw) = view.extension_of::<RawChRcvBufAck>(Mid::CH_RCV_BUF_ACK) else { return };
     let (size, true, Some(old)) = (raw.act_sz.get(), sender.certain, sender.receive_size) else { return };
     let Some(request) = sender.sizes.peer_request else {
         if sender.sizes.disregards {
             let expected = "no answer from the Accepting Peer, because the ChRcvBufs crossed";
-            findings.report(requirement!("SDP-10.6.1-1"), unit, view.range(3..4), expected, "a ChRcvBufAck".to_owned());
+            findings.report(requirement!("SDP-10.6.1-1"), unit, view.range(3..4), expected, "a ChRcvBufAck");
         }
         return;
     };
@@ -110,7 +95,7 @@ fn answer(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     let ack = view.bsdh.mseq_ack.get();
     if size > old
         && let Some(edge) = sender.sizes.used_up(request, size)
-        && ack.wrapping_sub(edge).cast_signed() < 0
+        && !reached(ack, edge)
     {
         let expected = format!("MSeqAck {edge} or later, when all buffers of the old size are used up");
         findings.report(requirement!("SDP-10.6-13"), unit, view.range(12..16), &expected, format!("MSeqAck {ack}"));

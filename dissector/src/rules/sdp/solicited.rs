@@ -8,33 +8,29 @@ use weft_core::wire::sdp::Mid;
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static OPCODE: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-8.1.1-28"),
-        requirement!("SDP-14.2-1"),
-        requirement!("SDP-14.2-2"),
-        requirement!("SDP-14.2-3"),
-        requirement!("SDP-14.2-4"),
-        requirement!("SDP-14.2-5"),
-        requirement!("SDP-14.2-6"),
-        requirement!("SDP-14.2-7"),
-        requirement!("SDP-14.2-8"),
-        requirement!("SDP-14.2-9"),
-        requirement!("SDP-14.2-10"),
-        requirement!("SDP-14.2-11"),
-        requirement!("SDP-14.2-12"),
-        requirement!("SDP-14.2-13"),
-        requirement!("SDP-14.2-14"),
-        requirement!("SDP-14.2-15"),
-        requirement!("SDP-14.2-16"),
-        requirement!("SDP-14.2-17"),
-        requirement!("SDP-14.2-18"),
-    ],
-    check: Check::Sdp(opcode),
-};
+pub(super) static OPCODE: Rule = Check::Sdp(opcode).covers(requirements![
+    "SDP-8.1.1-28",
+    "SDP-14.2-1",
+    "SDP-14.2-2",
+    "SDP-14.2-3",
+    "SDP-14.2-4",
+    "SDP-14.2-5",
+    "SDP-14.2-6",
+    "SDP-14.2-7",
+    "SDP-14.2-8",
+    "SDP-14.2-9",
+    "SDP-14.2-10",
+    "SDP-14.2-11",
+    "SDP-14.2-12",
+    "SDP-14.2-13",
+    "SDP-14.2-14",
+    "SDP-14.2-15",
+    "SDP-14.2-16",
+    "SDP-14.2-17",
+    "SDP-14.2-18"
+]);
 
 /// Returns whether the message must use a Send with Solicited Event, and the requirement for that.
 /// `None` if the draft does not define this MID.

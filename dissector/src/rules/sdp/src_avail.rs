@@ -4,54 +4,43 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawSrcAvail};
 
-use super::figure::{FIRST_MODE, PAIRS, is_first, pair};
+use super::figure::{FIRST_MODE, is_first, pair};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::SenderState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static IN_MODE: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.2-2"),
-        requirement!("SDP-9.2-3"),
-        requirement!("SDP-11-2"),
-        requirement!("SDP-11-6"),
-        requirement!("SDP-11-7"),
-        requirement!("SDP-11-9"),
-        requirement!("SDP-11-13"),
-        PAIRS[0],
-        PAIRS[1],
-        PAIRS[2],
-        PAIRS[3],
-        PAIRS[4],
-        PAIRS[5],
-        requirement!("SDP-11.1-2"),
-        requirement!("SDP-11.2-7"),
-        requirement!("SDP-11.2-9"),
-        requirement!("SDP-11.3-7"),
-        requirement!("SDP-12-2"),
-        requirement!("SDP-12-15"),
-        requirement!("SDP-12-17"),
-        requirement!("SDP-12-18"),
-        requirement!("SDP-12-20"),
-        requirement!("SDP-12-23"),
-        requirement!("SDP-12.4-2"),
-        requirement!("SDP-12.4-10"),
-    ],
-    check: Check::Sdp(in_mode),
-};
+pub(super) static IN_MODE: Rule = Check::Sdp(in_mode).covers(requirements![
+    "SDP-9.2-2",
+    "SDP-9.2-3",
+    "SDP-11-2",
+    "SDP-11-6",
+    "SDP-11-7",
+    "SDP-11-9",
+    "SDP-11-13",
+    "SDP-11-16",
+    "SDP-11-17",
+    "SDP-11-18",
+    "SDP-11-19",
+    "SDP-11-20",
+    "SDP-11-21",
+    "SDP-11.1-2",
+    "SDP-11.2-7",
+    "SDP-11.2-9",
+    "SDP-11.3-7",
+    "SDP-12-2",
+    "SDP-12-15",
+    "SDP-12-17",
+    "SDP-12-18",
+    "SDP-12-20",
+    "SDP-12-23",
+    "SDP-12.4-2",
+    "SDP-12.4-10"
+]);
 
-pub(super) static OPEN: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.2-4"),
-        requirement!("SDP-9.5.4-10"),
-        requirement!("SDP-11.3-13"),
-        requirement!("SDP-11.3-15"),
-    ],
-    check: Check::Sdp(open),
-};
+pub(super) static OPEN: Rule =
+    Check::Sdp(open).covers(requirements!["SDP-9.2-4", "SDP-9.5.4-10", "SDP-11.3-13", "SDP-11.3-15"]);
 
 fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
@@ -63,42 +52,29 @@ fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     match mode {
         Mode::Buffered => {
             let expected = "no SrcAvail in Buffered Mode";
-            let ids = [requirement!("SDP-11-6"), requirement!("SDP-11.1-2"), requirement!("SDP-12-20")];
-            report(&ids, expected, "a SrcAvail");
+            let ids = requirements!["SDP-11-6", "SDP-11.1-2", "SDP-12-20"];
+            report(ids, expected, "a SrcAvail");
             report(pair(sender).as_slice(), expected, "a SrcAvail");
             if sender.changes.previous_mode == Some(Mode::Combined) {
-                report(
-                    &[requirement!("SDP-12-18"), requirement!("SDP-12-15")],
-                    expected,
-                    "a SrcAvail after the sender's own ModeChange",
-                );
+                let found = "a SrcAvail after the sender's own ModeChange";
+                report(requirements!["SDP-12-18", "SDP-12-15"], expected, found);
             }
         }
         Mode::Combined => {
             combined(sender, payload, &mut report);
             if payload == 0 && is_first(sender) {
                 let expected = "at least one byte of payload in Combined Mode";
-                findings.as_note().report_each(
-                    &FIRST_MODE,
-                    unit,
-                    view.range(3..4),
-                    expected,
-                    "a SrcAvail without payload in the first Mode",
-                );
+                let found = "a SrcAvail without payload in the first Mode";
+                findings.as_note().report_each(&FIRST_MODE, unit, view.range(3..4), expected, found);
             }
         }
         Mode::Pipelined if payload > 0 => {
             let (expected, found) = ("no payload in Pipelined Mode", format!("{payload} bytes of payload"));
-            let ids = [
-                requirement!("SDP-9.2-3"),
-                requirement!("SDP-11-13"),
-                requirement!("SDP-11.3-7"),
-                requirement!("SDP-12-17"),
-            ];
+            let ids = requirements!["SDP-9.2-3", "SDP-11-13", "SDP-11.3-7", "SDP-12-17"];
             let octets = view.size() - payload..view.size();
-            findings.report_each(&ids, unit, octets.clone(), expected, &found);
+            findings.report_each(ids, unit, octets.clone(), expected, &found);
             if sender.changes.previous_mode == Some(Mode::Combined) {
-                findings.report_each(&[requirement!("SDP-12-15")], unit, octets, expected, &found);
+                findings.report_each(requirements!["SDP-12-15"], unit, octets, expected, &found);
             }
         }
         Mode::Pipelined => {}
@@ -109,32 +85,27 @@ fn combined(sender: &SenderState, payload: usize, report: &mut impl FnMut(&[Requ
     let was_pipelined = sender.changes.previous_mode == Some(Mode::Pipelined);
     if payload == 0 {
         let expected = "at least one byte of payload in Combined Mode";
-        let ids = [
-            requirement!("SDP-9.2-2"),
-            requirement!("SDP-11-9"),
-            requirement!("SDP-11.2-9"),
-            requirement!("SDP-12-17"),
-        ];
-        report(&ids, expected, "a SrcAvail without payload");
+        let ids = requirements!["SDP-9.2-2", "SDP-11-9", "SDP-11.2-9", "SDP-12-17"];
+        report(ids, expected, "a SrcAvail without payload");
         if was_pipelined {
-            let ids = [requirement!("SDP-12-15"), requirement!("SDP-12.4-2"), requirement!("SDP-12.4-10")];
-            report(&ids, expected, "a SrcAvail without payload after the sender's own ModeChange");
+            let ids = requirements!["SDP-12-15", "SDP-12.4-2", "SDP-12.4-10"];
+            report(ids, expected, "a SrcAvail without payload after the sender's own ModeChange");
         }
     }
     if sender.src_avails.count > 0 {
         let (expected, found) =
             ("one SrcAvail at a time in Combined Mode", format!("one more besides {}", sender.src_avails.count));
-        report(&[requirement!("SDP-11.2-7"), requirement!("SDP-11-7")], expected, &found);
+        report(requirements!["SDP-11.2-7", "SDP-11-7"], expected, &found);
         report(pair(sender).as_slice(), expected, &found);
         if was_pipelined {
-            report(&[requirement!("SDP-12.4-10")], expected, &found);
+            report(requirements!["SDP-12.4-10"], expected, &found);
         }
     }
 }
 
 fn open(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
-    let Some(raw) = view.extension::<RawSrcAvail>().filter(|_| view.mid() == Mid::SRC_AVAIL) else { return };
+    let Some(raw) = view.extension_of::<RawSrcAvail>(Mid::SRC_AVAIL) else { return };
     let (len, payload) = (raw.len.get() as usize, view.payload_len());
     if payload > len {
         let expected = format!("at most {len} bytes of payload, the length of the advertised buffer");
@@ -144,16 +115,16 @@ fn open(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         return;
     }
     if sender.cancels.src_avail {
-        let found = "a SrcAvail".to_owned();
+        let found = "a SrcAvail";
         let expected = "no SrcAvail until the SrcAvailCancel is Processed";
         findings.report(requirement!("SDP-9.5.4-10"), unit, view.range(3..4), expected, found);
     }
     if sender.source_mode == Some(Mode::Pipelined)
         && let Some(sink) = sender.usable.oldest
     {
-        let ids = [requirement!("SDP-11.3-15"), requirement!("SDP-11.3-13")];
+        let ids = requirements!["SDP-11.3-15", "SDP-11.3-13"];
         let expected = format!("RDMA Writes to the SinkAvail of frame {}", sink.frame);
-        findings.report_each(&ids, unit, view.range(3..4), &expected, "a SrcAvail");
+        findings.report_each(ids, unit, view.range(3..4), &expected, "a SrcAvail");
     }
 }
 

@@ -1,6 +1,5 @@
 //! SuspComm and SuspCommAck: another process takes over a socket (sections 6.5 and 13).
 
-use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{Mid, RawSuspComm};
@@ -8,59 +7,35 @@ use weft_core::wire::sdp::{Mid, RawSuspComm};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 /// The RDMA operations that SDP starts: RDMA Write and Read Request.
 const RDMA: u16 = 1 << Opcode::WRITE.0 | 1 << Opcode::READ_REQUEST.0;
 
-pub(super) static FIELDS: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.5.1-2"),
-        requirement!("SDP-6.5.1.2-1"),
-        requirement!("SDP-6.5.1.3-1"),
-        requirement!("SDP-13.1.1-6"),
-        requirement!("SDP-13.1-2"),
-    ],
-    check: Check::Sdp(fields),
-};
+pub(super) static FIELDS: Rule = Check::Sdp(fields).covers(requirements![
+    "SDP-6.5.1-2",
+    "SDP-6.5.1.2-1",
+    "SDP-6.5.1.3-1",
+    "SDP-13.1.1-6",
+    "SDP-13.1-2"
+]);
 
-pub(super) static NO_MESSAGES: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.5.2-2"),
-        requirement!("SDP-13.1-2"),
-        requirement!("SDP-13.1.1-8"),
-        requirement!("SDP-13.1.1-12"),
-        requirement!("SDP-13.1.2-1"),
-    ],
-    check: Check::Sdp(no_messages),
-};
+pub(super) static NO_MESSAGES: Rule = Check::Sdp(no_messages).covers(requirements![
+    "SDP-6.5.2-2",
+    "SDP-13.1-2",
+    "SDP-13.1.1-8",
+    "SDP-13.1.1-12",
+    "SDP-13.1.2-1"
+]);
 
-pub(super) static NO_RDMA: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.5.2-2"),
-        requirement!("SDP-13.1-2"),
-        requirement!("SDP-13.1.1-9"),
-        requirement!("SDP-13.1.1-13"),
-    ],
-    check: Check::Opcode(RDMA, no_rdma),
-};
+pub(super) static NO_RDMA: Rule =
+    Check::Opcode(RDMA, no_rdma).covers(requirements!["SDP-6.5.2-2", "SDP-13.1-2", "SDP-13.1.1-9", "SDP-13.1.1-13"]);
 
-pub(super) static RDMA_REPORTED: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-13-2"),
-        requirement!("SDP-13.1-2"),
-        requirement!("SDP-13.1.1-5"),
-        requirement!("SDP-13.1.1-10"),
-    ],
-    check: Check::Sdp(rdma_reported),
-};
+pub(super) static RDMA_REPORTED: Rule =
+    Check::Sdp(rdma_reported).covers(requirements!["SDP-13-2", "SDP-13.1-2", "SDP-13.1.1-5", "SDP-13.1.1-10"]);
 
 fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    if view.mid() != Mid::SUSP_COMM {
-        return;
-    }
-    let Some(raw) = view.extension::<RawSuspComm>() else { return };
+    let Some(raw) = view.extension_of::<RawSuspComm>(Mid::SUSP_COMM) else { return };
     let (first, port, second) = (raw.constant1.get(), raw.port.get(), raw.constant2.get());
     if first != 0 {
         findings.report(requirement!("SDP-6.5.1.2-1"), unit, 16..20, "Constant1 0", first.to_string());
@@ -74,8 +49,8 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         }
     }
     if port == 0 {
-        let ids = [requirement!("SDP-13.1.1-6"), requirement!("SDP-13.1-2")];
-        findings.report_each(&ids, unit, view.range(20..22), "the port that the peer connects to", "port 0");
+        let ids = requirements!["SDP-13.1.1-6", "SDP-13.1-2"];
+        findings.report_each(ids, unit, view.range(20..22), "the port that the peer connects to", "port 0");
     }
 }
 
@@ -83,17 +58,15 @@ fn no_messages(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, finding
     let (mid, sender) = (view.mid(), view.sender_state());
     let range = view.range(3..4);
     if sender.sent.has(Mid::SUSP_COMM_ACK) {
-        let ids = [requirement!("SDP-6.5.2-2"), requirement!("SDP-13.1.1-12")];
-        findings.report_each(&ids, unit, range, "no message after the sender's own SuspCommAck", &mid.to_string());
+        let ids = requirements!["SDP-6.5.2-2", "SDP-13.1.1-12"];
+        findings.report_each(ids, unit, range, "no message after the sender's own SuspCommAck", &mid.to_string());
     } else if sender.sent.has(Mid::SUSP_COMM) {
         // If two SuspComms cross, the Connecting Peer answers (an interpretation of section
         // 13.1.2).
-        let ids: &[RequirementId] = match mid {
+        let ids = match mid {
             Mid::SUSP_COMM_ACK if view.direction == view.state.connecting => return,
-            Mid::SUSP_COMM_ACK => {
-                const { &[requirement!("SDP-13.1.2-1"), requirement!("SDP-13.1.1-8"), requirement!("SDP-13.1-2")] }
-            }
-            _ => const { &[requirement!("SDP-13.1.1-8"), requirement!("SDP-13.1-2")] },
+            Mid::SUSP_COMM_ACK => requirements!["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"],
+            _ => requirements!["SDP-13.1.1-8", "SDP-13.1-2"],
         };
         findings.report_each(ids, unit, range, "no message after the sender's own SuspComm", &mid.to_string());
     }
@@ -103,9 +76,9 @@ fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fin
     let Some(sdp) = state.context().sdp.as_deref() else { return };
     let sent = sdp.peers[unit.direction()].sent;
     let (ids, what) = if sent.has(Mid::SUSP_COMM_ACK) {
-        (const { &[requirement!("SDP-13.1.1-13"), requirement!("SDP-6.5.2-2")] }, "SuspCommAck")
+        (requirements!["SDP-13.1.1-13", "SDP-6.5.2-2"], "SuspCommAck")
     } else if sent.has(Mid::SUSP_COMM) {
-        (const { &[requirement!("SDP-13.1.1-9"), requirement!("SDP-13.1-2")] }, "SuspComm")
+        (requirements!["SDP-13.1.1-9", "SDP-13.1-2"], "SuspComm")
     } else {
         return;
     };
@@ -116,11 +89,9 @@ fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fin
 /// Reports an endpoint that suspends the connection before it has reported all its RDMA Writes and
 /// Reads.
 fn rdma_reported(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let ids: &[RequirementId] = match view.mid() {
-        Mid::SUSP_COMM => {
-            const { &[requirement!("SDP-13-2"), requirement!("SDP-13.1.1-5"), requirement!("SDP-13.1-2")] }
-        }
-        Mid::SUSP_COMM_ACK => const { &[requirement!("SDP-13-2"), requirement!("SDP-13.1.1-10")] },
+    let ids = match view.mid() {
+        Mid::SUSP_COMM => requirements!["SDP-13-2", "SDP-13.1.1-5", "SDP-13.1-2"],
+        Mid::SUSP_COMM_ACK => requirements!["SDP-13-2", "SDP-13.1.1-10"],
         _ => return,
     };
     let sender = view.sender_state();

@@ -9,32 +9,24 @@ use weft_core::wire::sdp::{Mid, RawRdmaRdCompl, RawRdmaWrCompl};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
 const LEN: Range<usize> = 16..20;
 
-pub(super) static WRITTEN: Rule = Rule {
-    requirements: &[requirement!("SDP-6.3.4-1"), requirement!("SDP-6.3.6-1"), requirement!("SDP-6.3.6.1-1")],
-    check: Check::Sdp(written),
-};
+pub(super) static WRITTEN: Rule =
+    Check::Sdp(written).covers(requirements!["SDP-6.3.4-1", "SDP-6.3.6-1", "SDP-6.3.6.1-1"]);
 
-pub(super) static READ: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-6.3.4-1"),
-        requirement!("SDP-6.3.7-1"),
-        requirement!("SDP-6.3.7.1-1"),
-        requirement!("SDP-6.3.7.1-2"),
-        requirement!("SDP-6.3.7.1-3"),
-    ],
-    check: Check::Sdp(read),
-};
+pub(super) static READ: Rule = Check::Sdp(read).covers(requirements![
+    "SDP-6.3.4-1",
+    "SDP-6.3.7-1",
+    "SDP-6.3.7.1-1",
+    "SDP-6.3.7.1-2",
+    "SDP-6.3.7.1-3"
+]);
 
 fn written(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    if view.mid() != Mid::RDMA_WR_COMPL {
-        return;
-    }
-    let (Some(raw), sender) = (view.extension::<RawRdmaWrCompl>(), view.sender_state()) else { return };
+    let Some(raw) = view.extension_of::<RawRdmaWrCompl>(Mid::RDMA_WR_COMPL) else { return };
+    let sender = view.sender_state();
     let Some(advert) = sender.usable.oldest.filter(|_| sender.certain) else { return };
     let (len, found) = (raw.len.get(), format!("Len {}", raw.len.get()));
     if len > advert.len {
@@ -51,10 +43,8 @@ fn written(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
 }
 
 fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    if view.mid() != Mid::RDMA_RD_COMPL {
-        return;
-    }
-    let (Some(raw), sender) = (view.extension::<RawRdmaRdCompl>(), view.sender_state()) else { return };
+    let Some(raw) = view.extension_of::<RawRdmaRdCompl>(Mid::RDMA_RD_COMPL) else { return };
+    let sender = view.sender_state();
     // While the sender holds MSeqAck back, the state is not certain. The sender may then have
     // received a later advertisement.
     let Some(advert) = sender.sources.oldest.filter(|_| sender.certain) else { return };

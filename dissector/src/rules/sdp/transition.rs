@@ -1,189 +1,109 @@
 //! Checks which ModeChanges are allowed, which peer sends them, and when (section 12).
 
 use weft_core::RequirementId;
-use weft_core::requirement;
-use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
+use weft_core::wire::sdp::Mode;
 
 use super::figure::{FIRST_MODE, is_first, name};
+use super::mode_change::Change;
 use super::view::SdpView;
 use crate::follow::ConnectionState;
-use crate::follow::sdp::SenderState;
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static TRANSITION: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-11-2"),
-        requirement!("SDP-12-1"),
-        requirement!("SDP-12-2"),
-        requirement!("SDP-12-3"),
-        requirement!("SDP-12-4"),
-        requirement!("SDP-12-5"),
-        requirement!("SDP-12-6"),
-        requirement!("SDP-12-7"),
-        requirement!("SDP-12-8"),
-        requirement!("SDP-12-9"),
-        requirement!("SDP-12-10"),
-        requirement!("SDP-12-11"),
-        requirement!("SDP-12-12"),
-        requirement!("SDP-12-23"),
-        requirement!("SDP-12.1-1"),
-        requirement!("SDP-12.2-1"),
-        requirement!("SDP-12.3-1"),
-        requirement!("SDP-12.4-1"),
-        requirement!("SDP-12.5-3"),
-        requirement!("SDP-12.5-14"),
-        requirement!("SDP-12.5-19"),
-        requirement!("SDP-12.5-23"),
-    ],
-    check: Check::Sdp(transition),
-};
+pub(super) static TRANSITION: Rule = Check::Sdp(transition).covers(requirements![
+    "SDP-11-2",
+    "SDP-12-1",
+    "SDP-12-2",
+    "SDP-12-3",
+    "SDP-12-4",
+    "SDP-12-5",
+    "SDP-12-6",
+    "SDP-12-7",
+    "SDP-12-8",
+    "SDP-12-9",
+    "SDP-12-10",
+    "SDP-12-11",
+    "SDP-12-12",
+    "SDP-12-23",
+    "SDP-12.1-1",
+    "SDP-12.2-1",
+    "SDP-12.3-1",
+    "SDP-12.4-1",
+    "SDP-12.5-3",
+    "SDP-12.5-14",
+    "SDP-12.5-19",
+    "SDP-12.5-23"
+]);
 
-pub(super) static TIMING: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-12.1-2"),
-        requirement!("SDP-12.4-3"),
-        requirement!("SDP-12.4-5"),
-        requirement!("SDP-12.4-7"),
-        requirement!("SDP-12.5-2"),
-        requirement!("SDP-12.5-8"),
-        requirement!("SDP-12.5-13"),
-    ],
-    check: Check::Sdp(timing),
-};
+pub(super) static TIMING: Rule = Check::Sdp(timing).covers(requirements![
+    "SDP-12.1-2",
+    "SDP-12.4-3",
+    "SDP-12.4-5",
+    "SDP-12.4-7",
+    "SDP-12.5-2",
+    "SDP-12.5-8",
+    "SDP-12.5-13"
+]);
 
-/// A ModeChange, with the Mode that the ModeChange ends.
-struct Transition {
-    /// The Mode of the half-connection, as the sender of the ModeChange knows it.
-    now: Mode,
-    /// The Mode that the ModeChange starts.
-    named: Mode,
-    /// Whether the Data Sink sends the ModeChange. Otherwise the Data Source does.
-    by_sink: bool,
-}
-
-impl Transition {
-    /// Reads a ModeChange. `None` for other messages, for an invalid Mode, or if the previous Mode
-    /// is unknown.
-    fn of(view: &SdpView<'_>, sender: &SenderState) -> Option<Self> {
-        if view.mid() != Mid::MODE_CHANGE || !sender.certain {
-            return None;
+/// Returns the requirements that the sender violates because only its peer may send a ModeChange
+/// from Mode `now` to Mode `to` (Figures 26 and 27, sections 12.1 to 12.4).
+fn wrong_sender(now: Mode, to: Mode, by_sink: bool) -> &'static [RequirementId] {
+    match (now, to, by_sink) {
+        (Mode::Buffered, Mode::Combined, false) => {
+            requirements!["SDP-12-4", "SDP-12-8", "SDP-12-9", "SDP-12.2-1", "SDP-12.5-23"]
         }
-        let raw: RawModeChange = view.extension()?;
-        let now = if raw.s() { sender.sink_mode } else { sender.source_mode }?;
-        Some(Transition { now, named: Mode::from_value(raw.mode())?, by_sink: raw.s() })
-    }
-
-    /// Returns the requirements that the sender violates because only its peer may send this
-    /// ModeChange (Figures 26 and 27, sections 12.1 to 12.4).
-    fn wrong_sender(&self) -> &'static [RequirementId] {
-        match (self.now, self.named, self.by_sink) {
-            (Mode::Buffered, Mode::Combined, false) => {
-                const {
-                    &[
-                        requirement!("SDP-12-4"),
-                        requirement!("SDP-12-8"),
-                        requirement!("SDP-12-9"),
-                        requirement!("SDP-12.2-1"),
-                        requirement!("SDP-12.5-23"),
-                    ]
-                }
-            }
-            (Mode::Combined, Mode::Buffered, true) => {
-                const {
-                    &[
-                        requirement!("SDP-12-3"),
-                        requirement!("SDP-12-8"),
-                        requirement!("SDP-12-10"),
-                        requirement!("SDP-12.1-1"),
-                    ]
-                }
-            }
-            (Mode::Combined, Mode::Pipelined, true) => {
-                const {
-                    &[
-                        requirement!("SDP-12-5"),
-                        requirement!("SDP-12-8"),
-                        requirement!("SDP-12-10"),
-                        requirement!("SDP-12.3-1"),
-                        requirement!("SDP-12.5-14"),
-                    ]
-                }
-            }
-            (Mode::Pipelined, Mode::Combined, true) => {
-                const {
-                    &[
-                        requirement!("SDP-12-6"),
-                        requirement!("SDP-12-8"),
-                        requirement!("SDP-12-11"),
-                        requirement!("SDP-12.4-1"),
-                        requirement!("SDP-12.5-3"),
-                        requirement!("SDP-12.5-19"),
-                    ]
-                }
-            }
-            _ => &[],
+        (Mode::Combined, Mode::Buffered, true) => requirements!["SDP-12-3", "SDP-12-8", "SDP-12-10", "SDP-12.1-1"],
+        (Mode::Combined, Mode::Pipelined, true) => {
+            requirements!["SDP-12-5", "SDP-12-8", "SDP-12-10", "SDP-12.3-1", "SDP-12.5-14"]
         }
+        (Mode::Pipelined, Mode::Combined, true) => {
+            requirements!["SDP-12-6", "SDP-12-8", "SDP-12-11", "SDP-12.4-1", "SDP-12.5-3", "SDP-12.5-19"]
+        }
+        _ => &[],
     }
 }
 
 fn transition(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
-    let Some(transition) = Transition::of(view, sender) else { return };
+    let Some(Change { from: Some(now), to, by_sink }) = Change::of(view) else { return };
     let range = view.range(16..20);
-    let master = if transition.now == Mode::Buffered { "the Data Sink" } else { "the Data Source" };
-    let role = if transition.by_sink { "the Data Sink" } else { "the Data Source" };
-    let found = format!("a change to {} from {role}, in {}", name(transition.named), name(transition.now));
-    if transition.named == transition.now {
-        let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-12")];
-        findings.report_each(&ids, unit, range.clone(), "a Mode other than the current one", &found);
+    let master = if now == Mode::Buffered { "the Data Sink" } else { "the Data Source" };
+    let role = if by_sink { "the Data Sink" } else { "the Data Source" };
+    let found = format!("a change to {} from {role}, in {}", name(to), name(now));
+    if to == now {
+        let ids = requirements!["SDP-12-1", "SDP-12-12"];
+        findings.report_each(ids, unit, range.clone(), "a Mode other than the current one", &found);
         if is_first(sender) {
-            findings.as_note().report_each(
-                &FIRST_MODE,
-                unit,
-                range,
-                "a ModeChange that starts from Combined Mode, the first Mode",
-                &found,
-            );
+            let expected = "a ModeChange that starts from Combined Mode, the first Mode";
+            findings.as_note().report_each(&FIRST_MODE, unit, range, expected, &found);
         }
-    } else if transition.now != Mode::Combined && transition.named != Mode::Combined {
-        let ids = [requirement!("SDP-12-1"), requirement!("SDP-12-7")];
-        findings.report_each(&ids, unit, range, "Combined Mode between Buffered and Pipelined Mode", &found);
+    } else if now != Mode::Combined && to != Mode::Combined {
+        let ids = requirements!["SDP-12-1", "SDP-12-7"];
+        findings.report_each(ids, unit, range, "Combined Mode between Buffered and Pipelined Mode", &found);
     } else {
-        findings.report_each(
-            transition.wrong_sender(),
-            unit,
-            range,
-            &format!("a ModeChange from {master}, the Mode Master"),
-            &found,
-        );
+        let expected = format!("a ModeChange from {master}, the Mode Master");
+        findings.report_each(wrong_sender(now, to, by_sink), unit, range, &expected, &found);
     }
 }
 
 fn timing(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
-    let Some(transition) = Transition::of(view, sender).filter(|transition| !transition.by_sink) else { return };
+    let Some(Change { from: Some(now), to, by_sink: false }) = Change::of(view) else { return };
     let range = view.range(16..20);
     if sender.changes.leaves_pipelined {
-        let ids = [requirement!("SDP-12.4-3"), requirement!("SDP-12.5-8"), requirement!("SDP-12.4-5")];
+        let ids = requirements!["SDP-12.4-3", "SDP-12.5-8", "SDP-12.4-5"];
         let expected = "no other ModeChange until the ModeChange that ended Pipelined Mode is acknowledged";
-        findings.report_each(&ids, unit, range.clone(), expected, "an earlier ModeChange");
+        findings.report_each(ids, unit, range.clone(), expected, "an earlier ModeChange");
     }
-    if transition.named == Mode::Buffered && sender.src_avails.count > 0 {
-        let ids = [requirement!("SDP-12.1-2"), requirement!("SDP-12.5-13")];
-        findings.report_each(
-            &ids,
-            unit,
-            range.clone(),
-            "first an RdmaRdCompl or SendSm",
-            "BUFF_MODE while a SrcAvail is open",
-        );
+    if to == Mode::Buffered && sender.src_avails.count > 0 {
+        let ids = requirements!["SDP-12.1-2", "SDP-12.5-13"];
+        let expected = "first an RdmaRdCompl or SendSm";
+        findings.report_each(ids, unit, range.clone(), expected, "BUFF_MODE while a SrcAvail is open");
     }
-    if transition.now == Mode::Pipelined && sender.moved.is_some_and(|moved| moved.writing) {
-        let ids = [requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2"), requirement!("SDP-12.4-5")];
+    if now == Mode::Pipelined && sender.moved.is_some_and(|moved| moved.writing) {
+        let ids = requirements!["SDP-12.4-7", "SDP-12.5-2", "SDP-12.4-5"];
         let found = "a ModeChange after RDMA Writes without RdmaWrCompl";
-        findings.report_each(&ids, unit, range, "first an RdmaWrCompl", found);
+        findings.report_each(ids, unit, range, "first an RdmaWrCompl", found);
     }
 }
 

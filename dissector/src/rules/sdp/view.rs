@@ -85,6 +85,11 @@ impl<'a> SdpView<'a> {
         Some(T::read(octets, self.order)?.0)
     }
 
+    /// The extended header, as for [`SdpView::extension`]. `None` if the message has another MID.
+    pub(crate) fn extension_of<T: RawHeader>(&self, mid: Mid) -> Option<T> {
+        if self.mid() == mid { self.extension() } else { None }
+    }
+
     /// Converts the range of a field from the draft's figures (`figure`) to the field order of the
     /// message.
     pub(crate) fn range(&self, figure: Range<usize>) -> Range<usize> {

@@ -5,79 +5,54 @@ use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{Mid, Mode, RawRdmaWrCompl};
 
-use super::figure::{PAIRS, name, pair};
+use super::figure::{name, pair};
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::follow::sdp::{Advert, EndReason};
 use crate::parse::Unit;
-use crate::rules::findings::Findings;
-use crate::rules::rule::{Check, Rule};
+use crate::rules::rule::{Check, Findings, Rule};
 
-pub(super) static IN_MODE: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-11-8"),
-        PAIRS[0],
-        PAIRS[1],
-        PAIRS[2],
-        PAIRS[3],
-        PAIRS[4],
-        PAIRS[5],
-        requirement!("SDP-12-17"),
-        requirement!("SDP-12.4-5"),
-        requirement!("SDP-12.4-7"),
-        requirement!("SDP-12.5-2"),
-    ],
-    check: Check::Sdp(in_mode),
-};
+pub(super) static IN_MODE: Rule = Check::Sdp(in_mode).covers(requirements![
+    "SDP-11-8",
+    "SDP-11-16",
+    "SDP-11-17",
+    "SDP-11-18",
+    "SDP-11-19",
+    "SDP-11-20",
+    "SDP-11-21",
+    "SDP-12-17",
+    "SDP-12.4-5",
+    "SDP-12.4-7",
+    "SDP-12.5-2"
+]);
 
-pub(super) static WITHOUT_SINK_AVAIL: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.3-1"),
-        requirement!("SDP-9.3-8"),
-        requirement!("SDP-9.5.1-3"),
-        requirement!("SDP-9.5.1-12"),
-        requirement!("SDP-9.5.1-13"),
-        requirement!("SDP-9.5.2.2-2"),
-        requirement!("SDP-9.5.5-2"),
-        requirement!("SDP-12.4-8"),
-        requirement!("SDP-12.5-4"),
-    ],
-    check: Check::Sdp(without_sink_avail),
-};
+pub(super) static WITHOUT_SINK_AVAIL: Rule = Check::Sdp(without_sink_avail).covers(requirements![
+    "SDP-9.3-1",
+    "SDP-9.3-8",
+    "SDP-9.5.1-3",
+    "SDP-9.5.1-12",
+    "SDP-9.5.1-13",
+    "SDP-9.5.2.2-2",
+    "SDP-9.5.5-2",
+    "SDP-12.4-8",
+    "SDP-12.5-4"
+]);
 
-pub(super) static AMOUNT: Rule = Rule {
-    requirements: &[
-        requirement!("SDP-9.3-9"),
-        requirement!("SDP-9.3-10"),
-        requirement!("SDP-9.3-12"),
-        requirement!("SDP-9.3-14"),
-    ],
-    check: Check::Sdp(amount),
-};
+pub(super) static AMOUNT: Rule =
+    Check::Sdp(amount).covers(requirements!["SDP-9.3-9", "SDP-9.3-10", "SDP-9.3-12", "SDP-9.3-14"]);
 
 /// Returns the requirements that a use of an ended SinkAvail violates, and how the SinkAvail ended.
 pub(super) fn ended(reason: Option<EndReason>) -> (&'static [RequirementId], &'static str) {
     match reason {
-        Some(EndReason::Stale) => (
-            const {
-                &[
-                    requirement!("SDP-9.5.1-3"),
-                    requirement!("SDP-9.5.1-12"),
-                    requirement!("SDP-9.5.1-13"),
-                    requirement!("SDP-9.5.2.2-2"),
-                ]
-            },
-            "the SinkAvail was stale",
-        ),
-        Some(EndReason::Revoked) => (const { &[requirement!("SDP-9.5.5-2")] }, "the SinkAvail was canceled"),
-        Some(EndReason::Void) => (
-            const { &[requirement!("SDP-12.4-8"), requirement!("SDP-12.5-4")] },
-            "a ModeChange had ended Pipelined Mode",
-        ),
-        Some(EndReason::Completed | EndReason::ByData) => {
-            (const { &[requirement!("SDP-9.3-1"), requirement!("SDP-9.3-8")] }, "the SinkAvail was completed")
+        Some(EndReason::Stale) => {
+            (requirements!["SDP-9.5.1-3", "SDP-9.5.1-12", "SDP-9.5.1-13", "SDP-9.5.2.2-2"], "the SinkAvail was stale")
         }
-        None => (const { &[requirement!("SDP-9.3-1")] }, "no SinkAvail was open"),
+        Some(EndReason::Revoked) => (requirements!["SDP-9.5.5-2"], "the SinkAvail was canceled"),
+        Some(EndReason::Void) => (requirements!["SDP-12.4-8", "SDP-12.5-4"], "a ModeChange had ended Pipelined Mode"),
+        Some(EndReason::Completed | EndReason::ByData) => {
+            (requirements!["SDP-9.3-1", "SDP-9.3-8"], "the SinkAvail was completed")
+        }
+        None => (requirements!["SDP-9.3-1"], "no SinkAvail was open"),
     }
 }
 
@@ -91,9 +66,9 @@ fn in_mode(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let mut report = |ids: &[RequirementId]| findings.report_each(ids, unit, view.range(3..4), expected, found);
     report(pair(sender).as_slice());
     if mode == Mode::Combined {
-        report(&[requirement!("SDP-11-8"), requirement!("SDP-12-17")]);
+        report(requirements!["SDP-11-8", "SDP-12-17"]);
         if sender.changes.previous_mode == Some(Mode::Pipelined) {
-            report(&[requirement!("SDP-12.4-5"), requirement!("SDP-12.4-7"), requirement!("SDP-12.5-2")]);
+            report(requirements!["SDP-12.4-5", "SDP-12.4-7", "SDP-12.5-2"]);
         }
     }
 }
@@ -109,7 +84,7 @@ fn without_sink_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, 
 
 fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (sender, mid) = (view.sender_state(), view.range(3..4));
-    let Some(raw) = view.extension::<RawRdmaWrCompl>().filter(|_| view.mid() == Mid::RDMA_WR_COMPL) else { return };
+    let Some(raw) = view.extension_of::<RawRdmaWrCompl>(Mid::RDMA_WR_COMPL) else { return };
     let sent = view.state.latest.send;
     if let Some(sent) = sent
         && matches!(sent.opcode, Opcode::SEND | Opcode::SEND_INVALIDATE)
