@@ -111,8 +111,8 @@ impl Connections {
     /// The state that was dropped because of the memory limits.
     pub(crate) fn dropped(&self) -> DroppedState {
         let DroppedState { forgotten, others_forgotten, .. } = self.dropped;
-        let forgotten = forgotten + self.table.forgotten();
-        let others_forgotten = others_forgotten + self.table.others_forgotten();
+        let forgotten = forgotten + self.table.forgotten;
+        let others_forgotten = others_forgotten + self.table.others_forgotten;
         DroppedState { forgotten, others_forgotten, ..self.dropped }
     }
 
@@ -169,7 +169,7 @@ impl Connections {
         let target = connection.or_replacement(of_replacement);
         sink.packet(&Packet::of_segment(segment, target.number));
         if let Some(monitor) = target.monitor.as_mut().filter(|_| resumes) {
-            monitor.resume();
+            monitor.state.resume();
         }
         let closes = target.segment(segment, sink) && !of_replacement;
         // A suspended SDP connection closes TCP after the SuspCommAck.

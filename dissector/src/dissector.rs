@@ -23,12 +23,7 @@ use crate::source::Frame;
 use crate::unit::Unit;
 
 /// Delivers a datagram from or to a port mapper as one unit, and checks it.
-fn port_mapper(
-    datagram: &Datagram<'_>,
-    exchanges: &mut Exchanges,
-    checked: Option<&mut CheckedMessages>,
-    sink: &mut dyn Sink,
-) {
+fn port_mapper(datagram: &Datagram<'_>, exchanges: &mut Exchanges, checked: &mut CheckedMessages, sink: &mut dyn Sink) {
     let wire_len = datagram.wire_len as usize;
     let cut = datagram.octets.len() < wire_len;
     let (mut octets, mut known) = (Vec::new(), Vec::new());
@@ -56,9 +51,7 @@ fn port_mapper(
         sender_error: None,
     };
     sink.unit(&Unit { parsed: &parsed, context: context.as_ref() });
-    if let Some(checked) = checked {
-        checked.message(datagram, part, &parsed, sink);
-    }
+    checked.message(datagram, part, &parsed, sink);
     if let Some(exchange) = forgotten {
         sink.exchange(&exchange, true);
     }
@@ -71,11 +64,16 @@ struct CheckedMessages {
     pending: PendingFindings,
     /// Whether an endpoint recorded the capture, so that no datagram is missing or out of order.
     is_complete: bool,
+    /// Whether no message is checked.
+    is_off: bool,
 }
 
 impl CheckedMessages {
     /// Checks a datagram, and records it for later checks.
     fn message(&mut self, datagram: &Datagram<'_>, part: Part<'_>, unit: &parse::Unit<'_>, sink: &mut dyn Sink) {
+        if self.is_off {
+            return;
+        }
         let raw = part.get(0..MESSAGE_LEN).and_then(|octets| RawMessage::read_from_bytes(octets).ok());
         let Datagram { frame, time, src, dst, .. } = *datagram;
         let seen = raw.map(|raw| PmDatagram { raw, src, dst, frame, time });
@@ -125,32 +123,20 @@ fn follow_exchange(
     let Some(number) = exchanges.number_for(segment) else { return };
     let Some((stream, monitor)) = connections.monitor_of(segment) else { return };
     if let Some(exchange) = exchanges.join(number, stream) {
-        monitor.join(exchange);
+        monitor.state.set_exchange(exchange);
         sink.exchange(exchange, false);
     }
 }
 
 /// Reads frames in capture order, and delivers units as soon as they are certain.
+#[derive(Default)]
 pub struct Dissector {
     ip: IpReader,
     unread: SkipCounts,
     connections: Connections,
     port_mappers: PortMappers,
     exchanges: Exchanges,
-    checked_messages: Option<CheckedMessages>,
-}
-
-impl Default for Dissector {
-    fn default() -> Self {
-        Dissector {
-            ip: IpReader::default(),
-            unread: SkipCounts::default(),
-            connections: Connections::default(),
-            port_mappers: PortMappers::default(),
-            exchanges: Exchanges::default(),
-            checked_messages: Some(CheckedMessages::default()),
-        }
-    }
+    checked_messages: CheckedMessages,
 }
 
 impl Dissector {
@@ -158,16 +144,15 @@ impl Dissector {
     /// delivers units with their CRC results, but no findings, no facts and no context of units.
     #[must_use]
     pub fn units_only() -> Self {
-        Dissector { connections: Connections::without_monitors(), checked_messages: None, ..Dissector::default() }
+        let checked_messages = CheckedMessages { is_off: true, ..CheckedMessages::default() };
+        Dissector { connections: Connections::without_monitors(), checked_messages, ..Dissector::default() }
     }
 
     /// Call this if an endpoint recorded the frames, so that no frame is missing or out of order.
     /// Every answer of a port mapper then belongs to a captured request.
     #[must_use]
     pub fn recorded_by_an_end(mut self) -> Self {
-        if let Some(checked) = &mut self.checked_messages {
-            checked.is_complete = true;
-        }
+        self.checked_messages.is_complete = true;
         self
     }
 
@@ -193,9 +178,7 @@ impl Dissector {
 
     /// Reads one frame.
     pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
-        if let Some(checked) = &mut self.checked_messages {
-            checked.due(frame.time, sink);
-        }
+        self.checked_messages.due(frame.time, sink);
         // The match is by reference, because the transport types are large.
         match &self.ip.read(frame) {
             Ok(Some(Transport::Tcp(segment))) => {
@@ -207,7 +190,7 @@ impl Dissector {
             Ok(Some(Transport::Udp(datagram))) => {
                 sink.packet(&Packet::of_datagram(datagram));
                 if self.port_mappers.has_endpoint_of(datagram) {
-                    port_mapper(datagram, &mut self.exchanges, self.checked_messages.as_mut(), sink);
+                    port_mapper(datagram, &mut self.exchanges, &mut self.checked_messages, sink);
                 }
             }
             // The frame has a fragment of an IP packet, and other fragments of that packet are
@@ -252,9 +235,7 @@ impl Dissector {
     /// Delivers all remaining units, findings and exchanges. Call this when the capture ends.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.connections.finish(sink);
-        if let Some(checked) = &mut self.checked_messages {
-            checked.finish(sink);
-        }
+        self.checked_messages.finish(sink);
         self.exchanges.drain().for_each(|exchange| sink.exchange(&exchange, true));
     }
 }

@@ -44,36 +44,27 @@ impl DroppedState {
 /// interrupted 3 times; to free memory, weft delivered 1 unit incomplete or as a gap".
 impl fmt::Display for DroppedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::new();
-        if self.interruptions > 0 {
-            let times = counted(self.interruptions, "time");
-            parts.push(format!("reading of connections with iWARP or SDP was interrupted {times}"));
-        }
-        if self.incomplete_units > 0 {
-            let units = counted(self.incomplete_units, "unit");
-            parts.push(format!("to free memory, weft delivered {units} incomplete or as a gap"));
-        }
-        if self.other_interruptions > 0 {
-            let times = counted(self.other_interruptions, "time");
-            parts.push(format!(
-                "reading of connections in which weft had not found iWARP or SDP was interrupted {times}, \
-                 so weft may miss iWARP there"
-            ));
-        }
-        if self.late > 0 {
-            let late = counted(self.late, "late segment");
-            parts.push(format!("weft did not read {late} of connections without iWARP or SDP"));
-        }
-        if self.forgotten > 0 {
-            let connections = counted(self.forgotten, "connection");
-            parts.push(format!("weft dropped the start-up settings of {connections} with iWARP or SDP"));
-        }
-        if self.others_forgotten > 0 {
-            let others = counted(self.others_forgotten, "connection");
-            parts.push(format!(
-                "weft dropped {others} without iWARP or SDP; if such a connection continues, it counts as a new one"
-            ));
-        }
+        let parts = [
+            (self.interruptions, "time", "reading of connections with iWARP or SDP was interrupted ", ""),
+            (self.incomplete_units, "unit", "to free memory, weft delivered ", " incomplete or as a gap"),
+            (
+                self.other_interruptions,
+                "time",
+                "reading of connections in which weft had not found iWARP or SDP was interrupted ",
+                ", so weft may miss iWARP there",
+            ),
+            (self.late, "late segment", "weft did not read ", " of connections without iWARP or SDP"),
+            (self.forgotten, "connection", "weft dropped the start-up settings of ", " with iWARP or SDP"),
+            (
+                self.others_forgotten,
+                "connection",
+                "weft dropped ",
+                " without iWARP or SDP; if such a connection continues, it counts as a new one",
+            ),
+        ];
+        let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
+        let parts: Vec<_> =
+            parts.map(|(count, what, before, after)| format!("{before}{}{after}", counted(count, what))).collect();
         f.write_str(&parts.join("; "))
     }
 }

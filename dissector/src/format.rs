@@ -1,6 +1,27 @@
 //! Formats numbers and octets as text. Most functions append to a buffer that the caller reuses,
 //! because `format!` is too slow for every field of every unit.
 
+/// Defines an enum with a method `name`. Each variant has its name after the sign `=`.
+macro_rules! named {
+    ($(#[$meta:meta])* pub enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$meta])*
+        pub enum $type {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl $type {
+            /// The name in JSON.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use named;
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// The numbers 0 to 99 as two decimal digits each.

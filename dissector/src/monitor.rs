@@ -3,7 +3,6 @@
 use crate::direction::Direction;
 use crate::finding::Finding;
 use crate::follow;
-use crate::follow::exchange::Exchange;
 use crate::ip::Segment;
 use crate::parse::{Kind, SegmentView, Unit};
 use crate::retransmission::DamagedFpdus;
@@ -15,7 +14,7 @@ use crate::unit;
 /// The monitor of one connection: its state, and the rules that check it.
 #[derive(Default)]
 pub(crate) struct Monitor {
-    state: follow::ConnectionState,
+    pub(crate) state: follow::ConnectionState,
     /// Buffer for findings, empty between units. It is a field to reuse its memory.
     found: Vec<Finding>,
     /// Delayed findings about FPDUs that TCP may retransmit.
@@ -59,22 +58,6 @@ impl Monitor {
         self.deliver(sink);
         self.state.last_facts().for_each(|fact| sink.fact(stream, &fact));
         sink.ended(stream, self.state.context());
-    }
-
-    /// Records that `exchange`, an exchange of messages with a port mapper, prepared the
-    /// connection.
-    pub(crate) fn join(&mut self, exchange: &Exchange) {
-        self.state.set_exchange(exchange);
-    }
-
-    /// Records whether there are unread octets in the direction opposite to that of the next units.
-    pub(crate) fn peer_has_unread(&mut self, has_unread: bool) {
-        self.state.peer_has_unread = has_unread;
-    }
-
-    /// Records that the connection resumes a suspended SDP connection.
-    pub(crate) fn resume(&mut self) {
-        self.state.resume();
     }
 
     /// The direction and the TCP port of a SuspComm that the peer has acknowledged.

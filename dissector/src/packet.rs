@@ -44,6 +44,23 @@ pub enum TransportKind {
     Udp,
 }
 
+impl TransportKind {
+    /// Number of the connection; `None` for UDP.
+    pub(crate) fn stream(self) -> Option<StreamId> {
+        match self {
+            TransportKind::Tcp { stream, .. } => Some(stream),
+            TransportKind::Udp => None,
+        }
+    }
+
+    /// Names of the set TCP flags.
+    pub(crate) fn tcp_flags(self) -> String {
+        let TransportKind::Tcp { syn, fin, rst, ack, .. } = self else { return String::new() };
+        let flags = [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")];
+        flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl Packet {
     /// The packet of a segment of connection `stream`.
     pub(crate) fn of_segment(segment: &Segment<'_>, stream: StreamId) -> Self {

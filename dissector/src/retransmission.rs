@@ -16,17 +16,16 @@
 
 use std::collections::VecDeque;
 
-use weft_core::crc::{self, CRC_LEN};
 use weft_core::requirement::Severity;
 
 use crate::direction::Direction;
 use crate::finding::Finding;
-use crate::follow::tcp::before;
 use crate::follow::{ConnectionState, Fault};
 use crate::frame_number::FrameNumber;
+use crate::framing::crc_good;
 use crate::ip::Segment;
 use crate::parse::{CrcStatus, Kind, Unit};
-use crate::tcp::Checksum;
+use crate::tcp::{Checksum, before};
 
 /// Maximum number of FPDUs with delayed findings. Findings about further FPDUs are not delayed.
 const MAX_DAMAGED: usize = 8;
@@ -76,9 +75,7 @@ impl DamagedFpdu {
             return false;
         }
         own.copy_from_slice(other);
-        self.octets
-            .split_last_chunk::<CRC_LEN>()
-            .is_some_and(|(covered, field)| crc::crc32c(covered) == crc::from_octets(*field))
+        crc_good(&self.octets)
     }
 
     /// Returns the findings as notes. The segment in frame `frame` repaired the FPDU.
@@ -126,7 +123,7 @@ impl DamagedFpdus {
             *found = damaged.into_notes(repeat.frame);
             return true;
         }
-        let acknowledged = state.mpa.tcp[direction].acknowledged_up_to();
+        let acknowledged = state.mpa.tcp[direction].last_ack;
         if self.waiting.len() >= MAX_DAMAGED || acknowledged.is_some_and(|ack| damaged.is_acknowledged(ack)) {
             *found = damaged.findings;
         } else {

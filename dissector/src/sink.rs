@@ -10,6 +10,7 @@ use crate::stream_id::StreamId;
 use crate::unit::Unit;
 
 /// A receiver of the dissector's results.
+#[allow(unused_variables, reason = "by default, a sink ignores everything except units")]
 pub trait Sink {
     /// Receives a unit. The units of one direction arrive in stream order.
     fn unit(&mut self, unit: &Unit<'_>);
@@ -19,40 +20,28 @@ pub trait Sink {
     /// FPDU. A finding about a datagram may be delayed by several seconds of capture time. It does
     /// not arrive if another datagram explains the behaviour until then.
     /// [`Dissector::units_only`](crate::Dissector::units_only) delivers no findings.
-    fn finding(&mut self, finding: &Finding) {
-        let _ = finding;
-    }
+    fn finding(&mut self, finding: &Finding) {}
 
     /// Receives a fact about the connection `stream`. A fact arrives after the unit that made it
     /// certain, or at the end of the connection.
     /// [`Dissector::units_only`](crate::Dissector::units_only) delivers no facts.
-    fn fact(&mut self, stream: StreamId, fact: &Fact) {
-        let _ = (stream, fact);
-    }
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {}
 
     /// Receives an exchange of messages with a port mapper. The exchange arrives each time a TCP
     /// connection that the exchange prepared is opened. That connection is the last element of
     /// `exchange.streams`, unless the list is full. The exchange arrives again with `over` set when
     /// the dissector drops it, or when the capture ends.
-    fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        let _ = (exchange, over);
-    }
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {}
 
     /// Receives the final state of the connection `stream`, when the connection or the capture
     /// ends.
-    fn ended(&mut self, stream: StreamId, context: &Context) {
-        let _ = (stream, context);
-    }
+    fn ended(&mut self, stream: StreamId, context: &Context) {}
 
     /// Receives the packet of a frame with TCP or UDP. The packet arrives before the units that the
     /// frame completes.
-    fn packet(&mut self, packet: &Packet) {
-        let _ = packet;
-    }
+    fn packet(&mut self, packet: &Packet) {}
 
     /// Receives the number of a frame with a fragment of an IP packet that is still incomplete. The
     /// sink later receives a [`Packet`] for the frame that completes the IP packet.
-    fn fragment(&mut self, number: FrameNumber) {
-        let _ = number;
-    }
+    fn fragment(&mut self, number: FrameNumber) {}
 }

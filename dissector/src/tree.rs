@@ -63,14 +63,8 @@ impl Builder {
 
 impl Visitor for Builder {
     fn enter(&mut self, group: &'static Group, at: Range<usize>) {
-        self.open.push(Node {
-            name: group.name,
-            label: group.label,
-            value: String::new(),
-            section: group.section,
-            range: at,
-            children: Vec::new(),
-        });
+        let Group { name, label, section } = *group;
+        self.open.push(Node { name, label, value: String::new(), section, range: at, children: Vec::new() });
     }
 
     fn leave(&mut self) {
@@ -98,14 +92,8 @@ impl Visitor for Builder {
             Some(name) => format!("{} ({name})", shown(field, value)),
             None => shown(field, value),
         };
-        self.add(Node {
-            name: field.name,
-            label: field.label,
-            value,
-            section: field.section,
-            range: at,
-            children: Vec::new(),
-        });
+        let Field { name, label, section, .. } = *field;
+        self.add(Node { name, label, value, section, range: at, children: Vec::new() });
     }
 }
 

@@ -250,15 +250,10 @@ impl Sink for Details {
 
 fn flatten(nodes: &[Node], depth: usize, unit: &Unit<'_>, out: &mut Vec<FieldDetail>) {
     for node in nodes {
-        out.push(FieldDetail {
-            depth,
-            name: node.name,
-            label: node.label,
-            value: node.value.clone(),
-            section: node.section,
-            is_header: !node.children.is_empty(),
-            location: FrameLocation::of(&unit.locate(node.range.clone()), unit.frame),
-        });
+        let Node { name, label, section, .. } = *node;
+        let location = FrameLocation::of(&unit.locate(node.range.clone()), unit.frame);
+        let (value, is_header) = (node.value.clone(), !node.children.is_empty());
+        out.push(FieldDetail { depth, name, label, value, section, is_header, location });
         flatten(&node.children, depth + 1, unit, out);
     }
 }

@@ -46,12 +46,6 @@ impl FilteredFrames {
         self.drain();
     }
 
-    /// Approximate memory in bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.dissector.memory() + self.passed.len() * 2 * size_of::<FrameNumber>()
-    }
-
     /// Frames that passed so far. The caller may remove frames from the list. A removed frame
     /// appears again only if a further unit or finding of the frame arrives late.
     pub fn passed(&mut self) -> &mut Vec<FrameNumber> {
@@ -89,7 +83,7 @@ impl Reader for FilteredFrames {
     }
 
     fn memory(&self) -> usize {
-        self.memory()
+        self.dissector.memory() + self.passed.len() * 2 * size_of::<FrameNumber>()
     }
 }
 

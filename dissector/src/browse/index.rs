@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
+use super::pass::Collector;
 pub use super::row::{AT_END, Row};
 use super::row::{MAX_SUMMARY_CHARS, append_summary};
 use crate::frame_number::FrameNumber;
@@ -85,23 +86,6 @@ impl Index {
         }
     }
 
-    /// Registers a frame. Call this method before the frame is dissected. Returns `false` if the
-    /// index is full. Then the frame must not be dissected.
-    pub fn begin(&mut self, frame: &Frame<'_>) -> bool {
-        if self.rows.len() >= self.most {
-            return false;
-        }
-        self.at = frame.number;
-        self.rows.push(Row::of(frame));
-        true
-    }
-
-    /// The capture ends. Later units and findings get [`AT_END`] as the frame after which they were
-    /// delivered.
-    pub fn end(&mut self) {
-        self.at = AT_END;
-    }
-
     /// The rows, in the order of the capture.
     #[must_use]
     pub fn rows(&self) -> &[Row] {
@@ -142,19 +126,6 @@ impl Index {
         self.counts
     }
 
-    /// Approximate memory in bytes. Unused capacity of the longest lists is not counted, because
-    /// the operating system does not allocate memory that is never accessed.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.rows.len() * size_of::<Row>()
-            + self.text.len()
-            + self.findings.len() * size_of::<IndexedFinding>()
-            + self.finding_octets
-            // A pair is in the list and in the map, and the map has capacity for twice its
-            // elements.
-            + self.pairs.len() * 4 * size_of::<(SocketAddr, SocketAddr)>()
-    }
-
     fn pair(&mut self, ends: (SocketAddr, SocketAddr)) -> Option<u32> {
         if let Some(position) = self.index_of_pair.get(&ends) {
             return Some(*position);
@@ -169,6 +140,33 @@ impl Index {
         // A fast path, because the frame is nearly always the current frame.
         let last = self.rows.len().checked_sub(1)?;
         if self.rows[last].number == frame { Some(last) } else { self.find(frame) }
+    }
+}
+
+impl Collector for Index {
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        if self.rows.len() >= self.most {
+            return false;
+        }
+        self.at = frame.number;
+        self.rows.push(Row::of(frame));
+        true
+    }
+
+    fn end(&mut self) {
+        self.at = AT_END;
+    }
+
+    fn memory(&self) -> usize {
+        // Unused capacity of the longest lists is not counted, because the operating system does
+        // not allocate memory that is never accessed.
+        self.rows.len() * size_of::<Row>()
+            + self.text.len()
+            + self.findings.len() * size_of::<IndexedFinding>()
+            + self.finding_octets
+            // A pair is in the list and in the map, and the map has capacity for twice its
+            // elements.
+            + self.pairs.len() * 4 * size_of::<(SocketAddr, SocketAddr)>()
     }
 }
 

@@ -28,12 +28,6 @@ impl Operations {
     pub fn omitted(&self) -> u64 {
         self.omitted
     }
-
-    /// Approximate memory in bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.list.capacity() * size_of::<(StreamId, Operation)>()
-    }
 }
 
 impl Sink for Operations {
@@ -51,7 +45,7 @@ impl Sink for Operations {
 
 impl Collector for Operations {
     fn memory(&self) -> usize {
-        self.memory()
+        self.list.capacity() * size_of::<(StreamId, Operation)>()
     }
 }
 

@@ -8,8 +8,6 @@ use crate::source::{Capture, Frame};
 use crate::stats::Stats;
 use crate::{Dissector, Sink};
 
-use super::index::Index;
-
 /// A reader of all frames of a capture.
 pub trait Reader {
     /// Reads the next frame. Returns `false` if the reader needs neither this frame nor later
@@ -71,11 +69,6 @@ impl<C: Collector> Pass<C> {
         self.dissector.remarks()
     }
 
-    /// Approximate memory in bytes.
-    pub fn memory(&self) -> usize {
-        self.dissector.memory() + self.collector.memory()
-    }
-
     /// Ends the capture, and collects the remaining results.
     pub fn finish(&mut self) {
         self.collector.end();
@@ -98,7 +91,7 @@ impl<C: Collector> Reader for Pass<C> {
     }
 
     fn memory(&self) -> usize {
-        self.memory()
+        self.dissector.memory() + self.collector.memory()
     }
 }
 
@@ -134,20 +127,6 @@ pub fn read<R: Reader>(
     Stop::AtEnd
 }
 
-impl Collector for Index {
-    fn begin(&mut self, frame: &Frame<'_>) -> bool {
-        self.begin(frame)
-    }
-
-    fn end(&mut self) {
-        self.end();
-    }
-
-    fn memory(&self) -> usize {
-        self.memory()
-    }
-}
-
 impl Collector for Stats {
     fn memory(&self) -> usize {
         self.memory()
@@ -168,7 +147,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::browse::Details;
+    use crate::browse::{Details, Index};
 
     fn capture(name: &str) -> Capture {
         Capture::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name)).unwrap()

@@ -16,7 +16,7 @@ pub(super) const MAX_SUMMARY_CHARS: usize = 240;
 pub const AT_END: FrameNumber = FrameNumber::MAX;
 
 /// A frame in an index.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
     /// Number of the frame in the capture, from 1.
     pub number: FrameNumber,
@@ -53,37 +53,19 @@ impl Row {
     }
 
     pub(super) fn new(number: FrameNumber) -> Self {
-        Row {
-            number,
-            time: 0,
-            captured: 0,
-            wire_len: 0,
-            transport: None,
-            payload_len: 0,
-            units: 0,
-            findings: 0,
-            worst: None,
-            known_at: number,
-            pair: None,
-            text: 0..0,
-        }
+        Row { number, known_at: number, ..Row::default() }
     }
 
     /// Number of the TCP connection; `None` for a frame without TCP.
     #[must_use]
     pub fn stream(&self) -> Option<StreamId> {
-        match self.transport {
-            Some(TransportKind::Tcp { stream, .. }) => Some(stream),
-            _ => None,
-        }
+        self.transport?.stream()
     }
 
     /// Names of the set TCP flags.
     #[must_use]
     pub fn tcp_flags(&self) -> String {
-        let Some(TransportKind::Tcp { syn, fin, rst, ack, .. }) = self.transport else { return String::new() };
-        let flags = [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")];
-        flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect::<Vec<_>>().join(" ")
+        self.transport.map_or_else(String::new, TransportKind::tcp_flags)
     }
 
     /// A summary of the transport header, for a frame without units.

@@ -95,7 +95,7 @@ impl DirectionState {
 
     fn as_peer(&self) -> PeerView {
         PeerView {
-            startup: self.reader.startup().copied(),
+            startup: self.reader.startup,
             undecided: self.reader.is_undecided(&self.half),
             held_back: self.half.has_octets() && !self.half.has_begun(),
             has_no_startup: self.reader.has_no_startup(&self.half),
@@ -231,7 +231,7 @@ impl Connection {
             }
             let view = self.directions[index].as_peer();
             if self.directions[index.peer()].reader.is_peer_unchanged(&view) {
-                self.startups_known = self.directions.iter().all(|direction| direction.reader.startup().is_some());
+                self.startups_known = self.directions.iter().all(|direction| direction.reader.startup.is_some());
                 return;
             }
             index = index.peer();
@@ -270,10 +270,10 @@ impl Connection {
         read: impl FnOnce(&mut Reader, &mut DirectionStream, &mut UnitOutput<'_>),
     ) {
         let assumes_sdp = self.directions.iter().all(|direction| direction.reader.assumes_sdp());
-        let peer_without_crc = self.directions[index.peer()].reader.is_without_crc_fields();
-        let peer_startup_follows_hole = self.directions[index.peer()].reader.startup_follows_hole();
+        let peer_without_crc = self.directions[index.peer()].reader.without_crc;
+        let peer_startup_follows_hole = self.directions[index.peer()].reader.startup_follows_hole;
         if let Some(monitor) = &mut self.monitor {
-            monitor.peer_has_unread(self.directions[index.peer()].half.has_unread());
+            monitor.state.peer_has_unread = self.directions[index.peer()].half.has_unread();
         }
         let DirectionState { ends, half, reader, .. } = &mut self.directions[index];
         reader.peer_without_crc = peer_without_crc;

@@ -23,7 +23,7 @@ impl Connection {
             let as_sdp = direction.reader.as_sdp;
             direction.reader = Reader::resumed(reader);
             direction.reader.as_sdp = as_sdp;
-            direction.fin = direction.half.has_fin();
+            direction.fin = direction.half.fin().is_some();
         }
     }
 

@@ -114,7 +114,7 @@ impl Connection {
             // A direction with a FIN but without octets belongs to an earlier connection with the
             // same ports.
             None => {
-                let [own, other] = [own, other].map(|half| half.has_octets() || half.has_fin());
+                let [own, other] = [own, other].map(|half| half.has_octets() || half.fin().is_some());
                 own || (other && !segment.ack_flag)
             }
         }

@@ -74,19 +74,27 @@ impl WantedFields {
             }
             Source::Group(group) => {
                 self.groups.push((group, slot));
-                self.walks_all |= walks_for(group);
+                // These groups are in the DDP header, or after it.
+                self.walks_all |= matches!(
+                    group,
+                    GroupKind::Ddp
+                        | GroupKind::Tagged
+                        | GroupKind::Untagged
+                        | GroupKind::ReadRequest
+                        | GroupKind::Terminate
+                );
                 self.packets |= matches!(group, GroupKind::Ip | GroupKind::Ipv6 | GroupKind::Tcp | GroupKind::Udp);
             }
-            Source::Fact(fact) if is_of_finding(fact) => self.finding_facts.push((fact, slot)),
-            Source::Fact(fact) if is_of_unit(fact) => {
+            Source::Fact(fact) if fact >= Fact::FindingRequirement => self.finding_facts.push((fact, slot)),
+            Source::Fact(fact) if fact >= Fact::Kind => {
                 self.unit_facts.push((fact, slot));
                 self.walks_all |= matches!(fact, Fact::Payload | Fact::PayloadLen);
             }
-            Source::Fact(fact) if is_of_frame(fact) => self.frame_facts.push((fact, slot)),
-            Source::Fact(fact) => {
+            Source::Fact(fact) if fact >= Fact::IpSrc => {
                 self.packet_facts.push((fact, slot));
                 self.packets = true;
             }
+            Source::Fact(fact) => self.frame_facts.push((fact, slot)),
         }
         self.walks = self.walks_all || !self.fields.is_empty();
         slot
@@ -110,13 +118,16 @@ impl WantedFields {
         self.findings() || grammar::fields_of_context().any(|field| self.set.has(field))
     }
 
+    /// Adds the requested groups that are present.
+    fn add_groups(&self, values: &mut Values, is_present: impl Fn(GroupKind) -> bool) {
+        for (_, slot) in self.groups.iter().filter(|(group, _)| is_present(*group)) {
+            values.add(*slot, FieldValue::Present);
+        }
+    }
+
     /// Adds the values of the fields of a unit.
     pub fn unit(&self, unit: &Unit<'_>, values: &mut Values) {
-        for (group, slot) in &self.groups {
-            if is_kind(*group, &unit.kind) {
-                values.add(*slot, FieldValue::Present);
-            }
-        }
+        self.add_groups(values, |group| is_kind(group, &unit.kind));
         let payload = if self.walks {
             let checked =
                 matches!(&unit.kind, Kind::Fpdu(fpdu) if matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Bad));
@@ -127,26 +138,21 @@ impl WantedFields {
             None
         };
         for (fact, slot) in &self.unit_facts {
-            match (fact, &unit.kind) {
-                (Fact::Kind, kind) => values.add(*slot, FieldValue::StaticText(kind.name())),
-                (Fact::Direction, _) => values.add(*slot, FieldValue::Number(u64::from(unit.direction))),
-                (Fact::Incomplete, _) if unit.incomplete => values.add(*slot, FieldValue::Number(1)),
-                (Fact::Len, Kind::Streaming { len, .. } | Kind::Gap { len } | Kind::Unparsed { len }) => {
-                    values.add(*slot, FieldValue::Number(*len));
+            let value = match (fact, &unit.kind, payload) {
+                (Fact::Kind, kind, _) => FieldValue::StaticText(kind.name()),
+                (Fact::Direction, ..) => FieldValue::Number(u64::from(unit.direction)),
+                (Fact::Incomplete, ..) if unit.incomplete => FieldValue::Number(1),
+                (Fact::Len, Kind::Streaming { len, .. } | Kind::Gap { len } | Kind::Unparsed { len }, _) => {
+                    FieldValue::Number(*len)
                 }
-                (Fact::PayloadLen, _) => {
-                    if let Some(payload) = payload {
-                        values.add(*slot, FieldValue::Number(payload.len() as u64));
-                    }
+                (Fact::PayloadLen, _, Some(payload)) => FieldValue::Number(payload.len() as u64),
+                (Fact::Payload, _, Some(payload)) => {
+                    values.add_value(*slot, Value::Octets(payload.all().unwrap_or_default()));
+                    continue;
                 }
-                (Fact::Payload, _) => {
-                    if let Some(octets) = payload.and_then(|payload| payload.all()).filter(|octets| !octets.is_empty())
-                    {
-                        values.add_octets(*slot, octets);
-                    }
-                }
-                _ => {}
-            }
+                _ => continue,
+            };
+            values.add(*slot, value);
         }
     }
 
@@ -161,11 +167,7 @@ impl WantedFields {
     pub fn frame(&self, facts: &FrameFacts, values: &mut Values) {
         self.frame_itself(facts, values);
         let Some(packet) = facts.packet.as_ref().filter(|_| self.packets) else { return };
-        let stream = match packet.transport {
-            TransportKind::Tcp { stream, .. } => Some(stream),
-            TransportKind::Udp => None,
-        };
-        self.ends(packet.src, packet.dst, stream, values);
+        self.ends(packet.src, packet.dst, packet.transport.stream(), values);
         for (fact, slot) in &self.packet_facts {
             let value = match (fact, packet.transport) {
                 (Fact::TcpLen, TransportKind::Tcp { .. }) => u64::from(packet.payload_len),
@@ -182,25 +184,15 @@ impl WantedFields {
     }
 
     fn frame_itself(&self, facts: &FrameFacts, values: &mut Values) {
-        for (group, slot) in &self.groups {
-            if *group == GroupKind::Frame {
-                values.add(*slot, FieldValue::Present);
-            }
-        }
+        self.add_groups(values, |group| group == GroupKind::Frame);
         for (fact, slot) in &self.frame_facts {
-            let value = match fact {
-                Fact::FrameNumber => FieldValue::Number(facts.number.into()),
-                Fact::FrameTimeEpoch => FieldValue::Time(facts.time),
-                Fact::FrameTimeRelative => FieldValue::Time(facts.time.saturating_sub(facts.origin)),
-                Fact::FrameLen => match facts.len {
-                    Some((wire, _)) => FieldValue::Number(u64::from(wire)),
-                    None => continue,
-                },
-                Fact::FrameCapLen => match facts.len {
-                    Some((_, captured)) => FieldValue::Number(u64::from(captured)),
-                    None => continue,
-                },
-                Fact::FrameComment => {
+            let value = match (fact, facts.len) {
+                (Fact::FrameNumber, _) => FieldValue::Number(facts.number.into()),
+                (Fact::FrameTimeEpoch, _) => FieldValue::Time(facts.time),
+                (Fact::FrameTimeRelative, _) => FieldValue::Time(facts.time.saturating_sub(facts.origin)),
+                (Fact::FrameLen, Some((wire, _))) => FieldValue::Number(u64::from(wire)),
+                (Fact::FrameCapLen, Some((_, captured))) => FieldValue::Number(u64::from(captured)),
+                (Fact::FrameComment, _) => {
                     for comment in self.comments.of(facts.number) {
                         values.add_octets(*slot, comment.as_bytes());
                     }
@@ -213,19 +205,14 @@ impl WantedFields {
     }
 
     fn ends(&self, src: SocketAddr, dst: SocketAddr, stream: Option<StreamId>, values: &mut Values) {
-        for (group, slot) in &self.groups {
-            let there = match group {
-                GroupKind::Ip => src.is_ipv4(),
-                GroupKind::Ipv6 => src.is_ipv6(),
-                GroupKind::Tcp => stream.is_some(),
-                GroupKind::Udp => stream.is_none(),
-                _ => false,
-            };
-            if there {
-                values.add(*slot, FieldValue::Present);
-            }
-        }
         let (v4, tcp) = (src.is_ipv4(), stream.is_some());
+        self.add_groups(values, |group| match group {
+            GroupKind::Ip => v4,
+            GroupKind::Ipv6 => !v4,
+            GroupKind::Tcp => tcp,
+            GroupKind::Udp => !tcp,
+            _ => false,
+        });
         let address = |end: SocketAddr| FieldValue::Address(end.ip());
         let port = |end: SocketAddr| FieldValue::Number(u64::from(end.port()));
         for (fact, slot) in &self.packet_facts {
@@ -242,10 +229,7 @@ impl WantedFields {
                 Fact::UdpSrcPort if !tcp => (port(src), None),
                 Fact::UdpDstPort if !tcp => (port(dst), None),
                 Fact::UdpPort if !tcp => (port(src), Some(port(dst))),
-                Fact::TcpStream => match stream {
-                    Some(stream) => (FieldValue::Number(u64::from(stream)), None),
-                    None => continue,
-                },
+                Fact::TcpStream if tcp => (FieldValue::Number(stream.map_or(0, u64::from)), None),
                 _ => continue,
             };
             values.add(*slot, one);
@@ -257,11 +241,7 @@ impl WantedFields {
 
     /// Adds the values of a finding.
     pub fn finding(&self, finding: &Finding, values: &mut Values) {
-        for (group, slot) in &self.groups {
-            if *group == GroupKind::Finding {
-                values.add(*slot, FieldValue::Present);
-            }
-        }
+        self.add_groups(values, |group| group == GroupKind::Finding);
         for (fact, slot) in &self.finding_facts {
             match fact {
                 Fact::FindingRequirement => values.add(*slot, FieldValue::StaticText(finding.requirement.as_str())),
@@ -292,41 +272,6 @@ impl WantedFields {
             }
         }
     }
-}
-
-/// Returns whether a unit must be parsed to find out whether it contains the group.
-fn walks_for(group: GroupKind) -> bool {
-    matches!(
-        group,
-        GroupKind::Ddp | GroupKind::Tagged | GroupKind::Untagged | GroupKind::ReadRequest | GroupKind::Terminate
-    )
-}
-
-fn is_of_frame(fact: Fact) -> bool {
-    matches!(
-        fact,
-        Fact::FrameNumber
-            | Fact::FrameTimeEpoch
-            | Fact::FrameTimeRelative
-            | Fact::FrameLen
-            | Fact::FrameCapLen
-            | Fact::FrameComment
-    )
-}
-
-fn is_of_finding(fact: Fact) -> bool {
-    matches!(
-        fact,
-        Fact::FindingRequirement
-            | Fact::FindingSeverity
-            | Fact::FindingSummary
-            | Fact::FindingExpected
-            | Fact::FindingFound
-    )
-}
-
-fn is_of_unit(fact: Fact) -> bool {
-    matches!(fact, Fact::Kind | Fact::Direction | Fact::Incomplete | Fact::Len | Fact::PayloadLen | Fact::Payload)
 }
 
 fn is_kind(group: GroupKind, kind: &Kind<'_>) -> bool {
@@ -361,20 +306,15 @@ impl Visitor for Collector<'_> {
         if !self.wanted.walks_all {
             return;
         }
-        for (wanted, slot) in &self.wanted.groups {
-            let (tagged, untagged) = (std::ptr::eq(group, &ddp::TAGGED), std::ptr::eq(group, &ddp::UNTAGGED));
-            let there = match wanted {
-                GroupKind::Ddp => tagged || untagged,
-                GroupKind::Tagged => tagged,
-                GroupKind::Untagged => untagged,
-                GroupKind::ReadRequest => std::ptr::eq(group, &rdmap::READ_REQUEST),
-                GroupKind::Terminate => std::ptr::eq(group, &rdmap::TERMINATE),
-                _ => false,
-            };
-            if there {
-                self.values.add(*slot, FieldValue::Present);
-            }
-        }
+        let (tagged, untagged) = (std::ptr::eq(group, &ddp::TAGGED), std::ptr::eq(group, &ddp::UNTAGGED));
+        self.wanted.add_groups(self.values, |wanted| match wanted {
+            GroupKind::Ddp => tagged || untagged,
+            GroupKind::Tagged => tagged,
+            GroupKind::Untagged => untagged,
+            GroupKind::ReadRequest => std::ptr::eq(group, &rdmap::READ_REQUEST),
+            GroupKind::Terminate => std::ptr::eq(group, &rdmap::TERMINATE),
+            _ => false,
+        });
     }
 
     fn is_satisfied(&self) -> bool {

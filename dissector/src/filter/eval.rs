@@ -41,14 +41,13 @@ pub(super) enum Check {
 /// A test of one value.
 #[derive(Debug, Clone)]
 pub(super) enum Predicate {
+    /// Numbers, and times in nanoseconds.
     Number(Relation, u64),
-    Time(Relation, u64),
     Octets(Relation, Vec<u8>),
     Network(IpAddr, u8),
-    /// The number is in one of the ranges. The next three variants test times in nanoseconds,
-    /// addresses and octets in the same way.
+    /// The number or time is in one of the ranges. The next two variants test addresses and octets
+    /// in the same way.
     Numbers(Vec<RangeInclusive<u64>>),
-    Times(Vec<RangeInclusive<u64>>),
     Addresses(Vec<RangeInclusive<IpAddr>>),
     OctetStrings(Vec<RangeInclusive<Vec<u8>>>),
     Contains(Box<Finder<'static>>),
@@ -81,16 +80,18 @@ impl Predicate {
         match (self, value) {
             (Predicate::Not(inner), _) => !inner.holds(value, values),
             (Predicate::Either(inner), _) => inner.iter().any(|one| one.holds(value, values)),
-            (Predicate::Number(relation, wanted), FieldValue::Number(value)) => relate(*relation, value, wanted),
-            (Predicate::Time(relation, wanted), FieldValue::Time(value)) => relate(*relation, value, wanted),
+            (Predicate::Number(relation, wanted), FieldValue::Number(value) | FieldValue::Time(value)) => {
+                relate(*relation, value, wanted)
+            }
             (Predicate::Octets(relation, wanted), _) => {
                 octets_of(value, values).is_some_and(|value| relate(*relation, value, wanted.as_slice()))
             }
             (Predicate::Network(network, prefix), FieldValue::Address(address)) => {
                 literal::within(address, network, *prefix)
             }
-            (Predicate::Numbers(ranges), FieldValue::Number(value)) => ranges.iter().any(|range| range.contains(value)),
-            (Predicate::Times(ranges), FieldValue::Time(value)) => ranges.iter().any(|range| range.contains(value)),
+            (Predicate::Numbers(ranges), FieldValue::Number(value) | FieldValue::Time(value)) => {
+                ranges.iter().any(|range| range.contains(value))
+            }
             (Predicate::Addresses(ranges), FieldValue::Address(value)) => {
                 ranges.iter().any(|range| range.contains(value))
             }
@@ -187,6 +188,7 @@ impl Compiler<'_, '_> {
         if known.kind == Kind::Presence && test.operation != TestOperation::Present {
             return fault(format!("{} has no value to compare; write it without an operator", known.name));
         }
+        let is_searchable = matches!(known.kind, Kind::Octets | Kind::Text);
         Ok(match &test.operation {
             TestOperation::Present => Check::Present,
             TestOperation::Compare(relation, literal) => match self.field_named(literal, known) {
@@ -195,19 +197,13 @@ impl Compiler<'_, '_> {
             },
             TestOperation::In(items) => Check::Any(self.set(items, known)?),
             TestOperation::NotIn(items) => Check::Every(Predicate::Not(Box::new(self.set(items, known)?))),
+            TestOperation::Contains(_) if !is_searchable => return fault(not_searchable(known, "contains")),
+            TestOperation::Matches(_) if !is_searchable => return fault(not_searchable(known, "matches")),
             TestOperation::Contains(literal) => {
-                if !matches!(known.kind, Kind::Octets | Kind::Text) {
-                    return fault(not_searchable(known, "contains"));
-                }
                 let octets = literal::octets(self.text, literal, known)?;
                 Check::Any(Predicate::Contains(Box::new(Finder::new(&octets).into_owned())))
             }
-            TestOperation::Matches(literal) => {
-                if !matches!(known.kind, Kind::Octets | Kind::Text) {
-                    return fault(not_searchable(known, "matches"));
-                }
-                Check::Any(Predicate::Matches(Box::new(self.regex(literal)?)))
-            }
+            TestOperation::Matches(literal) => Check::Any(Predicate::Matches(Box::new(self.regex(literal)?))),
         })
     }
 
@@ -236,35 +232,24 @@ impl Compiler<'_, '_> {
     fn compare(&self, relation: Relation, literal: &Literal<'_>, known: &KnownField) -> Result<Check, FilterError> {
         let ordered =
             matches!(relation, Relation::Greater | Relation::Less | Relation::GreaterOrEqual | Relation::LessOrEqual);
-        let equal = match known.kind {
+        let order = if ordered { relation } else { Relation::Equal };
+        let predicate = match known.kind {
             Kind::Number => {
-                let mut numbers = literal::numbers(self.text, literal, known)?;
-                if ordered {
-                    if numbers.len() != 1 {
+                let numbers = literal::numbers(self.text, literal, known)?;
+                match numbers.as_slice() {
+                    [number] => Predicate::Number(order, *number),
+                    _ if ordered => {
                         let message = format!("several values of {} have this name; write a number", known.name);
                         return Err(FilterError::new(self.text, &literal.span, message));
                     }
-                    return Ok(Check::Any(Predicate::Number(relation, numbers.remove(0))));
-                }
-                match numbers.as_slice() {
-                    [number] => Predicate::Number(Relation::Equal, *number),
                     _ => Predicate::Numbers(numbers.into_iter().map(|number| number..=number).collect()),
                 }
             }
-            Kind::Time => {
-                let time = literal::time(self.text, literal)?;
-                if ordered {
-                    return Ok(Check::Any(Predicate::Time(relation, time)));
-                }
-                Predicate::Time(Relation::Equal, time)
-            }
+            Kind::Time => Predicate::Number(order, literal::time(self.text, literal)?),
             Kind::Octets | Kind::Text => {
                 let octets = literal::octets(self.text, literal, known)?;
                 literal::among_words(self.text, literal, known, &octets)?;
-                if ordered {
-                    return Ok(Check::Any(Predicate::Octets(relation, octets)));
-                }
-                Predicate::Octets(Relation::Equal, octets)
+                Predicate::Octets(order, octets)
             }
             Kind::Ipv4 | Kind::Ipv6 | Kind::Address => {
                 if ordered {
@@ -278,10 +263,10 @@ impl Compiler<'_, '_> {
             Kind::Presence => return Ok(Check::Present),
         };
         Ok(match relation {
-            Relation::NotEqual => Check::Every(Predicate::Not(Box::new(equal))),
-            Relation::AnyNotEqual => Check::Any(Predicate::Not(Box::new(equal))),
-            Relation::AllEqual => Check::Every(equal),
-            _ => Check::Any(equal),
+            Relation::NotEqual => Check::Every(Predicate::Not(Box::new(predicate))),
+            Relation::AnyNotEqual => Check::Any(Predicate::Not(Box::new(predicate))),
+            Relation::AllEqual => Check::Every(predicate),
+            _ => Check::Any(predicate),
         })
     }
 
@@ -313,7 +298,7 @@ impl Compiler<'_, '_> {
             }
             Kind::Time => {
                 let (a, b) = (literal::time(text, low)?, literal::time(text, high)?);
-                Predicate::Times(vec![range(a, b).ok_or_else(empty)?])
+                Predicate::Numbers(vec![range(a, b).ok_or_else(empty)?])
             }
             Kind::Octets | Kind::Text | Kind::Presence => {
                 let (a, b) = (literal::octets(text, low, known)?, literal::octets(text, high, known)?);

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use weft_core::spelling::distance;
 
+use crate::grammar::field::nth_name;
 use crate::grammar::{self, Base, Field};
 
 /// A field or protocol.
@@ -107,8 +108,10 @@ pub(super) enum GroupKind {
     Finding,
 }
 
-/// Fields of frames, units and findings that are not in the grammar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Fields that are not in the grammar, in this order: fields of frames, from [`Fact::IpSrc`] on
+/// fields of packets, from [`Fact::Kind`] on fields of units, and from [`Fact::FindingRequirement`]
+/// on fields of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(super) enum Fact {
     FrameNumber,
     FrameTimeEpoch,
@@ -259,28 +262,20 @@ static ALL: LazyLock<HashMap<&'static str, KnownField>> = LazyLock::new(|| {
         let field = grammar::fields().find(|known| known.name == *field)?;
         Some(of_field(name, field, Source::When(field, *condition)))
     });
-    let groups = GROUPS.iter().map(|(name, label, group)| KnownField {
-        name,
-        label,
-        section: "",
-        kind: Kind::Presence,
-        show: Show::Plain,
-        names: None,
-        words: &[],
-        source: Source::Group(*group),
-    });
+    let groups = GROUPS
+        .iter()
+        .map(|(name, label, group)| plain(name, label, Kind::Presence, Show::Plain, Source::Group(*group)));
     let facts = FACTS.iter().map(|(name, label, kind, show, fact)| KnownField {
-        name,
-        label,
-        section: "",
-        kind: *kind,
-        show: *show,
         names: (*fact == Fact::FindingSeverity).then_some(severity_name as fn(u64) -> _),
         words: if *fact == Fact::Kind { KINDS } else { &[] },
-        source: Source::Fact(*fact),
+        ..plain(name, label, *kind, *show, Source::Fact(*fact))
     });
     fields.chain(narrower).chain(groups).chain(facts).map(|known| (known.name, known)).collect()
 });
+
+fn plain(name: &'static str, label: &'static str, kind: Kind, show: Show, source: Source) -> KnownField {
+    KnownField { name, label, section: "", kind, show, names: None, words: &[], source }
+}
 
 fn of_field(name: &'static str, field: &'static Field, source: Source) -> KnownField {
     let kind = match field.base {
@@ -295,16 +290,8 @@ fn of_field(name: &'static str, field: &'static Field, source: Source) -> KnownF
         Base::Hex(digits) => Show::Hex(digits),
         Base::Octets | Base::Text => Show::Plain,
     });
-    KnownField {
-        name,
-        label: field.label,
-        section: field.section,
-        kind,
-        show,
-        names: field.names,
-        words: words(field.name),
-        source,
-    }
+    let (section, names, words) = (field.section, field.names, words(field.name));
+    KnownField { section, names, words, ..plain(name, field.label, kind, show, source) }
 }
 
 /// The text values of the field `kind`.
@@ -322,7 +309,7 @@ fn words(field: &str) -> &'static [&'static str] {
 }
 
 fn severity_name(severity: u64) -> Option<&'static str> {
-    ["note", "warning", "error"].get(usize::try_from(severity).ok()?).copied()
+    nth_name(&["note", "warning", "error"], severity)
 }
 
 /// The field or protocol with the name `name`.

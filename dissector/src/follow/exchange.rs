@@ -12,11 +12,13 @@
 //! oldest exchange is dropped first.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
 use weft_core::wire::portmap::{Message, MessageType};
 
+use crate::format::named;
 use crate::frame_number::FrameNumber;
 use crate::ip::{Datagram, Segment};
 use crate::stream_id::StreamId;
@@ -35,30 +37,19 @@ pub struct CapturePoint {
     pub time: u64,
 }
 
-/// The state of an exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// A PMReq was sent, but no answer yet.
-    Requested,
-    /// A PMAccept was sent, but no PMAck yet. A SYN acknowledges a PMAccept as well (section
-    /// 7.5.2).
-    Accepted,
-    /// A PMAck was sent.
-    Acknowledged,
-    /// A PMDeny was sent.
-    Denied,
-}
-
-impl State {
-    /// The name of the state in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Requested => "requested",
-            State::Accepted => "accepted",
-            State::Acknowledged => "acknowledged",
-            State::Denied => "denied",
-        }
+named! {
+    /// The state of an exchange.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum State {
+        /// A PMReq was sent, but no answer yet.
+        Requested = "requested",
+        /// A PMAccept was sent, but no PMAck yet. A SYN acknowledges a PMAccept as well (section
+        /// 7.5.2).
+        Accepted = "accepted",
+        /// A PMAck was sent.
+        Acknowledged = "acknowledged",
+        /// A PMDeny was sent.
+        Denied = "denied",
     }
 }
 
@@ -262,17 +253,19 @@ impl Exchanges {
         let oldest = self.kept.pop_front()?;
         self.dropped += 1;
         let number = oldest.exchange;
-        let tuple = (oldest.handle, oldest.connecting);
-        if self.by_tuple.get(&tuple) == Some(&number) {
-            self.by_tuple.remove(&tuple);
-        }
+        remove_number(&mut self.by_tuple, &(oldest.handle, oldest.connecting), number);
         if let Some(mapped) = oldest.mapped {
-            if self.by_mapped.get(&mapped) == Some(&number) {
-                self.by_mapped.remove(&mapped);
-            }
+            remove_number(&mut self.by_mapped, &mapped, number);
             self.by_addresses.retain(|_, kept| *kept != number);
         }
         Some(oldest)
+    }
+}
+
+/// Removes `key` if it still has `number`.
+pub(super) fn remove_number<K: Eq + Hash>(numbers: &mut HashMap<K, u64>, key: &K, number: u64) {
+    if numbers.get(key) == Some(&number) {
+        numbers.remove(key);
     }
 }
 

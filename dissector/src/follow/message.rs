@@ -340,14 +340,11 @@ impl Channel {
         complete: bool,
         remarks: &mut Vec<Remark>,
     ) {
-        let Some(expected) = self.next_msn.or(complete.then_some(1)) else {
+        let expected = self.next_msn.or(complete.then_some(1)).filter(|expected| *expected != msn);
+        let Some(expected) = expected else {
             self.next_msn = Some(msn.wrapping_add(1));
             return;
         };
-        if expected == msn {
-            self.next_msn = Some(msn.wrapping_add(1));
-            return;
-        }
         let ahead = msn.wrapping_sub(expected) < 1 << 31;
         let was_skipped = self.skipped.is_some_and(|(from, to)| msn.wrapping_sub(from) < to.wrapping_sub(from));
         let kind = if self.next_msn.is_none() {
@@ -362,8 +359,8 @@ impl Channel {
         remarks.push(at.remark(kind, MSN));
         if ahead {
             self.skipped = Some((expected, msn));
-            self.next_msn = Some(msn.wrapping_add(1));
-        } else if self.next_msn.is_none() {
+        }
+        if ahead || self.next_msn.is_none() {
             self.next_msn = Some(msn.wrapping_add(1));
         }
     }

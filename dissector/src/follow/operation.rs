@@ -135,7 +135,7 @@ pub(crate) struct Operations {
     /// while all requests are known.
     max_outstanding: Option<usize>,
     /// Number of requests that may be outstanding; `None` if not negotiated.
-    limit: Option<u32>,
+    pub limit: Option<u32>,
 }
 
 impl Operations {
@@ -154,11 +154,6 @@ impl Operations {
             (std::mem::take(&mut self.requests), std::mem::take(&mut self.early_responses));
         let Operations { limit, max_outstanding, .. } = *self;
         *self = Operations { requests, early_responses, limit, max_outstanding, backlog, ..Operations::default() };
-    }
-
-    /// Sets the number of requests that may be outstanding.
-    pub(crate) fn set_limit(&mut self, limit: u32) {
-        self.limit = Some(limit);
     }
 
     /// Returns the requests without a complete response, oldest first. The iterator is empty if not

@@ -15,6 +15,8 @@ use std::net::SocketAddr;
 
 use weft_core::wire::portmap::{MessageType, RawMessage, UDP_PORT};
 
+use super::exchange::remove_number;
+
 /// Maximum number of transactions that are kept.
 const MAX_TRANSACTIONS: usize = 1024;
 /// Maximum number of PMAccepts that are kept for one transaction. A PMAccept is not kept if it has
@@ -309,15 +311,9 @@ impl Transactions {
         let number = self.dropped;
         self.dropped += 1;
         let (handle, connecting) = (oldest.request.raw.assoc_handle.get(), oldest.request.connecting_address());
-        if self.by_handle.get(&handle) == Some(&number) {
-            self.by_handle.remove(&handle);
-        }
-        if self.by_connecting.get(&connecting) == Some(&number) {
-            self.by_connecting.remove(&connecting);
-        }
-        if self.by_key.get(&(handle, connecting)) == Some(&number) {
-            self.by_key.remove(&(handle, connecting));
-        }
+        remove_number(&mut self.by_handle, &handle, number);
+        remove_number(&mut self.by_connecting, &connecting, number);
+        remove_number(&mut self.by_key, &(handle, connecting), number);
     }
 }
 

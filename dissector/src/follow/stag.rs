@@ -67,19 +67,11 @@ impl Stags {
             (Opcode::WRITE | Opcode::READ_RESPONSE, Segment::Tagged(header, _))
                 if position.first && view.payload_len > 0 =>
             {
-                self.record_use(peer, header.stag.get(), at.frame);
-                remarks.extend(
-                    self.use_after_invalidation(peer, header.stag.get(), peer_latest)
-                        .map(|kind| at.remark(kind, TAGGED_STAG)),
-                );
+                remarks.extend(self.record_use(at, header.stag.get(), TAGGED_STAG, peer_latest));
             }
             (Opcode::READ_REQUEST, Segment::Untagged(..)) => {
                 let request = ReadRequest::parse(view.payload.all()?).ok().filter(|request| request.rdmardsz > 0)?;
-                self.record_use(peer, request.src_stag, at.frame);
-                remarks.extend(
-                    self.use_after_invalidation(peer, request.src_stag, peer_latest)
-                        .map(|kind| at.remark(kind, SOURCE_STAG)),
-                );
+                remarks.extend(self.record_use(at, request.src_stag, SOURCE_STAG, peer_latest));
                 if let Some(stag) = self.entry(own, request.sink_stag, at.frame)
                     && stag.advertised.is_none()
                 {
@@ -92,11 +84,7 @@ impl Stags {
             }
             (Opcode::ATOMIC_REQUEST, Segment::Untagged(..)) => {
                 let raw = RawAtomicRequest::ref_from_bytes(view.payload.all()?).ok()?;
-                self.record_use(peer, raw.remote_stag.get(), at.frame);
-                remarks.extend(
-                    self.use_after_invalidation(peer, raw.remote_stag.get(), peer_latest)
-                        .map(|kind| at.remark(kind, 3..4)),
-                );
+                remarks.extend(self.record_use(at, raw.remote_stag.get(), 3..4, peer_latest));
             }
             (opcode, Segment::Untagged(header, _)) if opcode.invalidates() && view.last() => {
                 let named = header.ulp_word.get();
@@ -118,19 +106,25 @@ impl Stags {
         all.into_iter()
     }
 
-    /// Returns a remark if the STag was invalidated and its owner has sent nothing since. After any
-    /// message of the owner, the STag may be valid again. The owner may have made it valid in a
-    /// message of the ULP, and the monitor does not read the messages of the ULP.
-    fn use_after_invalidation(&mut self, owner: u8, stag: u32, peer_latest: Option<FrameNumber>) -> Option<RemarkKind> {
-        let by = self.invalidated_in.remove(&(owner, stag))?;
-        peer_latest.is_some_and(|peer_latest| peer_latest <= by).then_some(RemarkKind::Invalidated { stag, by })
-    }
-
-    fn record_use(&mut self, owner: u8, stag: u32, frame: FrameNumber) {
-        if let Some(entry) = self.entry(owner, stag, frame) {
+    /// Records that a segment uses an STag of the peer. Returns a remark about `range` if the STag
+    /// was invalidated and its owner has sent nothing since. After any message of the owner, the
+    /// STag may be valid again. The owner may have made it valid in a message of the ULP, and the
+    /// monitor does not read the messages of the ULP.
+    fn record_use(
+        &mut self,
+        at: SegmentLocation,
+        stag: u32,
+        range: Range<usize>,
+        peer_latest: Option<FrameNumber>,
+    ) -> Option<Remark> {
+        let owner = u8::from(at.direction.peer());
+        if let Some(entry) = self.entry(owner, stag, at.frame) {
             entry.uses += 1;
-            entry.used = Some(frame);
+            entry.used = Some(at.frame);
         }
+        let by = self.invalidated_in.remove(&(owner, stag))?;
+        let is_invalid = peer_latest.is_some_and(|peer_latest| peer_latest <= by);
+        is_invalid.then(|| at.remark(RemarkKind::Invalidated { stag, by }, range))
     }
 
     fn entry(&mut self, owner: u8, stag: u32, frame: FrameNumber) -> Option<&mut Stag> {

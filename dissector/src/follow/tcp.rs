@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
 use crate::tcp::direction_stream::ORIGIN;
-use crate::tcp::{FAR_AFTER_CLOSE, is_far};
+use crate::tcp::{FAR_AFTER_CLOSE, before, is_far};
 
 /// Maximum number of segments whose boundaries are kept, to compare them with retransmissions.
 const BOUNDARIES: usize = 64;
@@ -87,14 +87,9 @@ pub(crate) struct TcpFacts {
     /// The longest payload of a segment, in octets.
     pub longest: u32,
     /// The peer's highest acknowledgement number.
-    last_ack: Option<u32>,
+    pub last_ack: Option<u32>,
     /// Whether the acknowledgement in `last_ack` came after the last segment of `sent`.
     has_new_ack: bool,
-}
-
-/// Returns whether sequence number `a` is before `b`, modulo 2^32.
-pub(crate) fn before(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).cast_signed() < 0
 }
 
 impl TcpFacts {
@@ -178,11 +173,6 @@ impl TcpFacts {
             && !segment.syn
             && self.next.is_some_and(|next| before(segment.seq, next))
             && self.last_ack.is_none_or(|last_ack| before(last_ack, end))
-    }
-
-    /// Returns the peer's highest acknowledgement number.
-    pub(crate) fn acknowledged_up_to(&self) -> Option<u32> {
-        self.last_ack
     }
 
     /// Returns whether the endpoint's last octets are missing in the capture. This is the case if

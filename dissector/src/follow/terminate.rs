@@ -55,14 +55,10 @@ pub(crate) struct SegmentLog {
     kept: VecDeque<LoggedSegment>,
     count: u64,
     /// Whether segments are missing in `kept`.
-    incomplete: bool,
+    pub incomplete: bool,
 }
 
 impl SegmentLog {
-    pub(crate) fn mark_incomplete(&mut self) {
-        self.incomplete = true;
-    }
-
     /// Returns whether all segments are kept.
     pub(crate) fn is_complete(&self) -> bool {
         !self.incomplete
@@ -170,16 +166,8 @@ impl TerminateMessage {
         let start = ULPDU_AT + view.header_len + RawTerminate::LEN + 2;
         let copied = unit.locate_first(start..start + copied.map_or(0, <[u8]>::len));
         let numbers = *view.header.get(10..)?.first_chunk()?;
-        Some(TerminateMessage {
-            frame: unit.frame,
-            numbers,
-            error: fixed.error(),
-            control,
-            segment_length,
-            reported,
-            opcode,
-            copied,
-        })
+        let (frame, error) = (unit.frame, fixed.error());
+        Some(TerminateMessage { frame, numbers, error, control, segment_length, reported, opcode, copied })
     }
 
     /// Returns whether this Terminate is in `unit`, which has to be of the same direction.

@@ -3,7 +3,7 @@
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
-use weft_core::wire::mpa::startup::{FLAG_C, FLAG_S, HEADER_LEN};
+use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 use weft_core::wire::rdmap::Opcode;
 
 use super::connection::Connection;
@@ -17,10 +17,6 @@ use crate::fact::{Fact, Message, Terminate};
 use crate::frame_number::FrameNumber;
 use crate::parse::{CrcStatus, Fpdu, Kind, Unit};
 use crate::parse::{SegmentView, ULPDU_AT, is_trusted, queue_of};
-use crate::part::Part;
-
-/// The IRD and ORD value for "not negotiated" (RFC 6581 section 9.1).
-const NOT_NEGOTIATED: u16 = 0x3fff;
 
 /// A segment that its receiver cannot accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,12 +65,10 @@ pub(crate) struct Traffic {
     /// DDP's version (DV) in the first segment of either direction that has a possibly correct
     /// version.
     pub version: Option<u8>,
-    /// Revision and C flag of each direction's start-up frame.
-    startups: [Option<(u8, bool)>; 2],
+    /// Whether each direction's start-up frame requests CRCs.
+    wants_crc: [Option<bool>; 2],
     /// Revision of the Reply.
     reply_revision: Option<u8>,
-    /// IRD and ORD of each direction's start-up frame, if they were negotiated.
-    depths: [Option<(u16, u16)>; 2],
     in_send_order: bool,
     /// Facts that became certain with the latest unit. [`Traffic::record_unit`] clears the list.
     pub facts: Vec<Fact>,
@@ -98,7 +92,7 @@ impl Traffic {
 
     /// Returns whether both start-up frames turn CRCs off.
     pub(crate) fn crc_is_off(&self) -> bool {
-        self.startups.iter().all(|frame| matches!(frame, Some((_, false))))
+        self.wants_crc == [Some(false); 2]
     }
 
     /// Returns the version that a segment with `version` should have; `None` if `version` may be
@@ -129,14 +123,14 @@ impl Traffic {
         self.in_send_order = in_send_order;
         let direction = unit.direction();
         match &unit.kind {
-            Kind::Startup(kind, part) => {
-                if let Some(header) = part.get(0..HEADER_LEN) {
-                    self.startups[direction] = Some((header[17], header[16] & FLAG_C != 0));
-                    if *kind == StartupKind::Reply {
-                        self.reply_revision = Some(header[17]);
+            Kind::Startup(..) => {
+                if let Some(frame) = connection.startup[direction] {
+                    self.wants_crc[direction] = Some(frame.wants_crc());
+                    if frame.kind == StartupKind::Reply {
+                        self.reply_revision = Some(frame.revision);
                     }
                 }
-                self.record_depths(direction, *part);
+                self.limit_operations(connection);
                 self.directions[direction].start();
                 if self.directions.iter().all(|side| side.has_started && !side.lost) {
                     self.directions.iter_mut().for_each(|side| side.operations.start());
@@ -161,22 +155,13 @@ impl Traffic {
         }
     }
 
-    /// Records IRD and ORD of a start-up frame. Each endpoint may have at most as many requests
-    /// outstanding as its peer's IRD.
-    fn record_depths(&mut self, direction: Direction, part: Part<'_>) {
-        let Some(header) = part.get(0..HEADER_LEN) else { return };
-        if header[16] & FLAG_S == 0 || header[17] < 2 {
-            return;
-        }
-        let Some(&[a, b, c, d]) = part.get(HEADER_LEN..HEADER_LEN + 4) else { return };
-        let (ird, ord) = (u16::from_be_bytes([a, b]) & 0x3fff, u16::from_be_bytes([c, d]) & 0x3fff);
-        self.depths[direction] = Some((ird, ord));
+    /// Each endpoint may have at most as many requests outstanding as its peer's IRD.
+    fn limit_operations(&mut self, connection: &Connection) {
         // If only one start-up frame has IRD and ORD, no limit was negotiated.
-        let [Some(_), Some(_)] = self.depths else { return };
-        for requester in Direction::BOTH {
-            let limit = self.depths[requester.peer()].map(|(ird, _)| ird).filter(|ird| *ird != NOT_NEGOTIATED);
-            if let Some(limit) = limit {
-                self.directions[requester].operations.set_limit(u32::from(limit));
+        let [Some(forth), Some(back)] = connection.startup.map(|frame| frame?.words) else { return };
+        for (side, peer) in self.directions.iter_mut().zip([back, forth]) {
+            if peer.ird != NOT_NEGOTIATED {
+                side.operations.limit = Some(u32::from(peer.ird));
             }
         }
     }
@@ -195,7 +180,7 @@ impl Traffic {
         let side = &mut self.directions[direction];
         side.lost = true;
         side.messages.record_loss();
-        side.log.mark_incomplete();
+        side.log.incomplete = true;
         self.directions[direction].operations.record_loss(true);
         self.directions[direction.peer()].operations.record_loss(false);
     }

@@ -6,9 +6,9 @@
 //! than the unit of the window scale are ignored, because they come from rounding (RFC 7323 section
 //! 2.3). The size of the window is not checked.
 
-use super::tcp::before;
 use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
+use crate::tcp::before;
 
 /// The windows that one endpoint advertised.
 #[derive(Debug, Clone, Default)]

@@ -13,10 +13,11 @@ use weft_core::crc;
 use weft_core::marker::INTERVAL;
 use weft_core::wire::ddp::Control as DdpControl;
 use weft_core::wire::mpa::Layout;
-use weft_core::wire::mpa::fpdu::{Piece, header_position};
+use weft_core::wire::mpa::fpdu::header_position;
 use weft_core::wire::rdmap::Control as RdmapControl;
 
 use super::reader::Reader;
+use crate::parse::marker_positions;
 use crate::tcp::{DirectionStream, Pending};
 
 /// Length in octets of `ULPDU_Length`, the DDP header and the longest RDMAP header (Atomic Request,
@@ -37,7 +38,7 @@ pub(super) fn plausible(head: &[u8]) -> bool {
 }
 
 /// Returns whether the last four octets are the correct CRC of the octets before them.
-pub(super) fn crc_good(octets: &[u8]) -> bool {
+pub(crate) fn crc_good(octets: &[u8]) -> bool {
     octets
         .split_last_chunk::<{ crc::CRC_LEN }>()
         .is_some_and(|(covered, field)| crc::crc32c(covered) == crc::from_octets(*field))
@@ -73,8 +74,7 @@ pub(super) fn check_markers(half: &DirectionStream, layout: &Layout) -> Result<M
     if layout.phase().is_none() {
         return Ok(found);
     }
-    for piece in layout.pieces() {
-        let Piece::Marker { position, fpduptr } = piece else { continue };
+    for (position, fpduptr) in marker_positions(layout) {
         let Some(octets) = half.octets(position, position + 4)? else { continue };
         found.seen += 1;
         if octets != weft_core::marker::to_octets(fpduptr) {
@@ -90,8 +90,7 @@ pub(super) fn check_markers(half: &DirectionStream, layout: &Layout) -> Result<M
 /// of this file).
 fn markers_recognised(half: &DirectionStream, layout: &Layout) -> Result<bool, Pending> {
     let mut any = false;
-    for piece in layout.pieces() {
-        let Piece::Marker { position, fpduptr } = piece else { continue };
+    for (position, fpduptr) in marker_positions(layout) {
         let Some(&[0, 0, a, b]) = half.octets(position, position + 4)? else { return Ok(false) };
         any = true;
         let from_marker = (layout.has_leading_marker() && position != layout.start)
@@ -106,14 +105,11 @@ fn markers_recognised(half: &DirectionStream, layout: &Layout) -> Result<bool, P
 
 /// The header of an FPDU: `ULPDU_Length`, and whether the first four octets are [`plausible`]. Both
 /// are `None` if their octets were not captured.
-pub(super) struct Header {
-    pub(super) ulpdu_length: Option<u16>,
-    pub(super) plausible: Option<bool>,
-}
+type Header = (Option<u16>, Option<bool>);
 
 /// The header of an FPDU that starts at `start`.
 pub(super) fn header_at(half: &DirectionStream, start: u64, phase: Option<u16>) -> Result<Header, Pending> {
-    Ok(Header { ulpdu_length: length_at(half, start, phase)?, plausible: plausible_at(half, start, phase)? })
+    Ok((length_at(half, start, phase)?, plausible_at(half, start, phase)?))
 }
 
 /// `ULPDU_Length` of an FPDU that starts at `start`.
@@ -157,7 +153,7 @@ impl Reader {
         start: u64,
     ) -> Result<Option<ChosenLayout<'h>>, Pending> {
         let Some(ulpdu_length) = length_at(half, start, self.phase)? else { return Ok(None) };
-        let rfc = self.layout(start, ulpdu_length, self.phase, self.crc_field);
+        let rfc = self.layout(start, ulpdu_length, self.phase, self.without_crc);
         let captured = half.octets(start, rfc.end)?;
         let crc_on = self.settings.crc == Some(true);
         // The fast path for nearly every FPDU.
@@ -237,9 +233,9 @@ impl Reader {
         self.guesses_markers() && (4..LONGEST_HEADERS).step_by(4).filter(|offset| !is_expected(offset)).any(is_marker)
     }
 
-    pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, crc_field: bool) -> Layout {
+    pub(super) fn layout(&self, start: u64, ulpdu_length: u16, phase: Option<u16>, without_crc: bool) -> Layout {
         let layout = Layout::new(start, ulpdu_length, phase);
-        if crc_field { layout } else { layout.without_crc_field() }
+        if without_crc { layout.without_crc_field() } else { layout }
     }
 
     /// The layout of the FPDU at `start` with markers, although markers were not negotiated.
@@ -251,10 +247,9 @@ impl Reader {
             return Ok(None);
         }
         let phase = Some((self.origin % INTERVAL) as u16);
-        let header = header_at(half, start, phase)?;
-        let (Some(ulpdu_length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(None) };
-        let layout = self.layout(start, ulpdu_length, phase, self.crc_field);
-        let is_marked = layout.pieces().any(|piece| matches!(piece, Piece::Marker { .. }));
+        let (Some(ulpdu_length), Some(true)) = header_at(half, start, phase)? else { return Ok(None) };
+        let layout = self.layout(start, ulpdu_length, phase, self.without_crc);
+        let is_marked = marker_positions(&layout).next().is_some();
         if is_marked && !markers_recognised(half, &layout)? {
             return Ok(None);
         }
@@ -266,7 +261,7 @@ impl Reader {
             before_marker && self.may_end_at(half, layout.end, phase)?
         };
         let phase = phase.filter(|_| is_marked);
-        Ok(proven.then(|| self.layout(start, ulpdu_length, phase, self.crc_field)))
+        Ok(proven.then(|| self.layout(start, ulpdu_length, phase, self.without_crc)))
     }
 
     /// Finds the marker phase of an FPDU whose CRC is correct in the layout `rfc`. The length of
@@ -304,13 +299,12 @@ impl Reader {
     /// FPDU: if it has a CRC field, this FPDU has one, too. With markers the result is always
     /// false, because a misplaced marker has the same effect.
     fn length_includes_crc(&self, half: &DirectionStream, start: u64, ulpdu_length: u16) -> Result<bool, Pending> {
-        let is_possible = self.phase.is_none() && self.crc_field && !self.peer_without_crc;
+        let is_possible = self.phase.is_none() && !self.without_crc && !self.peer_without_crc;
         let Some(real) = ulpdu_length.checked_sub(4).filter(|_| is_possible) else { return Ok(false) };
-        let next = self.layout(start, real, None, true).end;
-        let header = header_at(half, next, None)?;
-        let (Some(length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(false) };
-        let with_field = self.layout(next, length, None, true).end;
-        let without_field = self.layout(next, length, None, false).end;
+        let next = self.layout(start, real, None, false).end;
+        let (Some(length), Some(true)) = header_at(half, next, None)? else { return Ok(false) };
+        let with_field = self.layout(next, length, None, false).end;
+        let without_field = self.layout(next, length, None, true).end;
         Ok(self.may_end_at(half, with_field, None)? && !self.may_end_at(half, without_field, None)?)
     }
 
@@ -324,13 +318,12 @@ impl Reader {
         markers_only: bool,
     ) -> Result<Option<Layout>, Pending> {
         let crc_on = self.settings.crc == Some(true);
-        let without_field = self.crc_field && !crc_on && !markers_only;
-        for crc_field in std::iter::once(self.crc_field).chain(without_field.then_some(false)) {
+        let tries_without = !self.without_crc && !crc_on && !markers_only;
+        for without_crc in std::iter::once(self.without_crc).chain(tries_without.then_some(true)) {
             let phases = self.phase.into_iter().chain(self.other_phases()).map(Some);
             for phase in phases.chain((!markers_only).then_some(None)) {
-                let header = header_at(half, start, phase)?;
-                let (Some(ulpdu_length), Some(true)) = (header.ulpdu_length, header.plausible) else { continue };
-                let layout = self.layout(start, ulpdu_length, phase, crc_field);
+                let (Some(ulpdu_length), Some(true)) = header_at(half, start, phase)? else { continue };
+                let layout = self.layout(start, ulpdu_length, phase, without_crc);
                 let Some(octets) = half.octets(start, layout.end)? else { continue };
                 if phase.is_some() && !markers_recognised(half, &layout)? {
                     continue;
@@ -339,7 +332,7 @@ impl Reader {
                 let follows = phase.or(self.phase);
                 // If the peer omits the CRC field, this sender probably omits it, too. Then a
                 // weaker proof of the end is sufficient.
-                let as_peer = !crc_field && self.peer_without_crc;
+                let as_peer = without_crc && self.peer_without_crc;
                 let proven = if crc_on {
                     crc_good(octets)
                 } else {
@@ -347,7 +340,7 @@ impl Reader {
                         || as_peer && self.may_end_at(half, layout.end, follows)?
                 };
                 if proven {
-                    self.crc_field = crc_field;
+                    self.without_crc = without_crc;
                     return Ok(Some(layout));
                 }
             }

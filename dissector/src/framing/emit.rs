@@ -8,7 +8,7 @@ use super::choose::{ChosenLayout, check_markers, crc_good};
 use super::hello::{HELLO_LEN, Hello};
 use super::reader::Reader;
 use super::unit_output::UnitOutput;
-use crate::parse::{CrcStatus, Fpdu, Kind, MarkerStatus};
+use crate::parse::{CrcStatus, Fpdu, Kind, MarkerStatus, marker_positions};
 use crate::part::Part;
 use crate::tcp::{DirectionStream, SegmentOctets};
 
@@ -19,15 +19,10 @@ impl Reader {
         self.fpdus += 1;
         let stop = layout.end.min(half.end());
         let captured = chosen.captured;
-        let mut markers = Vec::new();
-        if layout.phase().is_some() {
-            for piece in layout.pieces() {
-                if let Piece::Marker { position, .. } = piece {
-                    let octets = half.octets(position, position + 4).ok().flatten();
-                    markers.push(octets.and_then(|octets| octets.first_chunk().copied()));
-                }
-            }
-        }
+        let marker = |(position, _): (u64, u16)| {
+            half.octets(position, position + 4).ok().flatten().and_then(|octets| octets.first_chunk::<4>().copied())
+        };
+        let markers: Vec<_> = marker_positions(layout).map(marker).collect();
         let has_right_markers = !markers.is_empty() && check_markers(half, layout).is_ok_and(|markers| markers.right);
         if self.guesses_phase && chosen.crc_good == Some(true) && has_right_markers {
             (self.phase, self.guesses_phase) = (layout.phase(), false);

@@ -3,22 +3,27 @@
 
 use super::choose::plausible;
 use super::reader::{MAX_BUFFERED_OCTETS, Reader, State};
-use super::settings::{PeerView, negotiate};
+use super::settings::negotiate;
 use super::unit_output::UnitOutput;
 use crate::tcp::{DirectionStream, Pending};
 
 impl Reader {
-    pub(super) fn start(
-        &mut self,
-        half: &mut DirectionStream,
-        peer: &PeerView,
-        out: &mut UnitOutput<'_>,
-    ) -> Result<(), Pending> {
+    /// Reads the direction with markers at `phase`, and with or without CRC, from now on.
+    pub(super) fn assume(&mut self, phase: Option<u16>, crc: bool) {
+        self.phase = phase;
+        self.guesses_no_markers = phase.is_none() && self.settings.markers.is_none();
+        (self.settings.markers, self.settings.crc) = (Some(phase.is_some()), Some(crc));
+    }
+
+    pub(super) fn start(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         let unread = half.end().saturating_sub(half.consumed());
-        if peer.startup.is_none() && peer.undecided && (unread < MAX_BUFFERED_OCTETS as u64 || half.is_finished()) {
+        if self.peer.startup.is_none()
+            && self.peer.undecided
+            && (unread < MAX_BUFFERED_OCTETS as u64 || half.is_finished())
+        {
             return Err(Pending::NEXT);
         }
-        self.settings = negotiate(self.startup.as_ref(), peer.startup.as_ref());
+        self.settings = negotiate(self.startup.as_ref(), self.peer.startup.as_ref());
         if self.startup.is_some() && self.settings.rejected {
             self.state = State::Rejected;
             return Ok(());
@@ -36,12 +41,10 @@ impl Reader {
                 if lock.to <= half.consumed() && !lock.found {
                     return Err(lock.pending.unwrap_or(Pending::NEXT));
                 }
-                self.skipped.absorb(half, half.consumed(), lock.to);
-                half.consume(lock.to);
                 if lock.found {
-                    self.skipped.deliver_unread(half, out);
-                    self.state = State::InSync;
+                    self.sync_at(half, lock.to, out);
                 } else {
+                    self.skip_to(half, lock.to);
                     self.origin = lock.to;
                 }
                 return Ok(());
@@ -78,10 +81,7 @@ impl Reader {
             if let Some((run, phase)) = best
                 && run.count > 0
             {
-                self.phase = *phase;
-                self.settings.crc = Some(true);
-                self.guesses_no_markers = phase.is_none() && self.settings.markers.is_none();
-                self.settings.markers = Some(phase.is_some());
+                self.assume(*phase, true);
                 return Ok(true);
             }
         }
@@ -90,10 +90,7 @@ impl Reader {
                 let lead = if phase.is_some() { 4 } else { 0 };
                 let zero = half.octets(start, start + lead)?.is_some_and(|octets| octets.iter().all(|o| *o == 0));
                 if zero && half.octets(start + lead, start + lead + 4)?.is_some_and(plausible) {
-                    self.phase = *phase;
-                    self.settings.crc = Some(false);
-                    self.guesses_no_markers = phase.is_none() && self.settings.markers.is_none();
-                    self.settings.markers = Some(phase.is_some());
+                    self.assume(*phase, false);
                     return Ok(true);
                 }
             }

@@ -5,10 +5,10 @@
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::marker::INTERVAL;
 use weft_core::wire::mpa::Layout;
-use weft_core::wire::mpa::fpdu::Piece;
 
 use super::choose::{check_markers, crc_good, header_at, plausible};
 use super::reader::Reader;
+use crate::parse::marker_positions;
 use crate::tcp::{DirectionStream, Pending};
 
 /// Maximum number of FPDUs of a run that are checked to distinguish possible settings.
@@ -103,11 +103,9 @@ impl Reader {
         let Some((at, run)) = proven.into_iter().rev().max_by_key(|(_, run)| run.count) else { return Ok(None) };
         self.origin = *at;
         let relative = |phase: &u16| (u64::from(*phase) + INTERVAL - self.zero % INTERVAL) % INTERVAL;
-        self.phase = run.phases.as_ref().and_then(|phases| phases.iter().copied().min_by_key(relative));
+        let phase = run.phases.as_ref().and_then(|phases| phases.iter().copied().min_by_key(relative));
+        self.assume(phase, true);
         self.guesses_phase = run.phases.as_ref().is_some_and(|phases| phases.len() > 1);
-        self.settings.crc = Some(true);
-        self.guesses_no_markers = run.phases.is_none() && self.settings.markers.is_none();
-        self.settings.markers = Some(run.phases.is_some());
         Ok(Some(*at))
     }
 
@@ -191,7 +189,7 @@ impl Reader {
         let mut found = None;
         let mut sums: Vec<(u64, u64, bool)> = Vec::new();
         for phase in phases {
-            let Some(ulpdu_length) = header_at(half, at, Some(*phase))?.ulpdu_length else { continue };
+            let Some(ulpdu_length) = header_at(half, at, Some(*phase))?.0 else { continue };
             let layout = Layout::new(at, ulpdu_length, Some(*phase));
             let good = match sums.iter().find(|(header, end, _)| (*header, *end) == (layout.header, layout.end)) {
                 Some((_, _, good)) => *good,
@@ -202,11 +200,8 @@ impl Reader {
                 }
             };
             if good && check_markers(half, &layout)?.right {
-                let first = layout.pieces().find_map(|piece| match piece {
-                    Piece::Marker { position, .. } => Some(position - at),
-                    Piece::Body(_) => None,
-                });
-                let is_in_header = first.is_some_and(|offset| (1..LONGEST_HEADER).contains(&offset));
+                let first = marker_positions(&layout).next();
+                let is_in_header = first.is_some_and(|(position, _)| (1..LONGEST_HEADER).contains(&(position - at)));
                 if is_in_header {
                     in_header.push(*phase);
                 } else {
@@ -224,7 +219,7 @@ impl Reader {
     }
 
     fn good_fpdu(&self, half: &DirectionStream, at: u64, phase: Option<u16>) -> Result<Option<u64>, Pending> {
-        let Some(ulpdu_length) = header_at(half, at, phase)?.ulpdu_length else { return Ok(None) };
+        let Some(ulpdu_length) = header_at(half, at, phase)?.0 else { return Ok(None) };
         let layout = Layout::new(at, ulpdu_length, phase);
         Ok(half.octets(at, layout.end)?.is_some_and(crc_good).then_some(layout.end))
     }

@@ -42,6 +42,7 @@ mod skipped_octets;
 mod startup;
 mod unit_output;
 
+pub(crate) use choose::crc_good;
 pub(crate) use reader::Reader;
 pub(crate) use record::ReaderRecord;
 pub(crate) use settings::PeerView;

@@ -14,10 +14,11 @@ use crate::tcp::{DirectionStream, Pending};
 pub(super) const MAX_BUFFERED_OCTETS: usize = 256 << 10;
 
 /// The state of a direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum State {
     /// So far, the reader has found neither a start-up frame of this direction nor an FPDU with a
     /// proven position.
+    #[default]
     Searching,
     /// The position of the first FPDU is known. Markers and CRC depend on the start-up frame of the
     /// peer.
@@ -34,10 +35,10 @@ pub(super) enum State {
 }
 
 /// Reads one direction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Reader {
     pub(super) state: State,
-    pub(super) startup: Option<OwnStartup>,
+    pub(crate) startup: Option<OwnStartup>,
     /// The SDP Hello of this direction.
     pub(super) hello: Option<Hello>,
     /// The SDP Hello of this direction. If this direction has no Hello, the SDP Hello of the other
@@ -60,12 +61,13 @@ pub(crate) struct Reader {
     pub(super) origin: u64,
     /// Lowest position of the direction.
     pub(super) zero: u64,
-    pub(super) crc_field: bool,
+    /// Whether the FPDUs of this direction are proven to have no CRC fields.
+    pub(crate) without_crc: bool,
     /// Whether the other direction is proven to have no CRC fields.
     pub(crate) peer_without_crc: bool,
     /// Whether octets before the start-up frame of this direction may be missing. The missing
     /// octets may contain another start-up frame.
-    pub(super) startup_follows_hole: bool,
+    pub(crate) startup_follows_hole: bool,
     /// The value of `startup_follows_hole` of the other direction.
     pub(crate) peer_startup_follows_hole: bool,
     pub(super) fpdus: u64,
@@ -87,53 +89,8 @@ pub(crate) struct Reader {
     pub(super) collector: Collector,
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        Reader {
-            state: State::Searching,
-            startup: None,
-            hello: None,
-            sdp: None,
-            as_sdp: false,
-            settings: Settings::default(),
-            guesses_no_markers: false,
-            phase: None,
-            guesses_phase: false,
-            guesses_end: false,
-            origin: 0,
-            zero: 0,
-            crc_field: true,
-            peer_without_crc: false,
-            startup_follows_hole: false,
-            peer_startup_follows_hole: false,
-            fpdus: 0,
-            next: 0,
-            budget: SearchBudget::default(),
-            searched: 0,
-            keyless: false,
-            blocked: None,
-            peer: PeerView::default(),
-            skipped: SkippedOctets::default(),
-            scratch: Scratch::default(),
-            collector: Collector::default(),
-        }
-    }
-}
-
 impl Reader {
-    /// Returns whether an FPDU has proven that this direction has no CRC fields.
-    pub(crate) fn is_without_crc_fields(&self) -> bool {
-        !self.crc_field
-    }
-
-    /// Returns whether the capture may lack another start-up frame before the start-up frame of
-    /// this direction.
-    pub(crate) fn startup_follows_hole(&self) -> bool {
-        self.startup_follows_hole
-    }
-
     /// Returns whether `peer` equals the last reported state of the other direction.
-    #[must_use]
     pub(crate) fn is_peer_unchanged(&self, peer: &PeerView) -> bool {
         self.peer == *peer
     }
@@ -180,8 +137,8 @@ impl Reader {
 
     fn step(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         match self.state {
-            State::Searching => self.search(half, &{ self.peer }, out),
-            State::Starting => self.start(half, &{ self.peer }, out),
+            State::Searching => self.search(half, out),
+            State::Starting => self.start(half, out),
             State::InSync => self.read_next(half, out),
             State::Lost => self.find_next(half, out),
             State::Rejected => self.skip_rejected(half),
@@ -194,32 +151,22 @@ impl Reader {
     }
 
     /// Approximate memory in bytes that is kept between units.
-    #[must_use]
     pub(crate) fn memory(&self) -> usize {
         self.skipped.memory() + self.scratch.memory() + self.collector.memory()
     }
 
     /// Returns whether there are read octets whose unit is not delivered yet.
-    #[must_use]
     pub(crate) fn has_skipped(&self) -> bool {
         !self.skipped.is_empty()
     }
 
     /// Returns whether this direction is read as SDP on request of the user, without a Hello.
-    #[must_use]
     pub(crate) fn assumes_sdp(&self) -> bool {
         self.as_sdp && self.sdp.is_none()
     }
 
-    /// The start-up frame of this direction, if found.
-    #[must_use]
-    pub(crate) fn startup(&self) -> Option<&OwnStartup> {
-        self.startup.as_ref()
-    }
-
     /// The SDP Hello of this direction, even while octets before the first captured octet may still
     /// arrive.
-    #[must_use]
     pub(crate) fn hello(&self, half: &DirectionStream) -> Option<Hello> {
         if half.has_octets() && !half.has_begun() {
             streaming_hello(half).or_else(|| private_hello(half))
@@ -247,10 +194,7 @@ impl Reader {
     fn find_next(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         match self.resync(half)? {
             Some(position) => {
-                self.skipped.absorb(half, half.consumed(), position);
-                half.consume(position);
-                self.skipped.deliver_unread(half, out);
-                self.state = State::InSync;
+                self.sync_at(half, position, out);
                 Ok(())
             }
             None => self.skip_all(half),
@@ -259,12 +203,24 @@ impl Reader {
 
     /// Skips all octets that have arrived.
     pub(super) fn skip_all(&mut self, half: &mut DirectionStream) -> Result<(), Pending> {
-        let (from, to) = (half.consumed(), half.settled());
-        if from >= to {
+        let to = half.settled();
+        if half.consumed() >= to {
             return Err(Pending::NEXT);
         }
-        self.skipped.absorb(half, from, to);
-        half.consume(to);
+        self.skip_to(half, to);
         Ok(())
+    }
+
+    /// Skips the octets before `to`.
+    pub(super) fn skip_to(&mut self, half: &mut DirectionStream, to: u64) {
+        self.skipped.absorb(half, half.consumed(), to);
+        half.consume(to);
+    }
+
+    /// Delivers the octets before the FPDU at `position` as unread, and resumes at this FPDU.
+    pub(super) fn sync_at(&mut self, half: &mut DirectionStream, position: u64, out: &mut UnitOutput<'_>) {
+        self.skip_to(half, position);
+        self.skipped.deliver_unread(half, out);
+        self.state = State::InSync;
     }
 }

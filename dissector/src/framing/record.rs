@@ -19,7 +19,7 @@ pub(crate) struct ReaderRecord {
     guesses_end: bool,
     origin: u64,
     zero: u64,
-    crc_field: bool,
+    without_crc: bool,
     fpdus: u64,
     budget: SearchBudget,
     next: u64,
@@ -43,7 +43,7 @@ impl Reader {
     pub(crate) fn record(self, half: &DirectionStream) -> ReaderRecord {
         let Reader { state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, guesses_end, .. } =
             self;
-        let Reader { origin, zero, crc_field, fpdus, budget, .. } = self;
+        let Reader { origin, zero, without_crc, fpdus, budget, .. } = self;
         let next = if state == State::InSync { self.next.max(half.end()) } else { half.end() };
         ReaderRecord {
             state,
@@ -56,7 +56,7 @@ impl Reader {
             guesses_end,
             origin,
             zero,
-            crc_field,
+            without_crc,
             fpdus,
             budget,
             next,
@@ -68,9 +68,9 @@ impl Reader {
         let ReaderRecord {
             state, startup, hello, settings, phase, guesses_no_markers, guesses_phase, guesses_end, ..
         } = record;
-        let ReaderRecord { origin, zero, crc_field, fpdus, budget, next, .. } = record;
+        let ReaderRecord { origin, zero, without_crc, fpdus, budget, next, .. } = record;
         let startup = Reader { state, startup, hello, sdp: hello, settings, ..Reader::default() };
         let markers = Reader { phase, guesses_no_markers, guesses_phase, guesses_end, ..startup };
-        Reader { origin, zero, crc_field, fpdus, budget, next, searched: next, ..markers }
+        Reader { origin, zero, without_crc, fpdus, budget, next, searched: next, ..markers }
     }
 }

@@ -24,8 +24,7 @@ impl Reader {
                         // No FPDU starts before `at`. Keep the octets from `at` on until further
                         // octets arrive.
                         if at > half.consumed() {
-                            self.skipped.absorb(half, half.consumed(), at);
-                            half.consume(at);
+                            self.skip_to(half, at);
                         }
                         return Err(pending);
                     }
@@ -40,22 +39,20 @@ impl Reader {
         if to > half.consumed() + 1 {
             let to = to - to.wrapping_sub(self.origin) % 4;
             if to > half.consumed() {
-                self.skipped.absorb(half, half.consumed(), to);
-                half.consume(to);
+                self.skip_to(half, to);
             }
         }
         Err(Pending::NEXT)
     }
 
     fn try_at(&mut self, half: &DirectionStream, at: u64) -> Result<bool, Pending> {
-        let header = header_at(half, at, self.phase)?;
-        let (Some(ulpdu_length), Some(true)) = (header.ulpdu_length, header.plausible) else { return Ok(false) };
+        let (Some(ulpdu_length), Some(true)) = header_at(half, at, self.phase)? else { return Ok(false) };
         let allowed = self.budget.allows(at, u64::from(ulpdu_length)) || half.segment_starts_at(at);
         if allowed { self.is_proven(half, at, ulpdu_length) } else { Ok(false) }
     }
 
     fn is_proven(&self, half: &DirectionStream, at: u64, ulpdu_length: u16) -> Result<bool, Pending> {
-        let layout = self.layout(at, ulpdu_length, self.phase, self.crc_field);
+        let layout = self.layout(at, ulpdu_length, self.phase, self.without_crc);
         let fpdu = half.octets(at, layout.end)?;
         if layout.end > half.end() {
             return Ok(false);

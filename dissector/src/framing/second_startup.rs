@@ -14,8 +14,7 @@ impl Reader {
         let mut at = half.consumed();
         loop {
             if half.segment_starts_at(at) && may_begin(half.contiguous(at), half.is_finished()) {
-                self.skipped.absorb(half, half.consumed(), at);
-                half.consume(at);
+                self.skip_to(half, at);
                 if half.contiguous(at).len() >= KEY_LEN {
                     self.state = State::Restarting;
                 }

@@ -17,19 +17,16 @@ pub(crate) struct OwnStartup {
 
 impl OwnStartup {
     /// Returns whether flag M is set. It means that the sender wants to receive markers.
-    #[must_use]
     pub(crate) fn wants_markers(&self) -> bool {
         self.header.flags & FLAG_M != 0
     }
 
     /// Returns whether flag C is set. It means that the sender wants CRCs in both directions.
-    #[must_use]
     pub(crate) fn wants_crc(&self) -> bool {
         self.header.flags & FLAG_C != 0
     }
 
     /// Returns whether flag R is set. It means that the sender rejects the connection.
-    #[must_use]
     pub(crate) fn rejects(&self) -> bool {
         self.header.flags & FLAG_R != 0
     }

@@ -8,7 +8,7 @@ use zerocopy::FromBytes;
 
 use super::hello::{HELLO_LEN, Hello, hello_order, private_at, streaming_hello};
 use super::reader::{MAX_BUFFERED_OCTETS, Reader, State};
-use super::settings::{OwnStartup, PeerView, negotiate};
+use super::settings::{OwnStartup, negotiate};
 use super::unit_output::UnitOutput;
 use crate::parse::{Carrier, Kind};
 use crate::tcp::{DirectionStream, Pending};
@@ -17,14 +17,9 @@ use crate::tcp::{DirectionStream, Pending};
 const KEY_START: &[u8] = b"MPA ID Re";
 impl Reader {
     /// Searches for the start-up frame of this direction, and then for FPDUs with correct CRCs.
-    pub(super) fn search(
-        &mut self,
-        half: &mut DirectionStream,
-        peer: &PeerView,
-        out: &mut UnitOutput<'_>,
-    ) -> Result<(), Pending> {
+    pub(super) fn search(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         if !half.has_begun() {
-            if !half.starts_with_syn() && half.weight() < MAX_BUFFERED_OCTETS && !half.is_finished() {
+            if half.isn().is_none() && half.weight() < MAX_BUFFERED_OCTETS && !half.is_finished() {
                 return Err(Pending::NEXT);
             }
             half.begin();
@@ -33,31 +28,31 @@ impl Reader {
         }
         if half.consumed() == self.zero && self.hello.is_none() {
             self.hello = streaming_hello(half);
-            self.sdp = self.hello.or(peer.hello);
+            self.sdp = self.hello.or(self.peer.hello);
         }
         if let Some((at, kind)) = self.find_key(half)? {
-            return self.take_startup(half, at, kind, peer, out);
+            return self.take_startup(half, at, kind, out);
         }
         self.keyless = half.is_finished();
-        self.begin_bare(half, peer, out)?;
+        self.begin_bare(half, out)?;
         if self.state != State::Searching {
             return Ok(());
         }
         let unread = half.end().saturating_sub(half.consumed());
-        let wait =
-            if half.is_finished() { peer.undecided } else { peer.held_back && unread < MAX_BUFFERED_OCTETS as u64 };
+        let wait = if half.is_finished() {
+            self.peer.undecided
+        } else {
+            self.peer.held_back && unread < MAX_BUFFERED_OCTETS as u64
+        };
         if wait || self.blocked.is_some_and(|pending| half.still_awaits(&pending)) {
             // Wait, because the start-up frame of the peer may show the settings for the search.
             return Err(Pending::NEXT);
         }
-        self.settings = negotiate(None, peer.startup.as_ref());
+        self.settings = negotiate(None, self.peer.startup.as_ref());
         let lock = self.lock(half, half.consumed(), half.settled());
         self.blocked = lock.pending;
         if lock.found {
-            self.skipped.absorb(half, half.consumed(), lock.to);
-            half.consume(lock.to);
-            self.skipped.deliver_unread(half, out);
-            self.state = State::InSync;
+            self.sync_at(half, lock.to, out);
             return Ok(());
         }
         if half.consumed() == self.zero && half.settled() < self.zero + HELLO_LEN && !half.is_finished() {
@@ -80,8 +75,7 @@ impl Reader {
             }
             self.emit_hello(half, hello, out);
         }
-        self.skipped.absorb(half, half.consumed(), to);
-        half.consume(to);
+        self.skip_to(half, to);
         Ok(())
     }
 
@@ -118,7 +112,6 @@ impl Reader {
         half: &mut DirectionStream,
         at: u64,
         kind: StartupKind,
-        peer: &PeerView,
         out: &mut UnitOutput<'_>,
     ) -> Result<(), Pending> {
         let Some(octets) = half.octets(at, at + HEADER_LEN as u64)? else { return Err(Pending::NEXT) };
@@ -133,7 +126,7 @@ impl Reader {
             self.emit_hello(half, hello, out);
         }
         self.skipped.absorb(half, half.consumed(), at);
-        self.startup_follows_hole = self.skipped.has_hole() || !half.starts_with_syn();
+        self.startup_follows_hole = self.skipped.has_hole() || half.isn().is_none();
         self.skipped.deliver_streaming(half, out);
         half.consume(at);
         let (frame, time) = half.frame_of(at, end);
@@ -146,7 +139,7 @@ impl Reader {
         if kind == StartupKind::Request && self.hello.is_none() {
             let order = private.all().and_then(hello_order);
             self.hello = order.map(|order| Hello { carrier: Carrier::PrivateData, order });
-            self.sdp = self.hello.or(peer.hello);
+            self.sdp = self.hello.or(self.peer.hello);
         }
         if let Some(Hello { carrier: Carrier::PrivateData, order }) = self.sdp
             && let Some(&[a, b, c, d]) = private.get(4..8)
@@ -166,20 +159,18 @@ impl Reader {
 
     /// Starts to read FPDUs of an SDP connection without start-up frames. At least one direction of
     /// such a connection has a Hello, and no direction has a start-up key.
-    fn begin_bare(
-        &mut self,
-        half: &mut DirectionStream,
-        peer: &PeerView,
-        out: &mut UnitOutput<'_>,
-    ) -> Result<(), Pending> {
+    fn begin_bare(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         let streaming = |hello: Option<Hello>| hello.is_some_and(|hello| hello.carrier == Carrier::Streaming);
-        if peer.startup.is_some() || !(streaming(self.hello) || streaming(peer.hello)) || half.consumed() != self.zero {
+        if self.peer.startup.is_some()
+            || !(streaming(self.hello) || streaming(self.peer.hello))
+            || half.consumed() != self.zero
+        {
             return Ok(());
         }
         let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };
         let here = half.contiguous(self.zero + skip).len() >= KEY_LEN;
-        let decided = half.is_finished() && !peer.undecided
-            || (here || self.hello.is_some()) && (peer.has_no_startup || half.is_finished());
+        let decided = half.is_finished() && !self.peer.undecided
+            || (here || self.hello.is_some()) && (self.peer.has_no_startup || half.is_finished());
         if !decided {
             return Err(Pending::NEXT);
         }
@@ -193,7 +184,6 @@ impl Reader {
 
     /// Returns whether it is certain that this direction starts neither with a start-up frame nor
     /// with a Hello and a start-up frame.
-    #[must_use]
     pub(crate) fn has_no_startup(&self, half: &DirectionStream) -> bool {
         let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };
         self.startup.is_none() && (self.zero != 0) && {
@@ -203,7 +193,6 @@ impl Reader {
     }
 
     /// Returns whether a start-up frame of this direction may still be found.
-    #[must_use]
     pub(crate) fn is_undecided(&self, half: &DirectionStream) -> bool {
         self.state == State::Searching && !(half.is_finished() && (self.keyless || !half.has_octets()))
     }

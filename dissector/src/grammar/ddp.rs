@@ -5,7 +5,7 @@ use weft_core::wire::rdmap::Opcode;
 use super::reader::Reader;
 use crate::part::Part;
 
-use super::field::{Base, Field, Group, Visitor, fields};
+use super::field::{Base, Field, Group, Visitor, fields, nth_name};
 use super::rdmap;
 
 /// A tagged header.
@@ -26,13 +26,7 @@ fields! { 1:
 }
 
 fn queue_name(queue: u64) -> Option<&'static str> {
-    match queue {
-        0 => Some("Sends"),
-        1 => Some("Read and Atomic Requests"),
-        2 => Some("Terminate"),
-        3 => Some("Atomic Responses"),
-        _ => None,
-    }
+    nth_name(&["Sends", "Read and Atomic Requests", "Terminate", "Atomic Responses"], queue)
 }
 
 /// Reads a ULPDU. Returns its upper-layer payload, or `None` if the start of the payload is unknown

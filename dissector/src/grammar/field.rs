@@ -117,6 +117,11 @@ pub trait Visitor {
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>);
 }
 
+/// The name at the position `value` of `names`.
+pub(crate) fn nth_name(names: &[&'static str], value: u64) -> Option<&'static str> {
+    names.get(usize::try_from(value).ok()?).copied()
+}
+
 /// Declares each field of a protocol as a static, and a list of these fields. The macro gets a
 /// different number for each protocol.
 macro_rules! fields {

@@ -52,15 +52,13 @@ pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
 #[must_use]
 pub fn payload_label(unit: &Unit<'_>) -> &'static str {
     use weft_core::wire::{ddp::Segment, rdmap::Opcode};
-    match &unit.kind {
-        Kind::Fpdu(fpdu) => match Segment::parse(fpdu.ulpdu().raw().0) {
-            Ok(Segment::Untagged(header, _)) if header.ulp_control.opcode() == Opcode::TERMINATE => {
-                "bytes after the Terminate header (not announced by HdrCt)"
-            }
-            _ => "ULP payload",
-        },
-        _ => "ULP payload",
+    if let Kind::Fpdu(fpdu) = &unit.kind
+        && let Ok(Segment::Untagged(header, _)) = Segment::parse(fpdu.ulpdu().raw().0)
+        && header.ulp_control.opcode() == Opcode::TERMINATE
+    {
+        return "bytes after the Terminate header (not announced by HdrCt)";
     }
+    "ULP payload"
 }
 
 /// Passes all fields of `unit` to `visitor`. Returns the payload of an FPDU or SDP message, or
@@ -95,16 +93,16 @@ fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, visitor: &mut V
     match (&unit.kind, context) {
         (Kind::Fpdu(_), context) => ulp::visit(context, unit.octets_len(), visitor),
         (Kind::Startup(_, part), Context { exchange: Some(exchange), .. }) => {
-            portmap::visit_followed(exchange, part.len(), visitor);
+            portmap::visit_exchange(exchange, false, part.len(), visitor);
         }
         (Kind::Sdp(_, _, part), Context { sdp: Some(state), exchange, .. }) => {
             sdp_state::visit(state, part.len(), visitor);
             if let Some(exchange) = exchange.as_ref().filter(|_| state.closing.hello_ack.is_none()) {
-                portmap::visit_followed(exchange, part.len(), visitor);
+                portmap::visit_exchange(exchange, false, part.len(), visitor);
             }
         }
         (Kind::PortMapper(part), Context { exchange: Some(exchange), .. }) => {
-            portmap::visit_exchange(exchange, part.len(), visitor);
+            portmap::visit_exchange(exchange, true, part.len(), visitor);
         }
         _ => {}
     }

@@ -8,7 +8,7 @@ use crate::part::Part;
 use crate::unit::Fpdu;
 
 use super::ddp;
-use super::field::{Base, Field, Group, Value, Visitor, fields};
+use super::field::{Base, Field, Group, Value, Visitor, fields, nth_name};
 
 /// An MPA Request frame.
 pub static REQUEST: Group = Group { name: "iwarp_mpa.req", label: "MPA Request Frame", section: "RFC 5044 7.1.1" };
@@ -42,12 +42,7 @@ fields! { 0:
 }
 
 fn revision_name(revision: u64) -> Option<&'static str> {
-    match revision {
-        0 => Some("RDMA Consortium"),
-        1 => Some("RFC 5044"),
-        2 => Some("RFC 6581"),
-        _ => None,
-    }
+    nth_name(&["RDMA Consortium", "RFC 5044", "RFC 6581"], revision)
 }
 
 /// Reads a Request or Reply frame. The reader must be at the key.

@@ -8,7 +8,7 @@ use weft_core::wire::portmap::{Cache, MessageType, PmTime};
 use super::reader::Reader;
 use crate::follow::exchange::Exchange;
 
-use super::field::{Base, Field, Group, Value, Visitor, fields};
+use super::field::{Base, Field, Group, Value, Visitor, fields, nth_name};
 
 pub use weft_core::wire::portmap::UDP_PORT as PORT;
 
@@ -43,7 +43,7 @@ fields! { 4:
 }
 
 fn type_name(message_type: u64) -> Option<&'static str> {
-    ["PMReq", "PMAccept", "PMAck", "PMDeny"].get(usize::try_from(message_type).ok()?).copied()
+    nth_name(&["PMReq", "PMAccept", "PMAck", "PMDeny"], message_type)
 }
 
 /// The names of the two PmTime values that do not express a time.
@@ -55,23 +55,18 @@ fn pm_time_name(pm_time: u64) -> Option<&'static str> {
     }
 }
 
-/// Visits the state of the exchange after a datagram.
-pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
+/// Visits the exchange of a unit. For a datagram of the exchange, the fields are the state after
+/// the datagram. For a start-up frame or Hello of a connection that the exchange prepared, the
+/// fields are the requested address and port.
+pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, is_datagram: bool, at: usize, visitor: &mut V) {
     visitor.enter(&EXCHANGE_STATE, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
-    visitor.field(&STATE, Value::Text(exchange.state().name()), at..at);
-    if exchange.repeated {
-        visitor.field(&REPEAT, Value::Uint(1), at..at);
-    }
-    visitor.leave();
-}
-
-/// Visits the exchange with a port mapper that prepared a connection. The fields follow the fields
-/// of a start-up frame or Hello of this connection.
-pub(super) fn visit_followed<V: Visitor>(exchange: &Exchange, at: usize, visitor: &mut V) {
-    visitor.enter(&EXCHANGE_STATE, at..at);
-    visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);
-    if let Some(requested) = exchange.requested {
+    if is_datagram {
+        visitor.field(&STATE, Value::Text(exchange.state().name()), at..at);
+        if exchange.repeated {
+            visitor.field(&REPEAT, Value::Uint(1), at..at);
+        }
+    } else if let Some(requested) = exchange.requested {
         visitor.field(&REQUESTED_ADDR, Value::Address(requested.ip()), at..at);
         visitor.field(&REQUESTED_PORT, Value::Uint(u64::from(requested.port())), at..at);
     }

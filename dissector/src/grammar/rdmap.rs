@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
-use super::field::{Base, Field, Group, Value, Visitor, fields};
+use super::field::{Base, Field, Group, Value, Visitor, fields, nth_name};
 use super::reader::Reader;
 
 /// A Read Request header.
@@ -64,12 +64,7 @@ fn opcode_name(opcode: u64) -> Option<&'static str> {
 }
 
 fn layer_name(layer: u64) -> Option<&'static str> {
-    match layer {
-        0 => Some("RDMAP"),
-        1 => Some("DDP"),
-        2 => Some("MPA"),
-        _ => None,
-    }
+    nth_name(&["RDMAP", "DDP", "MPA"], layer)
 }
 
 fn atomic_name(code: u64) -> Option<&'static str> {

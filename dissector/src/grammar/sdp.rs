@@ -9,7 +9,7 @@ use super::reader::Reader;
 use crate::part::Part;
 use crate::unit::Carrier;
 
-use super::field::{Base, Field, Group, Value, Visitor, fields};
+use super::field::{Base, Field, Group, Value, Visitor, fields, nth_name};
 
 /// An SDP message.
 pub static MESSAGE: Group = Group { name: "iwarp_sdp", label: "SDP", section: "SDP 6.1" };
@@ -81,12 +81,7 @@ pub(crate) fn half_name(s: u64) -> Option<&'static str> {
 }
 
 pub(crate) fn mode_name(mode: u64) -> Option<&'static str> {
-    match mode {
-        0 => Some("Buffered"),
-        1 => Some("Combined"),
-        2 => Some("Pipelined"),
-        _ => Some("reserved"),
-    }
+    nth_name(&["Buffered", "Combined", "Pipelined"], mode).or(Some("reserved"))
 }
 
 /// A field, its offset from the start of the message in the figures, and its length. Offset and

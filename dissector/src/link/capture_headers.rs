@@ -1,7 +1,7 @@
 //! Headers that a capture program inserts before the frame: Per-Packet Information (PPI), pktap of
 //! Apple, netfilter log of Linux, and ERF of Endace.
 
-use super::header::{Header, Step, u8_at};
+use super::header::{Header, Step, u8_at, u32_le};
 use super::skip_reason::SkipReason;
 
 /// Reads a PPI header. It contains the length of the header and the link type of the frame, both
@@ -62,9 +62,4 @@ pub(super) fn erf(bytes: &[u8]) -> Step {
         Some((link_type, at)) => Ok((Header::Link(link_type), at)),
         None => Err(SkipReason::TunnelControl),
     }
-}
-
-fn u32_le(bytes: &[u8], at: usize) -> Result<u32, SkipReason> {
-    let field = bytes.get(at..at + 4).ok_or(SkipReason::Truncated)?;
-    Ok(u32::from_le_bytes([field[0], field[1], field[2], field[3]]))
 }

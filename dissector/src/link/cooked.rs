@@ -17,7 +17,6 @@ pub(super) fn read_v2(bytes: &[u8]) -> Step {
 fn protocol(number: u16, at: usize) -> Step {
     match number {
         LLC => Ok((super::header::Header::Llc, at)),
-        small if small < 0x0600 => Err(super::skip_reason::SkipReason::EtherType(small)),
-        ether_type => ether_type::named(ether_type, at),
+        ether_type => ether_type::without_length(ether_type, at),
     }
 }

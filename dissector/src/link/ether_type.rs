@@ -1,6 +1,7 @@
 //! EtherTypes, and the headers that they announce.
 
 use super::header::{Header, Step, u16_at};
+use super::skip_reason::SkipReason;
 
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
@@ -33,6 +34,11 @@ pub(super) fn named(ether_type: u16, at: usize) -> Step {
         length if length < SMALLEST_ETHER_TYPE => Ok((Header::Llc, at)),
         other => Ok((Header::EtherType(other), at)),
     }
+}
+
+/// Like [`named`], but for a field that is never a length.
+pub(super) fn without_length(ether_type: u16, at: usize) -> Step {
+    if ether_type < SMALLEST_ETHER_TYPE { Err(SkipReason::EtherType(ether_type)) } else { named(ether_type, at) }
 }
 
 /// Returns whether `bytes` look like an Ethernet frame with an IP packet. Use this function after

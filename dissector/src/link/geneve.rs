@@ -20,8 +20,5 @@ pub(super) fn read(bytes: &[u8]) -> Step {
         return Err(SkipReason::TunnelControl);
     }
     let at = FIXED_LEN + usize::from(first & 0x3f) * 4;
-    match u16_at(bytes, 2)? {
-        small if small < 0x0600 => Err(SkipReason::EtherType(small)),
-        ether_type => ether_type::named(ether_type, at),
-    }
+    ether_type::without_length(u16_at(bytes, 2)?, at)
 }

@@ -49,3 +49,9 @@ pub(super) fn u16_at(bytes: &[u8], at: usize) -> Result<u16, SkipReason> {
 pub(super) fn u8_at(bytes: &[u8], at: usize) -> Result<u8, SkipReason> {
     bytes.get(at).copied().ok_or(SkipReason::Truncated)
 }
+
+/// Reads a little-endian field.
+pub(super) fn u32_le(bytes: &[u8], at: usize) -> Result<u32, SkipReason> {
+    let field = bytes.get(at..at + 4).ok_or(SkipReason::Truncated)?;
+    Ok(u32::from_le_bytes([field[0], field[1], field[2], field[3]]))
+}

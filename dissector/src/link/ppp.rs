@@ -39,8 +39,5 @@ pub(super) fn session(bytes: &[u8]) -> Step {
 
 /// Reads a Cisco HDLC header: address, control, EtherType.
 pub(super) fn read_cisco(bytes: &[u8]) -> Step {
-    match u16_at(bytes, 2)? {
-        small if small < 0x0600 => Err(SkipReason::EtherType(small)),
-        ether_type => ether_type::named(ether_type, 4),
-    }
+    ether_type::without_length(u16_at(bytes, 2)?, 4)
 }

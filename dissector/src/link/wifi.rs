@@ -1,7 +1,7 @@
 //! IEEE 802.11 data frames, and the headers that capture programs insert before them (radiotap,
 //! Prism, AVS).
 
-use super::header::{Header, Step, u8_at};
+use super::header::{Header, Step, u8_at, u32_le};
 use super::skip_reason::SkipReason;
 
 const PRISM_LEN: usize = 144;
@@ -33,12 +33,11 @@ const PADDED: u8 = 0x20;
 
 pub(super) fn radiotap(bytes: &[u8]) -> Step {
     let length = usize::from(u16::from_le_bytes([u8_at(bytes, 2)?, u8_at(bytes, 3)?]));
-    let word = |at: usize| bytes.get(at..at + 4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
-    let present = word(4).ok_or(SkipReason::Truncated)?;
+    let present = u32_le(bytes, 4)?;
     let mut at = 8;
     let mut last = present;
     while last & MORE_PRESENCE != 0 && at < length {
-        last = word(at).ok_or(SkipReason::Truncated)?;
+        last = u32_le(bytes, at)?;
         at += 4;
     }
     if present & HAS_TIME != 0 {
@@ -49,8 +48,7 @@ pub(super) fn radiotap(bytes: &[u8]) -> Step {
 }
 
 pub(super) fn prism(bytes: &[u8]) -> Step {
-    let code = bytes.get(0..4).ok_or(SkipReason::Truncated)?;
-    let code = u32::from_le_bytes([code[0], code[1], code[2], code[3]]);
+    let code = u32_le(bytes, 0)?;
     if PRISM_CODES.contains(&code) { Ok((Header::Wifi { padded: false }, PRISM_LEN)) } else { avs(bytes) }
 }
 

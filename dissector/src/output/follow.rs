@@ -6,7 +6,7 @@
 
 use crate::exchange::Exchange;
 use crate::frame_number::FrameNumber;
-use crate::packet::{Packet, TransportKind};
+use crate::packet::Packet;
 use crate::sink::Sink;
 use crate::stream_id::StreamId;
 use crate::unit::{Kind, Unit};
@@ -139,6 +139,6 @@ impl<F: FnMut(&Piece<'_>)> Sink for Follow<F> {
     }
 
     fn packet(&mut self, packet: &Packet) {
-        self.seen |= matches!(packet.transport, TransportKind::Tcp { stream, .. } if stream == self.stream);
+        self.seen |= packet.transport.stream() == Some(self.stream);
     }
 }

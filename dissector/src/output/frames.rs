@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use crate::filter::{FrameFacts, WantedFields};
 use crate::finding::Finding;
 use crate::frame_number::FrameNumber;
-use crate::packet::{Packet, TransportKind};
+use crate::packet::Packet;
 use crate::source::Frame;
 use crate::tree::tree;
 use crate::unit::Unit;
@@ -87,9 +87,7 @@ impl Frames {
     pub fn packet(&mut self, packet: &Packet) {
         if let Some(record) = &mut self.newest {
             record.facts.packet = Some(*packet);
-            if let TransportKind::Tcp { stream, .. } = packet.transport {
-                record.stream = Some(stream);
-            }
+            record.stream = packet.transport.stream().or(record.stream);
         }
     }
 

@@ -84,16 +84,15 @@ impl JsonWriter {
             None => self.line.extend_from_slice(b"null"),
         }
         self.line.extend_from_slice(if unit.direction == 0 { b",\"direction\":0" } else { b",\"direction\":1" });
-        self.line.extend_from_slice(b",\"src\":\"");
-        self.line.extend_from_slice(unit.ends.src_text.as_bytes());
-        self.line.extend_from_slice(b"\",\"dst\":\"");
-        self.line.extend_from_slice(unit.ends.dst_text.as_bytes());
-        self.line.extend_from_slice(b"\",\"frame\":");
+        self.line.extend_from_slice(b",\"src\":");
+        self.quoted(&unit.ends.src_text);
+        self.line.extend_from_slice(b",\"dst\":");
+        self.quoted(&unit.ends.dst_text);
+        self.line.extend_from_slice(b",\"frame\":");
         self.uint(unit.frame.into());
         self.number("time", unit.time);
-        self.line.extend_from_slice(b",\"kind\":\"");
-        self.line.extend_from_slice(kind_name(&unit.kind).as_bytes());
-        self.line.push(b'"');
+        self.line.extend_from_slice(b",\"kind\":");
+        self.quoted(unit.kind.name());
         if unit.incomplete {
             self.line.extend_from_slice(b",\"incomplete\":1");
         }
@@ -127,15 +126,15 @@ impl JsonWriter {
         self.uint(value);
     }
 
+    fn quoted(&mut self, text: &str) {
+        self.line.push(b'"');
+        self.line.extend_from_slice(text.as_bytes());
+        self.line.push(b'"');
+    }
+
     fn uint(&mut self, value: u64) {
         format::decimal(value, &mut self.line);
     }
-}
-
-/// The value of the key `kind` for a unit.
-#[must_use]
-pub fn kind_name(kind: &Kind<'_>) -> &'static str {
-    kind.name()
 }
 
 impl Visitor for JsonWriter {
@@ -148,16 +147,8 @@ impl Visitor for JsonWriter {
                 format::hex_octets(octets, &mut self.line);
                 self.line.push(b'"');
             }
-            Value::Text(text) => {
-                self.line.push(b'"');
-                self.line.extend_from_slice(text.as_bytes());
-                self.line.push(b'"');
-            }
-            Value::Address(address) => {
-                self.line.push(b'"');
-                self.line.extend_from_slice(address.to_string().as_bytes());
-                self.line.push(b'"');
-            }
+            Value::Text(text) => self.quoted(text),
+            Value::Address(address) => self.quoted(&address.to_string()),
             Value::Pointers(markers) => {
                 self.line.push(b'[');
                 for (i, marker) in markers.iter().enumerate() {

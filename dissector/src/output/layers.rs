@@ -57,18 +57,9 @@ pub fn layers(unit: &Unit<'_>) -> Vec<Layer> {
         let (position, size) = position_and_size(unit, &(end.saturating_sub(octets.len())..end));
         let value = text(|out| hex_octets(octets, out));
         let label = grammar::payload_label(unit);
-        layers.push(Layer { name: "payload", label, position, size, fields: Vec::new() });
-        if let Some(layer) = layers.last_mut() {
-            let line = format!("{label}: {} bytes", octets.len());
-            layer.fields.push(LayerField {
-                name: "payload",
-                line,
-                values: vec![value.clone()],
-                octets: value,
-                position,
-                size,
-            });
-        }
+        let (name, line) = ("payload", format!("{label}: {} bytes", octets.len()));
+        let field = LayerField { name, line, values: vec![value.clone()], octets: value, position, size };
+        layers.push(Layer { name, label, position, size, fields: vec![field] });
     }
     layers
 }

@@ -73,16 +73,13 @@ impl Messages {
         let segment = Segment::parse(ulpdu.raw().0).ok()?;
         // If octets of the header are missing, the message of the segment is unknown.
         ulpdu.get(0..ulpdu.len() - segment.payload().len())?;
-        let (opcode, destination, last, payload) = match segment {
-            Segment::Tagged(header, payload) => {
-                let destination = Destination::Tagged { stag: header.stag.get(), offset: header.tagged_offset.get() };
-                (header.ulp_control.opcode(), destination, header.control.last(), payload)
+        let destination = match segment {
+            Segment::Tagged(header, _) => {
+                Destination::Tagged { stag: header.stag.get(), offset: header.tagged_offset.get() }
             }
-            Segment::Untagged(header, payload) => {
-                let destination = Destination::Untagged { queue: header.qn.get(), msn: header.msn.get() };
-                (header.ulp_control.opcode(), destination, header.control.last(), payload)
-            }
+            Segment::Untagged(header, _) => Destination::Untagged { queue: header.qn.get(), msn: header.msn.get() },
         };
+        let (opcode, payload) = (segment.ulp_control().opcode(), segment.payload());
         let index = self.open.iter().position(|open| open.direction == unit.direction && continues(open, destination));
         let mut message = match index {
             Some(index) => self.open.swap_remove(index),
@@ -105,7 +102,7 @@ impl Messages {
         message.time = unit.time;
         message.opcode = opcode;
         message.damaged += u32::from(fpdu.crc_status == crate::unit::CrcStatus::Bad || unit.incomplete);
-        if last {
+        if segment.control().last() {
             message.ulp_message = super::text::ulp_message(unit).copied();
             return Some(message);
         }

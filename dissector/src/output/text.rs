@@ -225,11 +225,7 @@ pub fn unit_line(unit: &Unit<'_>, origin: u64) -> String {
 /// Formats a transport event, for example a SYN, as a line in the format of [`unit_line`].
 #[must_use]
 pub fn event_line(packet: &Packet, time: u64, origin: u64, what: &str) -> String {
-    let stream = match packet.transport {
-        TransportKind::Tcp { stream, .. } => Some(stream),
-        TransportKind::Udp => None,
-    };
-    line((packet.frame, time.saturating_sub(origin)), stream, (&packet.src, &packet.dst), what)
+    line((packet.frame, time.saturating_sub(origin)), packet.transport.stream(), (&packet.src, &packet.dst), what)
 }
 
 fn line<E: std::fmt::Display>(
@@ -269,14 +265,10 @@ pub fn frame_line(record: &Record) -> String {
 
 fn packet_summary(packet: &Packet) -> String {
     let octets = packet.payload_len;
-    let TransportKind::Tcp { syn, fin, rst, ack, .. } = packet.transport else {
-        return format!("UDP  {octets} bytes");
-    };
-    let flags: Vec<_> = [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")]
-        .into_iter()
-        .filter_map(|(set, name)| set.then_some(name))
-        .collect();
-    format!("TCP {}  {octets} bytes", flags.join(" "))
+    match packet.transport {
+        TransportKind::Tcp { .. } => format!("TCP {}  {octets} bytes", packet.transport.tcp_flags()),
+        TransportKind::Udp => format!("UDP  {octets} bytes"),
+    }
 }
 
 /// Formats a finding as two lines. The first line has frame, stream, addresses and requirement. The

@@ -9,6 +9,7 @@ mod unit;
 
 pub use crate::location::Location;
 pub(crate) use segment::{SegmentView, ULPDU_AT, is_trusted, queue_of};
+pub(crate) use unit::marker_positions;
 pub use unit::{
     Carrier, CrcStatus, Endpoints, Fpdu, Kind, MarkerStatus, Origin, STREAMING_HEAD, SenderError, StreamOrigin, Unit,
 };

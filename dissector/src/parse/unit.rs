@@ -7,6 +7,7 @@ use weft_core::wire::mpa::{Layout, StartupKind, fpdu::Piece};
 use weft_core::wire::sdp::FieldOrder;
 
 use crate::direction::Direction;
+use crate::format::named;
 use crate::frame_number::FrameNumber;
 use crate::location::{Location, StreamLocation};
 use crate::part::Part;
@@ -126,27 +127,26 @@ impl Kind<'_> {
     }
 }
 
-/// The carrier of an SDP message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Carrier {
-    /// TCP octets before MPA.
-    Streaming,
-    /// The private data of a start-up frame.
-    PrivateData,
-    /// A Send.
-    Send,
+named! {
+    /// The carrier of an SDP message.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Carrier {
+        /// TCP octets before MPA.
+        Streaming = "streaming",
+        /// The private data of a start-up frame.
+        PrivateData = "private_data",
+        /// A Send.
+        #[default]
+        Send = "send",
+    }
 }
 
-impl Carrier {
-    /// The name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Carrier::Streaming => "streaming",
-            Carrier::PrivateData => "private_data",
-            Carrier::Send => "send",
-        }
-    }
+/// Position and FPDUPTR of each marker in an FPDU.
+pub(crate) fn marker_positions(layout: &Layout) -> impl Iterator<Item = (u64, u16)> + use<> {
+    layout.pieces().filter_map(|piece| match piece {
+        Piece::Marker { position, fpduptr } => Some((position, fpduptr)),
+        Piece::Body(_) => None,
+    })
 }
 
 /// Maximum number of octets in the `head` of [`Kind::Streaming`].
@@ -186,58 +186,35 @@ impl<'a> Fpdu<'a> {
     }
 }
 
-/// Result of checking the markers of an FPDU (RFC 5044 section 4.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MarkerStatus {
-    /// This direction has no markers.
-    None,
-    /// Every captured marker is correct.
-    Good,
-    /// The markers are at the correct positions, but a marker has a wrong RESERVED or FPDUPTR.
-    BadValue,
-    /// The markers are at wrong positions.
-    Misplaced,
-}
-
-impl MarkerStatus {
-    /// The name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            MarkerStatus::None => "none",
-            MarkerStatus::Good => "good",
-            MarkerStatus::BadValue => "bad_value",
-            MarkerStatus::Misplaced => "misplaced",
-        }
+named! {
+    /// Result of checking the markers of an FPDU (RFC 5044 section 4.3).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum MarkerStatus {
+        /// This direction has no markers.
+        None = "none",
+        /// Every captured marker is correct.
+        Good = "good",
+        /// The markers are at the correct positions, but a marker has a wrong RESERVED or FPDUPTR.
+        BadValue = "bad_value",
+        /// The markers are at wrong positions.
+        Misplaced = "misplaced",
     }
 }
 
-/// Result of checking the CRC of an FPDU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CrcStatus {
-    /// The CRC is correct.
-    Good,
-    /// The CRC is wrong.
-    Bad,
-    /// CRC was not negotiated, so the CRC field has no meaning.
-    Unchecked,
-    /// CRC was negotiated, but octets of the FPDU are missing.
-    Truncated,
-    /// The sender omits the CRC field.
-    Absent,
-}
-
-impl CrcStatus {
-    /// The name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            CrcStatus::Good => "good",
-            CrcStatus::Bad => "bad",
-            CrcStatus::Unchecked => "unchecked",
-            CrcStatus::Truncated => "truncated",
-            CrcStatus::Absent => "absent",
-        }
+named! {
+    /// Result of checking the CRC of an FPDU.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CrcStatus {
+        /// The CRC is correct.
+        Good = "good",
+        /// The CRC is wrong.
+        Bad = "bad",
+        /// CRC was not negotiated, so the CRC field has no meaning.
+        Unchecked = "unchecked",
+        /// CRC was negotiated, but octets of the FPDU are missing.
+        Truncated = "truncated",
+        /// The sender omits the CRC field.
+        Absent = "absent",
     }
 }
 
@@ -319,6 +296,13 @@ impl<'a> StreamOrigin<'a> {
 }
 
 impl Unit<'_> {
+    fn stream_origin(&self) -> Option<StreamOrigin<'_>> {
+        match self.origin {
+            Origin::Stream(origin) => Some(origin),
+            Origin::Frame { .. } => None,
+        }
+    }
+
     /// The direction of the unit.
     pub(crate) fn direction(&self) -> Direction {
         self.direction.into()
@@ -327,10 +311,7 @@ impl Unit<'_> {
     /// The octets at stream positions `start..end`. Returns `None` if one of them was not captured
     /// or is no longer in memory.
     pub(crate) fn stream_octets(&self, start: u64, end: u64) -> Option<&[u8]> {
-        match self.origin {
-            Origin::Stream(origin) => origin.octets(start, end),
-            Origin::Frame { .. } => None,
-        }
+        self.stream_origin()?.octets(start, end)
     }
 
     /// Returns whether the unit is an FPDU within which the data of its direction ends. All octets
@@ -343,29 +324,20 @@ impl Unit<'_> {
 
     /// Stream position of the first octet of the unit; 0 for a datagram.
     pub(crate) fn position(&self) -> u64 {
-        match self.origin {
-            Origin::Stream(origin) => origin.start,
-            Origin::Frame { .. } => 0,
-        }
+        self.stream_origin().map_or(0, |origin| origin.start)
     }
 
     /// TCP sequence number of the first octet of the unit; `None` for a datagram.
     pub(crate) fn sequence_number(&self) -> Option<u32> {
-        match self.origin {
-            Origin::Stream(origin) => origin.half.sequence_number(origin.start),
-            Origin::Frame { .. } => None,
-        }
+        let StreamOrigin { half, start, .. } = self.stream_origin()?;
+        half.sequence_number(start)
     }
 
     /// Describes the TCP segment that contains the first octet of the unit: whether the segment
     /// starts with that octet, and the stream position of the segment's end.
     pub(crate) fn in_segment(&self) -> Option<(bool, u64)> {
-        match self.origin {
-            Origin::Stream(StreamOrigin { half, start, .. }) => {
-                half.segment_end_after(start).map(|end| (half.segment_starts_at(start), end))
-            }
-            Origin::Frame { .. } => None,
-        }
+        let StreamOrigin { half, start, .. } = self.stream_origin()?;
+        half.segment_end_after(start).map(|end| (half.segment_starts_at(start), end))
     }
 
     /// Location of the source and destination ports in the UDP header before a datagram. If the
@@ -439,11 +411,7 @@ impl Unit<'_> {
             let from = fpdu.layout.crc + start.saturating_sub(at);
             origin.locate(from, (fpdu.layout.crc + end - at).min(fpdu.layout.end), found);
         }
-        let markers = fpdu.layout.pieces().filter_map(|piece| match piece {
-            Piece::Marker { position, .. } => Some(position),
-            Piece::Body(_) => None,
-        });
-        for (index, position) in markers.enumerate() {
+        for (index, (position, _)) in marker_positions(&fpdu.layout).enumerate() {
             let coordinate = at + 4 + 4 * index as u64;
             if start < coordinate + 4 && end > coordinate {
                 origin.locate(position, position + 4, found);

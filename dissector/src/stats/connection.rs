@@ -16,7 +16,7 @@ use crate::stream_id::StreamId;
 use crate::unit::{CrcStatus, Kind, MarkerStatus, Unit};
 
 /// Statistics of one connection with iWARP or SDP.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct ConnectionStats {
     /// Number of the connection.
     pub stream: StreamId,
@@ -149,8 +149,7 @@ impl DirectionStats {
                 let ulpdu = fpdu.ulpdu();
                 let (opcode, payload) = match Segment::parse(ulpdu.raw().0) {
                     Ok(segment) if ulpdu.get(0..2).is_none() => ("not captured", segment.payload().len()),
-                    Ok(Segment::Tagged(header, payload)) => (header.ulp_control.opcode().name(), payload.len()),
-                    Ok(Segment::Untagged(header, payload)) => (header.ulp_control.opcode().name(), payload.len()),
+                    Ok(segment) => (segment.ulp_control().opcode().name(), segment.payload().len()),
                     Err(_) => ("too short", 0),
                 };
                 self.payload_octets += payload as u64;

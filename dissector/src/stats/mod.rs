@@ -12,20 +12,19 @@ mod reads_tests;
 mod sdp;
 mod text;
 mod totals;
-mod unstored_connections;
+#[cfg(test)]
+mod unstored_tests;
 
 use std::collections::{BTreeMap, HashMap};
-
-use weft_core::requirement::Severity;
 
 use crate::context::Context;
 use crate::exchange::Exchange;
 use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::frame_number::FrameNumber;
-use crate::packet::{Packet, TransportKind};
+use crate::packet::Packet;
 use crate::sink::Sink;
-use crate::stream_id::StreamId;
+use crate::stream_id::{StreamId, StreamSet};
 use crate::unit::{Kind, Unit};
 use crate::upper::Ulp;
 
@@ -33,7 +32,6 @@ pub use connection::{ConnectionStats, DirectionStats, SdpStats, StartupStats};
 pub use latency::{Latencies, Percentiles};
 pub use sdp::{AdvertStats, HalfStats, SdpConnectionStats};
 pub use totals::Totals;
-use unstored_connections::UnstoredConnections;
 
 /// Default number of stored connections. Further connections count only in the totals.
 pub const MAX_CONNECTIONS: usize = 65_536;
@@ -52,7 +50,9 @@ pub struct Stats {
     most: usize,
     connections: BTreeMap<StreamId, ConnectionStats>,
     /// Connections after the first `most` connections.
-    unstored: UnstoredConnections,
+    unstored: StreamSet,
+    /// The traffic of `unstored`, summed over both directions.
+    unstored_traffic: DirectionStats,
     /// Memory in bytes of the latencies of all connections.
     latencies: usize,
     /// One more than the largest number of a TCP connection.
@@ -82,7 +82,8 @@ impl Stats {
         Stats {
             most,
             connections: BTreeMap::new(),
-            unstored: UnstoredConnections::default(),
+            unstored: StreamSet::default(),
+            unstored_traffic: DirectionStats::default(),
             latencies: 0,
             next: StreamId::FIRST,
             port_mapper: 0,
@@ -146,7 +147,7 @@ impl Stats {
         for connection in self.connections.values() {
             connection.directions.iter().for_each(|side| totals.add(side));
         }
-        totals.add(self.unstored.sum());
+        totals.add(&self.unstored_traffic);
         totals
     }
 
@@ -157,15 +158,8 @@ impl Stats {
                 stream,
                 ends: if unit.direction == 0 { [src, dst] } else { [dst, src] },
                 frames: (unit.frame, unit.frame),
-                duration_ns: 0,
                 began: unit.time,
-                directions: Default::default(),
-                ulp: None,
-                exchange: None,
-                sdp: None,
-                partial: false,
-                ended: false,
-                findings: [0; 3],
+                ..ConnectionStats::default()
             }
         });
         if unit.frame != FrameNumber::NONE {
@@ -191,7 +185,8 @@ impl Sink for Stats {
         }
         let before = [0, 1].map(|direction| self.streaming.remove(&(stream, direction)).unwrap_or(0));
         if self.connections.len() >= self.most && !self.connections.contains_key(&stream) {
-            self.unstored.unit(stream, unit);
+            self.unstored.insert(stream);
+            self.unstored_traffic.unit(unit);
             return;
         }
         let connection = self.connection(unit, stream);
@@ -203,11 +198,7 @@ impl Sink for Stats {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        let severity = match finding.severity {
-            Severity::Note => 0,
-            Severity::Warning => 1,
-            Severity::Error => 2,
-        };
+        let severity = finding.severity as usize;
         self.findings[severity] += 1;
         if let Some(connection) = finding.stream.and_then(|stream| self.connections.get_mut(&stream)) {
             connection.findings[severity] += 1;
@@ -215,7 +206,7 @@ impl Sink for Stats {
     }
 
     fn packet(&mut self, packet: &Packet) {
-        if let TransportKind::Tcp { stream, .. } = packet.transport {
+        if let Some(stream) = packet.transport.stream() {
             self.next = self.next.max(stream.next());
         }
     }

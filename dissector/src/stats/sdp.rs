@@ -188,17 +188,9 @@ impl HalfStats {
 
 impl AdvertStats {
     fn of(adverts: &Adverts) -> Self {
-        let Adverts { made, completed, by_data, stale, revoked, void, max_open, .. } = *adverts;
-        AdvertStats {
-            made,
-            open: adverts.open().len() as u64,
-            most_open: max_open,
-            completed,
-            by_data,
-            stale,
-            revoked,
-            void,
-        }
+        let Adverts { made, completed, by_data, stale, revoked, void, max_open: most_open, .. } = *adverts;
+        let open = adverts.open().len() as u64;
+        AdvertStats { made, open, most_open, completed, by_data, stale, revoked, void }
     }
 }
 

@@ -36,6 +36,7 @@ mod fin;
 mod reading;
 mod waiting;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::ip::Segment;
@@ -222,7 +223,7 @@ impl DirectionStream {
             let is_doubted = checksum == Checksum::Wrong && self.has_right_checksum;
             let source = Source { is_damaged: is_doubted, is_doubted, ..source };
             if source.position == self.settled && self.waiting.is_empty() && !is_doubted {
-                self.settle_octets(source, Octets::Borrowed(octets));
+                self.settle_octets(source, Cow::Borrowed(octets));
                 self.buffered += octets.len();
                 self.sources += 1;
             } else {
@@ -280,7 +281,7 @@ impl DirectionStream {
                 let (octets, source) = first.remove();
                 self.waiting_octets -= octets.len();
                 self.probes -= usize::from(source.is_probe);
-                self.settle_octets(source, Octets::Owned(octets));
+                self.settle_octets(source, Cow::Owned(octets));
             }
             if self.settled >= self.end {
                 return;
@@ -308,12 +309,11 @@ impl DirectionStream {
 
     /// Adds octets at `settled` to the runs.
     #[inline]
-    fn settle_octets(&mut self, source: Source, octets: Octets<'_>) {
-        let slice = octets.as_slice();
-        self.settled = source.position + slice.len() as u64;
+    fn settle_octets(&mut self, source: Source, octets: Cow<'_, [u8]>) {
+        self.settled = source.position + octets.len() as u64;
         match self.runs.back_mut() {
-            Some(run) if run.end() == source.position => run.push(slice, source),
-            _ => self.runs.push_back(Run::new(octets.into_vec(), source)),
+            Some(run) if run.end() == source.position => run.push(&octets, source),
+            _ => self.runs.push_back(Run::new(octets.into_owned(), source)),
         }
     }
 
@@ -323,7 +323,6 @@ impl DirectionStream {
     }
 
     /// Returns whether reading has started.
-    #[must_use]
     pub(crate) fn has_begun(&self) -> bool {
         self.begun
     }
@@ -336,83 +335,60 @@ impl DirectionStream {
     }
 
     /// Sequence number of the SYN, if the SYN was captured.
-    #[must_use]
     pub(crate) fn isn(&self) -> Option<u32> {
         self.isn
     }
 
     /// Sequence number of the first segment with octets.
-    #[must_use]
     pub(crate) fn first_seq(&self) -> Option<u32> {
         self.base.filter(|_| self.seen)
     }
 
     /// Returns whether the direction has payload octets, captured or not.
-    #[must_use]
     pub(crate) fn has_octets(&self) -> bool {
         self.seen
     }
 
     /// Returns whether there are unread octets, captured or not.
-    #[must_use]
     pub(crate) fn has_unread(&self) -> bool {
         self.consumed < self.end
     }
 
     /// The first gap: sequence numbers of its first octet and of the octet after it.
-    #[must_use]
     pub(crate) fn first_hole(&self) -> Option<(u32, u32)> {
         let after = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);
         let (first, after) = (self.sequence_number(self.settled)?, self.sequence_number(after.max(self.settled))?);
         Some((first, after)).filter(|_| first != after)
     }
 
-    /// Returns whether the SYN was captured. [`ORIGIN`] is then the first octet of the stream.
-    #[must_use]
-    pub(crate) fn starts_with_syn(&self) -> bool {
-        self.isn.is_some()
-    }
-
     /// Position of the first unread octet.
-    #[must_use]
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }
 
     /// Position after the highest octet known to exist.
-    #[must_use]
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
     /// Sequence number at `position`.
-    #[must_use]
     pub(crate) fn sequence_number(&self, position: u64) -> Option<u32> {
         let base = self.base?;
         Some(base.wrapping_add(position.wrapping_sub(ORIGIN) as u32))
     }
 
     /// Sequence number after the highest octet known to exist.
-    #[must_use]
     pub(crate) fn end_seq(&self) -> Option<u32> {
         let octets = if self.seen { self.end.wrapping_sub(ORIGIN) as u32 } else { 0 };
         self.base.map(|base| base.wrapping_add(octets))
     }
 
     /// Sequence number of the first FIN.
-    #[must_use]
     pub(crate) fn fin(&self) -> Option<u32> {
         self.fin
     }
 
-    /// Returns whether a FIN was captured.
-    #[must_use]
-    pub(crate) fn has_fin(&self) -> bool {
-        self.fin.is_some()
-    }
-
     /// Returns whether a FIN directly follows the highest octet known to exist.
-    #[must_use]
     pub(crate) fn ends_with_fin(&self) -> bool {
         self.fin.is_some() && self.fin == self.end_seq()
     }
@@ -432,7 +408,6 @@ impl DirectionStream {
     }
 
     /// Returns whether the event that `pending` awaits has not happened yet.
-    #[must_use]
     pub(crate) fn still_awaits(&self, pending: &Pending) -> bool {
         !self.finished
             && match pending.awaited {
@@ -443,51 +418,25 @@ impl DirectionStream {
     }
 
     /// Returns whether no further octets can arrive.
-    #[must_use]
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
 
     /// Number of stored octets, plus [`SEGMENT_WEIGHT`] for each source (a frame that supplied
     /// contiguous octets).
-    #[must_use]
     pub(crate) fn weight(&self) -> usize {
         self.buffered + self.sources * SEGMENT_WEIGHT
     }
 
     /// Approximate memory in bytes.
-    #[must_use]
     pub(crate) fn memory(&self) -> usize {
         let front = self.runs.front().map_or(0, Run::capacity);
         self.buffered.max(front) + (self.sources + self.starts.len()) * SEGMENT_WEIGHT
     }
 
     /// Position before which octets cannot change any more.
-    #[must_use]
     pub(crate) fn settled(&self) -> u64 {
         self.settled
-    }
-}
-
-/// Octets that are copied only if a new run starts with them.
-enum Octets<'a> {
-    Borrowed(&'a [u8]),
-    Owned(Vec<u8>),
-}
-
-impl Octets<'_> {
-    fn as_slice(&self) -> &[u8] {
-        match self {
-            Octets::Borrowed(octets) => octets,
-            Octets::Owned(octets) => octets,
-        }
-    }
-
-    fn into_vec(self) -> Vec<u8> {
-        match self {
-            Octets::Borrowed(octets) => octets.to_vec(),
-            Octets::Owned(octets) => octets,
-        }
     }
 }
 

@@ -19,5 +19,5 @@ pub(crate) use direction_stream::{DirectionRecord, DirectionStream, Pending};
 pub(crate) use fingerprints::Fingerprints;
 pub(crate) use segment_octets::SegmentOctets;
 pub(crate) use table::{
-    ConnectionSummary, FAR, FAR_AFTER_CLOSE, Lookup, SegmentClass, Table, TrackedConnection, is_far,
+    ConnectionSummary, FAR, FAR_AFTER_CLOSE, Lookup, SegmentClass, Table, TrackedConnection, before, is_far,
 };

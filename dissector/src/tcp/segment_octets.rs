@@ -20,13 +20,11 @@ impl<'a> SegmentOctets<'a> {
     }
 
     /// Stream position of the first octet.
-    #[must_use]
     pub(crate) fn position(&self) -> u64 {
         self.source.position
     }
 
     /// Number and capture time of the frame.
-    #[must_use]
     pub(crate) fn frame(&self) -> (FrameNumber, u64) {
         (self.source.frame, self.source.time)
     }
@@ -40,14 +38,12 @@ impl<'a> SegmentOctets<'a> {
     }
 
     /// The captured octets from `position` on; empty if there are no such octets.
-    #[must_use]
     #[inline]
     pub(crate) fn from(&self, position: u64) -> &'a [u8] {
         self.after(position).map_or(&[], |(octets, _)| octets)
     }
 
     /// The octets at positions `start..end`; `None` if the segment does not have all of them.
-    #[must_use]
     pub(crate) fn octets(&self, start: u64, end: u64) -> Option<&'a [u8]> {
         let at = |position: u64| usize::try_from(position.checked_sub(self.source.position)?).ok();
         self.octets.get(at(start)?..at(end)?)
@@ -55,7 +51,6 @@ impl<'a> SegmentOctets<'a> {
 
     /// Location in the capture of the octets at positions `start..end`, as far as the segment has
     /// them.
-    #[must_use]
     pub(crate) fn locate(&self, start: u64, end: u64) -> Option<StreamLocation> {
         let (octets, source) = self.after(start)?;
         let len = end.saturating_sub(source.position).min(octets.len() as u64);

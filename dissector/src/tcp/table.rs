@@ -35,7 +35,8 @@ pub(crate) fn is_far(a: u32, b: u32, most: u32) -> bool {
     a.wrapping_sub(b).cast_signed().unsigned_abs() > most
 }
 
-fn is_before(a: u32, b: u32) -> bool {
+/// Returns whether sequence number `a` is before `b`, modulo 2^32.
+pub(crate) fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
@@ -122,10 +123,10 @@ impl ConnectionSummary {
         if self.end[direction].is_some_and(|last| is_far(last, end, far)) {
             return SegmentClass::NewConnection;
         }
-        let repeated = self.end[direction].is_some_and(|last| last.wrapping_sub(end).cast_signed() >= 0);
+        let repeated = self.end[direction].is_some_and(|last| !before(last, end));
         match self.missing[direction] {
             _ if !repeated => SegmentClass::Continues,
-            Some((first, after)) if is_before(segment.seq, after) && is_before(first, end) => SegmentClass::Late,
+            Some((first, after)) if before(segment.seq, after) && before(first, end) => SegmentClass::Late,
             _ => SegmentClass::NothingNew,
         }
     }
@@ -204,9 +205,9 @@ pub(crate) struct Table<R> {
     last: Option<(SocketAddr, SocketAddr, Path, u16, usize)>,
     /// Number of stored records. `forgotten` is the number of dropped records.
     records: usize,
-    forgotten: u64,
+    pub(crate) forgotten: u64,
     /// Number of dropped connections with octets that were evicted without a record.
-    others_forgotten: u64,
+    pub(crate) others_forgotten: u64,
 }
 
 impl<R> Default for Table<R> {
@@ -223,16 +224,6 @@ impl<R> Table<R> {
             + self.paths.len() * (2 * size_of::<(Ports, Vec<KnownPath>)>() + 4 * size_of::<KnownPath>())
             + self.past.len() * 2 * size_of::<(Age, (ConnectionKey, Option<Box<R>>))>()
             + self.records * size_of::<R>()
-    }
-
-    /// Number of dropped records.
-    pub(crate) fn forgotten(&self) -> u64 {
-        self.forgotten
-    }
-
-    /// Number of dropped connections with octets that were evicted without a record.
-    pub(crate) fn others_forgotten(&self) -> u64 {
-        self.others_forgotten
     }
 
     /// Finds the connection by the ports and the path of the segment.
@@ -462,13 +453,13 @@ mod tests {
         for n in 0..=MAX_PAST {
             table.close(PAST.first, to(n), 0, PAST, (n < 2).then(|| Box::new(n)));
         }
-        assert_eq!((table.records, table.forgotten()), (2, 0));
+        assert_eq!((table.records, table.forgotten), (2, 0));
         assert_eq!(table.open((PAST.first, to(0)), (0, Path::default()), 9).as_deref(), Some(&0));
         assert!(table.open((PAST.first, to(2)), (0, Path::default()), 9).is_none());
         for n in 0..=MAX_PAST {
             table.close(to(n), PAST.first, 0, PAST, Some(Box::new(n)));
         }
-        assert_eq!((table.records, table.forgotten()), (MAX_PAST, 1));
+        assert_eq!((table.records, table.forgotten), (MAX_PAST, 1));
     }
 
     #[test]
@@ -518,13 +509,13 @@ mod tests {
             _ => None,
         };
         assert_eq!((number(0), number(1), number(MAX_PAST)), (None, Some(1.into()), Some(65_536.into())));
-        assert_eq!(table.others_forgotten(), 0);
+        assert_eq!(table.others_forgotten, 0);
         let evicted = ConnectionSummary { evicted: true, ..PAST };
         let syn = ConnectionSummary { end: [Some(101), None], ..evicted };
         assert!(evicted.has_octets() && !syn.has_octets());
         for n in 0..=MAX_PAST {
             table.close(far(n), far(0), 0, if n < 2 { evicted } else { syn }, None);
         }
-        assert_eq!(table.others_forgotten(), 1);
+        assert_eq!(table.others_forgotten, 1);
     }
 }

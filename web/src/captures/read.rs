@@ -263,7 +263,7 @@ mod tests {
         assert!(
             survey.note.is_none() && survey.stats.connections().count() > 0 && !survey.operations.list().is_empty()
         );
-        assert!(survey.memory() > survey.index.memory());
+        assert!(survey.memory() > browse::Collector::memory(&survey.index));
     }
 
     #[test]

@@ -115,44 +115,34 @@ impl Operations {
             return self.begin_uncertain_response(at, view, (stag, to));
         }
         let exact = self.requests.iter().position(|request| request.kind.has_sink(stag, to));
-        let Some(oldest) = self.requests.front() else {
+        let first_read = || self.requests.iter().position(|request| !request.kind.is_atomic());
+        let Some(index) = exact.or_else(first_read) else {
             self.keep_early_response(at, view, ResponseKey::Sink(stag, to));
             return None;
         };
-        let earlier_atomic = oldest.kind.is_atomic();
-        if let Some(index) = exact.filter(|index| *index > 0) {
-            if view.payload_len == 0 && matches!(oldest.kind, RequestKind::Read(read) if read.rdmardsz == 0) {
-                // STag and TO of a zero-length Response are not checked.
-                return Some(0);
-            }
-            let kind = RemarkKind::ResponseOrder { atomic: false, earlier_atomic };
+        let is_empty =
+            |kind: RequestKind| view.payload_len == 0 && matches!(kind, RequestKind::Read(read) if read.rdmardsz == 0);
+        let oldest = self.requests[0].kind;
+        if exact.is_some() && is_empty(oldest) {
+            // STag and TO of a zero-length Response are not checked.
+            return Some(0);
+        }
+        if index > 0 {
+            let kind = RemarkKind::ResponseOrder { atomic: false, earlier_atomic: oldest.is_atomic() };
             remarks.push(at.remark(kind, STAG.start..TO.end));
+        }
+        let RequestKind::Read(read) = self.requests[index].kind else { return None };
+        if is_empty(RequestKind::Read(read)) {
             return Some(index);
         }
-        if exact.is_none() {
-            let first_read = self.requests.iter().position(|request| !request.kind.is_atomic());
-            let Some(index) = first_read else {
-                self.keep_early_response(at, view, ResponseKey::Sink(stag, to));
-                return None;
-            };
-            if index > 0 {
-                remarks
-                    .push(at.remark(RemarkKind::ResponseOrder { atomic: false, earlier_atomic }, STAG.start..TO.end));
-            }
-            let RequestKind::Read(read) = self.requests[index].kind else { return None };
-            if view.payload_len == 0 && read.rdmardsz == 0 {
-                return Some(index);
-            }
-            if read.sink_stag != stag {
-                let kind = RemarkKind::SinkStag { expected: read.sink_stag, found: stag, later: false };
-                remarks.push(at.remark(kind, STAG));
-            }
-            if read.sink_to != to {
-                remarks.push(at.remark(RemarkKind::SinkOffset { expected: read.sink_to, found: to }, TO));
-            }
-            return Some(index);
+        if read.sink_stag != stag {
+            let kind = RemarkKind::SinkStag { expected: read.sink_stag, found: stag, later: false };
+            remarks.push(at.remark(kind, STAG));
         }
-        Some(0)
+        if read.sink_to != to {
+            remarks.push(at.remark(RemarkKind::SinkOffset { expected: read.sink_to, found: to }, TO));
+        }
+        Some(index)
     }
 
     /// Finds the request that a new Response answers, if not all unanswered requests are known.
@@ -218,18 +208,15 @@ impl Operations {
         };
         let exact = self.requests.iter().position(|request| of(request) == Some(found));
         let index = if self.certain {
-            let Some(oldest) = self.requests.front() else {
-                self.keep_early_response(at, view, ResponseKey::Identifier(found));
-                return None;
-            };
-            let earlier_atomic = oldest.kind.is_atomic();
             let any = self.requests.iter().position(|request| request.kind.is_atomic());
             let Some(index) = exact.or(any) else {
                 self.keep_early_response(at, view, ResponseKey::Identifier(found));
                 return None;
             };
             if index > 0 && self.current != Some(0) {
-                remarks.push(at.remark(RemarkKind::ResponseOrder { atomic: true, earlier_atomic }, IDENTIFIER));
+                let kind =
+                    RemarkKind::ResponseOrder { atomic: true, earlier_atomic: self.requests[0].kind.is_atomic() };
+                remarks.push(at.remark(kind, IDENTIFIER));
             }
             if exact.is_none()
                 && let Some(expected) = of(&self.requests[index])

@@ -5,40 +5,27 @@ use weft_core::wire::sdp::Mid;
 
 use super::message::{Extension, Message};
 use crate::direction::Direction;
+use crate::format::named;
 use crate::frame_number::FrameNumber;
 
-/// The state of an SDP connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// The Hello was sent, but no HelloAck.
-    Hello,
-    /// Hello and HelloAck were sent.
-    Open,
-    /// One endpoint sent DisConn.
-    HalfClosed,
-    /// Both endpoints sent DisConn.
-    Closed,
-    /// An endpoint sent AbortConn.
-    Aborted,
-    /// An endpoint sent SuspComm (section 13).
-    Suspending,
-    /// An endpoint answered with SuspCommAck.
-    Suspended,
-}
-
-impl State {
-    /// The name of the state in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Hello => "hello",
-            State::Open => "open",
-            State::HalfClosed => "half_closed",
-            State::Closed => "closed",
-            State::Aborted => "aborted",
-            State::Suspending => "suspending",
-            State::Suspended => "suspended",
-        }
+named! {
+    /// The state of an SDP connection.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum State {
+        /// The Hello was sent, but no HelloAck.
+        Hello = "hello",
+        /// Hello and HelloAck were sent.
+        Open = "open",
+        /// One endpoint sent DisConn.
+        HalfClosed = "half_closed",
+        /// Both endpoints sent DisConn.
+        Closed = "closed",
+        /// An endpoint sent AbortConn.
+        Aborted = "aborted",
+        /// An endpoint sent SuspComm (section 13).
+        Suspending = "suspending",
+        /// An endpoint answered with SuspCommAck.
+        Suspended = "suspended",
     }
 }
 

@@ -2,8 +2,8 @@
 //! and the length of its payload.
 
 use weft_core::wire::sdp::{
-    FieldOrder, Flags, Mid, RawBsdh, RawChRcvBuf, RawChRcvBufAck, RawHeader, RawHello, RawHelloAck, RawModeChange,
-    RawRdmaRdCompl, RawRdmaWrCompl, RawSinkAvail, RawSrcAvail, RawSuspComm,
+    FieldOrder, Flags, Mid, RawAdverts, RawBsdh, RawChRcvBuf, RawChRcvBufAck, RawHeader, RawHello, RawHelloAck,
+    RawModeChange, RawRdmaRdCompl, RawRdmaWrCompl, RawSinkAvail, RawSrcAvail, RawSuspComm,
 };
 
 use crate::frame_number::FrameNumber;
@@ -102,27 +102,20 @@ impl Message {
     }
 }
 
+fn setup(adverts: RawAdverts, receive_size: u32, loc_ird: u16, loc_ord: u16) -> Extension {
+    let (majv, max_adverts) = (adverts.version.majv(), adverts.max_adverts.get());
+    Extension::Setup(Setup { majv, max_adverts, receive_size, loc_ird, loc_ord })
+}
+
 fn extension(mid: Mid, octets: &[u8], order: FieldOrder) -> Option<Extension> {
     Some(match mid {
         Mid::HELLO => {
             let (raw, _) = RawHello::read(octets, order)?;
-            Extension::Setup(Setup {
-                majv: raw.adverts.version.majv(),
-                max_adverts: raw.adverts.max_adverts.get(),
-                receive_size: raw.local_rcv_sz.get(),
-                loc_ird: raw.loc_ird.get(),
-                loc_ord: raw.loc_ord.get(),
-            })
+            setup(raw.adverts, raw.local_rcv_sz.get(), raw.loc_ird.get(), raw.loc_ord.get())
         }
         Mid::HELLO_ACK => {
             let (raw, _) = RawHelloAck::read(octets, order)?;
-            Extension::Setup(Setup {
-                majv: raw.adverts.version.majv(),
-                max_adverts: raw.adverts.max_adverts.get(),
-                receive_size: raw.act_rcv_sz.get(),
-                loc_ird: raw.loc_ird.get(),
-                loc_ord: raw.loc_ord.get(),
-            })
+            setup(raw.adverts, raw.act_rcv_sz.get(), raw.loc_ird.get(), raw.loc_ord.get())
         }
         Mid::SRC_AVAIL => {
             let (raw, _) = RawSrcAvail::read(octets, order)?;

@@ -113,7 +113,7 @@ struct UnacknowledgedMessage {
 
 /// The state of one SDP connection. Arrays have one element for each direction, or for the peer
 /// that sends in that direction.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SdpState {
     /// The direction of the Hello, in which the Connecting Peer sends.
     pub connecting: Direction,
@@ -167,25 +167,10 @@ impl SdpState {
         SdpState {
             connecting: direction,
             carrier,
-            profile: None,
-            hello_ack_end: None,
-            closing: Closing::default(),
             peers: Direction::BOTH.map(|sender| SdpPeer { accepting: sender != direction, ..SdpPeer::default() }),
-            credits: Default::default(),
-            modes: [None; 2],
-            changes: Default::default(),
             complete: true,
-            first_message: None,
             certain: true,
-            latest: Latest::default(),
-            unacknowledged: Default::default(),
-            numbers: [None; 2],
-            edges: [None; 2],
-            edges_at_zero: [false; 2],
-            canceled: [None; 2],
-            counts_from_zero: [false; 2],
-            sends: Default::default(),
-            unexplained: Default::default(),
+            ..SdpState::default()
         }
     }
 

@@ -5,36 +5,28 @@ use weft_core::wire::mpa::StartupKind;
 
 use crate::direction::Direction;
 use crate::follow::connection::Connection;
+use crate::format::named;
 use crate::parse::Carrier;
 
-/// The start-up sequence of iWARP below an SDP connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// Hello in streaming mode, then the MPA Request of the Hello's receiver.
-    Swapped,
-    /// Hello in streaming mode, and no start-up frames.
-    Bare,
-    /// Hello in streaming mode, then the MPA Request of the Hello's sender.
-    Natural,
-    /// Hello in streaming mode, then the MPA Request of the Hello's sender, with MPA revision 2.
-    Enhanced,
-    /// Hello in the private data of the MPA Request.
-    PrivateData,
+named! {
+    /// The start-up sequence of iWARP below an SDP connection.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Profile {
+        /// Hello in streaming mode, then the MPA Request of the Hello's receiver.
+        Swapped = "swapped",
+        /// Hello in streaming mode, and no start-up frames.
+        Bare = "bare",
+        /// Hello in streaming mode, then the MPA Request of the Hello's sender.
+        Natural = "natural",
+        /// Hello in streaming mode, then the MPA Request of the Hello's sender, with MPA revision
+        /// 2.
+        Enhanced = "enhanced",
+        /// Hello in the private data of the MPA Request.
+        PrivateData = "private-data",
+    }
 }
 
 impl Profile {
-    /// The name of the sequence in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Profile::Swapped => "swapped",
-            Profile::Bare => "bare",
-            Profile::Natural => "natural",
-            Profile::Enhanced => "enhanced",
-            Profile::PrivateData => "private-data",
-        }
-    }
-
     /// Returns the start-up sequence; `None` until the capture shows it. `connecting` is the
     /// direction of the Hello, and `is_acked` means that the HelloAck was sent.
     pub(super) fn of(carrier: Carrier, connecting: Direction, is_acked: bool, connection: &Connection) -> Option<Self> {

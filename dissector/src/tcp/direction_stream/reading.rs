@@ -51,7 +51,6 @@ impl DirectionStream {
     }
 
     /// The settled octets from position `start` up to the first gap.
-    #[must_use]
     pub(crate) fn contiguous(&self, start: u64) -> &[u8] {
         self.run_at(start).map_or(&[], |run| run.slice(start, run.end()))
     }
@@ -76,7 +75,6 @@ impl DirectionStream {
 
     /// Number and capture time of the latest frame that supplied octets at positions `start..end`.
     /// Both are zero if no frame supplied octets there.
-    #[must_use]
     #[inline]
     pub(crate) fn frame_of(&self, start: u64, end: u64) -> (FrameNumber, u64) {
         if let Some(run) = self.run_at(start).filter(|run| start < end && end <= run.end()) {
@@ -88,7 +86,6 @@ impl DirectionStream {
 
     /// Returns whether captured octets at positions `start..end` are from a segment with a wrong
     /// checksum, although other segments of the direction have correct checksums.
-    #[must_use]
     pub(crate) fn is_damaged(&self, start: u64, end: u64) -> bool {
         let runs = self.runs.range(self.first_run_after(start)..).take_while(|run| run.start < end);
         runs.into_iter().any(|run| run.is_damaged(start, end))
@@ -101,26 +98,22 @@ impl DirectionStream {
     }
 
     /// Returns whether a TCP segment starts at the unread `position`.
-    #[must_use]
     pub(crate) fn segment_starts_at(&self, position: u64) -> bool {
         self.starts.binary_search(&position).is_ok()
     }
 
     /// Returns whether a TCP segment ends at the unread `position`.
-    #[must_use]
     pub(crate) fn segment_ends_at(&self, position: u64) -> bool {
         self.ends.binary_search(&position).is_ok()
     }
 
     /// The smallest end position of a TCP segment that is after the unread `position`.
-    #[must_use]
     pub(crate) fn segment_end_after(&self, position: u64) -> Option<u64> {
         self.ends.get(self.ends.partition_point(|end| *end <= position)).copied()
     }
 
     /// Returns whether the first octet of `arrived` is the next octet to read, and no unread octets
     /// are stored.
-    #[must_use]
     pub(crate) fn continues_with(&self, arrived: &SegmentOctets<'_>) -> bool {
         arrived.position() == self.consumed && self.consumed == self.settled && self.waiting.is_empty()
     }

@@ -66,97 +66,86 @@ impl Protocol for Connection {
     type Message = Message;
 
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
-        read(bytes, is_complete)
-    }
-}
-
-/// Tests the first bytes of a Send. `is_complete` is set if `bytes` are the complete Send.
-fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
-    let short = if is_complete { Verdict::Not } else { Verdict::Open };
-    let (Some(xid), Some(version), Some(credits), Some(procedure)) =
-        (word(bytes, 0), word(bytes, 4), word(bytes, 8), word(bytes, 12))
-    else {
-        return short;
-    };
-    if version != VERSION || credits == 0 || procedure > RDMA_ERROR {
-        return Verdict::Not;
-    }
-    let is = |chunks, len, proves| Verdict::Is { parsed: Message { xid, credits, procedure, chunks }, len, proves };
-    let lists_at = match procedure {
-        RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
-        // Two version numbers follow ERR_VERS. Nothing follows ERR_CHUNK (section 4.5).
-        RDMA_ERROR => {
-            return match word(bytes, FIXED) {
-                Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),
-                Some(2) => is([0; 3], Len::Exactly(FIXED as u64 + 4), false),
-                Some(_) => Verdict::Not,
-                None => short,
-            };
+        let short = if is_complete { Verdict::Not } else { Verdict::Open };
+        let (Some(xid), Some(version), Some(credits), Some(procedure)) =
+            (word(bytes, 0), word(bytes, 4), word(bytes, 8), word(bytes, 12))
+        else {
+            return short;
+        };
+        if version != VERSION || credits == 0 || procedure > RDMA_ERROR {
+            return Verdict::Not;
         }
-        RDMA_MSGP => FIXED + 8,
-        _ => FIXED,
-    };
-    let (chunks, end) = match lists(bytes, lists_at) {
-        Ok(found) => found,
-        Err(Fault::Short) => return short,
-        Err(Fault::Wrong) => return Verdict::Not,
-    };
-    if procedure == RDMA_NOMSG {
-        return is(chunks, Len::Exactly(end as u64), chunks != [0; 3]);
-    }
-    // An RPC message starts with the XID. A call then has 0 and the RPC version 2. A reply has 1,
-    // and then 0 or 1.
-    match (word(bytes, end), word(bytes, end + 4), word(bytes, end + 8)) {
-        (Some(inner), Some(kind), Some(next)) => {
-            let message = matches!((kind, next), (0, 2) | (1, 0 | 1));
-            if inner == xid && message { is(chunks, Len::AtLeast(end as u64 + 12), true) } else { Verdict::Not }
+        let is = |chunks, len, proves| Verdict::Is { parsed: Message { xid, credits, procedure, chunks }, len, proves };
+        let lists_at = match procedure {
+            RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
+            // Two version numbers follow ERR_VERS. Nothing follows ERR_CHUNK (section 4.5).
+            RDMA_ERROR => {
+                return match word(bytes, FIXED) {
+                    Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),
+                    Some(2) => is([0; 3], Len::Exactly(FIXED as u64 + 4), false),
+                    Some(_) => Verdict::Not,
+                    None => short,
+                };
+            }
+            RDMA_MSGP => FIXED + 8,
+            _ => FIXED,
+        };
+        let (chunks, end) = match lists(bytes, lists_at, short) {
+            Ok(found) => found,
+            Err(verdict) => return verdict,
+        };
+        if procedure == RDMA_NOMSG {
+            return is(chunks, Len::Exactly(end as u64), chunks != [0; 3]);
         }
-        _ => short,
+        // An RPC message starts with the XID. A call then has 0 and the RPC version 2. A reply has
+        // 1, and then 0 or 1.
+        match (word(bytes, end), word(bytes, end + 4), word(bytes, end + 8)) {
+            (Some(inner), Some(kind), Some(next)) => {
+                let message = matches!((kind, next), (0, 2) | (1, 0 | 1));
+                if inner == xid && message { is(chunks, Len::AtLeast(end as u64 + 12), true) } else { Verdict::Not }
+            }
+            _ => short,
+        }
     }
-}
-
-enum Fault {
-    Short,
-    Wrong,
 }
 
 /// Reads the three lists from offset `at` on. Returns the number of chunks of each list, and the
 /// offset of the end of the lists.
-fn lists(bytes: &[u8], mut at: usize) -> Result<([u32; 3], usize), Fault> {
+fn lists(bytes: &[u8], mut at: usize, short: Verdict<Message>) -> Result<([u32; 3], usize), Verdict<Message>> {
     let mut chunks = [0; 3];
     // Each item of the read list has a position and a segment.
-    while more(bytes, &mut at)? {
+    while more(bytes, &mut at, short)? {
         chunks[0] += 1;
         at += 4 + SEGMENT;
     }
-    while more(bytes, &mut at)? {
+    while more(bytes, &mut at, short)? {
         chunks[1] += 1;
-        segments(bytes, &mut at)?;
+        segments(bytes, &mut at, short)?;
     }
-    if more(bytes, &mut at)? {
+    if more(bytes, &mut at, short)? {
         chunks[2] = 1;
-        segments(bytes, &mut at)?;
+        segments(bytes, &mut at, short)?;
     }
-    if at > bytes.len() { Err(Fault::Short) } else { Ok((chunks, at)) }
+    if at > bytes.len() { Err(short) } else { Ok((chunks, at)) }
 }
 
 /// Reads the XDR flag before an optional item: 1 if the item is present, 0 if it is absent.
-fn more(bytes: &[u8], at: &mut usize) -> Result<bool, Fault> {
-    let mark = word(bytes, *at).ok_or(Fault::Short)?;
+fn more(bytes: &[u8], at: &mut usize, short: Verdict<Message>) -> Result<bool, Verdict<Message>> {
+    let mark = word(bytes, *at).ok_or(short)?;
     *at += 4;
     match mark {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(Fault::Wrong),
+        _ => Err(Verdict::Not),
     }
 }
 
 /// Skips a counted array of segments.
-fn segments(bytes: &[u8], at: &mut usize) -> Result<(), Fault> {
-    let count = word(bytes, *at).ok_or(Fault::Short)? as usize;
+fn segments(bytes: &[u8], at: &mut usize, short: Verdict<Message>) -> Result<(), Verdict<Message>> {
+    let count = word(bytes, *at).ok_or(short)? as usize;
     // No message can contain more segments.
     if count > (1 << 24) {
-        return Err(Fault::Wrong);
+        return Err(Verdict::Not);
     }
     *at += 4 + count * SEGMENT;
     Ok(())

@@ -79,20 +79,15 @@ impl Protocol for Connection {
     type Message = Message;
 
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
-        read(bytes, is_complete)
-    }
-}
-
-/// Tests the first bytes of a Send. `is_complete` is set if `bytes` are the complete Send.
-fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
-    if bytes.len() < REQUEST_LEN {
-        return if is_complete { Verdict::Not } else { Verdict::Open };
-    }
-    // The first fields are MinVersion and MaxVersion, and then Reserved or NegotiatedVersion.
-    match bytes[..6] {
-        [0, 1, 0, 1, 0, 0] => request(bytes),
-        [0, 1, 0, 1, 0, 1] => response(bytes, is_complete),
-        _ => data(bytes),
+        if bytes.len() < REQUEST_LEN {
+            return if is_complete { Verdict::Not } else { Verdict::Open };
+        }
+        // The first fields are MinVersion and MaxVersion, and then Reserved or NegotiatedVersion.
+        match bytes[..6] {
+            [0, 1, 0, 1, 0, 0] => request(bytes),
+            [0, 1, 0, 1, 0, 1] => response(bytes, is_complete),
+            _ => data(bytes),
+        }
     }
 }
 
