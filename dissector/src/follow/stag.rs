@@ -4,9 +4,9 @@
 //! STags inside the messages of a ULP are not read. At most [`MAX_STAGS`] STags are followed on a
 //! connection. Later STags are ignored.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
+use foldhash::HashMap;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, ReadRequest};
 use zerocopy::FromBytes;

@@ -15,7 +15,9 @@ mod totals;
 #[cfg(test)]
 mod unstored_tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
 
 use crate::context::Context;
 use crate::exchange::Exchange;
@@ -90,7 +92,7 @@ impl Stats {
             exchanges: BTreeMap::new(),
             further_exchanges: 0,
             findings: [0; 3],
-            streaming: HashMap::new(),
+            streaming: HashMap::default(),
         }
     }
 

@@ -5,8 +5,10 @@
 //! several networks. The [`Path`] of a segment shows its network. The table stores which path
 //! belongs to which connection. The caller decides to which connection a new path belongs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+
+use foldhash::HashMap;
 
 use crate::direction::Direction;
 use crate::ip::Segment;
@@ -212,7 +214,7 @@ pub(crate) struct Table<R> {
 
 impl<R> Default for Table<R> {
     fn default() -> Self {
-        let (connections, paths, past) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        let (connections, paths, past) = (HashMap::default(), HashMap::default(), BTreeMap::new());
         Table { connections, paths, past, count: 0, last: None, records: 0, forgotten: 0, others_forgotten: 0 }
     }
 }
